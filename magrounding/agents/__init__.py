@@ -1,0 +1,1 @@
+"""Networks and scripted players: one paper a file, each a policy that any learner can train."""

@@ -1,0 +1,129 @@
+"""Policy: what learners, teams and evaluation ask of an agent's network."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from magrounding.errors import ConfigurationError, choose
+from magrounding.observation import ObservationSpec
+from magrounding.registry import agent_entry, load
+
+TextEncoding = dict[str, Tensor]
+"""What a policy keeps of U distinct documents: every tensor has U as its first dimension.
+
+The second may differ from call to call, as the longest document decides it; zeros at its end are padding.
+"""
+
+Config = TypeVar("Config")
+
+
+class PolicyOutput(NamedTuple):
+    """logits [N, A] (masked actions at the dtype's minimum), value [N], memory [N, …] or None."""
+
+    logits: Tensor
+    value: Tensor
+    memory: Tensor | None = None
+
+
+class Policy(nn.Module, ABC):
+    """One agent's network.
+
+    Text is encoded once for each distinct document; `forward` gathers what it needs by index, so a step never reads a
+    document again.
+    """
+
+    @abstractmethod
+    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
+        """Encode U distinct documents: manual [U, S, L], goal [U, G], integer ids, 0 is padding."""
+
+    @abstractmethod
+    def forward(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
+    ) -> PolicyOutput:
+        """Act on N observations.
+
+        Args:
+            observation: one agent's keys: `grid` [N, H, W, K], `position` [N, 2], `inventory` [N, I],
+                `action_mask` [N, A], `teammates` [N, n-1, 2+I] (several agents only); integer tensors as the world
+                wrote them.
+            text: encoding of U documents.
+            document: [N] int64, which of the U documents each observation reads.
+            memory: [N, …] for recurrent policies.
+        """
+
+    def initial_memory(self, num_envs: int) -> Tensor | None:
+        """Memory at the start of an episode; None for a policy without one."""
+        return None
+
+
+def mask_logits(logits: Tensor, action_mask: Tensor) -> Tensor:
+    """logits [N, A], those of masked actions at the dtype's minimum: probability exactly 0 and no infinity."""
+    return torch.where(action_mask.bool(), logits, torch.finfo(logits.dtype).min)
+
+
+def overwrite_documents(kept: TextEncoding, rows: Tensor, new: TextEncoding) -> TextEncoding:
+    """Write the documents of `new` [R, …] over those at `rows` [R] int64 of `kept`, in place where they fit.
+
+    Where a new document is longer than all that were kept, the kept ones are padded with zeros first: use the returned
+    encoding. For encodings without gradients.
+    """
+    return {
+        name: _pad_to(tensor, new[name].shape).index_copy_(0, rows, _pad_to(new[name], tensor.shape))
+        for name, tensor in kept.items()
+    }
+
+
+def _pad_to(tensor: Tensor, shape: torch.Size) -> Tensor:
+    """The tensor with zeros behind each axis but the first that is shorter than in `shape`."""
+    missing = [max(want - have, 0) for want, have in zip(shape[1:], tensor.shape[1:], strict=True)]
+    return F.pad(tensor, [side for size in reversed(missing) for side in (0, size)]) if any(missing) else tensor
+
+
+def make_policy(id: str, spec: ObservationSpec, **options: Any) -> Policy:
+    """Make the untrained network of an agent.
+
+    Args:
+        id: agent id, e.g. "txt2pi".
+        spec: what it observes.
+        options: options of its policy, JSON values.
+
+    Raises:
+        ConfigurationError: an unknown id or option, an option that the id itself decides, or a value that cannot be.
+    """
+    entry = agent_entry(id)
+    for name in options:
+        if name in entry.options:
+            raise ConfigurationError(f"agent {id!r} itself sets {name} to {entry.options[name]!r}: leave it out")
+    return load(entry.policy)(spec, **entry.options, **options)
+
+
+def configure(agent: str, defaults: Config, options: Mapping[str, Any]) -> Config:
+    """The defaults (a frozen dataclass) with some options changed; lists become tuples, as JSON has none."""
+    known = tuple(field.name for field in fields(defaults))  # type: ignore[arg-type]
+    changes = {
+        choose(f"option of {agent}", name, known): tuple(value) if isinstance(value, list) else value
+        for name, value in options.items()
+    }
+    return replace(defaults, **changes)  # type: ignore[type-var]
+
+
+def check_config(config: Any) -> None:
+    """Raise a ConfigurationError unless sizes are positive integers and flags are flags."""
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if isinstance(field.default, bool):
+            if not isinstance(value, bool):
+                raise ConfigurationError(f"{field.name} is true or false, not {value!r}")
+        elif isinstance(field.default, int | tuple):
+            many = isinstance(field.default, tuple)
+            sizes = value if many else (value,)
+            if not isinstance(sizes, tuple) or not sizes or any(type(size) is not int or size < 1 for size in sizes):
+                what = "a list of positive integers" if many else "a positive integer"
+                raise ConfigurationError(f"{field.name} is {what}, not {value!r}")

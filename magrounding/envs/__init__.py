@@ -1,0 +1,1 @@
+"""Worlds, and the faces they show: PettingZoo, Gymnasium, vector. Nothing here knows of torch."""

@@ -1,0 +1,116 @@
+"""How B games lie in memory: the arrays that the kernels share, and the names of their columns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+# Columns of Games.scalars [B, NUM_SCALARS] int64.
+SEED, EPISODE, STEP, DRAWS, TEAM, TEAM_DIVISION, ELEMENT_DIVISION, TARGETS_LEFT, OUTCOME = range(9)
+NUM_SCALARS = 9
+# Values of OUTCOME.
+RUNNING, WON, LOST, TIMED_OUT = range(4)
+
+# Columns of Games.entities [B, E, NUM_COLUMNS] int16. Slots 0 … n-1 are agents, then monsters, then items.
+# PRESENT: an agent alive, a monster alive, an item on the floor. WORD_1, WORD_2: what a cell shows ("fire", "goblin").
+# ELEMENT: a monster's own, an item's the one it beats. TARGET: 1 for a monster that must die, 0 for the distractor.
+# HELD: slot of the item that an agent holds, or -1. MOVE: the queued move. TURN: [k] is the slot that moves k-th.
+# KILLS, DIED, ENGAGED: what an agent did in this step (targets killed, died, met the distractor).
+ROW, COLUMN, PRESENT, WORD_1, WORD_2, ELEMENT, TARGET, HELD, MOVE, TURN, KILLS, DIED, ENGAGED = range(13)
+NUM_COLUMNS = 13
+
+STAY, UP, DOWN, LEFT, RIGHT = range(5)
+ACTION_NAMES = ("stay", "up", "down", "left", "right")
+ROW_STEP = np.array([0, -1, 1, 0, 0], np.int64)
+COLUMN_STEP = np.array([0, 0, 0, -1, 1], np.int64)
+
+TEAMMATE_WIDTH = 4
+"""Row, column and the two inventory words of a teammate."""
+
+
+class Rules(NamedTuple):
+    """The configuration, as the kernels read it (counts, flags and squared distances; -1 means unlimited)."""
+
+    agents: int
+    monsters: int
+    items: int
+    targets: int
+    size: int
+    occupants: int
+    max_cycles: int
+    moving: bool
+    individual_death: bool
+    leave_item: bool
+    monsters_first: bool
+    resample_text: bool
+    shuffle_manual: bool
+    letters: bool
+    sight_squared: float
+    chase_squared: float
+    side: int
+    salt: int
+
+
+class Tables(NamedTuple):
+    """What games are generated from and described with.
+
+    Attributes:
+        teams: [ways, 3, g] monsters of each team; elements: [ways, 4, g] modifiers of each element (see `splits`).
+        element_orders: [24, 4] the orders of the four elements.
+        triples: [P, 3] ids of the letters of rock-paper-scissors.
+        monster_words, modifier_words, noun_words, element_words: ids of the names.
+        team_lists: [ways, 3], element_lists: [ways, 4]: which list of members a sentence is about (C below).
+        team_sentences: [T, 3, C, L], element_sentences: [T, 4, C, L], goal_sentences: [T, 3, 1, G] (see `text`).
+        background: [H * W * K] int16, the bare map.
+    """
+
+    teams: np.ndarray
+    elements: np.ndarray
+    element_orders: np.ndarray
+    triples: np.ndarray
+    monster_words: np.ndarray
+    modifier_words: np.ndarray
+    noun_words: np.ndarray
+    element_words: np.ndarray
+    team_lists: np.ndarray
+    element_lists: np.ndarray
+    team_sentences: np.ndarray
+    element_sentences: np.ndarray
+    goal_sentences: np.ndarray
+    background: np.ndarray
+
+
+class Games(NamedTuple):
+    """The state of B games: keys [B, 5] uint64 (one for each random stream), scalars and entities (columns above)."""
+
+    keys: np.ndarray
+    scalars: np.ndarray
+    entities: np.ndarray
+
+
+class Views(NamedTuple):
+    """Observations of B games: the arrays of `ObservationSpec`, `grid` flattened to [B, n, H * W * K]."""
+
+    grid: np.ndarray
+    position: np.ndarray
+    manual: np.ndarray
+    goal: np.ndarray
+    inventory: np.ndarray
+    action_mask: np.ndarray
+    teammates: np.ndarray
+
+
+class Results(NamedTuple):
+    """The arrays of `StepBuffers`, in the same order."""
+
+    rewards: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    alive: np.ndarray
+    illegal: np.ndarray
+    done: np.ndarray
+    won: np.ndarray
+    length: np.ndarray
+    returns: np.ndarray
+    document: np.ndarray

@@ -1,0 +1,225 @@
+"""Kernels that play a step: everybody chooses on the old state, then moves one by one, and each arrival is resolved at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from magrounding.envs.rtfm.arrays import (
+    COLUMN,
+    COLUMN_STEP,
+    DIED,
+    DOWN,
+    DRAWS,
+    ELEMENT,
+    ENGAGED,
+    HELD,
+    KILLS,
+    LEFT,
+    LOST,
+    MOVE,
+    OUTCOME,
+    PRESENT,
+    RIGHT,
+    ROW,
+    ROW_STEP,
+    RUNNING,
+    STAY,
+    STEP,
+    TARGET,
+    TARGETS_LEFT,
+    TIMED_OUT,
+    TURN,
+    UP,
+    WON,
+)
+from magrounding.seeding import DYNAMICS, below
+
+CHASE_TENTHS = 6
+"""A monster that moves chases with probability 0.6."""
+STEP_REWARD = np.float32(-0.02)
+
+
+@njit(cache=True)
+def play_games(first, last, actions, rules, games, out):
+    """Play one step of games first … last-1 and write their rewards, flags and outcomes (environments §2 "One step", §3)."""
+    n, movers, size = rules.agents, rules.agents + rules.monsters, rules.size
+    for b in range(first, last):
+        scalars, entities, key = games.scalars[b], games.entities[b], games.keys[b, DYNAMICS]
+        scalars[STEP] += 1
+        for a in range(n):
+            move = actions[b, a]
+            illegal = entities[a, PRESENT] == 1 and not can_enter(
+                entities[a, ROW] + ROW_STEP[move], entities[a, COLUMN] + COLUMN_STEP[move], size
+            )
+            entities[a, MOVE] = STAY if illegal else move
+            entities[a, KILLS] = 0
+            entities[a, DIED] = 0
+            entities[a, ENGAGED] = 0
+            out.illegal[b, a] = illegal
+        if rules.moving:
+            for m in range(n, movers):
+                if entities[m, PRESENT]:
+                    entities[m, MOVE] = _choose_move(m, n, size, rules.chase_squared, key, scalars, entities)
+            if rules.monsters_first:
+                _draw_turns(0, n, movers, key, scalars, entities)
+                _draw_turns(movers - n, 0, n, key, scalars, entities)
+            else:
+                _draw_turns(0, 0, n, key, scalars, entities)
+                _draw_turns(n, n, movers, key, scalars, entities)
+            turns = movers
+        else:
+            _draw_turns(0, 0, n, key, scalars, entities)
+            turns = n
+        for turn in range(turns):
+            mover = entities[turn, TURN]
+            if entities[mover, PRESENT] and entities[mover, MOVE] != STAY:
+                _move(mover, n, movers, rules.leave_item, scalars, entities)
+        _judge(b, n, rules.max_cycles, rules.individual_death, scalars, entities, out)
+
+
+@njit(inline="always")
+def can_enter(row, column, size):
+    """Whether a cell is inside the ring of walls."""
+    return row > 0 and row < size - 1 and column > 0 and column < size - 1  # noqa: PLR1716 (chains compile to branches)
+
+
+@njit(cache=True)
+def _choose_move(m, n, size, chase_squared, key, scalars, entities):
+    """With probability 0.6, and an agent within range, a move that brings the monster nearer to the nearest one; else any."""
+    row, column = entities[m, ROW], entities[m, COLUMN]
+    nearest, best, ties = -1, np.int64(1 << 30), 0
+    for a in range(n):
+        if entities[a, PRESENT]:
+            rows, columns = np.int64(entities[a, ROW] - row), np.int64(entities[a, COLUMN] - column)
+            distance = rows * rows + columns * columns
+            if distance < best:
+                nearest, best, ties = a, distance, 1
+            elif distance == best:
+                ties += 1
+                scalars[DRAWS] += 1
+                if below(key, scalars[DRAWS], ties) == 0:
+                    nearest = a
+    scalars[DRAWS] += 2
+    chases = below(key, scalars[DRAWS] - 1, 10) < CHASE_TENTHS
+    if chases and nearest >= 0 and (chase_squared < 0 or best <= chase_squared):
+        rows, columns = entities[nearest, ROW] - row, entities[nearest, COLUMN] - column
+        vertical = UP if rows < 0 else DOWN
+        horizontal = LEFT if columns < 0 else RIGHT
+        if rows == 0:
+            return horizontal
+        if columns == 0:
+            return vertical
+        return vertical if below(key, scalars[DRAWS], 2) == 0 else horizontal
+    count = 0
+    for move in range(5):
+        count += can_enter(row + ROW_STEP[move], column + COLUMN_STEP[move], size)
+    pick = below(key, scalars[DRAWS], count)
+    for move in range(5):
+        if can_enter(row + ROW_STEP[move], column + COLUMN_STEP[move], size):
+            if pick == 0:
+                return move
+            pick -= 1
+    return STAY
+
+
+@njit(cache=True)
+def _draw_turns(position, first, last, key, scalars, entities):
+    """Slots first … last-1 move in a random order, from turn `position` on."""
+    for k in range(last - first):
+        entities[position + k, TURN] = first + k
+    for k in range(last - first - 1, 0, -1):
+        scalars[DRAWS] += 1
+        j = position + below(key, scalars[DRAWS], k + 1)
+        i = position + k
+        entities[i, TURN], entities[j, TURN] = entities[j, TURN], entities[i, TURN]
+
+
+@njit(cache=True)
+def _move(mover, n, movers, leave_item, scalars, entities):
+    """Step into the next cell and resolve it. Whoever stays where it was meets nobody: arrivals have already been resolved."""
+    move = entities[mover, MOVE]
+    row = entities[mover, ROW] + ROW_STEP[move]
+    column = entities[mover, COLUMN] + COLUMN_STEP[move]
+    entities[mover, ROW] = row
+    entities[mover, COLUMN] = column
+    if mover < n:
+        _take_item(mover, row, column, movers, leave_item, entities)
+        for m in range(n, movers):
+            if entities[m, PRESENT] and entities[m, ROW] == row and entities[m, COLUMN] == column:
+                _fight(mover, m, scalars, entities)
+                if not entities[mover, PRESENT]:
+                    return
+    else:
+        for turn in range(movers):
+            a = entities[turn, TURN]
+            if a < n and entities[a, PRESENT] and entities[a, ROW] == row and entities[a, COLUMN] == column:
+                _fight(a, mover, scalars, entities)
+                if not entities[mover, PRESENT]:
+                    return
+
+
+@njit(cache=True)
+def _take_item(a, row, column, movers, leave_item, entities):
+    """Take the item that lies here; the one held before is destroyed, or left in its place."""
+    for item in range(movers, entities.shape[0]):
+        if entities[item, PRESENT] and entities[item, ROW] == row and entities[item, COLUMN] == column:
+            held = entities[a, HELD]
+            if held >= 0 and leave_item:
+                entities[held, PRESENT] = 1
+                entities[held, ROW] = row
+                entities[held, COLUMN] = column
+            entities[item, PRESENT] = 0
+            entities[a, HELD] = item
+            return
+
+
+@njit(cache=True)
+def _fight(a, m, scalars, entities):
+    """The item in hand decides: it beats the monster's element and kills it, anything else is the agent's death."""
+    held = entities[a, HELD]
+    if not entities[m, TARGET]:
+        entities[a, ENGAGED] = 1
+    if held >= 0 and entities[held, ELEMENT] == entities[m, ELEMENT]:
+        entities[m, PRESENT] = 0
+        if entities[m, TARGET]:
+            entities[a, KILLS] += 1
+            scalars[TARGETS_LEFT] -= 1
+    else:
+        entities[a, PRESENT] = 0
+        entities[a, DIED] = 1
+
+
+@njit(cache=True)
+def _judge(b, n, max_cycles, individual_death, scalars, entities, out):
+    """Outcome, rewards and flags at the end of a step."""
+    living, died, engaged = 0, False, False
+    for a in range(n):
+        living += entities[a, PRESENT]
+        died |= entities[a, DIED] == 1
+        engaged |= entities[a, ENGAGED] == 1
+    step = scalars[STEP]
+    lost = engaged or living == 0 or (died and not individual_death)
+    won = scalars[TARGETS_LEFT] == 0 and not lost
+    timed_out = not won and not lost and step >= max_cycles
+    scalars[OUTCOME] = WON if won else LOST if lost else TIMED_OUT if timed_out else RUNNING
+    ended = won or lost
+    for a in range(n):
+        lives, dies = entities[a, PRESENT] == 1, entities[a, DIED] == 1
+        acted = lives or dies
+        reward = np.float32(0)
+        if acted:
+            if dies or entities[a, ENGAGED] or timed_out:
+                reward = np.float32(-1)
+            elif entities[a, KILLS]:
+                reward = np.float32(entities[a, KILLS])
+            else:
+                reward = STEP_REWARD
+        out.rewards[b, a] = reward
+        out.returns[b, a] = reward + (out.returns[b, a] if step > 1 else np.float32(0))
+        out.terminated[b, a] = acted and (ended or dies)
+        out.truncated[b, a] = timed_out and lives
+        out.alive[b, a] = lives
+    out.done[b] = ended or timed_out
+    out.won[b] = won
+    out.length[b] = step

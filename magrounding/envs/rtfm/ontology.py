@@ -1,0 +1,61 @@
+"""Who lives in RTFM: monsters, items, elements, teams, and the words for them (facts of Zhong et al. 2020, appendix G)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from magrounding.envs.rtfm.text import template_words
+from magrounding.vocabulary import Vocabulary
+
+ELEMENTS = ("cold", "fire", "lightning", "poison")
+TEAMS = ("star alliance", "order of the forest", "rebel enclave")
+
+
+@dataclass(frozen=True)
+class Ontology:
+    """The names that an assignment speaks of. One-to-one tasks use the first 3 monsters and the first 4 modifiers."""
+
+    monsters: tuple[str, ...]
+    modifiers: tuple[str, ...]
+    nouns: tuple[str, ...]
+
+
+TRAINING = Ontology(
+    monsters=("wolf", "jaguar", "panther", "goblin", "bat", "imp", "shaman", "ghost", "zombie"),
+    modifiers=("grandmasters", "blessed", "shimmering", "gleaming", "fanatical", "mysterious", "soldiers", "arcane"),
+    nouns=("sword", "axe", "morningstar", "polearm", "knife", "katana", "cutlass", "spear"),
+)
+UNSEEN = Ontology(
+    monsters=("tiger", "bear", "puma", "elf", "vampire", "gremlin", "witch", "specter", "robot"),
+    modifiers=("superstars", "sacred", "glittering", "shiny", "obsessive", "bizarre", "secret", "esoteric"),
+    nouns=("sabre", "tomahawk", "sunglow"),
+)
+"""Words of `eval_new`, never shown in training."""
+
+EMPTY, WALL, FOG, ME, ALLY = "empty", "wall", "fog", "me", "ally"
+_GRID_WORDS = (EMPTY, WALL, FOG, ME, ALLY)
+EMPTY_ID, WALL_ID, FOG_ID, ME_ID, ALLY_ID = range(1, 6)
+"""Both vocabularies begin with the words of the grid, so that kernels may know their ids."""
+
+LETTERS = tuple("abcdefghijklmnopqrst")
+DRAGON, BEATS, STOP = "dragon", "beats", "."
+DRAGON_GOAL = "slay the dragon"
+
+
+@cache
+def rtfm_vocabulary() -> Vocabulary:
+    """Every word of every task, stage and split, held-out templates' too: an embedding table never changes size."""
+    words = [*_GRID_WORDS]
+    for ontology in (TRAINING, UNSEEN):
+        words += [*ontology.monsters, *ontology.modifiers, *ontology.nouns]
+    words += ELEMENTS
+    for team in TEAMS:
+        words += team.split()
+    return Vocabulary(dict.fromkeys([*words, *template_words()]))
+
+
+@cache
+def rock_paper_scissors_vocabulary() -> Vocabulary:
+    """Its own small vocabulary: there the letter "a" is a weapon, not an article."""
+    return Vocabulary([*_GRID_WORDS, *LETTERS, DRAGON, BEATS, STOP, *DRAGON_GOAL.split()[:2]])

@@ -1,0 +1,70 @@
+"""Language: every sentence that a document can hold is written out once, as a row of word ids; kernels only pick rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+
+from magrounding.vocabulary import Vocabulary
+
+KINDS = ("modifier", "team", "goal")
+"""Kinds of sentence: which modifiers beat an element; which monsters are of a team; whom to defeat."""
+
+_LIST_SLOTS = ("{modifiers}", "{monsters}")
+_NAME_SLOTS = ("{element}", "{team}")
+_COMMA = ","
+
+
+@cache
+def templates() -> dict[str, dict[str, list[str]]]:
+    """`data/templates.json`: set name → kind → sentences of space-separated tokens with slots."""
+    data = json.loads(files(__package__).joinpath("data/templates.json").read_text(encoding="utf-8"))
+    return {name: kinds for name, kinds in data.items() if isinstance(kinds, dict)}
+
+
+def template_words() -> list[str]:
+    """Every word of every template, in order of appearance, and the comma of lists."""
+    sentences = [sentence for kinds in templates().values() for kind in KINDS for sentence in kinds[kind]]
+    slots = (*_LIST_SLOTS, *_NAME_SLOTS)
+    return list(dict.fromkeys([_COMMA, *(word for s in sentences for word in s.split() if word not in slots)]))
+
+
+def template_set(language: bool, held_out: bool) -> str:
+    """Name of the set of templates that a document is written with."""
+    return ("language" if language else "plain") + ("_held_out" if held_out else "")
+
+
+def fill(template: str, members: Sequence[str], name: str) -> str:
+    """The sentence of a template about a list of modifiers or monsters and an element or team."""
+    for slot in _LIST_SLOTS:
+        template = template.replace(slot, f" {_COMMA} ".join(members))
+    for slot in _NAME_SLOTS:
+        template = template.replace(slot, name)
+    return template
+
+
+def sentence_table(
+    vocabulary: Vocabulary, kind: str, language: bool, held_out: bool, lists: Sequence[Sequence[str]], names: Sequence[str]
+) -> np.ndarray:
+    """All sentences of one kind.
+
+    Args:
+        vocabulary: of the world.
+        kind: one of KINDS.
+        language, held_out: which set of templates.
+        lists: C lists of modifiers or monsters that a sentence can be about (one empty list for goals).
+        names: N elements or teams.
+
+    Returns:
+        [T, N, C, L] int16, T templates; L also has room for the held-out templates, so that shapes are the same in every split.
+    """
+    both = [[fill(t, lists[0], max(names, key=lambda n: len(n.split()))) for t in templates()[template_set(language, out)][kind]]
+            for out in (False, True)]
+    length = max(len(sentence.split()) for sentences in both for sentence in sentences)
+    chosen = templates()[template_set(language, held_out)][kind]
+    rows = [vocabulary.encode(fill(t, members, name), length) for t in chosen for name in names for members in lists]
+    return np.stack(rows).reshape(len(chosen), len(names), len(lists), length)

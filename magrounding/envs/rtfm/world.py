@@ -1,0 +1,334 @@
+"""RTFMWorld: B games of RTFM, with one agent or several, or of rock-paper-scissors."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from magrounding.envs.render import Figure, Scene
+from magrounding.envs.rtfm import observe, splits
+from magrounding.envs.rtfm.arrays import (
+    ACTION_NAMES,
+    COLUMN,
+    EPISODE,
+    HELD,
+    LOST,
+    NUM_COLUMNS,
+    NUM_SCALARS,
+    OUTCOME,
+    PRESENT,
+    ROW,
+    SEED,
+    STEP,
+    TEAMMATE_WIDTH,
+    TIMED_OUT,
+    WON,
+    WORD_1,
+    WORD_2,
+    Games,
+    Results,
+    Rules,
+    Views,
+)
+from magrounding.envs.rtfm.ontology import (
+    ALLY_ID,
+    EMPTY_ID,
+    FOG_ID,
+    ME_ID,
+    WALL_ID,
+    rock_paper_scissors_vocabulary,
+    rtfm_vocabulary,
+)
+from magrounding.envs.rtfm.tables import make_tables
+from magrounding.envs.world import BatchedWorld, StepBuffers
+from magrounding.errors import ConfigurationError, choose
+from magrounding.observation import ObservationField, ObservationSpec
+from magrounding.seeding import NUM_STREAMS
+from magrounding.vocabulary import PAD
+
+if TYPE_CHECKING:
+    from magrounding.envs.rtfm.tasks import Task
+
+
+@dataclass(frozen=True)
+class WorldOptions:
+    """Options of a world.
+
+    Attributes:
+        agents: n.
+        size: of the map, its ring of walls included.
+        split: "train", "eval", "eval_new" (unseen words) or "eval_paraphrase" (held-out templates).
+        max_cycles: steps after which a game is lost by time-out.
+        sight: how far agents see (Euclidean); None for the whole map.
+        occupants: how many occupants a cell shows, 1 or 2.
+        death: "team" ends the game with the first death, "individual" lets the others play on.
+        put_aside: "destroyed" or "left": what becomes of the item held when another is taken.
+        chase_range: how far monsters sense agents (Euclidean); None for any distance.
+        resample_text: draw new templates every step, as the released program does in training.
+        shuffle_manual: put the statements in a random order each episode.
+    """
+
+    agents: int = 1
+    size: int = 6
+    split: str = "train"
+    max_cycles: int = 1000
+    sight: float | None = None
+    occupants: int = 2
+    death: str = "team"
+    put_aside: str = "destroyed"
+    chase_range: float | None = 5
+    resample_text: bool = False
+    shuffle_manual: bool = True
+
+
+class RTFMWorld(BatchedWorld):
+    """Read to Fight Monsters.
+
+    Args:
+        num_envs: B.
+        task: what is in the game and how it is told.
+        options: see `WorldOptions`.
+        num_threads: threads that share the rows; episodes do not depend on it.
+
+    Raises:
+        ConfigurationError: an option out of its range, or a map too small for its entities.
+    """
+
+    action_names = ACTION_NAMES
+    time_limit_is_loss = True
+
+    def __init__(self, num_envs: int, task: Task, options: WorldOptions, num_threads: int = 1) -> None:
+        self.num_envs, self.task, self.options, self.num_threads = num_envs, task, options, num_threads
+        self.num_agents = options.agents
+        self.max_cycles = options.max_cycles
+        _check(task, options, num_threads)
+        self.vocabulary = rock_paper_scissors_vocabulary() if task.letters else rtfm_vocabulary()
+        self._rules = _make_rules(task, options)
+        num_entities = self._rules.agents + self._rules.monsters + self._rules.items
+        interior = (options.size - 2) ** 2
+        if num_entities > interior:
+            raise ConfigurationError(
+                f"a {options.size}×{options.size} map has room for {interior} entities and this game has {num_entities}: "
+                "take a larger size or fewer agents"
+            )
+        self._tables = make_tables(task, options, self.vocabulary)
+        self.spec = self._make_spec()
+        self.observation = self.spec.allocate(num_envs)
+        self.final_observation = self.spec.allocate(num_envs)
+        self.final_rows = np.zeros(0, np.int64)
+        self.out = StepBuffers.allocate(num_envs, options.agents)
+        self._games = Games(
+            np.zeros((num_envs, NUM_STREAMS), np.uint64),
+            np.zeros((num_envs, NUM_SCALARS), np.int64),
+            np.zeros((num_envs, num_entities, NUM_COLUMNS), np.int16),
+        )
+        self._views = _views(self.observation)
+        self._finals = _views(self.final_observation)
+        self._results = Results(*(getattr(self.out, name) for name in Results._fields))
+        self._slots = np.zeros(num_envs, np.int64)
+        self._state = np.zeros((num_envs, len(self._tables.background) + 5 * options.agents), np.int16)
+        self.state_layout = _state_layout(self.spec)
+        bounds = np.linspace(0, num_envs, min(num_threads, num_envs) + 1).astype(int).tolist()
+        self._chunks = list(zip(bounds[:-1], bounds[1:], strict=True))
+        self._pool = ThreadPoolExecutor(len(self._chunks) - 1) if len(self._chunks) > 1 else None
+
+    def reset(self, seeds: np.ndarray | None = None) -> None:
+        scalars = self._games.scalars
+        if seeds is None:
+            scalars[:, EPISODE] += 1
+        else:
+            scalars[:, SEED] = seeds
+            scalars[:, EPISODE] = 0
+        self.final_rows = self.final_rows[:0]
+        self._each(
+            observe.start_rows, self._slots, self._rules, self._tables, self._games, self._views, self._results
+        )
+
+    def step(self, actions: np.ndarray, auto_reset: bool) -> None:
+        self._each(
+            observe.step_rows,
+            actions,
+            auto_reset,
+            self._slots,
+            self._rules,
+            self._tables,
+            self._games,
+            self._views,
+            self._finals,
+            self._results,
+        )
+        if auto_reset:
+            self.final_rows = np.flatnonzero(self.out.done)
+            self._close_ranks()
+
+    def _close_ranks(self) -> None:
+        """Each chunk of rows wrote its final observations from its own first row on: move them up behind one another."""
+        end = np.searchsorted(self.final_rows, self._chunks[0][1])
+        for first, last in self._chunks[1:]:
+            count = np.searchsorted(self.final_rows, last) - end
+            for array in self.final_observation.values():
+                array[end : end + count] = array[first : first + count]
+            end += count
+
+    def state(self) -> np.ndarray:
+        observe.write_states(self._rules, self._tables, self._games, self._state)
+        return self._state
+
+    def text(self, row: int) -> dict[str, str | list[str]]:
+        decode = self.vocabulary.decode
+        manual = [decode(line) for line in self.observation["manual"][row]]
+        return {"manual": manual, "goal": decode(self.observation["goal"][row])}
+
+    def scene(self, row: int) -> Scene:
+        entities, scalars, words = self._games.entities[row], self._games.scalars[row], self.vocabulary.words
+        n, items = self._rules.agents, self._rules.agents + self._rules.monsters
+        texts = self.text(row)
+        figures = []
+        for slot, entity in enumerate(entities):
+            if entity[PRESENT]:
+                at = int(entity[ROW]), int(entity[COLUMN])
+                if slot < n:
+                    figures.append(Figure(*at, "agent", str(slot)))
+                else:
+                    first, second = (words[entity[column]] for column in (WORD_1, WORD_2))
+                    quality, name = (first, second) if entity[WORD_2] != PAD else ("", first)
+                    figures.append(Figure(*at, "monster" if slot < items else "item", name, quality))
+        held = [entities[agent[HELD]] if agent[HELD] >= 0 else None for agent in entities[:n]]
+        walls = np.ones((self.spec.height, self.spec.width), np.bool_)
+        walls[1:-1, 1:-1] = False
+        return Scene(
+            walls=walls,
+            figures=tuple(figures),
+            alive=tuple(bool(agent[PRESENT]) for agent in entities[:n]),
+            inventories=tuple(
+                "" if item is None else self.vocabulary.decode((item[WORD_1], item[WORD_2])) for item in held
+            ),
+            goal=str(texts["goal"]),
+            manual=tuple(texts["manual"]),
+            step=int(scalars[STEP]),
+            max_cycles=self.max_cycles,
+            outcome={WON: "won", LOST: "lost", TIMED_OUT: "lost"}.get(int(scalars[OUTCOME]), ""),
+        )
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        return {name: array.copy() for name, array in self._memory().items()}
+
+    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
+        memory = self._memory()
+        if {k: (v.shape, v.dtype) for k, v in memory.items()} != {k: (v.shape, v.dtype) for k, v in snapshot.items()}:
+            raise ConfigurationError("the snapshot belongs to a world of another configuration")
+        for name, array in memory.items():
+            array[:] = snapshot[name]
+        self.final_rows = self.final_rows[:0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        arguments = (self.num_envs, self.task, self.options, self.num_threads)
+        return {"arguments": arguments, "snapshot": self.snapshot()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(*state["arguments"])
+        self.restore(state["snapshot"])
+
+    def _memory(self) -> dict[str, np.ndarray]:
+        parts = {"games": self._games._asdict(), "out": vars(self.out), "observation": self.observation}
+        return {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
+
+    def _each(self, kernel: Callable[..., None], *arguments: Any) -> None:
+        """Run a kernel over all rows, one chunk a thread (kernels release the GIL; the last chunk runs here)."""
+        if self._pool is None:
+            kernel(0, self.num_envs, *arguments)
+            return
+        futures = [self._pool.submit(kernel, *chunk, *arguments) for chunk in self._chunks[:-1]]
+        kernel(*self._chunks[-1], *arguments)
+        for future in futures:
+            future.result()
+
+    def _make_spec(self) -> ObservationSpec:
+        options, ids, n = self.options, self.vocabulary, self.num_agents
+        tables, top, size = self._tables, len(ids) - 1, options.size
+        statements = tables.element_lists.shape[1] + tables.team_lists.shape[1]
+        length = max(tables.element_sentences.shape[-1], tables.team_sentences.shape[-1])
+        fields = [
+            ObservationField("grid", (size, size, 2 * options.occupants), 0, top),
+            ObservationField("position", (2,), -1, size - 1),
+            ObservationField("manual", (statements, length), 0, top, shared=True),
+            ObservationField("goal", (tables.goal_sentences.shape[-1],), 0, top, shared=True),
+            ObservationField("inventory", (2,), 0, top),
+            ObservationField("action_mask", (len(ACTION_NAMES),), 0, 1, "int8"),
+        ]
+        if n > 1:
+            fields.append(ObservationField("teammates", (n - 1, TEAMMATE_WIDTH), -1, max(top, size)))
+        return ObservationSpec(
+            fields=tuple(fields),
+            num_agents=n,
+            num_actions=len(ACTION_NAMES),
+            height=size,
+            width=size,
+            vocabulary_size=len(ids),
+            scenery_ids=(PAD, EMPTY_ID, WALL_ID, FOG_ID),
+            avatar_ids=(ME_ID, ALLY_ID),
+        )
+
+
+def _check(task: Task, options: WorldOptions, num_threads: int) -> None:
+    choose("split", options.split, ("train", "eval") if task.letters else tuple(splits.SPLITS))
+    choose("death", options.death, ("team", "individual"))
+    choose("put_aside", options.put_aside, ("destroyed", "left"))
+    for name, value, low in (
+        ("agents", options.agents, 1),
+        ("size", options.size, 4),
+        ("max_cycles", options.max_cycles, 1),
+        ("num_threads", num_threads, 1),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or value < low:
+            raise ConfigurationError(f"{name} must be an integer of at least {low}, got {value!r}")
+    if options.occupants not in (1, 2):
+        raise ConfigurationError(f"occupants must be 1 or 2, got {options.occupants!r}")
+    for name, distance in (("sight", options.sight), ("chase_range", options.chase_range)):
+        if distance is not None and not distance >= 0:
+            raise ConfigurationError(f"{name} must be a distance of at least 0, or None for any, got {distance!r}")
+
+
+def _make_rules(task: Task, options: WorldOptions) -> Rules:
+    n = options.agents
+    # One seed must name different documents in different configurations: a cache of encodings may see several.
+    salt = int.from_bytes(hashlib.sha256(repr((task, astuple(options))).encode()).digest()[:7], "big")
+    return Rules(
+        agents=n,
+        monsters=1 if task.letters else n + task.distractor_monster,
+        items=3 if task.letters else n + task.distractor_item,
+        targets=n,
+        size=options.size,
+        occupants=options.occupants,
+        max_cycles=options.max_cycles,
+        moving=task.moving,
+        individual_death=options.death == "individual",
+        leave_item=options.put_aside == "left",
+        monsters_first=bool(task.letters),
+        resample_text=options.resample_text,
+        shuffle_manual=options.shuffle_manual,
+        letters=bool(task.letters),
+        sight_squared=-1.0 if options.sight is None else float(options.sight) ** 2,
+        chase_squared=-1.0 if options.chase_range is None else float(options.chase_range) ** 2,
+        side=splits.SPLITS[options.split],
+        salt=salt,
+    )
+
+
+def _views(observation: dict[str, np.ndarray]) -> Views:
+    grid = observation["grid"]
+    flat = grid.reshape(*grid.shape[:2], -1)
+    teammates = observation.get("teammates", np.zeros((len(grid), 1, 0, TEAMMATE_WIDTH), np.int16))
+    return Views(flat, teammates=teammates, **{k: observation[k] for k in Views._fields if k not in ("grid", "teammates")})
+
+
+def _state_layout(spec: ObservationSpec) -> dict[str, tuple[slice, tuple[int, ...]]]:
+    shape = spec["grid"].shape
+    cells = int(np.prod(shape))
+    end = cells + 5 * spec.num_agents
+    return {"grid": (slice(0, cells), shape), "agents": (slice(cells, end), (spec.num_agents, 5))}

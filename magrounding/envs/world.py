@@ -1,0 +1,117 @@
+"""BatchedWorld: what a simulator of many games must provide. Everything else (agents, flags, seeds, threads) is bookkeeping on top of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from magrounding.envs.render import Scene
+from magrounding.observation import ObservationSpec
+from magrounding.vocabulary import Vocabulary
+
+
+@dataclass
+class StepBuffers:
+    """What one step of B games writes, valid until the next step.
+
+    Attributes:
+        rewards: [B, n] float32.
+        terminated, truncated: [B, n] bool, true in the step an agent's episode ends only.
+        alive: [B, n] bool, who acts next (after a restart: everybody).
+        illegal: [B, n] bool, whose action was masked and therefore did nothing.
+        done, won: [B] bool, games that ended in this step, and which of those were won.
+        length: [B] int32, steps of the episode so far; where `done`, its final length.
+        returns: [B, n] float32, undiscounted sum of rewards of the episode, likewise.
+        document: [B] int64, key of the text on show: equal keys mean equal text.
+    """
+
+    rewards: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    alive: np.ndarray
+    illegal: np.ndarray
+    done: np.ndarray
+    won: np.ndarray
+    length: np.ndarray
+    returns: np.ndarray
+    document: np.ndarray
+
+    @classmethod
+    def allocate(cls, num_envs: int, num_agents: int) -> StepBuffers:
+        each, game = (num_envs, num_agents), (num_envs,)
+        return cls(
+            rewards=np.zeros(each, np.float32),
+            terminated=np.zeros(each, np.bool_),
+            truncated=np.zeros(each, np.bool_),
+            alive=np.ones(each, np.bool_),
+            illegal=np.zeros(each, np.bool_),
+            done=np.zeros(game, np.bool_),
+            won=np.zeros(game, np.bool_),
+            length=np.zeros(game, np.int32),
+            returns=np.zeros(each, np.float32),
+            document=np.zeros(game, np.int64),
+        )
+
+
+class BatchedWorld(ABC):
+    """B games of one configuration, simulated in flat arrays.
+
+    Attributes:
+        num_envs, num_agents: B and n.
+        max_cycles: steps after which a game is truncated.
+        time_limit_is_loss: whether a time-out is a loss with its own reward (learners then use discount 0).
+        spec: the ObservationSpec.
+        vocabulary: words of every id.
+        action_names: one name for each action.
+        state_layout: name → (slice, shape), where things lie in `state()`.
+        observation: dict of batch buffers laid out as `spec.allocate` (shared keys without the agent axis).
+        final_observation: the same, its first `len(final_rows)` rows being the last observations of the games that just ended.
+        final_rows: [F] int64, which games those were.
+        out: StepBuffers.
+    """
+
+    num_envs: int
+    num_agents: int
+    max_cycles: int
+    time_limit_is_loss: bool
+    spec: ObservationSpec
+    vocabulary: Vocabulary
+    action_names: tuple[str, ...]
+    state_layout: dict[str, tuple[slice, tuple[int, ...]]]
+    observation: dict[str, np.ndarray]
+    final_observation: dict[str, np.ndarray]
+    final_rows: np.ndarray
+    out: StepBuffers
+
+    @abstractmethod
+    def reset(self, seeds: np.ndarray | None = None) -> None:
+        """Start episode 0 of each row's seed ([B] int64), or, without seeds, every row's next episode; fills `observation` and `out`."""
+
+    @abstractmethod
+    def step(self, actions: np.ndarray, auto_reset: bool) -> None:
+        """Play actions [B, n] int64 in every game; fills `observation`, `out` and, with `auto_reset`, `final_observation`.
+
+        With `auto_reset` a finished game starts its next episode in the same call; without, `observation` is its last.
+        """
+
+    @abstractmethod
+    def state(self) -> np.ndarray:
+        """[B, state_size] int16: the whole of every game, laid out as `state_layout`; no hidden roles, no text."""
+
+    @abstractmethod
+    def scene(self, row: int) -> Scene:
+        """One game as a picture's worth of facts, for the renderers."""
+
+    @abstractmethod
+    def text(self, row: int) -> dict[str, str | list[str]]:
+        """The texts of one game as strings: `manual` (a list of statements) and `goal`."""
+
+    @abstractmethod
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Copies of all arrays that decide how the games go on, and of what is on show."""
+
+    @abstractmethod
+    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
+        """Go on from a snapshot of a world of the same configuration; ConfigurationError for another's."""

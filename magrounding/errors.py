@@ -1,0 +1,35 @@
+"""What can go wrong for a reason the user can mend: each error is one sentence that says what came, what was expected, and what to do."""
+
+
+class MagroundingError(Exception):
+    """Base of every error that a command prints as one line."""
+
+
+class ConfigurationError(MagroundingError, ValueError):
+    """An option that does not exist, or a combination that cannot work."""
+
+
+class InvalidAction(MagroundingError, ValueError):
+    """An action outside its space (an action that is merely masked is a legal no-op)."""
+
+
+class CheckpointError(MagroundingError):
+    """A run folder or a file of weights that is missing, foreign, truncated or in the way."""
+
+
+class DataNotFound(MagroundingError, FileNotFoundError):
+    """A data file that the user has to supply is not where it was looked for."""
+
+
+class MissingExtra(MagroundingError, ImportError):
+    """An optional dependency is absent; the message holds the line to type."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs an optional package: pip install 'magrounding[{extra}]'")
+
+
+def choose(kind: str, value: str, known) -> str:
+    """Return `value` if it is one of `known`; otherwise raise a ConfigurationError that lists what there is."""
+    if value not in known:
+        raise ConfigurationError(f"unknown {kind} {value!r}; choose from: {', '.join(known)}")
+    return value

@@ -1,0 +1,83 @@
+"""ObservationSpec: what an agent sees, declared once, and turned into a Gymnasium space and into batch buffers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from gymnasium import spaces
+
+
+@dataclass(frozen=True)
+class ObservationField:
+    """One key of the observation.
+
+    Attributes:
+        name: key in the observation dict.
+        shape: shape for one agent.
+        low, high: inclusive bounds.
+        dtype: NumPy dtype name.
+        shared: one array for the whole team ([B, *shape] in a batch) instead of one for each agent ([B, n, *shape]).
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    low: float
+    high: float
+    dtype: str = "int16"
+    shared: bool = False
+
+
+@dataclass(frozen=True)
+class ObservationSpec:
+    """The declaration that world, faces, networks and learners agree on.
+
+    Attributes:
+        fields: everything the world writes, in order.
+        num_agents: n.
+        num_actions: A.
+        height, width: of the grid.
+        vocabulary_size: number of ids, padding included.
+        scenery_ids: ids in `grid` that are nobody: padding, empty, wall, fog.
+        avatar_ids: ids in `grid` that are agents: me, ally. Every other id in `grid` belongs to an entity.
+    """
+
+    fields: tuple[ObservationField, ...]
+    num_agents: int
+    num_actions: int
+    height: int
+    width: int
+    vocabulary_size: int
+    scenery_ids: tuple[int, ...]
+    avatar_ids: tuple[int, ...]
+
+    def __getitem__(self, name: str) -> ObservationField:
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(name)
+
+    def __contains__(self, name: str) -> bool:
+        return any(field.name == name for field in self.fields)
+
+    def space(self) -> spaces.Dict:
+        """The Gymnasium space of one agent's observation; `distance` (derived from `position`) is part of it."""
+        boxes = {f.name: spaces.Box(f.low, f.high, f.shape, np.dtype(f.dtype).type) for f in self.fields}
+        boxes["distance"] = spaces.Box(-1.0, 1.0, (self.height, self.width, 2), np.float32)
+        return spaces.Dict(boxes)
+
+    def allocate(self, num_envs: int) -> dict[str, np.ndarray]:
+        """Zeroed batch buffers: [B, *shape] for shared keys, [B, n, *shape] for the others. `distance` is left to its reader."""
+        return {
+            f.name: np.zeros((num_envs, *(() if f.shared else (self.num_agents,)), *f.shape), f.dtype) for f in self.fields
+        }
+
+    def distance(self, position: np.ndarray) -> np.ndarray:
+        """distance [H, W, 2] float32, (dx / W, dy / H) from `position` (row, column) to each cell; zeros for a dead agent (row −1)."""
+        row, column = int(position[0]), int(position[1])
+        if row < 0:
+            return np.zeros((self.height, self.width, 2), np.float32)
+        grid = np.empty((self.height, self.width, 2), np.float32)
+        grid[..., 0] = (np.arange(self.width, dtype=np.float32) - column) / self.width
+        grid[..., 1] = ((np.arange(self.height, dtype=np.float32) - row) / self.height)[:, None]
+        return grid

@@ -1,0 +1,83 @@
+"""The one place that decides how many threads compute: torch, learners, simulators.
+
+Thread pools that spin against one another are slower than none. Agents learn independently, so each agent acts and learns in a
+Python thread of its own while torch computes each operation with one thread: the two cores then work on two agents instead of
+meeting at the end of every small operation. A single agent has nobody to share with and gets torch's threads instead. Simulators
+step a learner's batch in microseconds and stay on one thread until a batch is large enough to be worth waking others.
+
+One torch thread also makes every sum's order fixed, which bit-exact resumption rests on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+ParallelMap = Callable[[Callable[[T], R], Iterable[T]], Iterable[R]]
+"""Applies a function to every item, in any order in time, and yields the results in the order of the items."""
+
+ROWS_PER_WORLD_THREAD = 512
+"""Rows of a batch that make another simulator thread worth waking."""
+
+
+@dataclass(frozen=True)
+class ThreadPlan:
+    """How a process shares its cores.
+
+    Attributes:
+        torch: threads inside one torch operation.
+        agents: Python threads, each acting and learning for one agent at a time.
+        world: threads of the simulator.
+    """
+
+    torch: int
+    agents: int
+    world: int
+
+
+def available_cores() -> int:
+    """Cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def plan_threads(num_agents: int, num_envs: int, *, cores: int | None = None, cuda: bool = False) -> ThreadPlan:
+    """Share the cores between agents, torch and the simulator.
+
+    With several agents every agent gets a thread, even where that is more than there are cores: three agents on two cores finish
+    together after 1.5 turns, while two threads would need 2. On a GPU the threads only launch kernels.
+
+    Args:
+        num_agents: n, agents that act and learn apart.
+        num_envs: B, rows of the simulator.
+        cores: cores to share; by default those this process may run on.
+        cuda: whether the networks live on a GPU.
+    """
+    cores = cores or available_cores()
+    world = max(1, min(cores, num_envs // ROWS_PER_WORLD_THREAD))
+    if num_agents == 1 or cores == 1:
+        return ThreadPlan(torch=1 if cuda else cores, agents=1, world=world)
+    return ThreadPlan(torch=1 if cuda else max(1, cores // num_agents), agents=num_agents, world=world)
+
+
+@contextmanager
+def using(plan: ThreadPlan) -> Iterator[ParallelMap]:
+    """Set torch's threads as planned and yield a map over agents; both are undone at the end."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(plan.torch)
+    try:
+        if plan.agents == 1:
+            yield map
+        else:
+            with ThreadPoolExecutor(plan.agents, thread_name_prefix="agent") as pool:
+                yield pool.map
+    finally:
+        torch.set_num_threads(before)

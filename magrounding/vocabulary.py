@@ -1,0 +1,52 @@
+"""Words and their ids. A world has one vocabulary that never changes size, so a checkpoint fits every stage and split of its world."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+
+PAD = 0
+PAD_WORD = "<pad>"
+
+
+class Vocabulary:
+    """An ordered list of distinct words; id 0 is padding.
+
+    Args:
+        words: the words after the padding word, in the order of their ids.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words: tuple[str, ...] = (PAD_WORD, *words)
+        self._ids = {word: i for i, word in enumerate(self.words)}
+        if len(self._ids) != len(self.words):
+            raise ValueError("a vocabulary lists each word once")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._ids
+
+    def __getitem__(self, word: str) -> int:
+        """The id of a word; KeyError where the vocabulary lacks it."""
+        return self._ids[word]
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the word list: two vocabularies with one hash give every word the same id."""
+        return hashlib.sha256("\n".join(self.words).encode()).hexdigest()
+
+    def encode(self, text: str, length: int | None = None) -> np.ndarray:
+        """Ids [length] int16 of a text of space-separated words, padded with zeros; KeyError for a word that is not listed."""
+        ids = [self._ids[word] for word in text.split()]
+        row = np.zeros(len(ids) if length is None else length, np.int16)
+        row[: len(ids)] = ids
+        return row
+
+    def decode(self, row: Iterable[int]) -> str:
+        """The text of a row of ids, padding dropped."""
+        return " ".join(self.words[i] for i in row if i != PAD)
