@@ -40,6 +40,7 @@ class ObservationSpec:
         vocabulary_size: number of ids, padding included.
         scenery_ids: ids in `grid` that are nobody: padding, empty, wall, fog.
         avatar_ids: ids in `grid` that are agents: me, ally. Every other id in `grid` belongs to an entity.
+        words_per_occupant: ids that one occupant of a cell takes: K is a multiple of it.
     """
 
     fields: tuple[ObservationField, ...]
@@ -50,6 +51,7 @@ class ObservationSpec:
     vocabulary_size: int
     scenery_ids: tuple[int, ...]
     avatar_ids: tuple[int, ...]
+    words_per_occupant: int = 1
 
     def __getitem__(self, name: str) -> ObservationField:
         for field in self.fields:

@@ -272,6 +272,7 @@ class RTFMWorld(BatchedWorld):
             vocabulary_size=len(ids),
             scenery_ids=(PAD, EMPTY_ID, WALL_ID, FOG_ID),
             avatar_ids=(ME_ID, ALLY_ID),
+            words_per_occupant=2,
         )
 
 

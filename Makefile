@@ -1,0 +1,66 @@
+# Everything a fresh machine needs is Python 3.11-3.13, make and a package index.
+#
+#   make demo        train three readers through the whole curriculum with a budget of minutes
+#   make test        run the whole test suite
+#   make test-full   the same with the heavy optional simulators (alfworld compiles for minutes, scienceworld needs Java)
+#   make lint        ruff and pyright; `make format` lets ruff mend what it can
+#   make clean       remove the virtual environment and every cache
+#
+# Another interpreter: make PYTHON=python3.12 test. More arguments for pytest: make test ARGS="-m 'not slow' -x".
+
+PYTHON ?= python3
+VENV ?= .venv
+TORCH ?= torch==2.13.0
+ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-full lint format clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+setup: $(VENV)/.installed
+
+# The stamp is written last, so an interrupted installation is taken up again.
+$(VENV)/.installed: pyproject.toml
+	@command -v $(PYTHON) > /dev/null || { \
+		echo "There is no $(PYTHON) here: install Python 3.11, 3.12 or 3.13, or name one: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(not (3, 11) <= v < (3, 14) and \
+		"$(PYTHON) is Python %d.%d, magrounding needs 3.11, 3.12 or 3.13: make PYTHON=python3.11 $(MAKECMDGOALS)" % v)'
+	@$(PYTHON) -m venv $(VENV) || { \
+		echo "$(PYTHON) cannot make a virtual environment (on Debian and Ubuntu: apt install python3-venv)"; exit 1; }
+	@echo "Installing $(TORCH), then magrounding with its extras, into $(VENV): minutes the first time, never again"
+	$(PIP) "$(TORCH)"
+	$(PIP) --editable ".[all,dev]"
+	@touch $@
+
+$(VENV)/.installed-full: $(VENV)/.installed
+	$(PIP) --editable ".[all,dev,alfworld,scienceworld,lm]"
+	@touch $@
+
+# A folder of its own each time: a run never overwrites another.
+demo: setup
+	$(BIN)/python -m benchmarks.curriculum --env ma_rtfm --agents 3 --preset demo \
+		--out runs/demo-$$(date +%Y%m%d-%H%M%S) $(ARGS)
+
+test: setup
+	$(BIN)/python -m pytest $(ARGS)
+
+test-full: $(VENV)/.installed-full
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

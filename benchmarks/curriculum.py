@@ -1,0 +1,129 @@
+"""Train a team through a curriculum: `python -m benchmarks.curriculum --env ma_rtfm --agents 3`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import tyro
+
+from benchmarks.command import run_command
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.training.curriculum import read_settings, run_curriculum
+from magrounding.training.settings import RunSettings, make_settings
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Train agents stage by stage, evaluate them, and write a report."""
+
+    env: str
+    """Environment id, e.g. ma_rtfm."""
+    agents: int | None = None
+    """Number of agents; the environment's own by default."""
+    agent: str | None = None
+    """Id of the networks (default: txt2pi)."""
+    preset: str | None = None
+    """Budgets and options: demo or paper (default: demo)."""
+    stages: str | None = None
+    """Stages in order, separated by commas; the environment's curriculum by default."""
+    seeds: str | None = None
+    """Seeds separated by commas (default: 0)."""
+    out: Path | None = None
+    """Run folder (default: runs/<env>-<agent>[-<agents>]-<preset>)."""
+    resume: bool = False
+    """Go on with the run in the folder; it knows its own settings."""
+    device: str = "auto"
+    """auto, cpu or cuda."""
+    bf16: bool = False
+    """Compute networks in bfloat16."""
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    arguments = tyro.cli(Arguments, prog="python -m benchmarks.curriculum")
+    return run_command(lambda: train(arguments), lambda: _how_to_resume(arguments))
+
+
+def train(arguments: Arguments) -> None:
+    """Do what the arguments say."""
+    folder = run_folder(arguments)
+    settings = _resumed(arguments, folder) if arguments.resume else requested(arguments)
+    run_curriculum(settings, folder, resume=arguments.resume, device=arguments.device, command=_command())
+    print(f"report: {folder / 'report.md'}")
+
+
+def requested(arguments: Arguments) -> RunSettings:
+    """The settings that the arguments describe."""
+    settings = make_settings(
+        arguments.env,
+        arguments.agent or "txt2pi",
+        arguments.agents,
+        arguments.preset or "demo",
+        None if arguments.stages is None else tuple(_items(arguments.stages)),
+        (0,) if arguments.seeds is None else tuple(_seed(item) for item in _items(arguments.seeds)),
+    )
+    if arguments.bf16:
+        learner = replace(settings.preset.learner, bf16=True)
+        settings = replace(settings, preset=replace(settings.preset, learner=learner))
+    return settings
+
+
+def run_folder(arguments: Arguments) -> Path:
+    """Where the run goes, or is."""
+    if arguments.out is not None:
+        return arguments.out
+    settings = requested(arguments)
+    team = f"-{settings.agents}" if settings.entry.multi_agent else ""
+    return Path("runs") / f"{settings.env}-{settings.agent}{team}-{settings.preset.name}"
+
+
+def _resumed(arguments: Arguments, folder: Path) -> RunSettings:
+    """The run's own settings; CheckpointError where an argument contradicts them."""
+    settings = read_settings(folder)
+    given = {
+        "env": (arguments.env, settings.env),
+        "agents": (arguments.agents, settings.agents),
+        "agent": (arguments.agent, settings.agent),
+        "preset": (arguments.preset, settings.preset.name),
+        "stages": (None if arguments.stages is None else tuple(_items(arguments.stages)), settings.stages),
+        "seeds": (None if arguments.seeds is None else tuple(map(_seed, _items(arguments.seeds))), settings.seeds),
+        "bf16": (arguments.bf16 or None, settings.preset.learner.bf16),
+    }
+    for name, (asked, found) in given.items():
+        if asked is not None and asked != found:
+            raise CheckpointError(
+                f"the run in {folder} has {name} {_show(found)}, not {_show(asked)}: resume it without --{name}, or name another folder with --out"
+            )
+    return settings
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _seed(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigurationError(f"--seeds takes integers separated by commas, got {text!r}") from None
+
+
+def _show(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _command() -> str:
+    return shlex.join(["python", "-m", "benchmarks.curriculum", *(a for a in sys.argv[1:] if a != "--resume")])
+
+
+def _how_to_resume(arguments: Arguments) -> str:
+    folder = run_folder(arguments)
+    line = f"python -m benchmarks.curriculum --env {arguments.env} --out {shlex.quote(str(folder))} --resume"
+    return f"stopped; the state is saved, go on with: {line}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

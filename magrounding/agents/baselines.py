@@ -1,0 +1,166 @@
+"""The baselines of RTFM (Zhong et al. 2020, app. C.2, C.3): a convolutional network and a FiLM network.
+
+Both sum up goal, document and inventory apart, without a look at one another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from magrounding.agents.language import RECURRENT, TextEncoder, Words, distinct_rows, join_statements
+from magrounding.agents.modules import (
+    HEADS,
+    ActorCritic,
+    FiLM2,
+    SelfAttention,
+    distance_map,
+    embed_cells,
+    layer_widths,
+    skips,
+    spatial_max,
+)
+from magrounding.agents.policy import Policy, PolicyOutput, TextEncoding, check_config, configure, mask_logits
+from magrounding.errors import choose
+from magrounding.observation import ObservationSpec
+
+
+@dataclass(frozen=True)
+class BaselineConfig:
+    """Options of the baselines.
+
+    The paper names LSTMs without sizes, the released program has GRUs: the default is LSTMs of the program's sizes.
+
+    Attributes:
+        channels: of the layers; the skip connection is that of txt2π.
+        embedding: width of a word.
+        goal_hidden, inventory_hidden, document_hidden: units in each direction of the encoders.
+        encoder: "lstm" or "gru".
+        head: "paper" or "code", as in txt2π.
+        head_width: units of the head.
+    """
+
+    channels: tuple[int, ...] = (16, 32, 64, 64, 64)
+    embedding: int = 30
+    goal_hidden: int = 100
+    inventory_hidden: int = 100
+    document_hidden: int = 100
+    encoder: str = "lstm"
+    head: str = "paper"
+    head_width: int = 400
+
+    def __post_init__(self) -> None:
+        check_config(self)
+        choose("encoder", self.encoder, RECURRENT)
+        choose("head", self.head, HEADS)
+
+
+CONV = BaselineConfig()
+FILM = BaselineConfig(goal_hidden=10, inventory_hidden=10)
+
+
+class _Summary(nn.Module):
+    """Self-attention over the states of an encoder: one vector a text."""
+
+    def __init__(self, width: int, hidden: int, kind: str) -> None:
+        super().__init__()
+        self.encoder = TextEncoder(width, hidden, kind)
+        self.attention = SelfAttention(self.encoder.width)
+
+    def forward(self, table: nn.Embedding, words: Words) -> Tensor:
+        return self.attention(*self.encoder(table, words))
+
+
+class Baseline(Policy):
+    """Layers over [map; positions], with the text as FiLM's γ and β of every layer or as channels of the first.
+
+    Args:
+        spec: what the agent observes.
+        modulate: True is the FiLM baseline, False the convolutional one.
+        config: the options.
+    """
+
+    def __init__(self, spec: ObservationSpec, modulate: bool, config: BaselineConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.modulate = modulate
+        self.words = nn.Embedding(spec.vocabulary_size, config.embedding, padding_idx=0)
+        self.goal = _Summary(config.embedding, config.goal_hidden, config.encoder)
+        self.document = _Summary(config.embedding, config.document_hidden, config.encoder)
+        self.inventory = _Summary(config.embedding, config.inventory_hidden, config.encoder)
+        self.text_width = 2 * (config.goal_hidden + config.document_hidden + config.inventory_hidden)
+        self.skip = skips(config.channels)
+        cells = config.embedding + (0 if modulate else self.text_width)
+        self.layers = nn.ModuleList(
+            FiLM2(self.text_width, below, width, text_modulation=False)
+            if modulate
+            else nn.Conv2d(below, width, 3, padding=1)
+            for below, width in layer_widths(config.channels, cells, 2)
+        )
+        self.head = ActorCritic(config.channels[-1], config.head_width, spec.num_actions, config.head)
+
+    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
+        """`summary` [U, D]: goal and document of manual [U, S, L] and goal [U, G]."""
+        goals = self.goal(self.words, join_statements(goal))
+        return {"summary": torch.cat((goals, self.document(self.words, join_statements(manual))), 1)}
+
+    def forward(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
+    ) -> PolicyOutput:
+        """See `Policy.forward`; the baselines remember nothing."""
+        grid = observation["grid"]
+        held, which = distinct_rows(observation["inventory"])
+        inventory = self.inventory(self.words, join_statements(held)).index_select(0, which)
+        words = torch.cat((text["summary"].index_select(0, document), inventory), 1)
+        positions = distance_map(observation["position"], grid.shape[1], grid.shape[2])
+        below = maps = embed_cells(self.words, grid)
+        for i, layer in enumerate(self.layers):
+            entering = maps + below if self.skip and i == len(self.layers) - 1 else maps
+            features = torch.cat((entering, positions.to(entering.dtype)), 1)
+            below = maps
+            if self.modulate:
+                maps = layer(features, words)
+            elif i == 0:
+                maps = F.relu(convolve_with_constants(cast(nn.Conv2d, layer), features, words))
+            else:
+                maps = F.relu(layer(features))
+        logits, value = self.head(spatial_max(maps))
+        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float())
+
+
+def convolve_with_constants(conv: nn.Conv2d, features: Tensor, constants: Tensor) -> Tensor:
+    """The 3×3 convolution of [features; constants in every cell] without the copies of the constants.
+
+    A constant channel reaches a cell through those taps of the kernel that lie on the map: a matrix product for each
+    tap, and then a sum over the taps that a cell sees.
+
+    Args:
+        conv: in_channels are those of the features, then those of the constants.
+        features: [N, C, H, W].
+        constants: [N, D].
+    """
+    n, channels, height, width = features.shape
+    maps = F.conv2d(features, conv.weight[:, :channels], conv.bias, padding=1)
+    kernel = conv.weight[:, channels:].flatten(2)  # [out, D, taps]
+    taps = F.linear(constants, kernel.permute(0, 2, 1).flatten(0, 1)).view(n, -1, kernel.shape[2])  # [N, out, taps]
+    seen = F.unfold(features.new_ones(1, 1, height, width), 3, padding=1)[0].to(taps.dtype)  # [taps, H·W]
+    return maps + (taps @ seen).view_as(maps)
+
+
+def make_baseline(spec: ObservationSpec, *, modulate: bool, **options: Any) -> Baseline:
+    """Make a baseline.
+
+    Args:
+        spec: what the agent observes.
+        modulate: True for FiLM, False for convolutions.
+        options: fields of `BaselineConfig`.
+
+    Raises:
+        ConfigurationError: an unknown option, or a value that cannot be.
+    """
+    name, defaults = ("film", FILM) if modulate else ("conv", CONV)
+    return Baseline(spec, modulate, configure(name, defaults, options))

@@ -1,0 +1,75 @@
+"""Reading: word ids to states, one for each word, with recurrent networks that padding never touches."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+RECURRENT = ("lstm", "gru")
+
+
+class Words(NamedTuple):
+    """U texts: ids [U, L] with the words first, and length [U] int64, the terminator included."""
+
+    ids: Tensor
+    length: Tensor
+
+
+def join_statements(text: Tensor) -> Words:
+    """The words of a text one after another: padding dropped, nothing cut, one terminator.
+
+    The terminator is a position with the padding word (a zero vector) that counts as a word, so no text is empty (D46).
+
+    Args:
+        text: [U, S, L] ids of S statements, or [U, L]; 0 is padding.
+    """
+    ids = text.flatten(1)
+    padding = ids == 0
+    order = padding.to(torch.uint8).argsort(dim=1, stable=True)
+    words = torch.cat((ids.gather(1, order), ids.new_zeros(len(ids), 1)), 1)
+    length = 1 + (~padding).sum(1)
+    return Words(words[:, : int(length.max())], length)  # the only wait for a GPU in reading a text
+
+
+class TextEncoder(nn.Module):
+    """A bidirectional LSTM or GRU over words (RTFM eq. 9, 13).
+
+    The states are those of packed sequences: one network reads from the first word, another from the terminator, each
+    with the padding last. On a CPU this takes a third to a tenth of the time of packing, which runs word by word.
+
+    Computes in float32 also under autocast: texts are few and short, and a state sums up rounding errors.
+
+    Args:
+        width: of a word embedding.
+        hidden: units in each direction.
+        kind: "lstm" or "gru".
+    """
+
+    def __init__(self, width: int, hidden: int, kind: str = "lstm") -> None:
+        super().__init__()
+        self.width = 2 * hidden
+        network = nn.LSTM if kind == "lstm" else nn.GRU
+        self.ahead = network(width, hidden, batch_first=True)
+        self.back = network(width, hidden, batch_first=True)
+
+    def forward(self, table: nn.Embedding, words: Words) -> tuple[Tensor, Tensor]:
+        """States [U, L, 2 · hidden], meaningless behind the terminator, and mask [U, L], true up to it."""
+        ids, length = words
+        place = torch.arange(ids.shape[1], device=ids.device)
+        mask = place < length[:, None]
+        mirror = torch.where(
+            mask, length[:, None] - 1 - place, place
+        )  # [U, L], reverses each text and is its own inverse
+        with torch.autocast(ids.device.type, enabled=False):
+            ahead, _ = self.ahead(table(ids.int()))
+            back, _ = self.back(table(ids.gather(1, mirror).int()))
+            rows = (mirror + ids.shape[1] * torch.arange(len(ids), device=ids.device)[:, None]).flatten()
+            back = back.flatten(0, 1).index_select(0, rows).view_as(ahead)
+            return torch.cat((ahead, back), 2), mask
+
+
+def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The distinct rows of an integer tensor [N, L], and [N] which of them each row is."""
+    return torch.unique(rows, dim=0, return_inverse=True)

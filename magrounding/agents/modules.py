@@ -1,0 +1,218 @@
+"""Blocks that networks share: positions, attention, FiLM², heads."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+HEADS = ("paper", "code")
+
+TILE = 16
+"""Observations of one document that attend to it together, see `DocumentIndex`."""
+
+
+def distance_map(position: Tensor, height: int, width: int) -> Tensor:
+    """X_pos [N, 2, H, W] float32: (dx / W, dy / H) from position [N, 2] (row, column) to each cell.
+
+    Zeros for a dead agent (row −1).
+    """
+    position = position.float()
+    alive = (position[:, 0] >= 0).float()[:, None]
+    columns = torch.arange(width, device=position.device, dtype=torch.float32)
+    rows = torch.arange(height, device=position.device, dtype=torch.float32)
+    dx = (columns - position[:, 1:]) / width * alive  # [N, W]
+    dy = (rows - position[:, :1]) / height * alive  # [N, H]
+    cells = (len(position), height, width)
+    # Channels last in memory, as everything that is convolved here.
+    return torch.stack((dx[:, None, :].expand(cells), dy[:, :, None].expand(cells)), -1).permute(0, 3, 1, 2)
+
+
+def embed_cells(words: nn.Embedding, grid: Tensor) -> Tensor:
+    """V0 [N, D, H, W]: the embeddings of a cell's words, summed; grid [N, H, W, K] ids (RTFM, after eq. 19)."""
+    n, height, width, per_cell = grid.shape
+    bags = F.embedding_bag(grid.reshape(-1, per_cell).int(), words.weight, mode="sum", padding_idx=words.padding_idx)
+    return bags.view(n, height, width, words.embedding_dim).permute(0, 3, 1, 2)
+
+
+def spatial_max(features: Tensor) -> Tensor:
+    """s [N, C]: the maximum over the cells of features [N, C, H, W] (RTFM eq. 8)."""
+    return F.adaptive_max_pool2d(features, 1).flatten(1)
+
+
+def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Softmax over the last axis where mask is true; masked entries get exactly 0 beside any unmasked one."""
+    return torch.where(mask, scores, torch.finfo(scores.dtype).min).softmax(-1)
+
+
+class SelfAttention(nn.Module):
+    """selfattn: a learned score for each state, softmax, weighted sum (RTFM eq. 10–12).
+
+    Args:
+        width: D of the states.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.score = nn.Linear(width, 1)
+
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+        """[U, D] from states [U, L, D] and mask [U, L] (true for words)."""
+        weights = masked_softmax(self.score(states).squeeze(-1), mask)
+        return torch.bmm(weights.unsqueeze(1), states).squeeze(1)
+
+
+def attend(states: Tensor, mask: Tensor, queries: Tensor) -> Tensor:
+    """attend: dot-product attention without scale or parameters (RTFM eq. 14–16).
+
+    Args:
+        states: [U, L, D].
+        mask: [U, L], true for words.
+        queries: [U, Q, D].
+
+    Returns:
+        [U, Q, D], the weighted sums of the states.
+    """
+    weights = masked_softmax(torch.bmm(queries, states.transpose(1, 2)), mask.unsqueeze(1))
+    return torch.bmm(weights.to(states.dtype), states)
+
+
+class DocumentIndex(NamedTuple):
+    """Which tile each observation sits in: N observations of U documents, tiled by document.
+
+    With a copy [N, L, D] of the document for each observation, attention took a quarter of the learner's time. So up to
+    TILE observations of a document share a copy. All shapes depend on N and U alone: nothing waits for a GPU.
+
+    Attributes:
+        document: [tiles], the document of each tile.
+        slot: [N], row in [tiles · size] of each observation; None when every observation is a tile of its own.
+        size: observations in a tile.
+    """
+
+    document: Tensor
+    slot: Tensor | None
+    size: int
+
+    @classmethod
+    def of(cls, document: Tensor, num_documents: int) -> DocumentIndex:
+        """Tile observations that read document [N] of `num_documents`."""
+        n = len(document)
+        size = min(TILE, max(n // num_documents, 4 if n > num_documents else 1))
+        if size < 2:
+            return cls(document, None, 1)
+        count = document.new_zeros(num_documents).index_add_(0, document, torch.ones_like(document))
+        tiles = (count + size - 1) // size  # of each document; together at most num_documents + n // size
+        tiles_end, rows_end = tiles.cumsum(0), count.cumsum(0)
+        order = document.argsort(stable=True)
+        ranked = document.index_select(0, order)
+        rank = torch.arange(n, device=document.device) - (rows_end - count).index_select(0, ranked)
+        slot = torch.empty_like(order).index_copy_(0, order, (tiles_end - tiles).index_select(0, ranked) * size + rank)
+        every = torch.arange(num_documents + n // size, device=document.device)
+        return cls(torch.searchsorted(tiles_end, every, right=True).clamp_(max=num_documents - 1), slot, size)
+
+
+class DocumentAttention:
+    """`attend` from many observations to few documents, for several rounds of queries.
+
+    Args:
+        states: [U, L, D].
+        mask: [U, L], true for words.
+        document: [N] int64, which of the U documents each observation reads.
+    """
+
+    def __init__(self, states: Tensor, mask: Tensor, document: Tensor) -> None:
+        self._index = DocumentIndex.of(document, len(states))
+        self._states = states.index_select(0, self._index.document)
+        self._mask = mask.index_select(0, self._index.document)
+
+    def __call__(self, queries: Tensor) -> Tensor:
+        """[N, D] from queries [N, D]."""
+        _, slot, size = self._index
+        if slot is None:
+            return attend(self._states, self._mask, queries.unsqueeze(1)).squeeze(1)
+        tiles, _, width = self._states.shape
+        tiled = queries.new_zeros(tiles * size, width).index_copy(0, slot, queries)
+        return attend(self._states, self._mask, tiled.view(tiles, size, width)).flatten(0, 1).index_select(0, slot)
+
+
+class FiLM2(nn.Module):
+    """Bidirectional feature-wise linear modulation (RTFM eq. 1–8); without text modulation, FiLM (eq. 1–3).
+
+    The three convolutions read one input and the three linear maps one text, so each three are one, in the order γ, β,
+    W_t and Conv_vis, Conv_Γ, Conv_B. Counts and initial distributions are those of separate ones.
+
+    Args:
+        text_width: d_t.
+        in_channels: of the map, positions included.
+        channels: c.
+        query_width: width of u = W_u s, the query to the document; None for a layer that asks nothing.
+        text_modulation: False drops eq. 4–6.
+    """
+
+    def __init__(
+        self,
+        text_width: int,
+        in_channels: int,
+        channels: int,
+        query_width: int | None = None,
+        text_modulation: bool = True,
+    ) -> None:
+        super().__init__()
+        self.text_modulation = text_modulation
+        self.text = nn.Linear(text_width, (3 if text_modulation else 2) * channels)
+        self.conv = nn.Conv2d(in_channels, (3 if text_modulation else 1) * channels, 3, padding=1)
+        self.query = None if query_width is None else nn.Linear(channels, query_width)
+
+    def forward(self, features: Tensor, text: Tensor) -> Tensor:
+        """V [N, c, H, W] from features [N, in_channels, H, W] and text [N, d_t]."""
+        maps = self.conv(features)
+        words = self.text(text)[:, :, None, None]
+        if not self.text_modulation:
+            gamma, beta = words.chunk(2, 1)
+            return F.relu(torch.addcmul(beta, 1 + gamma, maps))
+        gamma, beta, value = words.chunk(3, 1)
+        visual, gate, shift = maps.chunk(3, 1)
+        return F.relu(torch.addcmul(beta, 1 + gamma, visual)) + F.relu(torch.addcmul(shift, 1 + gate, value))
+
+
+class ActorCritic(nn.Module):
+    """Policy and baseline from the visual summary (RTFM eq. 20–22).
+
+    Args:
+        in_features: of the summary.
+        width: of o (400).
+        num_actions: A.
+        kind: "paper" is ReLU and MLPs of one hidden ReLU layer (D02); "code" is tanh and linear maps, as released.
+    """
+
+    def __init__(self, in_features: int, width: int, num_actions: int, kind: str) -> None:
+        super().__init__()
+        if kind == "paper":
+            self.hidden = nn.Sequential(nn.Linear(in_features, width), nn.ReLU())
+            self.policy = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, num_actions))
+            self.baseline = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
+        else:
+            self.hidden = nn.Sequential(nn.Linear(in_features, width), nn.Tanh())
+            self.policy = nn.Sequential(nn.Linear(width, num_actions))
+            self.baseline = nn.Sequential(nn.Linear(width, 1))
+
+    def forward(self, summary: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits [N, A] and value [N] of summary [N, C]."""
+        hidden = self.hidden(summary)
+        return self.policy(hidden), self.baseline(hidden).squeeze(-1)
+
+
+def layer_widths(channels: tuple[int, ...], cells: int, positions: int) -> list[tuple[int, int]]:
+    """(in, out) channels of each layer: those of the layer below (at first the cells'), and the positions again."""
+    return [(below + positions, width) for below, width in zip((cells, *channels), channels, strict=False)]
+
+
+def skips(channels: tuple[int, ...]) -> bool:
+    """Whether V_(L-1) + V_(L-2) enters the last layer L, and not V_(L-1) alone.
+
+    The paper has it from the 3rd of 5 layers to the last (app. C.1). Here: from three layers on, where the two maps are
+    equally wide.
+    """
+    return len(channels) >= 3 and channels[-2] == channels[-3]

@@ -1,0 +1,93 @@
+"""Player: one policy at the board of B games: text cache, memory, choice of actions. Teams and training rollouts play through it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from magrounding.agents.policy import Policy
+from magrounding.agents.text_cache import TextCache
+
+
+class Choice(NamedTuple):
+    """action [R] int64 and logits [R, A] float32, of the rows asked for."""
+
+    action: np.ndarray
+    logits: np.ndarray
+
+
+class Player:
+    """One policy playing B games.
+
+    Args:
+        policy: its network; it stays where it is (CPU or GPU).
+        num_envs: B.
+        generator: CPU random numbers of the sampled actions; None plays with torch's own.
+        bf16: compute in bfloat16 where autocast does.
+    """
+
+    def __init__(
+        self, policy: Policy, num_envs: int, generator: torch.Generator | None = None, *, bf16: bool = False
+    ) -> None:
+        self.policy = policy
+        self.num_envs = num_envs
+        self.generator = generator
+        self.bf16 = bf16
+        self.texts = TextCache(policy, num_envs)
+        self.device = next(policy.parameters()).device
+        self.memory: Tensor | None = None
+        self.restart(np.ones(num_envs, np.bool_))
+
+    def restart(self, rows: np.ndarray) -> None:
+        """Clear the memory of the games whose flag in rows [B] bool is set."""
+        fresh = self.policy.initial_memory(self.num_envs)
+        if fresh is None or not rows.any():
+            return
+        fresh = fresh.to(self.device)
+        if self.memory is None:
+            self.memory = fresh
+        else:
+            index = torch.from_numpy(np.flatnonzero(rows)).to(self.device)
+            self.memory = self.memory.index_copy(0, index, fresh[index])
+
+    @torch.no_grad()
+    def choose(
+        self,
+        observation: dict[str, np.ndarray],
+        manual: np.ndarray,
+        goal: np.ndarray,
+        keys: np.ndarray | None,
+        *,
+        rows: np.ndarray | None = None,
+        greedy: bool = False,
+    ) -> Choice:
+        """Choose the next action of each game.
+
+        Args:
+            observation: this agent's keys, [B, …].
+            manual, goal: [B, S, L] and [B, G] ids on show.
+            keys: [B] int64 keys of the texts, or None when unknown.
+            rows: [R] the games to play; all by default.
+            greedy: take the most likely action instead of drawing one.
+        """
+        some = np.arange(self.num_envs) if rows is None else rows
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+            text = self.texts.read(manual, goal, keys, some)
+            columns = {name: self._tensor(array if rows is None else array[rows]) for name, array in observation.items()}
+            index = torch.from_numpy(some).to(self.device)
+            memory = None if self.memory is None else self.memory[index]
+            output = self.policy(columns, text, index, memory)
+        if output.memory is not None:
+            self.memory = output.memory if rows is None else self.memory.index_copy(0, index, output.memory)  # type: ignore[union-attr]
+        logits = output.logits.float().cpu()
+        if greedy:
+            action = logits.argmax(-1)
+        else:
+            action = torch.multinomial(logits.softmax(-1), 1, generator=self.generator).squeeze(-1)
+        return Choice(action.numpy(), logits.numpy())
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)

@@ -1,0 +1,306 @@
+"""relread: a reader that relates. What a manual says of a word is found by the words that share its statement.
+
+Nothing of any world is built in. Entities are what `grid` shows beside scenery and agents; whether a word names a monster or a
+weapon is for the document to tell (a weapon's noun is spoken of nowhere, a monster's name is). No identity of a word reaches the
+policy, only how the words of an entity are related, through the document, to those of others, of the goal and of what agents
+hold. So unseen words, assignments and sizes of map are read like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from magrounding.agents.policy import Policy, PolicyOutput, TextEncoding, check_config, configure, mask_logits
+from magrounding.observation import ObservationSpec
+
+
+@dataclass(frozen=True)
+class RelreadConfig:
+    """Options of relread.
+
+    Attributes:
+        embedding: D, width of a word; the more, the less two unrelated words seem alike.
+        pair_hidden, message: widths of the network that looks at each pair of things, and of what it tells.
+        entity_hidden, features: widths of the network that sums up a thing, and of what it puts on the map.
+        reach: R, cells that the egocentric map reaches in each direction; what is farther lies on its edge.
+        hidden, top: widths of the layers between map and heads.
+    """
+
+    embedding: int = 128
+    pair_hidden: int = 32
+    message: int = 16
+    entity_hidden: int = 32
+    features: int = 12
+    reach: int = 5
+    hidden: int = 256
+    top: int = 128
+
+    def __post_init__(self) -> None:
+        check_config(self)
+
+
+class Things(NamedTuple):
+    """Everything in sight that may matter, M things an observation: entities of the grid, then teammates with what they hold.
+
+    Attributes:
+        words: [N, M, W] ids.
+        row, column: [N, M] int64.
+        exists: [N, M] bool.
+        is_ally: [N, M] bool.
+    """
+
+    words: Tensor
+    row: Tensor
+    column: Tensor
+    exists: Tensor
+    is_ally: Tensor
+
+
+class Reading(NamedTuple):
+    """What a manual says of J words of each of N observations.
+
+    said(w) is the sum of the statements' values, weighted by how much each statement has to do with w.
+
+    Attributes:
+        mentions: [N, J, J], said(w) · w': what is said of w mentions w'.
+        alike: [N, J, J], cosine of said(w) and said(w').
+        facts: [N, J, 2], said(w) · goal, and how much any statement has to do with w.
+    """
+
+    mentions: Tensor
+    alike: Tensor
+    facts: Tensor
+
+
+class ManualReader(nn.Module):
+    """Reads by one attention over statements: the query is a word, keys and values are sums of a statement's words.
+
+    Words that stand in every statement say nothing of any: each word has a learned weight as a key and another as a value.
+
+    Args:
+        vocabulary_size: V.
+        embedding: D.
+    """
+
+    def __init__(self, vocabulary_size: int, embedding: int) -> None:
+        super().__init__()
+        self.words = nn.Embedding(vocabulary_size, embedding, padding_idx=0)
+        self.weight_key = nn.Parameter(torch.ones(vocabulary_size))
+        self.weight_value = nn.Parameter(torch.ones(vocabulary_size))
+        self.sharpness = nn.Parameter(torch.tensor(6.0))
+
+    def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
+        """Encode U documents: `key`, `value` [U, S, D] of the statements and `goal` [U, D]."""
+        manual, goal = manual.int(), goal.int()
+        table = self.table()
+        return {
+            "key": self._sum(table, self.weight_key, manual),
+            "value": self._sum(table, self.weight_value, manual),
+            "goal": self._sum(table, self.weight_value, goal),
+        }
+
+    def table(self) -> Tensor:
+        """[V, D] word embeddings of length 1; zeros for padding."""
+        return F.normalize(self.words.weight, dim=-1)
+
+    def read(self, words: Tensor, text: TextEncoding, document: Tensor) -> Reading:
+        """What the manual says of some words.
+
+        Attention from U documents to the few distinct words of a batch is one product of matrices; observations gather from it
+        what is about their own words, a handful of numbers each.
+
+        Args:
+            words: [N, J] ids.
+            text: encoding of U documents.
+            document: [N], which document each row reads.
+        """
+        distinct, which = words.unique(return_inverse=True)  # [P], [N, J]
+        named = F.embedding(distinct, self.table())  # [P, D]
+        key, value = text["key"], text["value"]
+        scores = F.linear(key, named).transpose(1, 2)  # [U, P, S]
+        attention = (self.sharpness * scores).softmax(-1)
+        mentioned = F.linear(value, named).transpose(1, 2)  # [U, P, S] what each statement says of each word as its object
+        gram = torch.bmm(value, value.transpose(1, 2))  # [U, S, S]
+        through = torch.bmm(attention, gram)  # [U, P, S]
+        length = (through * attention).sum(-1, keepdim=True).clamp(min=1e-8).sqrt()
+        goal = torch.bmm(attention, torch.bmm(value, text["goal"].unsqueeze(-1)))  # [U, P, 1]
+        facts = torch.cat(
+            (attention, mentioned, attention / length, through / length, goal, scores.amax(-1, keepdim=True)), -1
+        )
+        row = document.unsqueeze(1) * len(distinct) + which
+        mine = F.embedding(row, facts.flatten(0, 1))  # [N, J, 4 S + 2]
+        s = key.shape[1]
+        attention, mentioned, direction, through, facts = mine.split((s, s, s, s, 2), -1)
+        return Reading(
+            mentions=torch.bmm(attention, mentioned.transpose(1, 2)),
+            alike=torch.bmm(direction, through.transpose(1, 2)),
+            facts=facts,
+        )
+
+    @staticmethod
+    def _sum(table: Tensor, weight: Tensor, ids: Tensor) -> Tensor:
+        """[U, …, D]: sums of weighted word embeddings over the last axis of ids [U, …, L]."""
+        flat = ids.reshape(-1, ids.shape[-1])
+        sums = F.embedding_bag(flat, table, mode="sum", per_sample_weights=weight[flat.long()], padding_idx=0)
+        return sums.view(*ids.shape[:-1], -1)
+
+
+class Relread(Policy):
+    """The relational reader.
+
+    Args:
+        spec: what the agent observes.
+        config: options.
+    """
+
+    def __init__(self, spec: ObservationSpec, config: RelreadConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.width = spec.words_per_occupant
+        self.height, self.width_of_map = spec.height, spec.width
+        self.reader = ManualReader(spec.vocabulary_size, config.embedding)
+        nobody = torch.zeros(spec.vocabulary_size, dtype=torch.bool)
+        nobody[list((*spec.scenery_ids, *spec.avatar_ids))] = True
+        self.register_buffer("nobody", nobody, persistent=False)
+        words = self.width
+        alone = 2 * words + 1  # goal relation and spoken_of of each word, is_ally
+        self.pair_of = nn.Linear(alone, config.pair_hidden)
+        self.pair_with = nn.Linear(alone, config.pair_hidden)
+        self.pair_relations = nn.Linear(3 * words * words, config.pair_hidden)
+        self.pair_message = nn.Linear(config.pair_hidden, config.message)
+        held = 3 * words * words + 1
+        self.entity = nn.Sequential(
+            nn.Linear(config.message + alone + held, config.entity_hidden),
+            nn.ReLU(),
+            nn.Linear(config.entity_hidden, config.features),
+        )
+        self.side = 2 * config.reach + 1
+        channels = config.features + 1
+        self.look = nn.Linear(self.side * self.side * channels, config.hidden)
+        walls = 4 * (config.reach + 1)
+        self.feel = nn.Linear(walls + spec.num_actions + 1, config.hidden)
+        self.think = nn.Linear(config.hidden, config.top)
+        self.policy = nn.Linear(config.top, spec.num_actions)
+        self.value = nn.Linear(config.top, 1)
+        with torch.no_grad():
+            self.policy.weight.mul_(0.01)
+            self.policy.bias.zero_()
+
+    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
+        return self.reader(manual, goal)
+
+    def forward(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
+    ) -> PolicyOutput:
+        things = self.find(observation)
+        features = self.relate(things, observation, text, document)
+        hidden = self.look(self._around_me(things, features, observation["position"]))
+        hidden = hidden + self.feel(self._own(observation))
+        top = F.relu(self.think(F.relu(hidden)))
+        logits = self.policy(top).float()
+        return PolicyOutput(mask_logits(logits, observation["action_mask"]), self.value(top).squeeze(-1).float())
+
+    def find(self, observation: dict[str, Tensor]) -> Things:
+        """The things that an observation shows; M is the most in any of the batch."""
+        grid = observation["grid"]
+        n, height, width, per_cell = grid.shape
+        occupants = grid.reshape(n, -1, self.width).int()  # [N, P, W]
+        present = ~self.nobody[occupants[:, :, 0].long()]
+        which, place = present.nonzero(as_tuple=True)
+        slot = (present.cumsum(1) - 1)[which, place]
+        most = int(slot.max()) + 1 if len(slot) else 1
+        words = occupants.new_zeros(n, most, self.width)
+        words[which, slot] = occupants[which, place]
+        cell = place.new_zeros(n, most)
+        cell[which, slot] = place // (per_cell // self.width)
+        exists = torch.zeros(n, most, dtype=torch.bool, device=grid.device)
+        exists[which, slot] = True
+        things = Things(words, cell // width, cell % width, exists, torch.zeros_like(exists))
+        mates = observation.get("teammates")
+        if mates is None:
+            return things
+        held = mates[:, :, 2:].int()
+        held = F.pad(held, (0, max(0, self.width - held.shape[-1])))[:, :, : self.width]
+        row, column = mates[:, :, 0].long(), mates[:, :, 1].long()
+        alive = row >= 0
+        joined = (held, row.clamp(min=0), column.clamp(min=0), alive, torch.ones_like(alive))
+        return Things(*(torch.cat(pair, 1) for pair in zip(things, joined, strict=True)))
+
+    def relate(self, things: Things, observation: dict[str, Tensor], text: TextEncoding, document: Tensor) -> Tensor:
+        """Features [N, M, C] of every thing: its bonds with the others, with the goal and with what the agent holds."""
+        n, m, w = things.words.shape
+        inventory = observation["inventory"].int()
+        held = F.pad(inventory, (0, max(0, w - inventory.shape[-1])))[:, :w]
+        words = torch.cat((things.words.flatten(1), held), 1)  # [N, M W + W]
+        mentions, alike, facts = self.reader.read(words, text, document)
+        known = (words != 0).to(facts.dtype)
+        relations = torch.stack((mentions, mentions.transpose(1, 2), alike), -1)  # [N, J, J, 3]
+        relations = relations * (known[:, :, None] * known[:, None, :]).unsqueeze(-1)
+        j = m * w
+        facts = (facts * known.unsqueeze(-1))[:, :j].reshape(n, m, 2 * w)
+        alone = torch.cat((facts, things.is_ally.to(facts.dtype).unsqueeze(-1)), -1)
+        between = relations[:, :j, :j].view(n, m, w, m, w, 3).transpose(2, 3).reshape(n, m, m, -1)
+        pairs = self.pair_relations(between) + self.pair_of(alone).unsqueeze(2) + self.pair_with(alone).unsqueeze(1)
+        others = things.exists.unsqueeze(1) & ~torch.eye(m, dtype=torch.bool, device=pairs.device)
+        message = self.pair_message((F.relu(pairs) * others.unsqueeze(-1)).sum(2))
+        with_held = relations[:, :j, j:].reshape(n, m, -1)
+        holding = known[:, j:].amax(1)[:, None, None].expand(n, m, 1)
+        features = self.entity(torch.cat((message, alone, with_held, holding), -1))
+        return features * things.exists.unsqueeze(-1)
+
+    def _around_me(self, things: Things, features: Tensor, position: Tensor) -> Tensor:
+        """[N, side² (C + 1)]: features summed into a map with the agent at its centre; the last channel shows allies."""
+        reach, side = self.config.reach, self.side
+        rows = (things.row - position[:, :1].long()).clamp(-reach, reach) + reach
+        columns = (things.column - position[:, 1:].long()).clamp(-reach, reach) + reach
+        features = torch.cat((features, (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)), -1)
+        n, _, c = features.shape
+        index = torch.arange(n, device=features.device).unsqueeze(1) * (side * side) + rows * side + columns
+        cells = features.new_zeros(n * side * side, c).index_add_(0, index.flatten(), features.flatten(0, 1))
+        return cells.view(n, -1)
+
+    def _own(self, observation: dict[str, Tensor]) -> Tensor:
+        """How far the border is in each direction (up to `reach`), what may be done, and whether anything is held."""
+        row, column = observation["position"].long().unbind(-1)
+        distances = torch.stack((row, self.height - 1 - row, column, self.width_of_map - 1 - column), 1)
+        walls = F.one_hot(distances.clamp(0, self.config.reach), self.config.reach + 1).flatten(1)
+        holding = (observation["inventory"][:, :1] != 0).float()
+        return torch.cat((walls.float(), observation["action_mask"].float(), holding), 1)
+
+    def ground(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        position_features: Tensor | None = None,
+        entity_mask: Tensor | None = None,
+    ) -> Tensor:
+        """The map [N, C, H, W] of what the text makes of every cell, in grid coordinates.
+
+        Args:
+            observation, text, document: as in `forward`.
+            position_features: [N, P, H, W], appended to the channels; by default none (the policy head is egocentric).
+            entity_mask: [N, H, W] in [0, 1], factors on the features of the entities of each cell.
+        """
+        things = self.find(observation)
+        features = self.relate(things, observation, text, document)
+        n, _, c = features.shape
+        height, width = observation["grid"].shape[1:3]
+        cell = things.row * width + things.column
+        if entity_mask is not None:
+            factor = entity_mask.flatten(1).gather(1, cell).unsqueeze(-1)
+            features = torch.where(things.is_ally.unsqueeze(-1), features, features * factor)
+        index = torch.arange(n, device=cell.device).unsqueeze(1) * (height * width) + cell
+        cells = features.new_zeros(n * height * width, c).index_add_(0, index.flatten(), features.flatten(0, 1))
+        cells = cells.view(n, height, width, c).permute(0, 3, 1, 2)
+        return cells if position_features is None else torch.cat((cells, position_features), 1)
+
+
+def make_relread(spec: ObservationSpec, **options: Any) -> Relread:
+    """A relational reader for what `spec` shows; options are those of `RelreadConfig`."""
+    return Relread(spec, configure("relread", RelreadConfig(), options))

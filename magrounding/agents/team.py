@@ -1,0 +1,152 @@
+"""Team: the trained agents of a run, ready for a vector env or a single PettingZoo env."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from magrounding.agents.player import Player
+from magrounding.agents.policy import Policy
+from magrounding.agents.weights import STATE_FILE, fit_weights, load_weights
+from magrounding.errors import CheckpointError, choose
+from magrounding.observation import ObservationSpec
+from magrounding.registry import agent_entry, env_entry, load
+from magrounding.storage import read_json
+from magrounding.threads import ParallelMap
+
+CONFIG_FILE = "config.json"
+SHARED_TEXT = ("manual", "goal")
+TeamMemory = list[Player]
+"""What a team remembers between steps: one Player for each agent, changed in place by `act`."""
+
+
+class Team:
+    """n policies that play together, each seeing its own observation only.
+
+    Args:
+        policies: one for each agent, in agent order; on one device.
+        spec: what they observe (a grid of another size is fine).
+        parallel_map: how to run the agents at once (see `magrounding.threads`); one after the other by default.
+    """
+
+    accepts_rows = True
+
+    def __init__(self, policies: Sequence[Policy], spec: ObservationSpec, parallel_map: ParallelMap = map) -> None:
+        self.policies = list(policies)
+        self.num_agents = len(self.policies)
+        self.keys = tuple(field.name for field in spec.fields if field.name not in SHARED_TEXT)
+        self._map = parallel_map
+
+    def initial_memory(self, num_envs: int) -> TeamMemory:
+        """Memory for B games that are about to start."""
+        return [Player(policy, num_envs) for policy in self.policies]
+
+    def act(
+        self,
+        obs: Mapping[str, Any],
+        memory: TeamMemory,
+        info: Mapping[str, Any] | None = None,
+        greedy: bool = True,
+        *,
+        rows: np.ndarray | None = None,
+    ) -> tuple[Any, TeamMemory]:
+        """Choose everybody's next action.
+
+        Args:
+            obs: a vector env's observation (arrays [B, n, …], shared ones [B, …]), or a single env's dict of dicts (memory for one game).
+            memory: of `initial_memory`, then of the call before.
+            info: the env's `info` or infos; None where there is none, as in the first step of a single env: every text is read afresh.
+            greedy: take the most likely action instead of drawing one.
+            rows: [R] games of a vector env to play; the others get action 0.
+
+        Returns:
+            actions [B, n] int64 for a vector env, {agent: int} for the agents a single env shows; and the memory.
+        """
+        if isinstance(next(iter(obs.values()), None), Mapping):
+            return self._act_single(obs, memory, info, greedy), memory
+        done = None if info is None else info.get("done")
+        if done is not None:
+            for player in memory:
+                player.restart(done)
+        keys = None if info is None else info.get("document")
+
+        def choose_for(i: int) -> np.ndarray:
+            column = {name: obs[name][:, i] for name in self.keys}
+            return memory[i].choose(column, obs["manual"], obs["goal"], keys, rows=rows, greedy=greedy).action
+
+        actions = np.zeros((len(obs["manual"]), self.num_agents), np.int64)
+        for i, action in enumerate(self._map(choose_for, range(self.num_agents))):
+            actions[slice(None) if rows is None else rows, i] = action
+        return actions, memory
+
+    def _act_single(
+        self, obs: Mapping[str, Mapping[str, np.ndarray]], memory: TeamMemory, info: Mapping[str, Any] | None, greedy: bool
+    ) -> dict[str, int]:
+        actions = {}
+        for agent, seen in obs.items():
+            player = memory[int(agent.rsplit("_", 1)[1])]
+            if info is None:
+                player.restart(np.ones(1, np.bool_))
+            key = None if info is None else info.get(agent, {}).get("document")
+            column = {name: seen[name][None] for name in self.keys}
+            keys = None if key is None else np.array([key], np.int64)
+            choice = player.choose(column, seen["manual"][None], seen["goal"][None], keys, greedy=greedy)
+            actions[agent] = int(choice.action[0])
+        return actions
+
+
+def build_policy(agent: str, spec: ObservationSpec, options: Mapping[str, Any], seed: int) -> Policy:
+    """A fresh network of an agent id, its weights drawn from `seed`; torch's own random state is left as it was."""
+    entry = agent_entry(agent)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return load(entry.policy)(spec, **{**entry.options, **options})
+
+
+def load_team(
+    source: str | Path, seed: int | None = None, stage: str | None = None, device: str | torch.device = "cpu"
+) -> Team:
+    """Load the agents of a run folder.
+
+    Args:
+        source: the run folder.
+        seed: which of the run's seeds; the first by default.
+        stage: whose weights; those of the last finished stage by default.
+        device: where the networks go.
+
+    Raises:
+        CheckpointError: no run there, nothing trained yet, or files that are damaged or foreign.
+        ConfigurationError: a seed or stage that the run does not have.
+    """
+    root = Path(source)
+    config = read_json(root / CONFIG_FILE)
+    try:
+        seeds, stages = [str(k) for k in config["seeds"]], list(config["stages"])
+        env, agent, num_agents = env_entry(config["env"]), config["agent"], int(config["agents"])
+        env_options, policy_options = dict(config["env_options"]), dict(config["policy_options"])
+    except (KeyError, TypeError) as error:
+        raise CheckpointError(f"{root / CONFIG_FILE} is damaged: {error} is missing or of the wrong kind") from None
+    folder = seed_folder(root, choose("seed of this run", seeds[0] if seed is None else str(seed), seeds), len(seeds))
+    trained = [name for name in stages if (folder / name / STATE_FILE).exists()]
+    if not trained:
+        raise CheckpointError(f"{root} holds no trained stage yet; let its run go on with --resume")
+    stage = choose("trained stage of this run", stage or trained[-1], trained)
+    world = env.make_world(1, **env_options, **{env.stage_option: stage})
+    weights, _ = load_weights(
+        folder / stage, env=env.id, vocabulary_hash=world.vocabulary.hash, num_agents=num_agents
+    )
+    policies = []
+    for i, state in enumerate(weights):
+        policy = build_policy(agent, world.spec, policy_options, seed=0)
+        fit_weights(policy, state, folder / stage)
+        policies.append(policy.to(device).eval())
+    return Team(policies, world.spec)
+
+
+def seed_folder(root: Path, seed: int | str, num_seeds: int) -> Path:
+    """Where one seed of a run lives: the run folder itself, or `seed_<k>/` where there are several."""
+    return root if num_seeds == 1 else root / f"seed_{seed}"

@@ -1,0 +1,280 @@
+"""txt2π: three-way reasoning over goal, document and grid (Zhong, Rocktäschel, Grefenstette 2020, "RTFM", sec. 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from magrounding.agents.language import RECURRENT, TextEncoder, distinct_rows, join_statements
+from magrounding.agents.modules import (
+    HEADS,
+    ActorCritic,
+    DocumentAttention,
+    FiLM2,
+    SelfAttention,
+    attend,
+    distance_map,
+    embed_cells,
+    layer_widths,
+    skips,
+    spatial_max,
+)
+from magrounding.agents.policy import Policy, PolicyOutput, TextEncoding, check_config, configure, mask_logits
+from magrounding.errors import choose
+from magrounding.observation import ObservationSpec
+
+PROJECTIONS = ("project_max", "max_project")
+
+
+@dataclass(frozen=True)
+class Txt2PiConfig:
+    """Options of txt2π; the defaults are the paper's (app. C.1).
+
+    Attributes:
+        channels: of the FiLM² layers; the sum of the last two maps below the top enters the top layer where these are
+            equally wide (three layers or more).
+        embedding: width of a word.
+        goal_hidden: units in each direction of the goal encoder, which reads the document for the goal as well.
+        inventory_hidden: of the inventory encoder.
+        document_hidden: of the encoder that reads the document for the eye.
+        inventory_encoder: "lstm" (paper) or "gru" (released program).
+        goal_in_text: whether the goal's summary is part of the text of each layer; the released program leaves it out.
+        initial_query: "project_max" projects each cell and takes the maximum (paper), "max_project" the other way
+            round (released program).
+        head: "paper" (ReLU and MLPs of two layers) or "code" (tanh and linear maps).
+        head_width: units of the head.
+        task_attention: False is the ablation no_task_attn: no attention to the document given the goal.
+        visual_attention: False is no_vis_attn: the document for the eye is summed up once, by self-attention.
+        text_modulation: False is no_text_mod: the layers are FiLM.
+    """
+
+    channels: tuple[int, ...] = (16, 32, 64, 64, 64)
+    embedding: int = 30
+    goal_hidden: int = 10
+    inventory_hidden: int = 10
+    document_hidden: int = 100
+    inventory_encoder: str = "lstm"
+    goal_in_text: bool = True
+    initial_query: str = "project_max"
+    head: str = "paper"
+    head_width: int = 400
+    task_attention: bool = True
+    visual_attention: bool = True
+    text_modulation: bool = True
+
+    def __post_init__(self) -> None:
+        check_config(self)
+        choose("inventory_encoder", self.inventory_encoder, RECURRENT)
+        choose("initial_query", self.initial_query, PROJECTIONS)
+        choose("head", self.head, HEADS)
+
+
+PROFILES = {
+    "paper": Txt2PiConfig(),
+    "code": Txt2PiConfig(
+        goal_hidden=100, inventory_encoder="gru", goal_in_text=False, initial_query="max_project", head="code"
+    ),
+}
+"""Where paper and released program differ: all choices of the one or of the other.
+
+"code" has 912,872 parameters with 262 words and 5 actions. Its choices: goal encoder of 100, so goal and goal-document
+states of 200; inventory GRU; text of 420 without the goal's summary (document for the goal 200, inventory 20, document
+for the eye 200); maximum over the cells of all 32 channels before the initial projection; tanh and linear head. For
+rock-paper-scissors the program had embedding 10 and head_width 300.
+"""
+
+
+class Txt2PiReader(nn.Module):
+    """The word table and the text encoders: everything that is read rather than seen.
+
+    Args:
+        vocabulary_size: V.
+        config: the options.
+    """
+
+    def __init__(self, vocabulary_size: int, config: Txt2PiConfig) -> None:
+        super().__init__()
+        # Without attention given the goal, its summary is all that is left of the goal.
+        self.goal_in_text = config.goal_in_text or not config.task_attention
+        self.task_attention = config.task_attention
+        self.words = nn.Embedding(vocabulary_size, config.embedding, padding_idx=0)
+        self.goal = TextEncoder(config.embedding, config.goal_hidden)
+        self.goal_attention = SelfAttention(self.goal.width)
+        self.inventory = TextEncoder(config.embedding, config.inventory_hidden, config.inventory_encoder)
+        self.inventory_attention = SelfAttention(self.inventory.width)
+        self.document = TextEncoder(config.embedding, config.document_hidden)
+        self.document_attention = None if config.visual_attention else SelfAttention(self.document.width)
+        shared = self.goal.width * (self.goal_in_text + self.task_attention)
+        self.query_width = self.document.width
+        self.text_width = shared + self.inventory.width + self.document.width  # d_t
+
+    def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
+        """Encode U documents: manual [U, S, L], goal [U, G].
+
+        Returns:
+            `summary` [U, D], the text that no map changes (goal, document given the goal, without visual attention the
+            document too), and with visual attention `states` [U, L, 2 · document_hidden] and `mask` [U, L], what maps
+            attend to.
+        """
+        document = join_statements(manual)
+        task = self.goal_attention(*self.goal(self.words, join_statements(goal)))  # c_goal
+        summary = [task] if self.goal_in_text else []
+        if self.task_attention:
+            states, mask = self.goal(self.words, document)
+            summary.append(attend(states, mask, task.unsqueeze(1)).squeeze(1))  # c_doc
+        states, mask = self.document(self.words, document)
+        if self.document_attention is not None:
+            return {"summary": torch.cat((*summary, self.document_attention(states, mask)), 1)}
+        return {"summary": torch.cat(summary, 1), "states": states, "mask": mask}
+
+    def read_inventory(self, inventory: Tensor) -> Tensor:
+        """c_inv [N, 2 · inventory_hidden] of inventory [N, I]."""
+        held, which = distinct_rows(inventory)
+        return self.inventory_attention(*self.inventory(self.words, join_statements(held))).index_select(0, which)
+
+
+class Txt2PiGrounding(nn.Module):
+    """The eye: FiLM² layers over a map of cells that ask the document anew on every floor (RTFM eq. 17–19).
+
+    Args:
+        channels: of the layers.
+        cells: channels of V0.
+        positions: channels of X_pos, given to each layer once (D03).
+        text_width: d_t.
+        query_width: width of the document's states.
+        config: for `visual_attention`, `text_modulation`, `initial_query`.
+    """
+
+    def __init__(
+        self,
+        channels: tuple[int, ...],
+        cells: int,
+        positions: int,
+        text_width: int,
+        query_width: int,
+        config: Txt2PiConfig,
+    ) -> None:
+        super().__init__()
+        self.skip = skips(channels)
+        self.project_first = config.initial_query == "project_max"
+        self.initial = nn.Linear(cells + positions, query_width) if config.visual_attention else None
+        last = len(channels) - 1
+        self.layers = nn.ModuleList(
+            FiLM2(
+                text_width,
+                below,
+                width,
+                query_width if config.visual_attention and i < last else None,
+                config.text_modulation,
+            )
+            for i, (below, width) in enumerate(layer_widths(channels, cells, positions))
+        )
+
+    def forward(
+        self, cells: Tensor, positions: Tensor, summary: Tensor, text: TextEncoding, document: Tensor
+    ) -> Tensor:
+        """V_last [N, C, H, W].
+
+        Args:
+            cells: V0 [N, D, H, W].
+            positions: X_pos [N, P, H, W].
+            summary: [N, D], the text that no map changes.
+            text: encoding of U documents; with visual attention its `states` and `mask` are asked.
+            document: [N], which document each row reads.
+        """
+        ask = None if self.initial is None else DocumentAttention(text["states"], text["mask"], document)
+        features = torch.cat((cells, positions), 1)
+        query = None if self.initial is None else self._initial_query(self.initial, features)
+        below = maps = cells
+        for i, layer in enumerate(cast("Iterable[FiLM2]", self.layers)):
+            if i > 0:
+                entering = maps + below if self.skip and i == len(self.layers) - 1 else maps
+                features = torch.cat((entering, positions.to(entering.dtype)), 1)
+            below = maps
+            heard = summary if ask is None or query is None else torch.cat((summary, ask(query)), 1)
+            maps = layer(features, heard)
+            query = layer.query(spatial_max(maps)) if layer.query is not None else None
+        return maps
+
+    def _initial_query(self, linear: nn.Linear, features: Tensor) -> Tensor:
+        """u0 [N, query_width] of the cells and positions."""
+        if self.project_first:
+            # A 1×1 convolution is the linear map of each cell without leaving the convolutions' memory layout.
+            return spatial_max(F.conv2d(features, linear.weight[:, :, None, None], linear.bias))
+        return linear(spatial_max(features))
+
+
+class Txt2Pi(Policy):
+    """The txt2π policy.
+
+    Args:
+        spec: what the agent observes.
+        config: the options.
+    """
+
+    def __init__(self, spec: ObservationSpec, config: Txt2PiConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.reader = Txt2PiReader(spec.vocabulary_size, config)
+        self.grounding = Txt2PiGrounding(
+            config.channels, config.embedding, 2, self.reader.text_width, self.reader.query_width, config
+        )
+        self.head = ActorCritic(config.channels[-1], config.head_width, spec.num_actions, config.head)
+
+    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
+        """See `Txt2PiReader.forward`."""
+        return self.reader(manual, goal)
+
+    def ground(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        position_features: Tensor | None = None,
+        entity_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Features [N, C, H, W] of each cell, in grid coordinates.
+
+        Args:
+            observation: see `Policy.forward`, as for the next two.
+            text: encoding of U documents.
+            document: [N] int64.
+            position_features: [N, 2, H, W] in place of `distance`.
+            entity_mask: [N, H, W], a factor on what the cells show (their summed words, not their ids); 1 leaves a cell
+                as it is, so the caller puts 1 where no entity is (D12).
+        """
+        grid = observation["grid"]
+        cells = embed_cells(self.reader.words, grid)
+        if entity_mask is not None:
+            cells = cells * entity_mask.unsqueeze(1).to(cells.dtype)
+        if position_features is None:
+            position_features = distance_map(observation["position"], grid.shape[1], grid.shape[2])
+        held = self.reader.read_inventory(observation["inventory"])
+        summary = torch.cat((text["summary"].index_select(0, document), held), 1)
+        return self.grounding(cells, position_features, summary, text, document)
+
+    def forward(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
+    ) -> PolicyOutput:
+        """See `Policy.forward`; txt2π remembers nothing."""
+        logits, value = self.head(spatial_max(self.ground(observation, text, document)))
+        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float())
+
+
+def make_txt2pi(spec: ObservationSpec, *, profile: str = "paper", **options: Any) -> Txt2Pi:
+    """Make a txt2π policy.
+
+    Args:
+        spec: what the agent observes.
+        profile: where the options start: "paper" or "code", see `PROFILES`.
+        options: fields of `Txt2PiConfig`.
+
+    Raises:
+        ConfigurationError: an unknown option or profile, or a value that cannot be.
+    """
+    return Txt2Pi(spec, configure("txt2pi", PROFILES[choose("profile", profile, tuple(PROFILES))], options))

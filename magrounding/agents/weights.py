@@ -1,0 +1,104 @@
+"""Weights of a team on disk: `agent_<i>.safetensors` and a `state.json` that says whose they are, never a pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from magrounding.errors import CheckpointError
+from magrounding.storage import read_json, write_atomic, write_json
+
+STATE_FILE = "state.json"
+Weights = dict[str, Tensor]
+
+
+def weights_file(agent: int) -> str:
+    return f"agent_{agent}.safetensors"
+
+
+def versions() -> dict[str, str]:
+    """Versions that a checkpoint records."""
+    import numba
+    import numpy
+
+    import magrounding
+
+    return {
+        "magrounding": magrounding.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "numba": numba.__version__,
+    }
+
+
+def save_weights(folder: Path, weights: Sequence[Mapping[str, Tensor]], record: Mapping[str, Any]) -> None:
+    """Write a team's weights, and last of all the record that makes them valid.
+
+    Args:
+        folder: of the stage.
+        weights: one state dict for each agent.
+        record: facts for `state.json`; "agents", "versions" and "files" (name → SHA-256) are added.
+    """
+    files = {}
+    for i, state in enumerate(weights):
+        data = save({name: tensor.detach().cpu().contiguous() for name, tensor in state.items()})
+        write_atomic(folder / weights_file(i), data)
+        files[weights_file(i)] = hashlib.sha256(data).hexdigest()
+    write_json(folder / STATE_FILE, {**record, "agents": len(weights), "versions": versions(), "files": files})
+
+
+def load_weights(folder: Path, *, env: str, vocabulary_hash: str, num_agents: int) -> tuple[list[Weights], dict[str, Any]]:
+    """Read a team's weights and their record.
+
+    Raises:
+        CheckpointError: missing, truncated or altered files; weights of another env, vocabulary or number of agents.
+    """
+    record = read_json(folder / STATE_FILE)
+    check_origin(record, folder, env=env, vocabulary_hash=vocabulary_hash, num_agents=num_agents)
+    return [_load_file(folder / weights_file(i), record) for i in range(num_agents)], record
+
+
+def check_origin(record: Mapping[str, Any], source: Path, *, env: str, vocabulary_hash: str, num_agents: int) -> None:
+    """Refuse a checkpoint of another env, vocabulary or number of agents, in a sentence that names the difference."""
+    if record.get("env") != env:
+        raise CheckpointError(f"{source} was trained on {record.get('env')!r}, not on {env!r}")
+    if record.get("agents") != num_agents:
+        raise CheckpointError(f"{source} holds {record.get('agents')} agents, not {num_agents}")
+    if record.get("vocabulary") != vocabulary_hash:
+        raise CheckpointError(f"{source} was trained with another vocabulary: its words have other ids than those of {env!r} now")
+
+
+def fit_weights(module: nn.Module, weights: Mapping[str, Tensor], source: Path) -> None:
+    """Copy weights into a network; CheckpointError where names or shapes differ."""
+    try:
+        module.load_state_dict(dict(weights))
+    except RuntimeError as error:
+        reason = str(error).splitlines()[-1].strip()
+        raise CheckpointError(f"the weights in {source} belong to another network: {reason}") from None
+
+
+def parse_tensors(data: bytes, source: Path) -> Weights:
+    """The tensors of a safetensors file read into memory; CheckpointError where it is truncated or altered."""
+    try:
+        return load(data)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{source} is truncated or damaged ({error}); restore it, or train again") from None
+
+
+def _load_file(path: Path, record: Mapping[str, Any]) -> Weights:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} is missing; restore it, or train again") from None
+    if hashlib.sha256(data).hexdigest() != record.get("files", {}).get(path.name):
+        raise CheckpointError(f"{path} is truncated, altered or of another moment than its {STATE_FILE}; resume the run, or restore it")
+    return parse_tensors(data, path)

@@ -1,0 +1,1 @@
+"""EnDi: agents that divide the entities of a game between them."""

@@ -1,0 +1,1 @@
+"""Pictures of grid worlds, drawn by us: vector shapes, figures, whole scenes."""

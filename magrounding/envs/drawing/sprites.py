@@ -1,0 +1,76 @@
+"""Figures as small pictures: creatures, weapons, rune stones, numbered agents, each on its dark outline."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from PIL import Image, ImageDraw, ImageFilter
+
+from magrounding.envs.drawing.creatures import draw_creature
+from magrounding.envs.drawing.pen import AGENT_COLOURS, INK, PAPER, TINTS, Colour, Pen, hashed, mix, quality_colour
+from magrounding.envs.drawing.weapons import draw_weapon
+
+LETTERS_ON_STONE = 2
+"""A name so short is written on a rune stone."""
+
+_SUPERSAMPLING = 3
+_OUTLINE = 2.6  # of 100
+
+
+def agent_colour(name: str) -> str:
+    """The colour of an agent, by its number."""
+    return AGENT_COLOURS[int(name) % len(AGENT_COLOURS)] if name.isdigit() else hashed(name, AGENT_COLOURS)
+
+
+def _token(pen: Pen, name: str, tint: str) -> None:
+    """A rune stone for what has only a letter or a number."""
+    pen.box(14, 14, 86, 86, 20, "#e9e2d0")
+    pen.box(20, 20, 80, 80, 15, mix(tint, PAPER, 0.8))
+    pen.text(50, 50, name, 48 if len(name) == 1 else 30, mix(tint, INK, 0.35))
+
+
+def _agent(pen: Pen, name: str, colour: str) -> None:
+    pen.eyes(34, 89, 13, 7, mix(colour, INK, 0.5))
+    pen.ellipse(50, 48, 42, 42, colour)
+    pen.ellipse(50, 48, 34, 34, mix(colour, PAPER, 0.16))
+    pen.text(50, 47, name, 46 if len(name) == 1 else 32, PAPER)
+
+
+@lru_cache(maxsize=1024)
+def sprite(kind: str, name: str, quality: str, side: int) -> Image.Image:
+    """The picture of a `Figure` (or of the kind "dead", a fallen agent), RGBA [side, side]; treat it as read-only."""
+    pen = Pen(side * _SUPERSAMPLING)
+    if kind in ("agent", "dead"):
+        _agent(pen, name, "#a9a9ad" if kind == "dead" else agent_colour(name))
+    elif kind == "monster":
+        draw_creature(pen, name, quality_colour(quality or name))
+    elif len(name) <= LETTERS_ON_STONE:
+        _token(pen, name, hashed(name, TINTS))
+    else:
+        draw_weapon(pen, name, hashed(quality or name, TINTS))
+        pen.image = pen.image.rotate(-40, Image.Resampling.BICUBIC)
+    return _outlined(pen.image).reduce(_SUPERSAMPLING)
+
+
+@lru_cache(maxsize=1024)
+def pill(width: int, height: int, colour: Colour) -> Image.Image:
+    """A ground for words: RGBA, as round at its ends as it is high; treat it as read-only."""
+    image = Image.new("RGBA", (width * _SUPERSAMPLING, height * _SUPERSAMPLING), (0, 0, 0, 0))
+    radius = min(image.size) / 2
+    ImageDraw.Draw(image).rounded_rectangle((0, 0, image.width - 1, image.height - 1), radius, colour)
+    return image.reduce(_SUPERSAMPLING)
+
+
+def _outlined(drawing: Image.Image) -> Image.Image:
+    """The drawing, a little smaller, on its own dark silhouette."""
+    side = drawing.width
+    edge = max(2, round(side * _OUTLINE / 100))
+    inner = drawing.resize((side - 2 * edge, side - 2 * edge), Image.Resampling.BILINEAR)
+    picture = Image.new("RGBA", drawing.size, (0, 0, 0, 0))
+    picture.paste(inner, (edge, edge))
+    # A blur cut off low widens the silhouette by about its radius, and faster than a maximum filter.
+    shadow = picture.getchannel("A").filter(ImageFilter.GaussianBlur(edge * 0.8)).point([0] * 24 + [255] * 232)
+    ground = Image.new("RGBA", drawing.size, INK)
+    ground.putalpha(shadow)
+    ground.alpha_composite(picture)
+    return ground

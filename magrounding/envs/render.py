@@ -1,0 +1,89 @@
+"""Rendering of grid worlds: `ansi` text and `rgb_array` pictures of a Scene."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Something that stands on the grid.
+
+    Attributes:
+        row, column: cell, from the top left.
+        kind: "agent", "monster" or "item".
+        name: what it is: "goblin", "sword"; an agent's index.
+        quality: the word before the name: a monster's element ("fire"), an item's modifier ("blessed"); "" where there
+            is none.
+    """
+
+    row: int
+    column: int
+    kind: str
+    name: str
+    quality: str = ""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One game at one moment.
+
+    Attributes:
+        walls: [H, W] bool.
+        figures: who and what is on the grid; dead agents, slain monsters and taken items are not.
+        alive: for each agent.
+        inventories: for each agent, what it holds ("blessed sword"), or "".
+        goal, manual: the texts.
+        step, max_cycles: how far the episode has come.
+        outcome: "", "won" or "lost".
+    """
+
+    walls: np.ndarray
+    figures: tuple[Figure, ...]
+    alive: tuple[bool, ...]
+    inventories: tuple[str, ...]
+    goal: str
+    manual: tuple[str, ...]
+    step: int
+    max_cycles: int
+    outcome: str
+
+
+def ansi(scene: Scene) -> str:
+    """A scene as plain text: the map, a legend, who holds what, the goal, the manual, and how far the game has come."""
+    codes = _codes(scene)
+    cells = np.where(scene.walls, "#", ".").astype(object)
+    for figure, code in zip(scene.figures, codes, strict=True):
+        cell = cells[figure.row, figure.column]
+        cells[figure.row, figure.column] = code if cell == "." else cell + code
+    width = max(2, *(len(cell) for cell in cells.flat))
+    lines = [f"step {scene.step} of {scene.max_cycles}" + (f" · {scene.outcome}" if scene.outcome else ""), ""]
+    lines += [" ".join((cell * width if cell == "#" else cell).ljust(width) for cell in row).rstrip() for row in cells]
+    lines.append("")
+    for i, (alive, held) in enumerate(zip(scene.alive, scene.inventories, strict=True)):
+        lines.append(f"{i:<3} agent {i} " + ((f"holds {held}" if held else "holds nothing") if alive else "is dead"))
+    for figure, code in zip(scene.figures, codes, strict=True):
+        if figure.kind != "agent":
+            lines.append(f"{code:<3} " + f"{figure.quality} {figure.name} ({figure.kind})".strip())
+    lines += ["", f"goal: {scene.goal}", "manual:", *(f"  {statement}" for statement in scene.manual)]
+    return "\n".join(lines)
+
+
+def rgb_array(scene: Scene) -> np.ndarray:
+    """A scene as a picture, [height, width, 3] uint8, of the same size for every scene."""
+    from magrounding.envs.drawing.picture import draw_scene  # Pillow, which only those who look need
+
+    return draw_scene(scene)
+
+
+def _codes(scene: Scene) -> list[str]:
+    """A short sign for each figure: agents by number, monsters A B …, other things a b …."""
+    letters = {"monster": iter(_LETTERS.upper()), "item": iter(_LETTERS)}
+    return [
+        figure.name if figure.kind == "agent" else next(letters.get(figure.kind, letters["item"]), "?")
+        for figure in scene.figures
+    ]

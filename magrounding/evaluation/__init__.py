@@ -1,0 +1,1 @@
+"""Playing many games with trained agents, and the statistics, reports and plots made of them."""

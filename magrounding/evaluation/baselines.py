@@ -1,0 +1,27 @@
+"""The floor and the ceiling of a report: a random team and the scripted oracle on the very games that the trained team played."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from magrounding.agents.scripted import RandomTeam
+from magrounding.evaluation.evaluate import REPORT_SEED, evaluate
+from magrounding.registry import env_entry, load
+
+Summary = dict[str, float]
+
+
+def play_baselines(env: str, options: Mapping[str, Any], games: int, seed: int = REPORT_SEED) -> dict[str, Summary]:
+    """Summaries of "random" and, where the environment has one, "oracle".
+
+    Args:
+        env, options: environment id and options.
+        games: how many.
+        seed: of the first game.
+    """
+    entry = env_entry(env)
+    teams: dict[str, Any] = {"random": lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions)}
+    if entry.oracle is not None:
+        teams["oracle"] = load(entry.oracle)
+    return {name: evaluate(team, env, options, games, seed).summary() for name, team in teams.items()}

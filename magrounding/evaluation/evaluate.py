@@ -1,0 +1,115 @@
+"""Play a fixed number of games and count: the same games for every team that is asked, and never the first ones to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from magrounding.errors import ConfigurationError
+from magrounding.registry import make_vec
+from magrounding.vector import VectorEnv
+
+REPORT_SEED = 2**40
+"""First row's seed of the games that reports are about; training never comes near it."""
+SELECTION_SEED = 2**41
+"""Likewise of the games that choose the best weights of a stage: others, so that a choice cannot flatter its own report."""
+
+
+class Actor(Protocol):
+    """Whoever chooses actions for a batch: a Team, a scripted team, an oracle."""
+
+    def act(self, obs: Any, memory: Any, info: Any, greedy: bool = True) -> tuple[Any, Any]: ...
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Results of E games, ordered by row and, within a row, by time.
+
+    Attributes:
+        won: [E] bool.
+        length: [E] int32 steps.
+        returns: [E, n] float32 undiscounted sums of rewards.
+        timed_out: [E] bool, ended by the time limit.
+    """
+
+    won: np.ndarray
+    length: np.ndarray
+    returns: np.ndarray
+    timed_out: np.ndarray
+
+    def summary(self) -> dict[str, float]:
+        """Plain numbers for logs and tables."""
+        return {
+            "games": len(self.won),
+            "win_rate": float(self.won.mean()),
+            "length": float(self.length.mean()),
+            "return": float(self.returns.mean()),
+            "timed_out": float(self.timed_out.mean()),
+        }
+
+
+def evaluate(
+    team: Actor | Callable[[VectorEnv], Actor],
+    env: str,
+    options: Mapping[str, Any],
+    episodes: int,
+    seed: int = REPORT_SEED,
+    num_envs: int | None = None,
+    greedy: bool = True,
+    num_threads: int = 1,
+) -> Evaluation:
+    """Let a team play, and take the first games of every row.
+
+    Short games end sooner, so the first E games to end of a batch are too short and, where losing is quick, too often lost. Here
+    row b plays a quota of games fixed beforehand. With a row for each game (the default) every team meets the very same games.
+
+    Args:
+        team: who plays; or an entry that is given the vector env and returns who plays (an oracle reads the world's state).
+        env, options: environment id and its options.
+        episodes: E.
+        seed: row b plays seed + b.
+        num_envs: rows; by default one for each game.
+        greedy: most likely actions instead of drawn ones.
+        num_threads: threads of the simulator.
+
+    Raises:
+        ConfigurationError: fewer than one game, or bad options.
+    """
+    if episodes < 1:
+        raise ConfigurationError(f"the number of games to evaluate must be positive, got {episodes}")
+    rows = min(num_envs or episodes, episodes)
+    vec = make_vec(env, rows, num_threads=num_threads, **options)
+    try:
+        return play(team if hasattr(team, "act") else team(vec), vec, episodes, seed, greedy)  # type: ignore[arg-type,operator]
+    finally:
+        vec.close()
+
+
+def play(team: Actor, vec: VectorEnv, episodes: int, seed: int, greedy: bool = True) -> Evaluation:
+    """Play `episodes` games on a vector env, the first rows taking one more where they do not divide evenly."""
+    quota = np.full(vec.num_envs, episodes // vec.num_envs)
+    quota[: episodes % vec.num_envs] += 1
+    first = np.concatenate([[0], np.cumsum(quota)[:-1]])  # [B] where each row's results start
+    won, timed_out = np.zeros(episodes, np.bool_), np.zeros(episodes, np.bool_)
+    length = np.zeros(episodes, np.int32)
+    returns = np.zeros((episodes, vec.num_agents), np.float32)
+
+    played = np.zeros(vec.num_envs, np.int64)
+    partial = bool(getattr(team, "accepts_rows", False))  # only the games still wanted need thought
+    initial_memory = getattr(team, "initial_memory", None)
+    memory = initial_memory(vec.num_envs) if initial_memory else None
+    obs = vec.reset(seed=seed)
+    info = vec.info
+    while (open_rows := np.flatnonzero(played < quota)).size:
+        chosen = {"rows": open_rows} if partial else {}
+        actions, memory = team.act(obs, memory, info, greedy, **chosen)
+        obs, _, _, truncated, info = vec.step(actions)
+        ended = open_rows[info["done"][open_rows]]
+        at = first[ended] + played[ended]
+        won[at], length[at], returns[at] = info["won"][ended], info["length"][ended], info["return"][ended]
+        timed_out[at] = truncated[ended].any(axis=1)
+        played[ended] += 1
+    return Evaluation(won, length, returns, timed_out)

@@ -1,0 +1,67 @@
+"""`curves.png`: the win rate of training games over each stage, one line a seed, between the floor and the ceiling."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from magrounding.evaluation.results import RunResults
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Told apart by colour-blind eyes too (Okabe and Ito)."""
+MARKERS = {"train": "o", "eval": "D"}
+
+
+def plot_curves(results: RunResults) -> bytes:
+    """A PNG with one panel for each stage."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    stages = results.settings.stages
+    figure = Figure(figsize=(max(6.0, 3.2 * len(stages)), 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, len(stages), sharey=True, squeeze=False)[0]
+    for stage, panel in zip(stages, panels, strict=True):
+        _draw_stage(results, stage, panel)
+    panels[0].set_ylabel("games won (%)")
+    handles = {label: handle for panel in panels for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=max(1, min(len(handles), 2 * len(stages))), frameon=False)
+    settings = results.settings
+    figure.suptitle(f"{settings.env}, {settings.agents} × {settings.agent}, preset {settings.preset.name}")
+    data = io.BytesIO()
+    figure.savefig(data, format="png", dpi=130, metadata={"Software": None})
+    return data.getvalue()
+
+
+def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
+    for k, seed in enumerate(results.settings.seeds):
+        colour = COLOURS[k % len(COLOURS)]
+        lines = [line for line in results.select("train", seed, stage=stage) if "window_win_rate" in line]
+        if lines:
+            steps, wins = zip(*((line["steps"], 100 * line["window_win_rate"]) for line in lines), strict=True)
+            panel.plot(steps, wins, color=colour, linewidth=1.6, label=f"training, seed {seed}")
+        for name, marker in MARKERS.items():
+            points = [*results.select("evaluation", seed, stage=stage, set=name)]
+            if points:
+                # A final evaluation stands where the stage ended; hollow markers are held-out games.
+                steps, wins = zip(*((line["steps"], 100 * line["win_rate"]) for line in points), strict=True)
+                face = colour if name == "train" else "white"
+                label = f"greedy, {name}" if k == 0 else None
+                panel.plot(steps, wins, marker, color=colour, markerfacecolor=face, markersize=6, label=label, zorder=3)
+    others = results.baselines.get(f"{stage}/train", {})
+    for who, style in (("oracle", "--"), ("random", ":")):
+        if who in others:
+            panel.axhline(100 * others[who]["win_rate"], color="0.35", linestyle=style, linewidth=1.2, label=who)
+    panel.set_title(stage, fontsize=11)
+    panel.set_xlabel("environment steps")
+    panel.set_ylim(-2, 102)
+    panel.set_yticks(np.arange(0, 101, 20))
+    panel.grid(alpha=0.3)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
+    panel.locator_params(axis="x", nbins=4)

@@ -1,0 +1,90 @@
+"""RunResults: what a run folder says about itself, read back for the report and the curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from magrounding.agents.team import CONFIG_FILE, seed_folder
+from magrounding.errors import CheckpointError
+from magrounding.evaluation.baselines import Summary, play_baselines
+from magrounding.evaluation.statistics import Statistics, summarise
+from magrounding.registry import env_entry, load
+from magrounding.storage import read_json, write_json
+from magrounding.training.metrics import METRICS_FILE, read_metrics
+from magrounding.training.settings import RunSettings
+
+BASELINES_FILE = "baselines.json"
+
+
+@dataclass(frozen=True)
+class RunResults:
+    """A run's settings and everything it measured.
+
+    Attributes:
+        folder: of the run.
+        settings: of the run.
+        config: `config.json` as it stands.
+        lines: seed → lines of its `metrics.jsonl`.
+        baselines: "stage/set" → who → summary.
+        published: (stage, set) → (mean, standard deviation, source), the papers' numbers.
+    """
+
+    folder: Path
+    settings: RunSettings
+    config: dict[str, Any]
+    lines: dict[int, list[dict[str, Any]]]
+    baselines: dict[str, dict[str, Summary]]
+    published: dict[tuple[str, str], tuple[float, float, str]]
+
+    def select(self, kind: str, seed: int, **equal: Any) -> list[dict[str, Any]]:
+        """Lines of a kind whose entries equal those given."""
+        return [
+            line
+            for line in self.lines[seed]
+            if line["kind"] == kind and all(line.get(name) == value for name, value in equal.items())
+        ]
+
+    def reported(self) -> Iterator[tuple[str, str]]:
+        """(stage, set) of every final evaluation, in order."""
+        for stage in self.settings.stages:
+            for name in self.settings.evaluation_sets(stage):
+                yield stage, name
+
+    def final(self, stage: str, evaluation_set: str, quantity: str = "win_rate") -> Statistics | None:
+        """Statistics over the seeds that got there; None where none did."""
+        scores = [
+            line[quantity]
+            for seed in self.settings.seeds
+            for line in self.select("evaluation", seed, stage=stage, set=evaluation_set, phase="after")
+        ]
+        return summarise(scores) if scores else None
+
+
+def read_results(folder: Path) -> RunResults:
+    """Read a run folder, and play the comparison games that are not in it yet.
+
+    Raises:
+        CheckpointError: no run there, or a damaged one.
+    """
+    config = read_json(folder / CONFIG_FILE)
+    settings = RunSettings.from_dict(config)
+    seeds = settings.seeds
+    lines = {seed: list(read_metrics(seed_folder(folder, seed, len(seeds)) / METRICS_FILE)) for seed in seeds}
+    if not any(lines.values()):
+        raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
+    published = load(settings.entry.published) if env_entry(settings.env).published else {}
+    results = RunResults(folder, settings, config, lines, _read_baselines(folder), published)
+    for stage, name in results.reported():
+        if f"{stage}/{name}" not in results.baselines and results.final(stage, name) is not None:
+            options = settings.stage_options(stage, name)
+            results.baselines[f"{stage}/{name}"] = play_baselines(settings.env, options, settings.preset.report_games)
+            write_json(folder / BASELINES_FILE, results.baselines)
+    return results
+
+
+def _read_baselines(folder: Path) -> dict[str, dict[str, Summary]]:
+    path = folder / BASELINES_FILE
+    return read_json(path) if path.exists() else {}

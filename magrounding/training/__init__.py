@@ -1,0 +1,1 @@
+"""Learners, curricula and checkpoints. Nothing here knows a particular world."""

@@ -1,0 +1,378 @@
+"""The curriculum scheduler: it owns the run. Stages, budgets, promotion, transfer of weights, evaluation, checkpoints, resumption."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from magrounding.agents.team import CONFIG_FILE, seed_folder
+from magrounding.agents.weights import save_weights, versions
+from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.evaluation.evaluate import REPORT_SEED, SELECTION_SEED, Evaluation
+from magrounding.storage import read_json, write_json
+from magrounding.threads import ParallelMap, ThreadPlan, plan_threads, using
+from magrounding.training.checkpoint import CHECKPOINT_FILE, load_checkpoint, save_checkpoint, select
+from magrounding.training.interrupt import StopRequest
+from magrounding.training.metrics import MetricsLog
+from magrounding.training.presets import Promotion
+from magrounding.training.progress import Display, Status
+from magrounding.training.rollout import Clock, FinishedGames
+from magrounding.training.settings import RunSettings
+from magrounding.training.stage import StageSession
+
+
+@dataclass
+class Position:
+    """Where one seed's curriculum stands; JSON-able, part of every checkpoint."""
+
+    stage: int = 0  # index among the run's stages
+    steps: int = 0  # environment steps in the stage
+    updates: int = 0  # in the stage
+    total_steps: int = 0  # in all stages
+    evaluated_at: int = 0  # steps of the stage's last evaluation
+    best_win_rate: float = -1.0  # on `train`, of the stage's best weights; −1 before the first evaluation
+    best_steps: int = 0  # steps of the stage at which those were
+    stage_seconds: float = 0.0  # wall time in the stage
+    seconds: float = 0.0  # wall time of the seed
+    spent: dict[str, float] = field(default_factory=dict)  # seconds by what they were spent on
+    metrics_size: int = 0  # bytes of metrics.jsonl that belong to this state
+    finished: bool = False
+
+
+class SeedRun:
+    """The curriculum of one seed.
+
+    Args:
+        settings: of the run.
+        seed: its seed.
+        folder: where its files go.
+        device: of the networks.
+        plan: threads.
+        parallel_map: runs agents side by side.
+        display: what the person sees.
+        stop: Ctrl-C.
+    """
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        seed: int,
+        folder: Path,
+        device: torch.device,
+        plan: ThreadPlan,
+        parallel_map: ParallelMap,
+        display: Display,
+        stop: StopRequest,
+    ) -> None:
+        self.settings, self.seed, self.folder, self.device = settings, seed, folder, device
+        self.preset = settings.preset
+        self.at = Position()
+        self._plan, self._map, self._display, self._stop = plan, parallel_map, display, stop
+        self._clock = Clock()
+        self._window: deque[bool] = deque()
+        self._best: dict[str, Tensor] = {}  # weights and optimiser statistics of the stage's best evaluation
+        self._carried: dict[str, Tensor] = {}  # those of the stage before
+        self._resumed: dict[str, Tensor] = {}  # the state within a stage that a checkpoint gave back
+        self._games: list[FinishedGames] = []  # since the last line of metrics
+        self._losses: list[list[dict[str, float]]] = []
+        self._last_save = self._last_tick = time.monotonic()
+        self._speed = 0.0
+
+    @property
+    def stage(self) -> str:
+        return self.settings.stages[self.at.stage]
+
+    @property
+    def promotion(self) -> Promotion:
+        return self.preset.promotion(self.stage)
+
+    def run(self) -> None:
+        """Train all stages that are left; KeyboardInterrupt after Ctrl-C, the state saved."""
+        self._load()
+        with MetricsLog(self.folder, self.at.metrics_size) as self._log:
+            self._last_tick = time.monotonic()
+            while not self.at.finished:
+                session = StageSession(
+                    self.settings, self.stage, self.seed, self.device, self._plan, self._map, self._clock
+                )
+                try:
+                    self._enter(session)
+                    self._train(session)
+                    self._finish(session)
+                finally:
+                    session.close()
+
+    def _load(self) -> None:
+        """Take up the state of an earlier process, where there is one."""
+        path = self.folder / CHECKPOINT_FILE
+        if not path.exists():
+            return
+        record, tensors = load_checkpoint(path, **self._origin())
+        try:
+            self.at = Position(**record["position"])
+        except (KeyError, TypeError) as error:
+            raise CheckpointError(f"{path} is damaged: {error}") from None
+        self._resumed = select(tensors, "now/")
+        self._best, self._carried = select(tensors, "best/"), select(tensors, "carried/")
+        self._clock.spent = dict(self.at.spent)
+
+    def _origin(self) -> dict[str, Any]:
+        vocabulary = self.settings.entry.make_world(1, **self.settings.stage_options(self.settings.stages[0])).vocabulary
+        return {"env": self.settings.env, "vocabulary_hash": vocabulary.hash, "num_agents": self.settings.agents}
+
+    def _enter(self, session: StageSession) -> None:
+        """Bring a session to where the stage stands: its beginning, or where a checkpoint left it."""
+        source = self.folder / CHECKPOINT_FILE
+        window = []
+        if self._resumed:
+            window = self._resumed["window"].tolist()
+            session.resume(select(self._resumed, "session/"), source)
+            self._resumed = {}
+        else:
+            if self._carried:
+                session.inherit(self._carried, source, optimizer=self.preset.carry_optimizer)
+            session.start()
+        self._window = deque(map(bool, window), maxlen=self.promotion.window)
+
+    def _train(self, session: StageSession) -> None:
+        """Iterate until the stage is over."""
+        every = self.preset.evaluate_every
+        while True:
+            if every and self.at.steps - self.at.evaluated_at >= every:
+                self._save(session)
+                self._evaluate_within(session)
+            if self._stop.requested:
+                self._write_line()
+                self._save(session)
+                raise KeyboardInterrupt
+            if self.promotion.reached(self.at.steps, len(self._window), self._win_rate() or 0.0, self.at.stage_seconds / 60):
+                return
+            games, losses = session.iterate(self.at.total_steps if self.preset.learner.schedule == "run" else self.at.steps)
+            self._count(session, games, losses)
+            if self.at.updates % self.preset.log_every == 0:
+                self._write_line()
+                if time.monotonic() - self._last_save >= self.preset.save_every:
+                    self._save(session)
+
+    def _finish(self, session: StageSession) -> None:
+        """Choose the stage's best weights, write them, report on them, and step on to the next stage."""
+        self._write_line()
+        self._save(session)
+        if self.at.best_win_rate >= 0 and self.at.evaluated_at < self.at.steps:
+            self._evaluate_within(session)
+        if self._best:
+            session.inherit(self._best, self.folder / CHECKPOINT_FILE, optimizer=False)
+        else:
+            self._best, self.at.best_steps = session.trained(), self.at.steps
+        record = {
+            "env": self.settings.env,
+            "vocabulary": session.vocabulary_hash,
+            "stage": self.stage,
+            "seed": self.seed,
+            "steps": self.at.best_steps,
+            "stage_steps": self.at.steps,
+            "total_steps": self.at.total_steps,
+            "config": self.settings.to_dict(),
+        }
+        save_weights(self.folder / self.stage, session.weights(), record)
+        for name in self.settings.evaluation_sets(self.stage):
+            self._evaluate(session, name, self.preset.report_games, REPORT_SEED, "after")
+        self._tick()
+        self._log.write(
+            {
+                **self._line("stage"),
+                "best_steps": self.at.best_steps,
+                "stage_seconds": round(self.at.stage_seconds, 2),
+                "spent": {name: round(seconds, 2) for name, seconds in self._clock.spent.items()},
+            }
+        )
+        self._carried, self._best = self._best, {}
+        last = self.at.stage + 1 == len(self.settings.stages)
+        self.at = Position(
+            stage=self.at.stage + (not last),
+            total_steps=self.at.total_steps,
+            seconds=self.at.seconds,
+            finished=last,
+        )
+        self._save(None)
+
+    def _evaluate_within(self, session: StageSession) -> None:
+        """Evaluate within a stage; games of `train` choose the best weights, those of other sets are only reported."""
+        for name in self.preset.stage_sets:
+            result = self._evaluate(session, name, self.preset.selection_games, SELECTION_SEED, "within")
+            win_rate = float(result.won.mean())
+            if name == "train" and win_rate >= self.at.best_win_rate:
+                self._best = session.trained()
+                self.at.best_win_rate, self.at.best_steps = win_rate, self.at.steps
+        self.at.evaluated_at = self.at.steps
+
+    def _evaluate(self, session: StageSession, name: str, games: int, seed: int, phase: str) -> Evaluation:
+        with self._stop.immediate():
+            result = session.evaluate(name, games, seed)
+        self._log.write({**self._line("evaluation"), "set": name, "phase": phase, **result.summary()})
+        self._display.say(
+            f"seed {self.seed} {self.stage} after {self.at.steps:,} steps, {name}: wins {result.won.mean():.1%} of {games} games"
+        )
+        return result
+
+    def _count(self, session: StageSession, games: FinishedGames, losses: list[dict[str, float]]) -> None:
+        self.at.updates += 1
+        self.at.steps += session.steps_per_update
+        self.at.total_steps += session.steps_per_update
+        self._window.extend(games.won.tolist())
+        self._games.append(games)
+        self._losses.append(losses)
+        seconds = self._tick()
+        speed = session.steps_per_update / seconds
+        self._speed = 0.9 * self._speed + 0.1 * speed if self._speed else speed
+        self._display.show(self._status())
+
+    def _tick(self) -> float:
+        """Book the wall time since the last call and return it."""
+        now = time.monotonic()
+        seconds, self._last_tick = now - self._last_tick, now
+        self.at.seconds += seconds
+        self.at.stage_seconds += seconds
+        return seconds
+
+    def _win_rate(self) -> float | None:
+        return sum(self._window) / len(self._window) if self._window else None
+
+    def _line(self, kind: str) -> dict[str, Any]:
+        return {
+            "kind": kind,
+            "seed": self.seed,
+            "stage": self.stage,
+            "steps": self.at.steps,
+            "total_steps": self.at.total_steps,
+            "seconds": round(self.at.seconds, 2),
+        }
+
+    def _write_line(self) -> None:
+        """One line of metrics about everything since the last."""
+        if not self._losses:
+            return
+        line = self._line("train")
+        won = np.concatenate([games.won for games in self._games])
+        line["games"] = len(won)
+        line["steps_per_second"] = self._speed
+        if len(won):
+            returns = np.concatenate([games.returns for games in self._games]).mean(0)
+            line["win_rate"] = float(won.mean())
+            line["length"] = float(np.concatenate([games.length for games in self._games]).mean())
+            line.update({f"agent_{i}/return": float(value) for i, value in enumerate(returns)})
+        if self._window:
+            line["window_win_rate"] = self._win_rate()
+        for i in range(self.settings.agents):
+            of_agent = [losses[i] for losses in self._losses]
+            line.update({f"agent_{i}/{name}": float(np.mean([d[name] for d in of_agent])) for name in of_agent[0]})
+        self._log.write(line)
+        self._games, self._losses = [], []
+
+    def _status(self) -> Status:
+        rule = self.promotion
+        part = None if rule.steps is None else min(1.0, self.at.steps / rule.steps)
+        left = self._seconds_left()
+        return Status(self.seed, self.stage, part, self.at.steps, self._win_rate(), self._speed, left)
+
+    def _seconds_left(self) -> float | None:
+        total = 0.0
+        for i, stage in enumerate(self.settings.stages[self.at.stage :]):
+            rule = self.preset.promotion(stage)
+            spans = [] if rule.steps is None else [max(0, rule.steps - (self.at.steps if i == 0 else 0)) / self._speed]
+            if rule.minutes is not None:
+                spans.append(max(0.0, 60 * rule.minutes - (self.at.stage_seconds if i == 0 else 0.0)))
+            if not spans:
+                return None
+            total += min(spans)
+        return total
+
+    def _save(self, session: StageSession | None) -> None:
+        """Write the checkpoint; without a session, one that lies between two stages."""
+        since = time.perf_counter()
+        self._tick()
+        self.at.spent = dict(self._clock.spent)
+        self.at.metrics_size = self._log.sync()
+        tensors = {f"carried/{name}": tensor for name, tensor in self._carried.items()} if not self.at.finished else {}
+        tensors.update({f"best/{name}": tensor for name, tensor in self._best.items()})
+        if session is not None:
+            tensors.update({f"now/session/{name}": tensor for name, tensor in session.state().items()})
+            tensors["now/window"] = torch.tensor(list(self._window), dtype=torch.uint8)
+        origin = self._origin()
+        record = {
+            "env": origin["env"],
+            "vocabulary": origin["vocabulary_hash"],
+            "agents": origin["num_agents"],
+            "seed": self.seed,
+            "position": asdict(self.at),
+        }
+        save_checkpoint(self.folder / CHECKPOINT_FILE, record, tensors)
+        self._last_save = time.monotonic()
+        self._clock.add("saving", since)
+
+
+def run_curriculum(
+    settings: RunSettings,
+    folder: Path,
+    *,
+    resume: bool = False,
+    device: str = "auto",
+    display: Display | None = None,
+    command: str = "",
+) -> None:
+    """Train every seed of a run, one after the other, and write the report.
+
+    Args:
+        settings: what to train; of a resumed run, what `read_settings` found.
+        folder: of the run; it must not hold one yet, unless `resume`.
+        resume: go on where an earlier process stopped.
+        device: "auto", "cpu" or "cuda".
+        display: what the person sees.
+        command: the command line, for the report.
+
+    Raises:
+        CheckpointError: the folder is in the way, or not a run's, or damaged.
+        ConfigurationError: settings that cannot work.
+        KeyboardInterrupt: after Ctrl-C; the state is saved.
+        OSError: the disk refused; the last checkpoint is whole.
+    """
+    from magrounding.evaluation.report import write_report
+
+    where = resolve_device(device)
+    for stage in settings.stages:  # bad options come to light before anything is written
+        settings.entry.make_world(1, **settings.stage_options(stage))
+    if resume:
+        read_json(folder / CONFIG_FILE)
+    else:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise CheckpointError(f"{folder} exists already: add --resume to go on with it, or name another with --out")
+        write_json(folder / CONFIG_FILE, {**settings.to_dict(), "versions": versions(), "command": command})
+    plan = plan_threads(settings.agents, settings.preset.num_envs, cuda=where.type == "cuda")
+    with StopRequest() as stop, using(plan) as parallel_map, display or Display() as shown:
+        for seed in settings.seeds:
+            SeedRun(settings, seed, seed_folder(folder, seed, len(settings.seeds)), where, plan, parallel_map, shown, stop).run()
+        shown.say("playing the comparison games of random and oracle, writing the report")
+        with stop.immediate():
+            write_report(folder)
+
+
+def read_settings(folder: Path) -> RunSettings:
+    """The settings of a run folder; CheckpointError where it is none."""
+    if not folder.is_dir():
+        raise CheckpointError(f"there is no run to resume in {folder}: the folder does not exist")
+    return RunSettings.from_dict(read_json(folder / CONFIG_FILE))
+
+
+def resolve_device(name: str) -> torch.device:
+    """The device that a name stands for; ConfigurationError for one that is not there."""
+    choose("device", name, ("auto", "cpu", "cuda"))
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigurationError("device 'cuda' was asked for, but torch sees no GPU: use 'auto' or 'cpu'")
+    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")

@@ -1,0 +1,135 @@
+"""Presets: what a whole curriculum costs and how it is run, as data. A new one is one more entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from magrounding.errors import ConfigurationError, choose
+from magrounding.training.impala import ImpalaConfig
+
+EVERY_OTHER_STAGE = "*"
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """When a stage is over. At least one of `steps` and `win_rate` has to be given."""
+
+    steps: int | None = None  # environment steps (one game, one step) spent in the stage
+    win_rate: float | None = None  # training win rate over the last `window` games
+    window: int = 1000  # games; the rate counts once there are so many
+    rule: str = "any"  # "any": the first of the conditions given ends the stage; "all": it takes both
+    minutes: float | None = None  # ends the stage whatever the rule; a run that needs it depends on the machine
+
+    def __post_init__(self) -> None:
+        choose("promotion rule", self.rule, ("any", "all"))
+        if self.steps is None and self.win_rate is None:
+            raise ConfigurationError("a promotion needs steps, a win rate, or both: the stage would never end")
+
+    def reached(self, steps: int, games: int, win_rate: float, minutes: float) -> bool:
+        """Whether the stage is over.
+
+        Args:
+            steps: environment steps spent in the stage.
+            games: games in the window so far.
+            win_rate: of those.
+            minutes: spent in the stage.
+        """
+        if self.minutes is not None and minutes >= self.minutes:
+            return True
+        conditions = []
+        if self.steps is not None:
+            conditions.append(steps >= self.steps)
+        if self.win_rate is not None:
+            conditions.append(games >= self.window and win_rate >= self.win_rate)
+        return any(conditions) if self.rule == "any" else all(conditions)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """One way to run a curriculum."""
+
+    name: str  # what --preset takes
+    about: str  # the budget in a sentence, for reports
+    num_envs: int  # B, games of a rollout
+    learner: ImpalaConfig  # of every agent
+    promotions: Mapping[str, Promotion]  # stage → when it is over; "*" for every other stage
+    env_options: Mapping[str, Any] = field(default_factory=dict)  # of the environment, beside stage and number of agents
+    policy_options: Mapping[str, Any] = field(default_factory=dict)  # of the network
+    carry_optimizer: bool = True  # a stage inherits the optimiser's statistics along with the weights, as RTFM's program does
+    evaluate_every: int | None = None  # environment steps between evaluations within a stage; None: at its end only
+    selection_games: int = 500  # games of an evaluation within a stage; those on `train` choose its best weights
+    report_games: int = 1000  # games of an evaluation after a stage, on each set
+    stage_sets: tuple[str, ...] = ("train", "eval")  # evaluation sets within and after every stage
+    final_sets: tuple[str, ...] | None = None  # and after the last; None: every set of the environment
+    log_every: int = 10  # updates between two lines of metrics
+    save_every: float = 120.0  # seconds between checkpoints
+
+    def promotion(self, stage: str) -> Promotion:
+        return self.promotions.get(stage) or self.promotions[EVERY_OTHER_STAGE]
+
+
+_PAPER_LEARNER = ImpalaConfig()
+_PAPER_WORLD = {"max_cycles": 1000, "occupants": 1}
+
+_PAPER_MA_RTFM = Preset(
+    name="paper",
+    about="The budgets of EnDi (appendix B): 1.5e7 environment steps for S1, 5e7 for each later stage; 20 games, unrolls of 80.",
+    num_envs=20,
+    learner=_PAPER_LEARNER,
+    promotions={"s1": Promotion(steps=15_000_000), EVERY_OTHER_STAGE: Promotion(steps=50_000_000)},
+    env_options=_PAPER_WORLD,
+    evaluate_every=2_500_000,
+)
+
+_PAPER_RTFM = Preset(
+    name="paper",
+    about="The budgets of RTFM (table 2, appendix D): 1e8 environment steps for the first task, 5e7 for each later one; 24 games, unrolls of 80.",
+    num_envs=24,
+    learner=_PAPER_LEARNER,
+    promotions={"simple_stationary": Promotion(steps=100_000_000), EVERY_OTHER_STAGE: Promotion(steps=50_000_000)},
+    env_options=_PAPER_WORLD,
+    evaluate_every=5_000_000,
+)
+
+_PAPER_ROCK_PAPER_SCISSORS = Preset(
+    name="paper",
+    about="The budget of RTFM's appendix on rock-paper-scissors: 5e7 environment steps; 24 games, unrolls of 80.",
+    num_envs=24,
+    learner=_PAPER_LEARNER,
+    promotions={EVERY_OTHER_STAGE: Promotion(steps=50_000_000)},
+    env_options={"max_cycles": 1000},
+    evaluate_every=5_000_000,
+)
+
+_DEMO = Preset(
+    name="demo",
+    about=(
+        "A demonstration for two CPU cores and eight minutes: about a thousandth of the papers' steps, a narrower network and "
+        "episodes of at most 80 steps. It shows the whole road; it is far too short to learn to read."
+    ),
+    num_envs=64,
+    learner=ImpalaConfig(unroll=16, learning_rate=1e-3, anneal_steps=1e9, entropy=0.01),
+    promotions={EVERY_OTHER_STAGE: Promotion(steps=50_000, minutes=1.2)},
+    env_options={"max_cycles": 80, "occupants": 1},
+    policy_options={"channels": (8, 16, 16)},
+    selection_games=64,
+    report_games=128,
+    final_sets=("train", "eval"),
+    save_every=30.0,
+)
+
+PRESETS: dict[str, dict[str, Preset]] = {
+    "paper": {"ma_rtfm": _PAPER_MA_RTFM, "rtfm": _PAPER_RTFM, "rock_paper_scissors": _PAPER_ROCK_PAPER_SCISSORS},
+    "demo": {"ma_rtfm": _DEMO, "rtfm": _DEMO},
+}
+"""Name → environment id → preset."""
+
+
+def find_preset(name: str, env: str) -> Preset:
+    """A preset for an environment; ConfigurationError where there is none."""
+    by_env = PRESETS[choose("preset", name, tuple(PRESETS))]
+    if env not in by_env:
+        raise ConfigurationError(f"preset {name!r} is not made for {env!r}; it serves: {', '.join(by_env)}")
+    return by_env[env]

@@ -1,0 +1,91 @@
+"""Returns and advantages from unrolls: V-trace and generalised advantage estimation, pure functions of [T, B] tensors.
+
+An unroll may hold the end of an episode anywhere. Three facts about each step say what to make of it:
+
+* `discount`: what the value after the step is worth: gamma, or 0 where nothing follows (termination, a time-out that is a loss).
+* `next_value`: the value after the step: of the next observation of the unroll, or, where the episode was cut off by a time limit
+  that is nobody's fault, of its true final observation.
+* `continues`: whether the next step of the unroll belongs to the same episode of the same living agent.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Returns(NamedTuple):
+    """target [T, B] for the value function, advantage [T, B] for the policy; neither carries a gradient."""
+
+    target: Tensor
+    advantage: Tensor
+
+
+def following_values(values: Tensor, bootstrap: Tensor) -> Tensor:
+    """[T, B] value of the next observation, from values [T, B] and the value [B] of the boundary observation."""
+    return torch.cat([values[1:], bootstrap[None]])
+
+
+@torch.no_grad()
+def vtrace(
+    log_ratio: Tensor,
+    reward: Tensor,
+    discount: Tensor,
+    value: Tensor,
+    next_value: Tensor,
+    continues: Tensor,
+    alive: Tensor,
+    *,
+    clip_rho: float = 1.0,
+    clip_c: float = 1.0,
+) -> Returns:
+    """V-trace targets and policy-gradient advantages (Espeholt et al. 2018, section 4.1, equation 1 and remark 1).
+
+    Args:
+        log_ratio: [T, B] log pi(a) − log mu(a).
+        reward: [T, B].
+        discount: [T, B] worth of `next_value`, 0 where nothing follows.
+        value: [T, B] values of the learner.
+        next_value: [T, B], see the module's docstring.
+        continues: [T, B] bool; where false the recursion starts anew.
+        alive: [T, B] bool; where false nothing is learnt: the target is `value`, the advantage 0.
+        clip_rho: bound on the importance weight of a step.
+        clip_c: bound on the weight with which a later error is passed back.
+    """
+    ratio = log_ratio.exp()
+    rho = ratio.clamp(max=clip_rho)
+    delta = torch.where(alive, rho * (reward + discount * next_value - value), 0.0)
+    passed_back = torch.where(continues & alive, discount * ratio.clamp(max=clip_c), 0.0)
+    correction = torch.empty_like(value)  # v_t − V(x_t)
+    carry = torch.zeros_like(value[0])
+    for t in reversed(range(len(value))):
+        carry = delta[t] + passed_back[t] * carry
+        correction[t] = carry
+    next_correction = torch.cat([correction[1:], torch.zeros_like(correction[:1])])
+    next_target = next_value + torch.where(continues, next_correction, 0.0)
+    advantage = torch.where(alive, rho * (reward + discount * next_target - value), 0.0)
+    return Returns(value + correction, advantage)
+
+
+@torch.no_grad()
+def gae(
+    reward: Tensor,
+    discount: Tensor,
+    value: Tensor,
+    next_value: Tensor,
+    continues: Tensor,
+    alive: Tensor,
+    *,
+    decay: float = 0.95,
+) -> Returns:
+    """Generalised advantage estimation (Schulman et al. 2016, equation 16); arguments as in `vtrace`, `decay` is lambda."""
+    delta = torch.where(alive, reward + discount * next_value - value, 0.0)
+    passed_back = torch.where(continues & alive, discount * decay, 0.0)
+    advantage = torch.empty_like(value)
+    carry = torch.zeros_like(value[0])
+    for t in reversed(range(len(value))):
+        carry = delta[t] + passed_back[t] * carry
+        advantage[t] = carry
+    return Returns(value + advantage, advantage)

@@ -1,0 +1,87 @@
+"""Reading: nothing cut, nothing padded into, one terminator."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from magrounding.agents.language import TextEncoder, distinct_rows, join_statements
+from tests.agents.samples import make_batch
+
+
+def test_statements_are_joined_without_padding_and_ended_once():
+    manual = torch.tensor([[[5, 6, 0], [0, 0, 0], [7, 0, 0]], [[8, 9, 5], [6, 0, 0], [7, 9, 0]]], dtype=torch.int16)
+    words = join_statements(manual)
+    assert words.ids.tolist() == [[5, 6, 7, 0, 0, 0, 0], [8, 9, 5, 6, 7, 9, 0]]
+    assert words.length.tolist() == [4, 7]
+
+
+def test_nothing_is_cut():
+    manual = torch.randint(1, 30, (2, 9, 25))
+    words = join_statements(manual)
+    assert words.length.tolist() == [226, 226]
+    assert torch.equal(words.ids[:, :-1], manual.flatten(1))
+
+
+def test_a_text_without_words_is_its_terminator():
+    words = join_statements(torch.zeros(3, 4, dtype=torch.int16))
+    assert words.ids.tolist() == [[0], [0], [0]]
+    assert words.length.tolist() == [1, 1, 1]
+    states, mask = TextEncoder(5, 3)(torch.nn.Embedding(9, 5, padding_idx=0), words)
+    assert states.shape == (3, 1, 6)
+    assert mask.all()
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_encoding_together_is_encoding_alone(kind):
+    torch.manual_seed(0)
+    table, encoder = torch.nn.Embedding(40, 5, padding_idx=0), TextEncoder(5, 3, kind)
+    manual = make_batch(1, 6).manual
+    states, mask = encoder(table, join_statements(manual))
+    assert len(set(mask.sum(1).tolist())) > 1  # the texts differ in length
+    for u in range(6):
+        words = manual[u][manual[u] > 0]
+        ids = torch.cat((words, words.new_zeros(1))).long()
+        ahead, back = encoder.ahead(table(ids)[None])[0], encoder.back(table(ids.flip(0))[None])[0].flip(1)
+        torch.testing.assert_close(states[u, : len(ids)], torch.cat((ahead, back), 2)[0], rtol=0, atol=1e-6)
+        assert mask[u].tolist() == [True] * len(ids) + [False] * (states.shape[1] - len(ids))
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_states_are_those_of_packed_sequences(kind):
+    torch.manual_seed(0)
+    table, encoder = torch.nn.Embedding(40, 5, padding_idx=0), TextEncoder(5, 3, kind)
+    network = torch.nn.LSTM if kind == "lstm" else torch.nn.GRU
+    reference = network(5, 3, batch_first=True, bidirectional=True)
+    back = {f"{name}_reverse": weight for name, weight in encoder.back.state_dict().items()}
+    reference.load_state_dict(encoder.ahead.state_dict() | back)
+    assert sum(p.numel() for p in reference.parameters()) == sum(p.numel() for p in encoder.parameters())
+    words = join_statements(make_batch(1, 6).manual)
+    packed = pack_padded_sequence(table(words.ids.int()), words.length, batch_first=True, enforce_sorted=False)
+    expected, _ = pad_packed_sequence(reference(packed)[0], batch_first=True)
+    states, mask = encoder(table, words)
+    torch.testing.assert_close(states[mask], expected[mask], rtol=0, atol=1e-6)
+    weight = torch.randn_like(expected[mask])
+    got = torch.autograd.grad((states[mask] * weight).sum(), [encoder.ahead.weight_hh_l0, encoder.back.weight_hh_l0])
+    wanted = torch.autograd.grad(
+        (expected[mask] * weight).sum(), [reference.weight_hh_l0, reference.weight_hh_l0_reverse]
+    )
+    for a, b in zip(got, wanted, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+
+
+def test_the_terminator_counts():
+    table, encoder = torch.nn.Embedding(40, 5, padding_idx=0), TextEncoder(5, 3)
+    ids = torch.tensor([[7, 8, 9]])
+    states, _ = encoder(table, join_statements(ids))
+    without = encoder.back(table(ids.flip(1)))[0].flip(1)
+    assert states.shape[1] == 4
+    assert not torch.allclose(states[:, :3, 3:], without, atol=1e-4)  # the way back starts at the terminator
+
+
+def test_distinct_rows():
+    rows = torch.tensor([[3, 4], [0, 0], [3, 4], [1, 9], [0, 0]], dtype=torch.int16)
+    distinct, which = distinct_rows(rows)
+    assert len(distinct) == 3
+    assert torch.equal(distinct[which], rows)

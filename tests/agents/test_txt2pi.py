@@ -1,0 +1,182 @@
+"""txt2π against its equations, written out for one observation without batches, packing or fused maps."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from magrounding.agents.modules import distance_map
+from magrounding.agents.txt2pi import Txt2Pi, make_txt2pi
+from tests.agents.samples import NARROW, make_batch, make_spec
+
+
+def narrow(**options) -> Txt2Pi:
+    torch.manual_seed(0)
+    return make_txt2pi(make_spec(), **(NARROW | options))
+
+
+def self_attend(states: Tensor, scorer: torch.nn.Linear) -> Tensor:
+    return (states @ scorer.weight[0] + scorer.bias).softmax(0) @ states
+
+
+def attend(states: Tensor, query: Tensor) -> Tensor:
+    return (states @ query).softmax(0) @ states
+
+
+def by_the_book(policy: Txt2Pi, observation: dict[str, Tensor], manual: Tensor, goal: Tensor) -> tuple[Tensor, Tensor]:
+    """Logits [A], before masking, and value of one observation (RTFM eq. 1–22)."""
+    reader, config = policy.reader, policy.config
+
+    def read(encoder, ids: Tensor) -> Tensor:
+        words = ids.flatten()[ids.flatten() > 0].long()
+        vectors = reader.words(torch.cat((words, words.new_zeros(1))))
+        return torch.cat((encoder.ahead(vectors)[0], encoder.back(vectors.flip(0))[0].flip(0)), 1)
+
+    c_goal = self_attend(read(reader.goal, goal), reader.goal_attention.score)
+    c_inv = self_attend(read(reader.inventory, observation["inventory"]), reader.inventory_attention.score)
+    c_doc = attend(read(reader.goal, manual), c_goal)
+    h_vd = read(reader.document, manual)
+    fixed = ([c_goal] if config.goal_in_text or not config.task_attention else []) + (
+        [c_doc] if config.task_attention else []
+    )
+    fixed.append(c_inv)
+    x_pos = distance_map(observation["position"][None], *observation["grid"].shape[:2])[0]
+    maps = [reader.words(observation["grid"].long()).sum(2).permute(2, 0, 1)]
+    ini = policy.grounding.initial
+    cells = torch.cat((maps[0], x_pos)).flatten(1)  # [C, H·W]
+    if ini is None:
+        u = None
+    elif config.initial_query == "project_max":
+        u = (ini.weight @ cells + ini.bias[:, None]).max(1).values
+    else:
+        u = ini(cells.max(1).values)
+    depth = len(config.channels)
+    for i, layer in enumerate(policy.grounding.layers, start=1):
+        entering = maps[-1]
+        if i == depth and depth >= 3 and config.channels[i - 2] == config.channels[i - 3]:
+            entering = maps[i - 1] + maps[i - 2]  # V_(L-1) + V_(L-2)
+        heard = self_attend(h_vd, reader.document_attention.score) if u is None else attend(h_vd, u)
+        text = torch.cat((*fixed, heard)) if u is not None else torch.cat((*fixed[:-1], heard, c_inv))
+        convolved = F.conv2d(torch.cat((entering, x_pos))[None], layer.conv.weight, layer.conv.bias, padding=1)[0]
+        spoken = layer.text(text)[:, None, None]
+        if config.text_modulation:
+            (gamma, beta, value), (visual, gate, shift) = spoken.chunk(3), convolved.chunk(3)
+            v = torch.relu((1 + gamma) * visual + beta) + torch.relu((1 + gate) * value + shift)
+        else:
+            gamma, beta = spoken.chunk(2)
+            v = torch.relu((1 + gamma) * convolved + beta)
+        maps.append(v)
+        if u is not None and i < depth:
+            u = layer.query(v.flatten(1).max(1).values)
+    o = policy.head.hidden(maps[-1].flatten(1).max(1).values)
+    return policy.head.policy(o), policy.head.baseline(o)[0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"profile": "code"},
+        {"task_attention": False},
+        {"visual_attention": False},
+        {"text_modulation": False},
+        {"profile": "code", "task_attention": False},
+        {"channels": [6, 8, 8]},
+        {"channels": [6, 6, 8]},
+        {"channels": [6]},
+        {"channels": [6, 6]},
+        {"channels": [4, 5, 6, 6, 6]},
+    ],
+)
+def test_equations(options):
+    policy, batch = narrow(**options), make_batch(20, 3)
+    with torch.no_grad():
+        output = policy(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+        for n in range(20):
+            one = {name: tensor[n] for name, tensor in batch.observation.items()}
+            u = batch.document[n]
+            logits, value = by_the_book(policy, one, batch.manual[u], batch.goal[u])
+            allowed = one["action_mask"].bool()
+            torch.testing.assert_close(output.logits[n][allowed], logits[allowed], rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(output.value[n], value, rtol=1e-5, atol=1e-6)
+
+
+def text_of_layers(policy: Txt2Pi, batch) -> list[Tensor]:
+    """T_i [N, d_t] of each layer."""
+    heard: list[Tensor] = []
+    hooks = [
+        layer.register_forward_hook(lambda _, inputs, __: heard.append(inputs[1])) for layer in policy.grounding.layers
+    ]
+    with torch.no_grad():
+        policy(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+    for hook in hooks:
+        hook.remove()
+    return heard
+
+
+@pytest.mark.parametrize(("visual_attention", "changes"), [(True, True), (False, False)])
+def test_only_visual_attention_lets_the_grid_change_the_text(visual_attention, changes):
+    policy, batch = narrow(visual_attention=visual_attention), make_batch(6, 2)
+    other = batch._replace(observation=batch.observation | {"grid": make_batch(6, 2, seed=9).observation["grid"]})
+    for before, after in zip(text_of_layers(policy, batch), text_of_layers(policy, other), strict=True):
+        assert torch.equal(before, after) is not changes
+
+
+@pytest.mark.parametrize(("visual_attention", "alike"), [(True, False), (False, True)])
+def test_without_visual_attention_every_layer_hears_the_same(visual_attention, alike):
+    first, *others = text_of_layers(narrow(visual_attention=visual_attention), make_batch(6, 2))
+    assert all(torch.equal(first, other) is alike for other in others)
+
+
+def test_text_widths():
+    """T_i is 260 wide, 240 without task attention, 420 in the released program."""
+    for options, width in (({}, 260), ({"task_attention": False}, 240), ({"profile": "code"}, 420)):
+        policy = make_txt2pi(make_spec(), **options)
+        assert [layer.text.in_features for layer in policy.grounding.layers] == [width] * 5
+
+
+def test_goal_and_document_share_an_encoder_and_the_goal_steers():
+    policy, batch = narrow(), make_batch(2, 2)
+    with torch.no_grad():
+        text = policy.encode_text(batch.manual, batch.goal)
+        swapped = policy.encode_text(batch.manual, batch.goal.flip(0))
+    goal_width = 2 * NARROW["goal_hidden"]
+    torch.testing.assert_close(text["summary"][:, :goal_width], swapped["summary"].flip(0)[:, :goal_width])
+    assert not torch.allclose(text["summary"][:, goal_width:], swapped["summary"][:, goal_width:])  # c_doc
+    torch.testing.assert_close(text["states"], swapped["states"])  # the eye reads without the goal
+
+
+def test_ground_has_the_grid_s_coordinates():
+    policy, batch = narrow(), make_batch(5, 2, size=8)
+    text = policy.encode_text(batch.manual, batch.goal)
+    assert policy.ground(batch.observation, text, batch.document).shape == (5, 10, 8, 8)
+
+
+def test_ground_takes_other_positions():
+    policy, batch = narrow(), make_batch(5, 2)
+    text = policy.encode_text(batch.manual, batch.goal)
+    position = batch.observation["position"]
+    expected = policy.ground(batch.observation, text, batch.document)
+    own = distance_map(position, 6, 6)
+    torch.testing.assert_close(policy.ground(batch.observation, text, batch.document, own), expected, rtol=0, atol=0)
+    shifted = batch.observation | {"position": torch.full_like(position, 2)}
+    got = policy.ground(batch.observation, text, batch.document, distance_map(shifted["position"], 6, 6))
+    torch.testing.assert_close(got, policy.ground(shifted, text, batch.document), rtol=0, atol=0)
+    assert not torch.allclose(got, expected)
+
+
+def test_ground_masks_what_cells_show():
+    policy, batch = narrow(), make_batch(5, 2)
+    text = policy.encode_text(batch.manual, batch.goal)
+    grid = batch.observation["grid"]
+    mask = (grid[..., 1] == 0).float().requires_grad_()  # entities have several words here
+    emptied = batch.observation | {"grid": torch.where(grid[..., 1:2] == 0, grid, 0)}
+    got = policy.ground(batch.observation, text, batch.document, entity_mask=mask)
+    torch.testing.assert_close(got, policy.ground(emptied, text, batch.document))
+    whole = policy.ground(batch.observation, text, batch.document, entity_mask=torch.ones_like(mask))
+    torch.testing.assert_close(whole, policy.ground(batch.observation, text, batch.document))
+    assert not torch.allclose(got, whole)
+    (gradient,) = torch.autograd.grad(got.sum(), mask)
+    assert gradient.any()

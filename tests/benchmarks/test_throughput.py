@@ -1,0 +1,79 @@
+"""The throughput command measures what it says, writes it down, and refuses nonsense in one sentence."""
+
+import json
+import time
+from dataclasses import replace
+
+import pytest
+
+from benchmarks import throughput
+from benchmarks.throughput import Options
+from magrounding.training.presets import PRESETS
+
+QUICK = Options(stage="s1", num_envs=8, seconds=0.05, threads=1, learner=None)
+
+
+def test_a_rate_is_steps_by_time_and_the_warm_up_is_not_counted():
+    calls = []
+
+    def play():
+        time.sleep(0.004 if calls else 0.2)  # the first call compiles, say
+        calls.append(time.perf_counter())
+        return 10
+
+    speed = throughput.measure(play, seconds=0.2)
+    assert speed.slowest <= speed.median <= speed.fastest <= 10 / 0.004
+    assert speed.slowest > 10 / 0.2  # were the warm-up counted, its window would be this slow
+
+
+def test_everything_is_measured_and_written(tmp_path, capsys):
+    results = throughput.run(replace(QUICK, json=tmp_path / "speed.json"))
+    assert json.loads((tmp_path / "speed.json").read_text()) == results
+    assert results["options"] == {"stage": "s1", "agents": 2, "size": 8}
+    for name in ("vector_env_steps_per_second", "single_env_steps_per_second"):
+        speed = results[name]
+        assert 1000 < speed["slowest"] <= speed["median"] <= speed["fastest"]
+    assert 0 < results["creation"]["create_seconds"] < 10
+    assert 0 < results["creation"]["megabytes"] < 1000
+    assert results["machine"]["cores"] >= 1
+    assert "learner" not in results
+    assert len(capsys.readouterr().out.splitlines()) == 4
+
+
+def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
+    demo = PRESETS["demo"]["ma_rtfm"]
+    small = replace(demo, num_envs=4, learner=replace(demo.learner, unroll=5))
+    monkeypatch.setitem(PRESETS["demo"], "ma_rtfm", small)
+    speed = throughput.learner_speed(replace(QUICK, learner="conv", preset="demo", agents=3, size=9, seconds=0.01))
+    assert (speed["agent"], speed["preset"], speed["num_envs"], speed["unroll"]) == ("conv", "demo", 4, 5)
+    assert speed["samples"] % (4 * 5 * 3) == 0
+    assert speed["samples"] >= 2 * 4 * 5 * 3
+    assert speed["samples_per_second"] == pytest.approx(speed["samples"] / speed["seconds"])
+    assert set(speed["shares"]) == {"world", "acting", "learning"}
+    assert all(share > 0 for share in speed["shares"].values())
+    assert sum(speed["shares"].values()) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--env", "chess"], "unknown env 'chess'"),
+        (["--stage", "s9"], "unknown stage 's9'"),
+        (["--agents", "0"], "got 0"),
+        (["--env", "rtfm", "--agents", "2"], "unknown option of rtfm 'agents'"),
+        (["--size", "3"], "got 3"),
+        (["--num-envs", "0"], "got 0"),
+        (["--seconds", "0"], "got 0"),
+        (["--threads", "-1"], "got -1"),
+        (["--learner", "oracle"], "unknown agent 'oracle'"),
+        (["--preset", "giant"], "unknown preset 'giant'"),
+        (["--json", "no/such/folder/speed.json"], "folder does not exist"),
+    ],
+)
+def test_nonsense_is_refused_in_one_sentence_before_anything_is_measured(arguments, complaint, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["throughput", *arguments])
+    assert throughput.main() == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert complaint in output.err
+    assert len(output.err.splitlines()) == 1

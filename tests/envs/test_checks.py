@@ -1,0 +1,418 @@
+"""check_parallel_env lets a good environment pass, and each of its checks catches one that breaks its rule."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from magrounding.envs.checks import ConformanceError, check_parallel_env
+from magrounding.envs.parallel import WorldEnv
+from magrounding.errors import InvalidAction, MagroundingError
+from tests.envs.toy_world import ToyWorld
+
+_unique = count()
+
+
+class Toy(WorldEnv):
+    """A good environment; the broken ones below spoil one thing each."""
+
+    def __init__(self) -> None:
+        super().__init__(ToyWorld(agents=2, max_cycles=12), "toy", {})
+
+
+class NamesTwice(Toy):
+    def __init__(self):
+        super().__init__()
+        self.possible_agents = ["agent_0", "agent_0"]
+
+
+class LosesAgentsAtReset(Toy):
+    def reset(self, seed=None, options=None):
+        result = super().reset(seed, options)
+        self.agents = self.agents[1:]
+        return result
+
+
+class KeepsTheDead(Toy):
+    def step(self, actions):
+        acting = self.agents
+        result = super().step(actions)
+        if len(result[0]) and not self.agents:
+            self.agents = acting
+        return result
+
+
+class Unnamed(Toy):
+    def __init__(self):
+        super().__init__()
+        self.metadata = {"render_modes": []}
+
+
+class MakesSpacesAnew(Toy):
+    def action_space(self, agent):
+        return spaces.Discrete(5)
+
+
+class NoStateSpace(Toy):
+    def __init__(self):
+        super().__init__()
+        del self.state_space
+
+
+class ForgetsInfosAtReset(Toy):
+    def reset(self, seed=None, options=None):
+        return super().reset(seed, options)[0]
+
+
+class ReturnsFour(Toy):
+    def step(self, actions):
+        return super().step(actions)[:4]
+
+
+class NeverEnds(Toy):
+    def reset(self, seed=None, options=None):
+        self.world.max_cycles = 10**6
+        super().reset(seed, options)
+        self.world.pit = self.world.flag = np.array([0, 0])  # in the wall, where nobody comes
+        self.world._observe()
+        return self._observations(), self._infos()
+
+
+class PlaysOnAfterTheEnd(Toy):
+    def step(self, actions):
+        if not self.agents:
+            return {}, {}, {}, {}, {}
+        return super().step(actions)
+
+
+class SilentAfterTheEnd(Toy):
+    def step(self, actions):
+        if not self.agents:
+            raise InvalidAction("over")
+        return super().step(actions)
+
+
+class SeesAsADead(Toy):
+    def step(self, actions):
+        result = super().step(actions)
+        if not self.agents:
+            for values in result:
+                values.pop("agent_1", None)
+        return result
+
+
+class Spoils(Toy):
+    """Passes what comes out of every step through `spoil(agent, observation, info)`."""
+
+    @staticmethod
+    def spoil(agent: str, observation: dict[str, Any], info: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def reset(self, seed=None, options=None):
+        observations, infos = super().reset(seed, options)
+        for agent in observations:
+            self.spoil(agent, observations[agent], infos[agent])
+        return observations, infos
+
+    def step(self, actions):
+        observations, *flags, infos = super().step(actions)
+        for agent in observations:
+            self.spoil(agent, observations[agent], infos[agent])
+        return observations, *flags, infos
+
+
+def spoiler(spoil: Callable[[str, dict[str, Any], dict[str, Any]], Any]) -> type[Spoils]:
+    return type("Spoiler", (Spoils,), {"spoil": staticmethod(spoil)})
+
+
+def rewarding(change: Callable[[float], Any]) -> type[Toy]:
+    class Rewarding(Toy):
+        def step(self, actions):
+            observations, rewards, *rest = super().step(actions)
+            return observations, {agent: change(reward) for agent, reward in rewards.items()}, *rest
+
+    return Rewarding
+
+
+class NumbersForFlags(Toy):
+    def step(self, actions):
+        observations, rewards, terminations, *rest = super().step(actions)
+        return observations, rewards, {agent: int(flag) for agent, flag in terminations.items()}, *rest
+
+
+class StateOutside(Toy):
+    def state(self):
+        return super().state() - 5
+
+
+class StateOfAnotherType(Toy):
+    def state(self):
+        return super().state().astype(np.int8)
+
+
+class NeverFlagsIllegal(Toy):
+    def step(self, actions):
+        result = super().step(actions)
+        for info in result[4].values():
+            info.pop("illegal", None)
+        return result
+
+
+class ObeysMaskedActions(Toy):
+    """A masked action moves the agent the other way."""
+
+    def _action_row(self, actions):
+        row = super()._action_row(actions)
+        masks = self.world.observation["action_mask"][0]
+        self.masked = [not masks[i, a] for i, a in enumerate(row[0])]
+        row[0] = [(0, 2, 1, 4, 3)[a] if masked else a for a, masked in zip(row[0], self.masked, strict=True)]
+        return row
+
+    def step(self, actions):
+        result = super().step(actions)
+        for agent, info in result[4].items():
+            if self.masked[self._index[agent]]:
+                info["illegal"] = True
+        return result
+
+
+class PlaysByItsOwnDice(Toy):
+    def step(self, actions):
+        result = super().step(actions)
+        return (result[0], {agent: reward + next(_unique) for agent, reward in result[1].items()}, *result[2:])
+
+
+class RemembersEpisodes(Toy):
+    """The second time a seed is played, the reward is another."""
+
+    seen = 0
+
+    def reset(self, seed=None, options=None):
+        self.seen += 1
+        return super().reset(seed, options)
+
+    def step(self, actions):
+        result = super().step(actions)
+        return (result[0], {agent: reward + self.seen for agent, reward in result[1].items()}, *result[2:])
+
+
+class HasHiddenState(Toy):
+    """Every env has another state."""
+
+    def __init__(self):
+        super().__init__()
+        self.mark = next(_unique) % 5
+
+    def state(self):
+        state = super().state()
+        state[0] = self.mark
+        return state
+
+
+class LendsItsBuffers(Toy):
+    """What the caller does to the manual appears in the manual."""
+
+    def _observations(self):
+        observations = super()._observations()
+        for observation in observations.values():
+            observation["manual"] = self.world.observation["manual"][0]
+        return observations
+
+    def _infos(self):
+        self.world._observe = lambda: None
+        return super()._infos()
+
+    def step(self, actions):
+        manual = self.world.observation["manual"].copy()
+        del self.world._observe
+        observe = self.world._observe
+
+        def keep_the_manual():
+            observe()
+            self.world.observation["manual"][:] = manual
+
+        self.world._observe = keep_the_manual
+        return super().step(actions)
+
+    def reset(self, seed=None, options=None):
+        self.world.__dict__.pop("_observe", None)
+        return super().reset(seed, options)
+
+
+class ReusesItsState(Toy):
+    def __init__(self):
+        super().__init__()
+        self.shown = np.zeros(self.state_space.shape, np.int16)
+
+    def state(self):
+        self.shown[:] = super().state()
+        return self.shown
+
+
+class IgnoresSeeds(Toy):
+    def reset(self, seed=None, options=None):
+        return super().reset(None if seed is None else 5, options)
+
+
+class RepeatsItself(Toy):
+    def reset(self, seed=None, options=None):
+        self.seed = self.seed if seed is None else seed
+        return super().reset(self.seed, options)
+
+
+class GoesOnByPlay(Toy):
+    """How many steps were played decides which episode is next."""
+
+    def reset(self, seed=None, options=None):
+        if seed is None:
+            self.world.episode += int(self.world.out.length[0])
+        return super().reset(seed, options)
+
+
+class ForgetsWhenPickled(Toy):
+    def __getstate__(self):
+        return {**vars(self), "world": copy.deepcopy(self.world)}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self.world.flag, self.world.pit = self.world.pit, self.world.flag
+        self.world._observe()
+
+
+class TakesAnyAction(Toy):
+    def step(self, actions):
+        return super().step({agent: max(0, action or 0) if action != "up" else 0 for agent, action in actions.items()})
+
+
+class ActsBeforeItRefuses(Toy):
+    def step(self, actions):
+        acting = self.agents
+        try:
+            return super().step(actions)
+        except InvalidAction:
+            if acting:
+                super().step(dict.fromkeys(acting, 4))
+            raise
+
+
+class RendersNothing(Toy):
+    def render(self):
+        return "" if self.render_mode == "ansi" else super().render()
+
+
+class RendersFloats(Toy):
+    def render(self):
+        picture = super().render()
+        return picture if self.render_mode == "ansi" else picture / 255
+
+
+class PicturesGrow(Toy):
+    def render(self):
+        picture = super().render()
+        return picture if self.render_mode == "ansi" else picture[: 800 + int(self.world.out.length[0])]
+
+
+class RenderingPlays(Toy):
+    def render(self):
+        self.world.out.length += 1
+        return super().render()
+
+
+_GOAL = np.zeros(3, np.int16)
+
+
+def _turn_a_shared_goal(agent: str, observation: dict[str, Any], info: dict[str, Any]) -> None:
+    _GOAL[:] = (_GOAL + 1) % 5
+    observation["goal"] = _GOAL
+
+
+def _set(key: str, value: Any) -> Callable[..., None]:
+    return lambda agent, observation, info: observation.update({key: value})
+
+
+BROKEN = [
+    ("agents", NamesTwice),
+    ("agents", LosesAgentsAtReset),
+    ("agents", KeepsTheDead),
+    ("metadata", Unnamed),
+    ("spaces", MakesSpacesAnew),
+    ("spaces", NoStateSpace),
+    ("reset", ForgetsInfosAtReset),
+    ("step", ReturnsFour),
+    ("end", NeverEnds),
+    ("end", PlaysOnAfterTheEnd),
+    ("end", SilentAfterTheEnd),
+    ("keys", SeesAsADead),
+    ("observations", spoiler(lambda agent, observation, info: observation.pop("goal"))),
+    ("observations", spoiler(_set("goal", [1, 2, 3]))),
+    ("observations", spoiler(_set("goal", np.zeros(3, np.int64)))),
+    ("observations", spoiler(_set("goal", np.zeros(4, np.int16)))),
+    ("observations", spoiler(_set("goal", np.full(3, 99, np.int16)))),
+    ("observations", spoiler(_set("distance", np.full((5, 5, 2), np.nan, np.float32)))),
+    (
+        "masks",
+        spoiler(lambda agent, observation, info: (observation["action_mask"].fill(0), info["action_mask"].fill(0))),
+    ),
+    ("masks", spoiler(lambda agent, observation, info: info["action_mask"].fill(1))),
+    ("masks", spoiler(lambda agent, observation, info: info.pop("action_mask"))),
+    ("infos", spoiler(lambda agent, observation, info: info.pop("text"))),
+    ("infos", spoiler(lambda agent, observation, info: info.pop("won", None))),
+    ("state", StateOutside),
+    ("state", StateOfAnotherType),
+    ("rewards", rewarding(int)),
+    ("rewards", rewarding(lambda reward: float("nan"))),
+    ("flags", NumbersForFlags),
+    ("illegal", NeverFlagsIllegal),
+    ("illegal", ObeysMaskedActions),
+    ("illegal", spoiler(lambda agent, observation, info: info.update(illegal=True))),
+    ("determinism", PlaysByItsOwnDice),
+    ("determinism", RemembersEpisodes),
+    ("determinism", HasHiddenState),
+    ("ownership", LendsItsBuffers),
+    ("ownership", ReusesItsState),
+    ("ownership", spoiler(_turn_a_shared_goal)),
+    ("seeds", IgnoresSeeds),
+    ("going on", RepeatsItself),
+    ("going on", GoesOnByPlay),
+    ("copies", ForgetsWhenPickled),
+    ("bad actions", TakesAnyAction),
+    ("bad actions", ActsBeforeItRefuses),
+    ("rendering", RendersNothing),
+    ("rendering", RendersFloats),
+    ("rendering", PicturesGrow),
+    ("rendering", RenderingPlays),
+]
+
+
+def test_a_good_env_passes_as_factory_and_as_env():
+    check_parallel_env(Toy)
+    env = Toy()
+    check_parallel_env(env)
+    assert env.agents == [], "the env itself has not been played"
+
+
+@pytest.mark.parametrize(("check", "make"), BROKEN, ids=[f"{c}-{m.__name__}-{i}" for i, (c, m) in enumerate(BROKEN)])
+def test_a_broken_env_is_caught(check, make):
+    with pytest.raises(ConformanceError) as error:
+        check_parallel_env(make, seeds=range(4), max_steps=200)
+    assert error.value.check == check
+    assert str(error.value).startswith(f"{check}: ")
+    assert "\n" not in str(error.value)
+
+
+def test_errors_can_be_pickled_and_are_ours():
+    error = pickle.loads(pickle.dumps(ConformanceError("masks", "none")))
+    assert isinstance(error, MagroundingError)
+    assert (error.check, str(error)) == ("masks", "masks: none")
+
+
+def test_one_seed_is_too_few():
+    with pytest.raises(ValueError, match="two"):
+        check_parallel_env(Toy, seeds=(1,))

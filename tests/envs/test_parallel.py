@@ -1,0 +1,313 @@
+"""WorldEnv: agents, flags, masks, seeds and texts of single games."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import time
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+import magrounding as mg
+from magrounding.envs.parallel import WorldEnv
+from magrounding.envs.single_agent import SingleAgentEnv
+from magrounding.errors import ConfigurationError, InvalidAction
+from tests.envs.toy_world import STEPS, ToyWorld
+
+STAY, UP, DOWN, LEFT, RIGHT = range(5)
+
+
+def toy(agents: int = 2, max_cycles: int = 20, render_mode: str | None = None) -> WorldEnv:
+    return WorldEnv(ToyWorld(agents, max_cycles), "toy", {"agents": agents}, render_mode)
+
+
+def walk(env: WorldEnv, agent: str, target: np.ndarray, avoid: np.ndarray) -> list[tuple[Any, ...]]:
+    """Lead one agent to a cell by a shortest way around another, the others staying; returns what the steps gave."""
+    world, results = env.world, []
+    i = env.possible_agents.index(agent)
+    while not (world.agents[i] == target).all() and agent in env.agents:
+        frontier, first = [tuple(world.agents[i])], {tuple(world.agents[i]): STAY}
+        for cell in frontier:
+            for action in (UP, DOWN, LEFT, RIGHT):
+                after = tuple(np.array(cell) + STEPS[action])
+                if after not in first and 1 <= min(after) <= max(after) <= 3 and after != tuple(avoid):
+                    first[after] = first[cell] or action
+                    frontier.append(after)
+        results.append(env.step({name: first[tuple(target)] if name == agent else STAY for name in env.agents}))
+    return results
+
+
+def test_observations_are_what_the_world_shows():
+    env = toy()
+    observations, infos = env.reset(seed=3)
+    assert list(observations) == list(infos) == env.agents == env.possible_agents == ["agent_0", "agent_1"]
+    for i, agent in enumerate(env.agents):
+        observation = observations[agent]
+        assert env.observation_space(agent).contains(observation)
+        assert list(observation) == list(env.observation_space(agent).spaces)
+        for key, value in observation.items():
+            if key != "distance":
+                shown = env.world.observation[key][0]
+                np.testing.assert_array_equal(value, shown if env.spec[key].shared else shown[i])
+        np.testing.assert_array_equal(observation["distance"], env.spec.distance(observation["position"]))
+        np.testing.assert_array_equal(infos[agent]["action_mask"], observation["action_mask"])
+        assert infos[agent]["text"] == {**env.world.text(0), "inventory": ""}
+        assert infos[agent]["document"] == 3000
+        assert "won" not in infos[agent]
+        assert "illegal" not in infos[agent]
+
+
+def test_reset_with_a_seed_starts_it_and_without_goes_on():
+    env = toy()
+    env.reset(seed=7)
+    assert (env.world.seed, env.world.episode) == (7, 0)
+    env.reset()
+    env.reset()
+    assert (env.world.seed, env.world.episode) == (7, 2)
+    env.reset(seed=7)
+    assert (env.world.seed, env.world.episode) == (7, 0)
+
+
+def test_first_reset_without_a_seed_is_random():
+    seeds = set()
+    for _ in range(4):
+        env = toy()
+        env.reset()
+        seeds.add(env.world.seed)
+    assert len(seeds) == 4
+
+
+@pytest.mark.parametrize("seed", [-1, 2**62, 1.5, "one"])
+def test_seeds_that_are_none(seed):
+    with pytest.raises(ConfigurationError, match="seed"):
+        toy().reset(seed=seed)
+
+
+def test_a_dead_agent_leaves_and_the_others_play_on():
+    env = toy(agents=3, max_cycles=200)
+    env.reset(seed=1)
+    pit, flag = env.world.pit, env.world.flag
+    results = walk(env, "agent_1", pit, avoid=flag)
+    observations, rewards, terminations, truncations, infos = results[-1]
+    assert list(observations) == list(rewards) == list(terminations) == list(truncations) == list(infos)
+    assert list(observations) == ["agent_0", "agent_1", "agent_2"]
+    assert terminations == {"agent_0": False, "agent_1": True, "agent_2": False}
+    assert not any(truncations.values())
+    assert rewards["agent_1"] == -1
+    assert rewards["agent_0"] == pytest.approx(-0.02)
+    assert not any("won" in info for info in infos.values())
+    np.testing.assert_array_equal(observations["agent_1"]["position"], [-1, -1])
+    assert not observations["agent_1"]["distance"].any()
+    assert env.agents == ["agent_0", "agent_2"]
+    assert env.num_agents == 2
+
+    observations, rewards, terminations, _, infos = walk(env, "agent_2", flag, avoid=pit)[-1]
+    assert list(observations) == list(rewards) == ["agent_0", "agent_2"]
+    assert terminations == {"agent_0": True, "agent_2": True}
+    assert rewards["agent_2"] == 1
+    assert all(info["won"] is True for info in infos.values())
+    assert env.agents == []
+
+
+def test_the_time_limit_truncates():
+    env = toy(max_cycles=4)
+    env.reset(seed=0)
+    for _ in range(3):
+        *_, infos = env.step({"agent_0": STAY, "agent_1": STAY})
+    assert "won" not in infos["agent_0"]
+    _, _, terminations, truncations, infos = env.step({"agent_0": STAY, "agent_1": STAY})
+    assert truncations == {"agent_0": True, "agent_1": True}
+    assert terminations == {"agent_0": False, "agent_1": False}
+    assert infos["agent_0"]["won"] is False
+    assert env.agents == []
+
+
+def test_a_masked_action_is_flagged():
+    env = toy()
+    observations, _ = env.reset(seed=3)
+    masked = int(np.flatnonzero(observations["agent_0"]["action_mask"] == 0)[0])
+    *_, infos = env.step({"agent_0": masked, "agent_1": STAY})
+    assert infos["agent_0"]["illegal"] is True
+    assert "illegal" not in infos["agent_1"]
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        {"agent_0": 0},
+        {"agent_0": 0, "agent_1": 0, "agent_2": 0},
+        {"agent_0": 0, "agent_7": 0},
+        {"agent_0": 5, "agent_1": 0},
+        {"agent_0": -1, "agent_1": 0},
+        {"agent_0": 0.0, "agent_1": 0},
+        {"agent_0": None, "agent_1": 0},
+        {"agent_0": np.array([0]), "agent_1": 0},
+        {},
+    ],
+)
+def test_bad_actions_raise_one_sentence_and_change_nothing(actions):
+    env = toy()
+    env.reset(seed=0)
+    before = env.state()
+    with pytest.raises(InvalidAction) as error:
+        env.step(actions)
+    assert "\n" not in str(error.value)
+    np.testing.assert_array_equal(env.state(), before)
+    assert env.world.out.length[0] == 0
+
+
+def test_actions_of_any_integer_type():
+    env = toy()
+    env.reset(seed=0)
+    env.step({"agent_1": np.int8(0), "agent_0": np.array(0)})
+    assert env.world.out.length[0] == 1
+
+
+def test_steps_before_reset_and_after_the_end():
+    env = toy(max_cycles=1)
+    with pytest.raises(InvalidAction, match=r"reset\(\) before"):
+        env.step({"agent_0": 0, "agent_1": 0})
+    with pytest.raises(InvalidAction, match=r"reset\(\) before"):
+        env.step({})
+    env.reset(seed=0)
+    env.step({"agent_0": 0, "agent_1": 0})
+    assert env.step({}) == ({}, {}, {}, {}, {})
+    with pytest.raises(InvalidAction, match="episode is over"):
+        env.step({"agent_0": 0, "agent_1": 0})
+
+
+def test_everything_returned_belongs_to_the_caller():
+    env, twin = toy(), toy()
+    result, expected = env.reset(seed=5), twin.reset(seed=5)
+    for _ in range(4):
+        kept = copy.deepcopy(expected)
+        for agent in env.agents:  # what one caller does to its arrays …
+            for value in result[0][agent].values():
+                value.fill(9)
+            result[-1][agent]["action_mask"].fill(9)
+            result[-1][agent]["text"]["manual"].clear()
+        result, following = (actor.step({"agent_0": STAY, "agent_1": STAY}) for actor in (env, twin))
+        for agent in env.agents:  # … changes nothing that follows, and steps change nothing that was kept
+            for key, value in following[0][agent].items():
+                np.testing.assert_array_equal(result[0][agent][key], value)
+                np.testing.assert_array_equal(expected[0][agent][key], kept[0][agent][key])
+            np.testing.assert_array_equal(result[-1][agent]["action_mask"], following[-1][agent]["action_mask"])
+            assert result[-1][agent]["text"] == following[-1][agent]["text"]
+        expected = following
+
+
+def test_space_objects_are_the_same_on_each_call_and_apart_for_each_agent():
+    env = toy()
+    for agent in env.possible_agents:
+        assert env.observation_space(agent) is env.observation_space(agent)
+        assert env.action_space(agent) is env.action_space(agent)
+    assert env.action_space("agent_0") is not env.action_space("agent_1"), "seeding one would seed the other"
+    assert env.state_space.shape == (31,)
+
+
+def test_text_is_built_once_for_each_document(monkeypatch):
+    env, calls = toy(), []
+    text = ToyWorld.text
+    monkeypatch.setattr(ToyWorld, "text", lambda world, row: calls.append(row) or text(world, row))
+    env.reset(seed=0)
+    for _ in range(5):
+        env.step({"agent_0": STAY, "agent_1": STAY})
+    assert len(calls) == 1
+    env.reset()
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("twin_of", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_copies_go_on_identically(twin_of):
+    env = mg.make("ma_rtfm", stage="s3", agents=2, death="individual", max_cycles=50)
+    env.reset(seed=2)
+    env.step({"agent_0": STAY, "agent_1": STAY})
+    twin = twin_of(env)
+    rng = np.random.default_rng(0)
+    while env.agents:
+        actions = {agent: int(rng.integers(5)) for agent in env.agents}
+        ours, theirs = env.step(actions), twin.step(actions)
+        assert ours[1:4] == theirs[1:4]
+        for agent, observation in ours[0].items():
+            for key, value in observation.items():
+                np.testing.assert_array_equal(theirs[0][agent][key], value)
+    assert twin.agents == []
+
+
+def test_a_row_of_the_vector_env_is_a_single_env_through_restarts():
+    options = {"stage": "s3", "agents": 2, "max_cycles": 12}
+    vec, env = mg.make_vec("ma_rtfm", 3, **options), mg.make("ma_rtfm", **options)
+    batch, (single, infos) = vec.reset(seed=40), env.reset(seed=41)
+    rng = np.random.default_rng(0)
+    restarts = 0
+    for _ in range(60):
+        for i, agent in enumerate(env.agents):
+            for key, value in batch.items():
+                np.testing.assert_array_equal(single[agent][key], value[1] if env.spec[key].shared else value[1, i])
+            assert infos[agent]["document"] == vec.info["document"][1]
+        actions = rng.integers(5, size=(3, 2))
+        batch, rewards, terminated, truncated, info = vec.step(actions)
+        single, ours, ended, late, infos = env.step(dict(zip(env.agents, actions[1].tolist(), strict=True)))
+        assert list(ours.values()) == rewards[1].tolist()
+        assert list(ended.values()) == terminated[1].tolist()
+        assert list(late.values()) == truncated[1].tolist()
+        assert info["done"][1] == (not env.agents)
+        if not env.agents:
+            assert infos["agent_0"]["won"] == info["won"][1]
+            single, infos = env.reset()
+            restarts += 1
+    assert restarts > 2
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="speed is that of compiled kernels")
+def test_one_game_is_fast_enough():
+    env = mg.make("ma_rtfm", stage="s1", agents=2)
+    env.reset(seed=0)
+    actions = [dict(zip(env.agents, row, strict=True)) for row in np.random.default_rng(0).integers(5, size=(1500, 2))]
+    best = 0.0
+    for _ in range(6):  # the best of several, in processor time: what else runs on the machine does not count
+        start = time.process_time()
+        for row in actions:
+            if not env.agents:
+                env.reset()
+            env.step(row)
+        best = max(best, len(actions) / (time.process_time() - start))
+    assert best >= 15_000, f"{best:.0f} env steps/s"
+
+
+def test_render_modes():
+    assert toy().render() is None
+    env = toy(render_mode="ansi")
+    with pytest.raises(ConfigurationError, match="reset"):
+        env.render()
+    env.reset(seed=0)
+    assert "reach the flag" in env.render()
+    env = toy(render_mode="rgb_array")
+    env.reset(seed=0)
+    assert env.render().shape[2] == 3
+    with pytest.raises(ConfigurationError, match="human"):
+        toy(render_mode="human")
+
+
+def test_a_world_of_several_games_is_refused():
+    world = ToyWorld()
+    world.num_envs = 2
+    with pytest.raises(ConfigurationError, match="one game"):
+        WorldEnv(world, "toy", {})
+
+
+def test_single_agent_env():
+    env = SingleAgentEnv(toy(agents=1, max_cycles=5))
+    observation, info = env.reset(seed=1)
+    assert env.observation_space.contains(observation)
+    assert info["text"]["goal"] == "reach the flag"
+    for _ in range(5):
+        observation, reward, terminated, truncated, info = env.step(np.int64(STAY))
+    assert (reward, terminated, truncated, info["won"]) == (-1, False, True, False)
+    with pytest.raises(InvalidAction, match="episode is over"):
+        env.step(STAY)
+    with pytest.raises(ConfigurationError, match="one agent"):
+        SingleAgentEnv(toy(agents=2))

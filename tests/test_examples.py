@@ -1,0 +1,28 @@
+"""The examples run, and say what their texts promise."""
+
+import numpy as np
+
+from examples import random_games
+
+
+def test_one_game_shows_the_text_every_step_and_how_it_ended():
+    pages = random_games.one_game(seed=3)
+    assert len(pages) >= 3
+    assert len(pages[0].splitlines()) > 8  # seven statements, the goal, the map
+    assert all("rewards" in page for page in pages[1:-1])
+    assert pages[-1] in ("won", "lost")
+    assert pages == random_games.one_game(seed=3)
+
+
+def test_many_games_end_and_a_few_are_won():
+    ended, rate = random_games.many_games(num_envs=64, steps=100)
+    assert ended > 64
+    assert 0 < rate < 0.5
+
+
+def test_legal_actions_never_choose_a_masked_one():
+    mask = np.random.default_rng(0).integers(0, 2, (500, 2, 5), np.int8)
+    mask[..., 0] = 1
+    actions = random_games.legal_actions(mask, np.random.default_rng(1))
+    assert np.take_along_axis(mask, actions[..., None], -1).all()
+    assert set(np.unique(actions)) == set(range(5))

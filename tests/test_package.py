@@ -1,0 +1,95 @@
+"""The package as a whole: what importing costs, what is shipped, and that the README tells the truth."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import magrounding as mg
+from magrounding.registry import AGENTS, ENVS
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def python(code):
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_importing_prints_nothing_and_loads_neither_torch_nor_a_plotting_library():
+    heavy = {"torch", "matplotlib", "scipy", "tensorboard", "rich", "tyro", "supersuit", "tianshou", "minigrid", "nle"}
+    done = python(f"import sys, magrounding; sys.exit(', '.join({heavy} & set(sys.modules)) or 0)")
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("id", ENVS)
+def test_playing_a_game_does_not_need_torch(id):
+    done = python(f"import sys, magrounding as mg; mg.make({id!r}).reset(seed=0); sys.exit('torch' in sys.modules)")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_version_is_the_same_everywhere():
+    assert PROJECT["version"] == mg.__version__
+    assert f"version: {mg.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"## [{mg.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_types_and_every_data_file_are_shipped_and_have_an_origin():
+    assert (files("magrounding") / "py.typed").is_file()
+    data = [p.relative_to(ROOT).as_posix() for p in (ROOT / "magrounding").glob("**/data/*") if p.suffix != ".py"]
+    assert data
+    third_party = (ROOT / "THIRD_PARTY.md").read_text(encoding="utf-8")
+    assert [path for path in data if path not in third_party] == []
+    assert [path for path in data if not path.endswith(".json")] == []  # package-data ships *.json
+
+
+def test_all_holds_the_light_extras_only():
+    extras = PROJECT["optional-dependencies"]
+    assert {"alfworld", "scienceworld", "lm", "ray", "dev"} <= set(extras)
+    assert extras["all"] == ["magrounding[nethack,babyai,tianshou,supersuit,play,web]"]
+
+
+def test_the_readme_lists_every_environment_stage_option_and_agent():
+    code = set(re.findall(r"`([^`\n]+)`", README))
+    for entry in ENVS.values():
+        missing = ({entry.id, *entry.stages, *entry.options}) - code
+        assert not missing, f"{entry.id}: {missing}"
+    assert set(AGENTS) <= code
+
+
+def test_the_readme_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert target.startswith("https://") or (ROOT / target).exists(), target
+
+
+def test_the_readme_code_runs():
+    namespace = {}
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        if "load_team" not in block:  # needs a run: shown in the tests of teams
+            exec(compile(block, "README.md", "exec"), namespace)
+    assert namespace["env"].agents == []
+    assert namespace["info"]["done"].shape == (1024,)
+
+
+COMMANDS = re.findall(r"^python -m (benchmarks\.\w+) (.*)$", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize("module", sorted({module for module, _ in COMMANDS}))
+def test_the_commands_of_the_readme_know_their_options(module):
+    done = subprocess.run(
+        [sys.executable, "-m", module, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    known = set(re.findall(r"--[a-z][a-z-]*", done.stdout))
+    for command, arguments in COMMANDS:
+        if command == module:
+            assert set(re.findall(r"--[a-z][a-z-]*", arguments)) <= known, arguments
