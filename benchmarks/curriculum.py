@@ -95,7 +95,8 @@ def _resumed(arguments: Arguments, folder: Path) -> RunSettings:
     for name, (asked, found) in given.items():
         if asked is not None and asked != found:
             raise CheckpointError(
-                f"the run in {folder} has {name} {_show(found)}, not {_show(asked)}: resume it without --{name}, or name another folder with --out"
+                f"the run in {folder} has {name} {_show(found)}, not {_show(asked)}: "
+                f"resume it without --{name}, or name another folder with --out"
             )
     return settings
 

@@ -1,4 +1,4 @@
-"""What can go wrong for a reason the user can mend: each error is one sentence that says what came, what was expected, and what to do."""
+"""What can go wrong for a reason the user can mend: one sentence says what came, what was expected, and what to do."""
 
 
 class MagroundingError(Exception):
@@ -30,6 +30,6 @@ class MissingExtra(MagroundingError, ImportError):
 
 def choose(kind: str, value: str, known) -> str:
     """Return `value` if it is one of `known`; otherwise raise a ConfigurationError that lists what there is."""
-    if value not in known:
+    if value not in tuple(known):  # a tuple also compares what cannot be a key of a dict
         raise ConfigurationError(f"unknown {kind} {value!r}; choose from: {', '.join(known)}")
     return value

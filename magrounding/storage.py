@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written beside their place, flushed to disk, then moved there in one operation of the file system."""
+"""Files that are whole or absent: written beside their place, flushed to disk, then moved there in one operation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from magrounding.errors import CheckpointError
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
-    """Put `data` at `path`; whatever stops it (no space, a kill) leaves the old file, or none, and no debris of its own making.
+    """Put `data` at `path`; whatever stops it (no space, a kill) leaves the old file, or none.
 
     Raises:
         OSError: the disk refused.

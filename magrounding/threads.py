@@ -1,9 +1,10 @@
 """The one place that decides how many threads compute: torch, learners, simulators.
 
-Thread pools that spin against one another are slower than none. Agents learn independently, so each agent acts and learns in a
-Python thread of its own while torch computes each operation with one thread: the two cores then work on two agents instead of
-meeting at the end of every small operation. A single agent has nobody to share with and gets torch's threads instead. Simulators
-step a learner's batch in microseconds and stay on one thread until a batch is large enough to be worth waking others.
+Thread pools that spin against one another are slower than none. Agents learn independently, so each agent acts and
+learns in a Python thread of its own while torch computes each operation with one thread: the two cores then work on
+two agents instead of meeting at the end of every small operation. A single agent has nobody to share with and gets
+torch's threads instead. Simulators step a learner's batch in microseconds and stay on one thread until a batch is
+large enough to be worth waking others.
 
 One torch thread also makes every sum's order fixed, which bit-exact resumption rests on.
 """
@@ -50,8 +51,8 @@ def available_cores() -> int:
 def plan_threads(num_agents: int, num_envs: int, *, cores: int | None = None, cuda: bool = False) -> ThreadPlan:
     """Share the cores between agents, torch and the simulator.
 
-    With several agents every agent gets a thread, even where that is more than there are cores: three agents on two cores finish
-    together after 1.5 turns, while two threads would need 2. On a GPU the threads only launch kernels.
+    With several agents every agent gets a thread, even where that is more than there are cores: three agents on two
+    cores finish together after 1.5 turns, while two threads would need 2. On a GPU the threads only launch kernels.
 
     Args:
         num_agents: n, agents that act and learn apart.
@@ -77,7 +78,8 @@ def using(plan: ThreadPlan) -> Iterator[ParallelMap]:
         if plan.agents == 1:
             yield map
         else:
-            with ThreadPoolExecutor(plan.agents, thread_name_prefix="agent") as pool:
+            # OpenMP counts threads for each thread that calls it: what was set above does not reach those of the pool.
+            with ThreadPoolExecutor(plan.agents, "agent", torch.set_num_threads, (plan.torch,)) as pool:
                 yield pool.map
     finally:
         torch.set_num_threads(before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import ConfigurationError, InvalidAction
@@ -32,13 +33,9 @@ class VectorEnv(Protocol):
 
     def reset(self, seed: int | None = None) -> Observation: ...
 
-    def step(self, actions: np.ndarray) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]: ...
+    def step(self, actions: ArrayLike) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]: ...
 
     def state(self) -> np.ndarray: ...
-
-    def snapshot(self) -> dict[str, np.ndarray]: ...
-
-    def restore(self, snapshot: dict[str, np.ndarray]) -> Observation: ...
 
     def snapshot(self) -> dict[str, np.ndarray]: ...
 
@@ -54,6 +51,17 @@ def row_seeds(seed: int | None, num_envs: int) -> np.ndarray:
     if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**62:
         raise ConfigurationError(f"a seed is an integer in [0, 2**62), not {seed!r}")
     return np.arange(seed, seed + num_envs, dtype=np.int64)
+
+
+def _integers(actions: ArrayLike) -> np.ndarray:
+    """Actions as a contiguous int64 array; InvalidAction for anything but whole numbers."""
+    try:
+        array = np.asarray(actions)
+    except ValueError:  # lists of different lengths
+        array = np.zeros(0, object)
+    if array.dtype.kind not in "iu":
+        raise InvalidAction(f"actions must be an array of integers, got {type(actions).__name__} of {array.dtype}")
+    return np.ascontiguousarray(array, np.int64)
 
 
 class WorldVectorEnv:
@@ -89,7 +97,7 @@ class WorldVectorEnv:
         self.info = self._collect()
         return self._own(self.world.observation)
 
-    def step(self, actions: np.ndarray) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: ArrayLike) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Play one step everywhere; a finished game restarts in the same step.
 
         Args:
@@ -99,20 +107,22 @@ class WorldVectorEnv:
             observation: per-agent keys [B, n, …], shared keys [B, …]: of the new episode where a game has just ended.
             rewards: [B, n] float32.
             terminated, truncated: [B, n] bool, true in the step of the end only.
-            info: `done`, `won` [B] bool; `length` [B] int32 and `return` [B, n] float32 of the episode (final where done);
-                `final_rows` [F] and `final_observation` (the last observations of those rows only); `alive`, `illegal` [B, n] bool;
-                `document` [B] int64, the key of the text on show.
+            info: `done`, `won` [B] bool; `length` [B] int32 and `return` [B, n] float32 of the episode (final where
+                done); `final_rows` [F] and `final_observation` (the last observations of those rows only); `alive`,
+                `illegal` [B, n] bool; `document` [B] int64, the key of the text on show.
 
         Raises:
-            InvalidAction: an action outside [0, A), a wrong shape, or a step before `reset`.
+            InvalidAction: an action outside [0, A), anything but integers, a wrong shape, or a step before `reset`.
         """
         if not self._started:
             raise InvalidAction("call reset() before step()")
-        actions = np.ascontiguousarray(actions, np.int64)
+        actions = _integers(actions)
         if actions.shape != (self.num_envs, self.num_agents):
             raise InvalidAction(f"actions have shape {actions.shape}, expected {(self.num_envs, self.num_agents)}")
         if (actions.view(np.uint64) >= self.spec.num_actions).any():  # negative ones are huge
-            raise InvalidAction(f"actions must lie in [0, {self.spec.num_actions}), got {actions.min()} … {actions.max()}")
+            raise InvalidAction(
+                f"actions must lie in [0, {self.spec.num_actions}), got {actions.min()} … {actions.max()}"
+            )
         self.world.step(actions, True)
         self.info = self._collect()
         out = self.world.out
@@ -123,17 +133,6 @@ class WorldVectorEnv:
     def state(self) -> np.ndarray:
         """[B, state_size] int16, see `BatchedWorld.state`."""
         return self.world.state()
-
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """Copies of all arrays that decide how the games go on."""
-        return self.world.snapshot()
-
-    def restore(self, snapshot: dict[str, np.ndarray]) -> Observation:
-        """Go on from a snapshot of the same configuration; returns its observation and sets `info`, as the step before it did."""
-        self.world.restore(snapshot)
-        self._started = True
-        self.info = self._collect()
-        return self._own(self.world.observation)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Copies of the arrays that decide how all games go on (see `BatchedWorld.snapshot`)."""
@@ -154,7 +153,7 @@ class WorldVectorEnv:
 
     def _collect(self) -> dict[str, Any]:
         out, rows = self.world.out, self.world.final_rows
-        info = {
+        info: dict[str, Any] = {
             "done": out.done,
             "won": out.won,
             "length": out.length,

@@ -99,7 +99,7 @@ class DocumentIndex(NamedTuple):
     def of(cls, document: Tensor, num_documents: int) -> DocumentIndex:
         """Tile observations that read document [N] of `num_documents`."""
         n = len(document)
-        size = min(TILE, max(n // num_documents, 4 if n > num_documents else 1))
+        size = min(TILE, n // num_documents)
         if size < 2:
             return cls(document, None, 1)
         count = document.new_zeros(num_documents).index_add_(0, document, torch.ones_like(document))

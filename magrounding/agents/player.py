@@ -1,4 +1,4 @@
-"""Player: one policy at the board of B games: text cache, memory, choice of actions. Teams and training rollouts play through it."""
+"""Player: one policy in B games: text cache, memory, choice of actions. Teams and rollouts play through it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ class Player:
         some = np.arange(self.num_envs) if rows is None else rows
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
             text = self.texts.read(manual, goal, keys, some)
-            columns = {name: self._tensor(array if rows is None else array[rows]) for name, array in observation.items()}
+            columns = {
+                name: self._tensor(array if rows is None else array[rows]) for name, array in observation.items()
+            }
             index = torch.from_numpy(some).to(self.device)
             memory = None if self.memory is None else self.memory[index]
             output = self.policy(columns, text, index, memory)

@@ -97,12 +97,9 @@ class ManualReader(nn.Module):
     def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         """Encode U documents: `key`, `value` [U, S, D] of the statements and `goal` [U, D]."""
         manual, goal = manual.int(), goal.int()
-        table = self.table()
-        return {
-            "key": self._sum(table, self.weight_key, manual),
-            "value": self._sum(table, self.weight_value, manual),
-            "goal": self._sum(table, self.weight_value, goal),
-        }
+        table = self.table()  # padding is zero, whatever its weights
+        key, value = table * self.weight_key.unsqueeze(1), table * self.weight_value.unsqueeze(1)
+        return {"key": self._sum(key, manual), "value": self._sum(value, manual), "goal": self._sum(value, goal)}
 
     def table(self) -> Tensor:
         """[V, D] word embeddings of length 1; zeros for padding."""
@@ -143,11 +140,9 @@ class ManualReader(nn.Module):
         )
 
     @staticmethod
-    def _sum(table: Tensor, weight: Tensor, ids: Tensor) -> Tensor:
-        """[U, …, D]: sums of weighted word embeddings over the last axis of ids [U, …, L]."""
-        flat = ids.reshape(-1, ids.shape[-1])
-        sums = F.embedding_bag(flat, table, mode="sum", per_sample_weights=weight[flat.long()], padding_idx=0)
-        return sums.view(*ids.shape[:-1], -1)
+    def _sum(weighted: Tensor, ids: Tensor) -> Tensor:
+        """[U, …, D]: sums of weighted word embeddings [V, D] over the last axis of ids [U, …, L]."""
+        return F.embedding_bag(ids.reshape(-1, ids.shape[-1]), weighted, mode="sum").view(*ids.shape[:-1], -1)
 
 
 class Relread(Policy):
@@ -180,8 +175,8 @@ class Relread(Policy):
             nn.Linear(config.entity_hidden, config.features),
         )
         self.side = 2 * config.reach + 1
-        channels = config.features + 1
-        self.look = nn.Linear(self.side * self.side * channels, config.hidden)
+        self.what = nn.Linear(config.features + 1, config.hidden)
+        self.where = nn.Embedding(self.side * self.side, config.hidden)
         walls = 4 * (config.reach + 1)
         self.feel = nn.Linear(walls + spec.num_actions + 1, config.hidden)
         self.think = nn.Linear(config.hidden, config.top)
@@ -199,8 +194,7 @@ class Relread(Policy):
     ) -> PolicyOutput:
         things = self.find(observation)
         features = self.relate(things, observation, text, document)
-        hidden = self.look(self._around_me(things, features, observation["position"]))
-        hidden = hidden + self.feel(self._own(observation))
+        hidden = self.look(things, features, observation["position"]) + self.feel(self._own(observation))
         top = F.relu(self.think(F.relu(hidden)))
         logits = self.policy(top).float()
         return PolicyOutput(mask_logits(logits, observation["action_mask"]), self.value(top).squeeze(-1).float())
@@ -253,16 +247,18 @@ class Relread(Policy):
         features = self.entity(torch.cat((message, alone, with_held, holding), -1))
         return features * things.exists.unsqueeze(-1)
 
-    def _around_me(self, things: Things, features: Tensor, position: Tensor) -> Tensor:
-        """[N, side² (C + 1)]: features summed into a map with the agent at its centre; the last channel shows allies."""
-        reach, side = self.config.reach, self.side
+    def look(self, things: Tensor, features: Tensor, position: Tensor) -> Tensor:
+        """[N, hidden]: what each unit makes of the egocentric map.
+
+        A unit looks for one mixture of features with one pattern of places: a linear layer on the map whose weights are
+        products (what × where), computed from the few occupied cells.
+        """
+        reach = self.config.reach
         rows = (things.row - position[:, :1].long()).clamp(-reach, reach) + reach
         columns = (things.column - position[:, 1:].long()).clamp(-reach, reach) + reach
-        features = torch.cat((features, (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)), -1)
-        n, _, c = features.shape
-        index = torch.arange(n, device=features.device).unsqueeze(1) * (side * side) + rows * side + columns
-        cells = features.new_zeros(n * side * side, c).index_add_(0, index.flatten(), features.flatten(0, 1))
-        return cells.view(n, -1)
+        what = self.what(torch.cat((features, (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)), -1))
+        where = self.where(rows * self.side + columns)  # [N, M, hidden]
+        return (what * where * things.exists.unsqueeze(-1)).sum(1)
 
     def _own(self, observation: dict[str, Tensor]) -> Tensor:
         """How far the border is in each direction (up to `reach`), what may be done, and whether anything is held."""

@@ -57,9 +57,11 @@ class Team:
         """Choose everybody's next action.
 
         Args:
-            obs: a vector env's observation (arrays [B, n, …], shared ones [B, …]), or a single env's dict of dicts (memory for one game).
+            obs: a vector env's observation (arrays [B, n, …], shared ones [B, …]), or a single env's dict of dicts
+                (memory for one game).
             memory: of `initial_memory`, then of the call before.
-            info: the env's `info` or infos; None where there is none, as in the first step of a single env: every text is read afresh.
+            info: the env's `info` or infos; None where there is none, as in the first step of a single env: every text
+                is read afresh.
             greedy: take the most likely action instead of drawing one.
             rows: [R] games of a vector env to play; the others get action 0.
 
@@ -84,7 +86,11 @@ class Team:
         return actions, memory
 
     def _act_single(
-        self, obs: Mapping[str, Mapping[str, np.ndarray]], memory: TeamMemory, info: Mapping[str, Any] | None, greedy: bool
+        self,
+        obs: Mapping[str, Mapping[str, np.ndarray]],
+        memory: TeamMemory,
+        info: Mapping[str, Any] | None,
+        greedy: bool,
     ) -> dict[str, int]:
         actions = {}
         for agent, seen in obs.items():
@@ -135,12 +141,11 @@ def load_team(
     if not trained:
         raise CheckpointError(f"{root} holds no trained stage yet; let its run go on with --resume")
     stage = choose("trained stage of this run", stage or trained[-1], trained)
-    world = env.make_world(1, **env_options, **{env.stage_option: stage})
-    weights, _ = load_weights(
-        folder / stage, env=env.id, vocabulary_hash=world.vocabulary.hash, num_agents=num_agents
-    )
+    options: dict[str, Any] = {**env_options, env.stage_option: stage}
+    world = env.make_world(1, **options)
+    weights, _ = load_weights(folder / stage, env=env.id, vocabulary_hash=world.vocabulary.hash, num_agents=num_agents)
     policies = []
-    for i, state in enumerate(weights):
+    for state in weights:
         policy = build_policy(agent, world.spec, policy_options, seed=0)
         fit_weights(policy, state, folder / stage)
         policies.append(policy.to(device).eval())

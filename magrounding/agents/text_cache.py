@@ -1,4 +1,4 @@
-"""TextCache: the encoded document of every game of a batch, so that acting reads a text once an episode and not once a step."""
+"""TextCache: the encoded text of every game of a batch, so that a text is read once an episode and not once a step."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ NO_DOCUMENT = -1
 class TextCache:
     """What one policy keeps of the texts on show in B games: row b of the encoding belongs to game b.
 
-    Encodings are as long as the longest text encoded along with them; shorter ones are filled up with zeros (a mask's false), which
-    a policy has to take for padding.
+    Encodings are as long as the longest text encoded along with them; shorter ones are filled up with zeros (a mask's
+    false), which a policy has to take for padding.
 
     Args:
         policy: who reads. Call `forget` when its weights change.

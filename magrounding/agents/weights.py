@@ -21,6 +21,7 @@ Weights = dict[str, Tensor]
 
 
 def weights_file(agent: int) -> str:
+    """The file of one agent."""
     return f"agent_{agent}.safetensors"
 
 
@@ -56,7 +57,9 @@ def save_weights(folder: Path, weights: Sequence[Mapping[str, Tensor]], record: 
     write_json(folder / STATE_FILE, {**record, "agents": len(weights), "versions": versions(), "files": files})
 
 
-def load_weights(folder: Path, *, env: str, vocabulary_hash: str, num_agents: int) -> tuple[list[Weights], dict[str, Any]]:
+def load_weights(
+    folder: Path, *, env: str, vocabulary_hash: str, num_agents: int
+) -> tuple[list[Weights], dict[str, Any]]:
     """Read a team's weights and their record.
 
     Raises:
@@ -74,7 +77,9 @@ def check_origin(record: Mapping[str, Any], source: Path, *, env: str, vocabular
     if record.get("agents") != num_agents:
         raise CheckpointError(f"{source} holds {record.get('agents')} agents, not {num_agents}")
     if record.get("vocabulary") != vocabulary_hash:
-        raise CheckpointError(f"{source} was trained with another vocabulary: its words have other ids than those of {env!r} now")
+        raise CheckpointError(
+            f"{source} was trained with another vocabulary: its words have other ids than those of {env!r} now"
+        )
 
 
 def fit_weights(module: nn.Module, weights: Mapping[str, Tensor], source: Path) -> None:
@@ -100,5 +105,7 @@ def _load_file(path: Path, record: Mapping[str, Any]) -> Weights:
     except FileNotFoundError:
         raise CheckpointError(f"{path} is missing; restore it, or train again") from None
     if hashlib.sha256(data).hexdigest() != record.get("files", {}).get(path.name):
-        raise CheckpointError(f"{path} is truncated, altered or of another moment than its {STATE_FILE}; resume the run, or restore it")
+        raise CheckpointError(
+            f"{path} is truncated, altered or of another moment than its {STATE_FILE}; resume the run, or restore it"
+        )
     return parse_tensors(data, path)

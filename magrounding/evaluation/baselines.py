@@ -1,4 +1,4 @@
-"""The floor and the ceiling of a report: a random team and the scripted oracle on the very games that the trained team played."""
+"""The floor and the ceiling of a report: a random team and the scripted oracle, in the trained team's very games."""
 
 from __future__ import annotations
 

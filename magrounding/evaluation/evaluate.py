@@ -1,4 +1,4 @@
-"""Play a fixed number of games and count: the same games for every team that is asked, and never the first ones to end."""
+"""Play a fixed number of games and count: the same games for every team, and never the first ones to end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from magrounding.vector import VectorEnv
 REPORT_SEED = 2**40
 """First row's seed of the games that reports are about; training never comes near it."""
 SELECTION_SEED = 2**41
-"""Likewise of the games that choose the best weights of a stage: others, so that a choice cannot flatter its own report."""
+"""Likewise of the games that choose the best weights of a stage: others, so a choice cannot flatter its own report."""
 
 
 class Actor(Protocol):
@@ -63,11 +63,13 @@ def evaluate(
 ) -> Evaluation:
     """Let a team play, and take the first games of every row.
 
-    Short games end sooner, so the first E games to end of a batch are too short and, where losing is quick, too often lost. Here
-    row b plays a quota of games fixed beforehand. With a row for each game (the default) every team meets the very same games.
+    Short games end sooner, so the first E games to end of a batch are too short and, where losing is quick, too often
+    lost. Here row b plays a quota of games fixed beforehand. With a row for each game (the default) every team meets
+    the very same games.
 
     Args:
-        team: who plays; or an entry that is given the vector env and returns who plays (an oracle reads the world's state).
+        team: who plays; or an entry that is given the vector env and returns who plays (an oracle reads the world's
+            state).
         env, options: environment id and its options.
         episodes: E.
         seed: row b plays seed + b.
@@ -83,7 +85,7 @@ def evaluate(
     rows = min(num_envs or episodes, episodes)
     vec = make_vec(env, rows, num_threads=num_threads, **options)
     try:
-        return play(team if hasattr(team, "act") else team(vec), vec, episodes, seed, greedy)  # type: ignore[arg-type,operator]
+        return play(team(vec) if callable(team) else team, vec, episodes, seed, greedy)
     finally:
         vec.close()
 

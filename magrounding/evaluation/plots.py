@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
     from magrounding.evaluation.results import RunResults
@@ -29,8 +30,12 @@ def plot_curves(results: RunResults) -> bytes:
     for stage, panel in zip(stages, panels, strict=True):
         _draw_stage(results, stage, panel)
     panels[0].set_ylabel("games won (%)")
-    handles = {label: handle for panel in panels for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=max(1, min(len(handles), 2 * len(stages))), frameon=False)
+    handles: dict[str, Artist] = {}
+    for panel in panels:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    columns = max(1, min(len(handles), 2 * len(stages)))
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns, frameon=False)
     settings = results.settings
     figure.suptitle(f"{settings.env}, {settings.agents} × {settings.agent}, preset {settings.preset.name}")
     data = io.BytesIO()

@@ -32,9 +32,9 @@ def report(results: RunResults) -> str:
         f"# {settings.env}: {team}, preset `{settings.preset.name}`",
         settings.preset.about,
         "## Results",
-        "Win rates of the best weights of each stage (chosen on training games, never on held-out ones), greedy play. Random and "
-        "oracle played the same games. ± is the standard deviation over seeds; the interval is a 95 % bootstrap interval of the "
-        "interquartile mean.",
+        "Win rates of the best weights of each stage (chosen on training games, never on held-out ones), greedy play. "
+        "Random and oracle played the same games. ± is the standard deviation over seeds; the interval is a 95 % "
+        "bootstrap interval of the interquartile mean.",
         results_table(results),
         f"![win rates during training]({CURVES_FILE})",
         "## Budget",
@@ -72,7 +72,9 @@ def budget_table(results: RunResults) -> str:
             steps = sum(line["steps"] for line in lines) / len(lines)
             best = sum(line["best_steps"] for line in lines) / len(lines)
             took = duration(sum(line["stage_seconds"] for line in lines) / len(lines))
-            rows.append((stage, rule_text(results.settings.preset.promotion(stage)), f"{steps:,.0f}", f"{best:,.0f}", took))
+            rows.append(
+                (stage, rule_text(results.settings.preset.promotion(stage)), f"{steps:,.0f}", f"{best:,.0f}", took)
+            )
         else:
             rows.append((stage, rule_text(results.settings.preset.promotion(stage)), "–", "–", "–"))
     return table(("stage", "ends", "environment steps", "best weights at", "wall time"), rows)
@@ -115,7 +117,10 @@ def facts(results: RunResults) -> str:
     lines = [
         ("command", f"`{config.get('command') or 'run_curriculum'}`"),
         ("seeds", ", ".join(map(str, settings.seeds))),
-        ("games", f"{preset.num_envs} at once, unrolls of {learner.unroll} steps; {preset.report_games:,} games an evaluation"),
+        (
+            "games",
+            f"{preset.num_envs} at once, unrolls of {learner.unroll} steps; {preset.report_games:,} an evaluation",
+        ),
         ("environment", _options(settings.env_options)),
         ("network", _options(preset.policy_options) or "as published"),
         ("learner", _options({name: getattr(learner, name) for name in learner.__dataclass_fields__})),

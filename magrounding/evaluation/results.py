@@ -11,7 +11,7 @@ from magrounding.agents.team import CONFIG_FILE, seed_folder
 from magrounding.errors import CheckpointError
 from magrounding.evaluation.baselines import Summary, play_baselines
 from magrounding.evaluation.statistics import Statistics, summarise
-from magrounding.registry import env_entry, load
+from magrounding.registry import load
 from magrounding.storage import read_json, write_json
 from magrounding.training.metrics import METRICS_FILE, read_metrics
 from magrounding.training.settings import RunSettings
@@ -75,7 +75,8 @@ def read_results(folder: Path) -> RunResults:
     lines = {seed: list(read_metrics(seed_folder(folder, seed, len(seeds)) / METRICS_FILE)) for seed in seeds}
     if not any(lines.values()):
         raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
-    published = load(settings.entry.published) if env_entry(settings.env).published else {}
+    source = settings.entry.published
+    published = load(source) if source else {}
     results = RunResults(folder, settings, config, lines, _read_baselines(folder), published)
     for stage, name in results.reported():
         if f"{stage}/{name}" not in results.baselines and results.final(stage, name) is not None:

@@ -1,4 +1,4 @@
-"""Numbers over seeds: mean and deviation as the papers print them, interquartile mean and bootstrap interval as one should."""
+"""Numbers over seeds: mean and deviation as the papers print them, interquartile mean, bootstrap interval."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Statistics:
 
 
 def interquartile_mean(scores: np.ndarray) -> float:
-    """Mean of the middle half of scores of any shape, a quarter cut from each end (Agarwal et al. 2021, section 4.3)."""
-    return float(trim_mean(np.asarray(scores, np.float64), 0.25, axis=None))
+    """Mean of the middle half of scores of any shape, a quarter cut from each end (Agarwal et al. 2021, sec. 4.3)."""
+    return float(trim_mean(np.asarray(scores, np.float64).ravel(), 0.25))
 
 
 def bootstrap_interval(

@@ -1,8 +1,12 @@
-"""The state of a run in one file: weights, optimisers, random numbers, games, counters. One file is replaced in one operation, so
-a run killed at any moment finds either the state before or the state after, never a mixture."""
+"""The state of a run in one file: weights, optimisers, random numbers, games, counters.
+
+One file is replaced in one operation, so a run killed at any moment finds the state before or the state after, never a
+mixture.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,7 +37,7 @@ def save_checkpoint(path: Path, record: Mapping[str, Any], tensors: Mapping[str,
         record: JSON-able counters and the origin: "env", "agents", "vocabulary".
         tensors: everything that is an array, names divided by "/".
     """
-    content = {"format": FORMAT, "versions": versions(), **record}
+    content = {"format": FORMAT, "versions": versions(), "digest": digest(tensors), **record}
     write_atomic(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata={"record": json.dumps(content)}))
 
 
@@ -56,9 +60,22 @@ def load_checkpoint(
     except (SafetensorError, KeyError, TypeError, ValueError):
         raise CheckpointError(f"{path} is no checkpoint of a run: it lacks its record") from None
     if record.get("format") != FORMAT:
-        raise CheckpointError(f"{path} has format {record.get('format')}, this version reads {FORMAT}: train again, or use its version")
+        raise CheckpointError(
+            f"{path} has format {record.get('format')}, this version reads {FORMAT}: train again, or use its version"
+        )
+    if record.get("digest") != digest(tensors):
+        raise CheckpointError(f"{path} is damaged: its tensors are not those that were written; restore it, or train again")
     check_origin(record, path, env=env, vocabulary_hash=vocabulary_hash, num_agents=num_agents)
     return record, tensors
+
+
+def digest(tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 over names and bytes of all tensors: the file format itself would not notice a flipped bit."""
+    total = hashlib.sha256()
+    for name in sorted(tensors):
+        total.update(name.encode())
+        total.update(tensors[name].contiguous().numpy().tobytes())
+    return total.hexdigest()
 
 
 def pack_learners(learners: Sequence[Learner], players: Sequence[Player]) -> dict[str, Tensor]:

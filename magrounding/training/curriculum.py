@@ -1,4 +1,4 @@
-"""The curriculum scheduler: it owns the run. Stages, budgets, promotion, transfer of weights, evaluation, checkpoints, resumption."""
+"""The curriculum scheduler owns the run: stages, budgets, promotion, transfer of weights, evaluation, checkpoints."""
 
 from __future__ import annotations
 
@@ -124,7 +124,8 @@ class SeedRun:
         self._clock.spent = dict(self.at.spent)
 
     def _origin(self) -> dict[str, Any]:
-        vocabulary = self.settings.entry.make_world(1, **self.settings.stage_options(self.settings.stages[0])).vocabulary
+        options = self.settings.stage_options(self.settings.stages[0])
+        vocabulary = self.settings.entry.make_world(1, **options).vocabulary
         return {"env": self.settings.env, "vocabulary_hash": vocabulary.hash, "num_agents": self.settings.agents}
 
     def _enter(self, session: StageSession) -> None:
@@ -146,15 +147,17 @@ class SeedRun:
         every = self.preset.evaluate_every
         while True:
             if every and self.at.steps - self.at.evaluated_at >= every:
+                self._write_line()
                 self._save(session)
                 self._evaluate_within(session)
             if self._stop.requested:
                 self._write_line()
                 self._save(session)
                 raise KeyboardInterrupt
-            if self.promotion.reached(self.at.steps, len(self._window), self._win_rate() or 0.0, self.at.stage_seconds / 60):
+            if self._promoted():
                 return
-            games, losses = session.iterate(self.at.total_steps if self.preset.learner.schedule == "run" else self.at.steps)
+            whole_run = self.preset.learner.schedule == "run"
+            games, losses = session.iterate(self.at.total_steps if whole_run else self.at.steps)
             self._count(session, games, losses)
             if self.at.updates % self.preset.log_every == 0:
                 self._write_line()
@@ -217,9 +220,8 @@ class SeedRun:
         with self._stop.immediate():
             result = session.evaluate(name, games, seed)
         self._log.write({**self._line("evaluation"), "set": name, "phase": phase, **result.summary()})
-        self._display.say(
-            f"seed {self.seed} {self.stage} after {self.at.steps:,} steps, {name}: wins {result.won.mean():.1%} of {games} games"
-        )
+        wins = f"wins {result.won.mean():.1%} of {games} games of {name}"
+        self._display.say(f"seed {self.seed} {self.stage} after {self.at.steps:,} steps: {wins}")
         return result
 
     def _count(self, session: StageSession, games: FinishedGames, losses: list[dict[str, float]]) -> None:
@@ -241,6 +243,10 @@ class SeedRun:
         self.at.seconds += seconds
         self.at.stage_seconds += seconds
         return seconds
+
+    def _promoted(self) -> bool:
+        minutes = self.at.stage_seconds / 60
+        return self.promotion.reached(self.at.steps, len(self._window), self._win_rate() or 0.0, minutes)
 
     def _win_rate(self) -> float | None:
         return sum(self._window) / len(self._window) if self._window else None
@@ -357,7 +363,8 @@ def run_curriculum(
     plan = plan_threads(settings.agents, settings.preset.num_envs, cuda=where.type == "cuda")
     with StopRequest() as stop, using(plan) as parallel_map, display or Display() as shown:
         for seed in settings.seeds:
-            SeedRun(settings, seed, seed_folder(folder, seed, len(settings.seeds)), where, plan, parallel_map, shown, stop).run()
+            own = seed_folder(folder, seed, len(settings.seeds))
+            SeedRun(settings, seed, own, where, plan, parallel_map, shown, stop).run()
         shown.say("playing the comparison games of random and oracle, writing the report")
         with stop.immediate():
             write_report(folder)

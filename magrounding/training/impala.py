@@ -1,6 +1,7 @@
 """An independent V-trace learner (IMPALA, Espeholt et al. 2018), one for each agent, and its options.
 
-The loss sums over time and averages over the batch, as the programs behind the papers do. A learner is handed its own column of a
+The loss sums over time and averages over the batch, as the programs behind the papers do. A learner is handed its own
+column of a
 rollout: other agents' observations, actions and rewards never reach it.
 """
 
@@ -20,24 +21,43 @@ from magrounding.training.rollout import Column, Documents
 
 @dataclass(frozen=True)
 class ImpalaConfig:
-    """Options of the learner; the defaults are those of RTFM and EnDi (agents' sections "Training", appendix B)."""
+    """Options of the learner; the defaults are those of RTFM and EnDi (agents' sections "Training", appendix B).
 
-    unroll: int = 80  # T, steps between two updates
-    learning_rate: float = 0.005  # at the start of a schedule
-    anneal_steps: float = 1e8  # environment steps over which the rate falls linearly to 0
-    schedule: str = "stage"  # "stage": the rate starts anew with every stage; "run": one schedule for the whole curriculum
-    decay: float = 0.99  # of RMSProp's running mean of squares
-    epsilon: float = 0.01  # of RMSProp, added after the root
-    momentum: float = 0.0  # of RMSProp
-    gamma: float = 0.99  # discount of a step
-    entropy: float = 0.005  # weight of the entropy bonus
-    baseline: float = 0.5  # weight of half the squared error of the value
-    clip_rho: float = 1.0  # bound on V-trace's importance weights
-    clip_c: float = 1.0  # bound on the weights that pass later errors back
-    clip_reward: float = 1.0  # rewards are clipped to ± this
-    clip_gradient: float = 40.0  # norm of an update's gradient
-    chunk: int = 0  # games a backward pass; 0 takes all at once, fewer need less memory for the same gradient
-    bf16: bool = False  # compute networks in bfloat16 (losses and weights stay float32)
+    Attributes:
+        unroll: T, steps between two updates.
+        learning_rate: at the start of a schedule.
+        anneal_steps: environment steps over which the rate falls linearly to 0.
+        schedule: "stage": the rate starts anew with every stage; "run": one schedule for the whole curriculum.
+        decay: of RMSProp's running mean of squares.
+        epsilon: of RMSProp, added after the root.
+        momentum: of RMSProp.
+        gamma: discount of a step.
+        entropy: weight of the entropy bonus.
+        baseline: weight of half the squared error of the value.
+        clip_rho: bound on V-trace's importance weights.
+        clip_c: bound on the weights that pass later errors back.
+        clip_reward: rewards are clipped to ± this.
+        clip_gradient: norm of an update's gradient.
+        chunk: games a backward pass; 0 takes all at once, fewer need less memory for the same gradient.
+        bf16: compute networks in bfloat16 (losses and weights stay float32).
+    """
+
+    unroll: int = 80
+    learning_rate: float = 0.005
+    anneal_steps: float = 1e8
+    schedule: str = "stage"
+    decay: float = 0.99
+    epsilon: float = 0.01
+    momentum: float = 0.0
+    gamma: float = 0.99
+    entropy: float = 0.005
+    baseline: float = 0.5
+    clip_rho: float = 1.0
+    clip_c: float = 1.0
+    clip_reward: float = 1.0
+    clip_gradient: float = 40.0
+    chunk: int = 0
+    bf16: bool = False
 
 
 class Losses(NamedTuple):
@@ -170,18 +190,25 @@ class Learner:
         return logits.float().view(*shape, -1), values.float().view(shape), final_values.float()
 
     def _recur(
-        self, observation: dict[str, np.ndarray], text: dict[str, Tensor], local: np.ndarray, column: Column, games: slice
+        self,
+        observation: dict[str, np.ndarray],
+        text: dict[str, Tensor],
+        local: np.ndarray,
+        column: Column,
+        games: slice,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """As `_unroll` for a recurrent policy, one step after the other; also the memories [T+1, b, …] after each step."""
-        memory: Tensor = column.memory[games]  # type: ignore[index]
-        fresh = self.policy.initial_memory(len(memory)).to(self.device)  # type: ignore[union-attr]
+        """As `_unroll` for a recurrent policy, step by step; also the memories [T+1, b, …] after each."""
+        before, fresh = column.memory, self.policy.initial_memory(local.shape[1])
+        if before is None or fresh is None:
+            raise TypeError("only a recurrent policy is unrolled step by step")
+        memory, fresh = before[games], fresh.to(self.device)
         logits, values, memories = [], [], []
         for t in range(len(local)):
             restart = self._tensor(column.restarts[t, games]).view(-1, *([1] * (memory.dim() - 1)))
             memory = torch.where(restart, fresh, memory)
             seen = {name: self._tensor(array[t]) for name, array in observation.items()}
             output = self.policy(seen, text, self._tensor(local[t]), memory)
-            memory = output.memory  # type: ignore[assignment]
+            memory = memory if output.memory is None else output.memory
             logits.append(output.logits)
             values.append(output.value)
             memories.append(memory)

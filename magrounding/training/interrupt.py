@@ -11,7 +11,7 @@ from typing import Any
 
 
 class StopRequest:
-    """While entered, the first Ctrl-C sets `requested`; a second one, or one within `immediate`, raises KeyboardInterrupt.
+    """While entered, Ctrl-C sets `requested`; a second one, or one within `immediate`, raises KeyboardInterrupt.
 
     Outside the main thread signals cannot be caught, and nothing is changed.
     """
@@ -26,7 +26,9 @@ class StopRequest:
             self._before = signal.signal(signal.SIGINT, self._handle)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
             self._before = None

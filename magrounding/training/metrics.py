@@ -19,8 +19,8 @@ TENSORBOARD_FOLDER = "tensorboard"
 class MetricsLog:
     """Appends lines of metrics and mirrors them to TensorBoard.
 
-    `metrics.jsonl` is the truth. A resumed run cuts it back to where its checkpoint stood and writes TensorBoard's files anew from
-    it, so neither shows a step twice.
+    `metrics.jsonl` is the truth. A resumed run cuts it back to where its checkpoint stood and writes TensorBoard's
+    files anew from it, so neither shows a step twice.
 
     Args:
         folder: where both go.
@@ -61,7 +61,9 @@ class MetricsLog:
     def __enter__(self) -> MetricsLog:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _mirror(self, line: Mapping[str, Any]) -> None:

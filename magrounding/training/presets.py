@@ -14,13 +14,21 @@ EVERY_OTHER_STAGE = "*"
 
 @dataclass(frozen=True)
 class Promotion:
-    """When a stage is over. At least one of `steps` and `win_rate` has to be given."""
+    """When a stage is over. At least one of `steps` and `win_rate` has to be given.
 
-    steps: int | None = None  # environment steps (one game, one step) spent in the stage
-    win_rate: float | None = None  # training win rate over the last `window` games
-    window: int = 1000  # games; the rate counts once there are so many
-    rule: str = "any"  # "any": the first of the conditions given ends the stage; "all": it takes both
-    minutes: float | None = None  # ends the stage whatever the rule; a run that needs it depends on the machine
+    Attributes:
+        steps: environment steps (one game, one step) spent in the stage.
+        win_rate: training win rate over the last `window` games.
+        window: games; the rate counts once there are so many.
+        rule: "any": the first of the conditions given ends the stage; "all": it takes both.
+        minutes: ends the stage whatever the rule; a run that needs it depends on the machine.
+    """
+
+    steps: int | None = None
+    win_rate: float | None = None
+    window: int = 1000
+    rule: str = "any"
+    minutes: float | None = None
 
     def __post_init__(self) -> None:
         choose("promotion rule", self.rule, ("any", "all"))
@@ -48,23 +56,41 @@ class Promotion:
 
 @dataclass(frozen=True)
 class Preset:
-    """One way to run a curriculum."""
+    """One way to run a curriculum.
 
-    name: str  # what --preset takes
-    about: str  # the budget in a sentence, for reports
-    num_envs: int  # B, games of a rollout
-    learner: ImpalaConfig  # of every agent
-    promotions: Mapping[str, Promotion]  # stage → when it is over; "*" for every other stage
-    env_options: Mapping[str, Any] = field(default_factory=dict)  # of the environment, beside stage and number of agents
-    policy_options: Mapping[str, Any] = field(default_factory=dict)  # of the network
-    carry_optimizer: bool = True  # a stage inherits the optimiser's statistics along with the weights, as RTFM's program does
-    evaluate_every: int | None = None  # environment steps between evaluations within a stage; None: at its end only
-    selection_games: int = 500  # games of an evaluation within a stage; those on `train` choose its best weights
-    report_games: int = 1000  # games of an evaluation after a stage, on each set
-    stage_sets: tuple[str, ...] = ("train", "eval")  # evaluation sets within and after every stage
-    final_sets: tuple[str, ...] | None = None  # and after the last; None: every set of the environment
-    log_every: int = 10  # updates between two lines of metrics
-    save_every: float = 120.0  # seconds between checkpoints
+    Attributes:
+        name: what --preset takes.
+        about: the budget in a sentence, for reports.
+        num_envs: B, games of a rollout.
+        learner: of every agent.
+        promotions: stage → when it is over; "*" for every other stage.
+        env_options: of the environment, beside stage and number of agents.
+        policy_options: of the network.
+        carry_optimizer: a stage inherits the optimiser's statistics along with the weights, as RTFM's program does.
+        evaluate_every: environment steps between evaluations within a stage; None: at its end only.
+        selection_games: games of an evaluation within a stage; those on `train` choose its best weights.
+        report_games: games of an evaluation after a stage, on each set.
+        stage_sets: evaluation sets within and after every stage.
+        final_sets: and after the last; None: every set of the environment.
+        log_every: updates between two lines of metrics.
+        save_every: seconds between checkpoints.
+    """
+
+    name: str
+    about: str
+    num_envs: int
+    learner: ImpalaConfig
+    promotions: Mapping[str, Promotion]
+    env_options: Mapping[str, Any] = field(default_factory=dict)
+    policy_options: Mapping[str, Any] = field(default_factory=dict)
+    carry_optimizer: bool = True
+    evaluate_every: int | None = None
+    selection_games: int = 500
+    report_games: int = 1000
+    stage_sets: tuple[str, ...] = ("train", "eval")
+    final_sets: tuple[str, ...] | None = None
+    log_every: int = 10
+    save_every: float = 120.0
 
     def promotion(self, stage: str) -> Promotion:
         return self.promotions.get(stage) or self.promotions[EVERY_OTHER_STAGE]
@@ -75,7 +101,7 @@ _PAPER_WORLD = {"max_cycles": 1000, "occupants": 1}
 
 _PAPER_MA_RTFM = Preset(
     name="paper",
-    about="The budgets of EnDi (appendix B): 1.5e7 environment steps for S1, 5e7 for each later stage; 20 games, unrolls of 80.",
+    about="EnDi's budgets (appendix B): 1.5e7 environment steps for S1, 5e7 for each later stage; 20 games at once.",
     num_envs=20,
     learner=_PAPER_LEARNER,
     promotions={"s1": Promotion(steps=15_000_000), EVERY_OTHER_STAGE: Promotion(steps=50_000_000)},
@@ -85,7 +111,7 @@ _PAPER_MA_RTFM = Preset(
 
 _PAPER_RTFM = Preset(
     name="paper",
-    about="The budgets of RTFM (table 2, appendix D): 1e8 environment steps for the first task, 5e7 for each later one; 24 games, unrolls of 80.",
+    about="RTFM's budgets (table 2, appendix D): 1e8 environment steps for the first task, 5e7 for each later one.",
     num_envs=24,
     learner=_PAPER_LEARNER,
     promotions={"simple_stationary": Promotion(steps=100_000_000), EVERY_OTHER_STAGE: Promotion(steps=50_000_000)},
@@ -106,8 +132,8 @@ _PAPER_ROCK_PAPER_SCISSORS = Preset(
 _DEMO = Preset(
     name="demo",
     about=(
-        "A demonstration for two CPU cores and eight minutes: about a thousandth of the papers' steps, a narrower network and "
-        "episodes of at most 80 steps. It shows the whole road; it is far too short to learn to read."
+        "A demonstration for two CPU cores and eight minutes: about a thousandth of the papers' steps, a narrower "
+        "network, episodes of at most 80 steps. It shows the whole road; it is far too short to learn to read."
     ),
     num_envs=64,
     learner=ImpalaConfig(unroll=16, learning_rate=1e-3, anneal_steps=1e9, entropy=0.01),

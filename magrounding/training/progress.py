@@ -38,7 +38,7 @@ class Status:
 
 
 def duration(seconds: float | None) -> str:
-    """"1 h 02 min", "3 min 20 s", "12 s"; "unknown time" for None."""
+    """A span as people write it: 1 h 02 min, 3 min 20 s, 12 s; "unknown time" for None."""
     if seconds is None:
         return "unknown time"
     minutes, rest = divmod(round(seconds), 60)
@@ -75,7 +75,9 @@ class Display:
             self._progress.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._progress.stop()
 
     def show(self, status: Status) -> None:

@@ -2,8 +2,9 @@
 
 An unroll may hold the end of an episode anywhere. Three facts about each step say what to make of it:
 
-* `discount`: what the value after the step is worth: gamma, or 0 where nothing follows (termination, a time-out that is a loss).
-* `next_value`: the value after the step: of the next observation of the unroll, or, where the episode was cut off by a time limit
+* `discount`: what the value after the step is worth: gamma, or 0 where nothing follows (termination, a time-out that
+is a loss). * `next_value`: the value after the step: of the next observation of the unroll, or, where the episode was
+cut off by a time limit
   that is nobody's fault, of its true final observation.
 * `continues`: whether the next step of the unroll belongs to the same episode of the same living agent.
 """
@@ -80,7 +81,7 @@ def gae(
     *,
     decay: float = 0.95,
 ) -> Returns:
-    """Generalised advantage estimation (Schulman et al. 2016, equation 16); arguments as in `vtrace`, `decay` is lambda."""
+    """Generalised advantage estimation (Schulman et al. 2016, eq. 16); arguments as in `vtrace`, `decay` is lambda."""
     delta = torch.where(alive, reward + discount * next_value - value, 0.0)
     passed_back = torch.where(continues & alive, discount * decay, 0.0)
     advantage = torch.empty_like(value)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from torch import Tensor
 
 from magrounding.agents.player import Player
 from magrounding.agents.team import SHARED_TEXT
@@ -59,7 +60,7 @@ class Column:
     continues: np.ndarray
     cut: tuple[np.ndarray, np.ndarray]
     final: Observation
-    memory: object | None
+    memory: Tensor | None
     restarts: np.ndarray
 
 
@@ -112,7 +113,12 @@ class RolloutWorker:
     """
 
     def __init__(
-        self, vec: VectorEnv, players: Sequence[Player], unroll: int, parallel_map: ParallelMap = map, clock: Clock | None = None
+        self,
+        vec: VectorEnv,
+        players: Sequence[Player],
+        unroll: int,
+        parallel_map: ParallelMap = map,
+        clock: Clock | None = None,
     ) -> None:
         self.vec = vec
         self.players = list(players)
@@ -168,7 +174,8 @@ class RolloutWorker:
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Where the games stand, as arrays for `resume`."""
-        return {**{f"vec.{name}": array for name, array in self.vec.snapshot().items()}, "restarted": self._restarted.copy()}
+        games = {f"vec.{name}": array for name, array in self.vec.snapshot().items()}
+        return {**games, "restarted": self._restarted.copy()}
 
     def resume(self, snapshot: dict[str, np.ndarray]) -> None:
         """Go on exactly where `snapshot` was taken."""
@@ -180,7 +187,8 @@ class RolloutWorker:
     def _allocate(self) -> None:
         T, B, n = self.unroll, self.vec.num_envs, self.vec.num_agents
         self._seen = [{f.name: np.zeros((T + 1, B, *f.shape), f.dtype) for f in self._fields} for _ in range(n)]
-        self._text = {name: np.zeros((T + 1, B, *self.vec.spec[name].shape), self.vec.spec[name].dtype) for name in SHARED_TEXT}
+        texts = [f for f in self.vec.spec.fields if f.name in SHARED_TEXT]
+        self._text = {f.name: np.zeros((T + 1, B, *f.shape), f.dtype) for f in texts}
         self._keys = np.zeros((T + 1, B), np.int64)
         self._restarts = np.zeros((T + 1, B), np.bool_)
         self._logits = [np.zeros((T, B, self.vec.spec.num_actions), np.float32) for _ in range(n)]
@@ -230,7 +238,7 @@ class RolloutWorker:
         return Documents(distinct["manual"], distinct["goal"], index.reshape(self._keys.shape).astype(np.int64))
 
     def _column(
-        self, i: int, cuts: list[tuple[int, np.ndarray, Observation, np.ndarray]], memory: object | None
+        self, i: int, cuts: list[tuple[int, np.ndarray, Observation, np.ndarray]], memory: Tensor | None
     ) -> Column:
         times, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         final = {name: [buffer[0, :0]] for name, buffer in self._seen[i].items()}

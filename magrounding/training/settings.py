@@ -1,4 +1,4 @@
-"""RunSettings: everything that decides what a run computes. It is written to `config.json`, and a resumed run reads it from there."""
+"""RunSettings: everything that decides what a run computes, as `config.json` holds it and a resumed run reads it."""
 
 from __future__ import annotations
 
@@ -93,6 +93,9 @@ class RunSettings:
             preset = dict(content["preset"])
             preset["learner"] = ImpalaConfig(**preset["learner"])
             preset["promotions"] = {stage: Promotion(**rule) for stage, rule in preset["promotions"].items()}
+            # JSON has lists only; options are compared, and tuples are what they were.
+            lists = preset["policy_options"].items()
+            preset["policy_options"] = {name: tuple(v) if isinstance(v, list) else v for name, v in lists}
             for name in ("stage_sets", "final_sets"):
                 preset[name] = None if preset[name] is None else tuple(preset[name])
             return cls(
@@ -115,8 +118,14 @@ def make_settings(
     stages: tuple[str, ...] | None = None,
     seeds: tuple[int, ...] = (0,),
 ) -> RunSettings:
-    """Settings from what a command line names; the environment's own number of agents and curriculum are the defaults."""
+    """Settings from what a command line names; the environment's own team and curriculum are the defaults."""
     entry = env_entry(env)
-    if agents is None:
-        agents = entry.options["agents"] if entry.multi_agent else 1
-    return RunSettings(env, agent, agents, find_preset(preset, env), stages or entry.curriculum, seeds)
+    team: int = entry.options["agents"] if entry.multi_agent else 1
+    return RunSettings(
+        env,
+        agent,
+        team if agents is None else agents,
+        find_preset(preset, env),
+        entry.curriculum if stages is None else stages,
+        seeds,
+    )

@@ -1,4 +1,4 @@
-"""StageSession: one stage of one seed at work: games, players, learners. What happens around it is the curriculum's business."""
+"""StageSession: one stage of one seed at work. What happens around it is the curriculum's business."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ class StageSession:
         self.learners: list[Learner] = []
         self.players: list[Player] = []
         for i in range(settings.agents):
-            policy = build_policy(settings.agent, self.vec.spec, preset.policy_options, derive_seed(seed, WEIGHTS, i)).to(device)
+            drawn_from = derive_seed(seed, WEIGHTS, i)
+            policy = build_policy(settings.agent, self.vec.spec, preset.policy_options, drawn_from).to(device)
             generator = torch.Generator().manual_seed(derive_seed(seed, ACTIONS, position, i))
             self.learners.append(Learner(policy, preset.learner))
             self.players.append(Player(policy, preset.num_envs, generator, bf16=preset.learner.bf16))
@@ -121,7 +122,8 @@ class StageSession:
 
     def trained(self) -> dict[str, Tensor]:
         """Copies of weights and optimiser states: what another stage can start from."""
-        return {k: v for k, v in pack_learners(self.learners, self.players).items() if k.split("/")[1] in ("weights", "optimizer")}
+        packed = pack_learners(self.learners, self.players)
+        return {name: tensor for name, tensor in packed.items() if name.split("/")[1] in ("weights", "optimizer")}
 
     def inherit(self, tensors: dict[str, Tensor], source: Path, *, optimizer: bool = True) -> None:
         """Take over what `trained` gave."""

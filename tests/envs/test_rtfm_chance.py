@@ -1,7 +1,7 @@
 """What the rules leave to chance falls as often as they say: turn order, and how monsters move (environments §2, §3).
 
-Seeds are fixed, so each test either always passes or always fails; the level lets a right kernel fail once in 10,000 choices
-of seed.
+Seeds are fixed, so each test either always passes or always fails; the level lets a right kernel fail with one
+choice of seed in 10,000.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """One hand-made situation for each sentence of the rules (environments §2 "One step", §3).
 
-A situation is put into every row of a batch; where a rule depends on chance (turn order, moves of monsters), the rows are
-picked in which chance fell as the situation needs it.
+A situation is put into every row of a batch; where a rule depends on chance (turn order, moves of monsters), the rows
+are picked in which chance fell as the situation needs it.
 """
 
 import numpy as np
@@ -334,9 +334,8 @@ def test_the_second_to_arrive_may_walk_through_after_the_first_has_killed():
 
 def test_a_killed_monster_fights_nobody_else():
     """A monster walks in on two agents: they fight in this step's agent order, until it is dead."""
-    s = Situation(
-        [(3, 3, 0), (3, 3, NOTHING)], [(3, 4, FIRE), (6, 6, FIRE)], None, [FIRE], stage="s3", rows=400, death="individual"
-    )
+    monsters = [(3, 4, FIRE), (6, 6, FIRE)]
+    s = Situation([(3, 3, 0), (3, 3, NOTHING)], monsters, None, [FIRE], stage="s3", rows=400, death="individual")
     out = s.play(STAY, STAY)
     came = np.intersect1d(s.rows_where({s.first_monster: LEFT}), s.rows_where(first=0))
     assert len(came) >= 3
@@ -388,9 +387,7 @@ def test_two_kills_in_one_step_are_worth_two():
 def test_a_death_in_the_same_step_overrides_a_kill():
     """The agent kills the first target and dies on the second: −1, and in team mode the game is lost."""
     for death in ("team", "individual"):
-        s = Situation(
-            [(3, 3, 0), (1, 1, NOTHING)], [(3, 4, FIRE), (3, 4, COLD)], (6, 1, POISON), [FIRE], death=death
-        )
+        s = Situation([(3, 3, 0), (1, 1, NOTHING)], [(3, 4, FIRE), (3, 4, COLD)], (6, 1, POISON), [FIRE], death=death)
         out = s.play(RIGHT, STAY)
         assert not s.present(s.first_monster)
         assert s.present(s.first_monster + 1)
@@ -447,9 +444,7 @@ def test_individual_death_terminates_one_and_the_rest_plays_on():
 
 
 def test_individual_death_loses_when_all_are_dead():
-    s = Situation(
-        [(3, 3, NOTHING), (5, 5, NOTHING)], [(3, 4, FIRE), (6, 5, COLD)], (1, 1, POISON), death="individual"
-    )
+    s = Situation([(3, 3, NOTHING), (5, 5, NOTHING)], [(3, 4, FIRE), (6, 5, COLD)], (1, 1, POISON), death="individual")
     assert not s.play(RIGHT, STAY).done[0]
     out = s.play(STAY, DOWN)
     assert out.rewards[0].tolist() == [0, -1]
@@ -493,9 +488,8 @@ def test_teammates_of_the_one_who_engages_keep_their_kill():
 
 
 def test_time_out_is_a_loss_with_minus_one_for_the_living_and_truncates():
-    s = Situation(
-        [(3, 3, NOTHING), (5, 5, NOTHING)], [(3, 4, FIRE), (6, 6, COLD)], (1, 1, POISON), death="individual", max_cycles=3
-    )
+    monsters = [(3, 4, FIRE), (6, 6, COLD)]
+    s = Situation([(3, 3, NOTHING), (5, 5, NOTHING)], monsters, (1, 1, POISON), death="individual", max_cycles=3)
     assert not s.play(RIGHT, STAY).done[0]
     assert not s.play(STAY, STAY).done[0]
     out = s.play(STAY, STAY)
@@ -508,9 +502,7 @@ def test_time_out_is_a_loss_with_minus_one_for_the_living_and_truncates():
 
 
 def test_time_out_overrides_a_kill_that_does_not_win():
-    s = Situation(
-        [(3, 3, 0), (5, 5, NOTHING)], [(3, 4, FIRE), (6, 6, COLD)], (1, 1, POISON), [FIRE], max_cycles=1
-    )
+    s = Situation([(3, 3, 0), (5, 5, NOTHING)], [(3, 4, FIRE), (6, 6, COLD)], (1, 1, POISON), [FIRE], max_cycles=1)
     out = s.play(RIGHT, STAY)
     assert out.rewards[0].tolist() == [-1, -1]
     assert out.truncated.all()

@@ -1,4 +1,4 @@
-"""Kernels that play a step: everybody chooses on the old state, then moves one by one, and each arrival is resolved at once."""
+"""Kernels that play a step: all choose on the old state, then move one by one, and each arrival is resolved at once."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ CHASE_TENTHS = 6
 STEP_REWARD = np.float32(-0.02)
 
 
-@njit(cache=True)
+@njit
 def play_games(first, last, actions, rules, games, out):
-    """Play one step of games first … last-1 and write their rewards, flags and outcomes (environments §2 "One step", §3)."""
+    """Play a step of games first … last-1 and write rewards, flags and outcomes (environments §2 "One step", §3)."""
     n, movers, size = rules.agents, rules.agents + rules.monsters, rules.size
     for b in range(first, last):
         scalars, entities, key = games.scalars[b], games.entities[b], games.keys[b, DYNAMICS]
@@ -81,12 +81,12 @@ def play_games(first, last, actions, rules, games, out):
 @njit(inline="always")
 def can_enter(row, column, size):
     """Whether a cell is inside the ring of walls."""
-    return row > 0 and row < size - 1 and column > 0 and column < size - 1  # noqa: PLR1716 (chains compile to branches)
+    return row > 0 and row < size - 1 and column > 0 and column < size - 1  # chained comparisons compile to branches
 
 
-@njit(cache=True)
+@njit
 def _choose_move(m, n, size, chase_squared, key, scalars, entities):
-    """With probability 0.6, and an agent within range, a move that brings the monster nearer to the nearest one; else any."""
+    """With probability 0.6, and an agent in range, a move that brings the monster nearer to the nearest; else any."""
     row, column = entities[m, ROW], entities[m, COLUMN]
     nearest, best, ties = -1, np.int64(1 << 30), 0
     for a in range(n):
@@ -123,7 +123,7 @@ def _choose_move(m, n, size, chase_squared, key, scalars, entities):
     return STAY
 
 
-@njit(cache=True)
+@njit
 def _draw_turns(position, first, last, key, scalars, entities):
     """Slots first … last-1 move in a random order, from turn `position` on."""
     for k in range(last - first):
@@ -135,9 +135,9 @@ def _draw_turns(position, first, last, key, scalars, entities):
         entities[i, TURN], entities[j, TURN] = entities[j, TURN], entities[i, TURN]
 
 
-@njit(cache=True)
+@njit
 def _move(mover, n, movers, leave_item, scalars, entities):
-    """Step into the next cell and resolve it. Whoever stays where it was meets nobody: arrivals have already been resolved."""
+    """Step into the next cell and resolve it. Whoever stays meets nobody new: arrivals have been resolved already."""
     move = entities[mover, MOVE]
     row = entities[mover, ROW] + ROW_STEP[move]
     column = entities[mover, COLUMN] + COLUMN_STEP[move]
@@ -159,7 +159,7 @@ def _move(mover, n, movers, leave_item, scalars, entities):
                     return
 
 
-@njit(cache=True)
+@njit
 def _take_item(a, row, column, movers, leave_item, entities):
     """Take the item that lies here; the one held before is destroyed, or left in its place."""
     for item in range(movers, entities.shape[0]):
@@ -174,7 +174,7 @@ def _take_item(a, row, column, movers, leave_item, entities):
             return
 
 
-@njit(cache=True)
+@njit
 def _fight(a, m, scalars, entities):
     """The item in hand decides: it beats the monster's element and kills it, anything else is the agent's death."""
     held = entities[a, HELD]
@@ -190,7 +190,7 @@ def _fight(a, m, scalars, entities):
         entities[a, DIED] = 1
 
 
-@njit(cache=True)
+@njit
 def _judge(b, n, max_cycles, individual_death, scalars, entities, out):
     """Outcome, rewards and flags at the end of a step."""
     living, died, engaged = 0, False, False

@@ -29,10 +29,9 @@ from magrounding.envs.rtfm.splits import draw_assignment
 from magrounding.seeding import LAYOUT, NUM_STREAMS, ORDER, TASK, TEXT, below, hash64, stream_key
 
 
-
-@njit(cache=True)
+@njit
 def start_games(first, last, rules, tables, games, manual, goal, out):
-    """Generate, in each row that is done, the episode that its seed and episode number name; the text is written too."""
+    """Generate, in each row that is done, the episode that its seed and episode number name, text and all."""
     for b in range(first, last):
         if not out.done[b]:
             continue
@@ -56,7 +55,7 @@ def start_games(first, last, rules, tables, games, manual, goal, out):
             out.alive[b, a] = True
 
 
-@njit(cache=True)
+@njit
 def document_key(text_key, redrawn, salt):
     """A positive int64 that names the text on show: its stream, the step it was redrawn in, and the configuration."""
     return np.int64(hash64(hash64(text_key, salt), redrawn) >> np.uint64(1))
@@ -66,8 +65,8 @@ def document_key(text_key, redrawn, salt):
 def _draw_task(key, rules, tables, scalars, entities):
     """Who belongs to whom, who must die, and what lies about (environments §2 and §3).
 
-    Targets are all of the target team, each with a good item; elements of the first targets are distinct, and none is the
-    distractor's. The distractor's element is that of the bad item.
+    Targets are all of the target team, each with a good item; elements of the first targets are distinct, and none is
+    the distractor's. The distractor's element is that of the bad item.
     """
     n = rules.agents
     group = tables.teams.shape[2]
@@ -79,7 +78,8 @@ def _draw_task(key, rules, tables, scalars, entities):
     scalars[TEAM] = team
     other_team = (team + 1 + below(key, 2, 2)) % 3
     order = tables.element_orders[below(key, 3, tables.element_orders.shape[0])]
-    distinct = 3 if rules.monsters + rules.items > 2 * rules.targets else 4  # the distractor takes the last of the order
+    # A distractor takes the last element of the order.
+    distinct = 3 if rules.monsters + rules.items > 2 * rules.targets else 4
     for t in range(rules.targets + 1):
         counter = 4 + 4 * t
         is_target = t < rules.targets
@@ -130,7 +130,7 @@ def _draw_letters(key, tables, scalars, entities):
         entities[2 + k, ELEMENT] = (k + 1) % 3  # letter k beats the next of the cycle
 
 
-@njit(cache=True)
+@njit
 def _place(key, side, entities):
     """Everybody on distinct uniform cells of the side × side interior."""
     counter = 0
@@ -170,7 +170,7 @@ def write_text(b, rules, tables, games, manual, goal):
     copy_row(of_goal[below(key, draws + statements, of_goal.shape[0]), scalars[TEAM], 0], goal[b])
 
 
-@njit(cache=True)
+@njit
 def _place_of_statement(key, k, count):
     """Where statement k goes: the rank of its draw among those of all statements (equal draws keep their order)."""
     mine = hash64(key, k)
@@ -182,9 +182,9 @@ def _place_of_statement(key, k, count):
     return rank
 
 
-@njit(cache=True)
+@njit
 def copy_row(source, target):
-    """target[: len(source)] = source, zeros after it (a plain loop compiles to vector instructions, a slice does not)."""
+    """target[: len(source)] = source, then zeros (a plain loop compiles to vector instructions, a slice does not)."""
     for i in range(source.shape[0]):
         target[i] = source[i]
     for i in range(source.shape[0], target.shape[0]):

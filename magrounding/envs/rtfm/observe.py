@@ -21,7 +21,7 @@ from magrounding.envs.rtfm.ontology import ALLY_ID, EMPTY_ID, FOG_ID, ME_ID
 from magrounding.seeding import TEXT
 
 
-@njit(cache=True, nogil=True)
+@njit
 def start_rows(first, last, slots, rules, tables, games, views, out):
     """Start the episode that each row's seed and episode number name, and show it."""
     for b in range(first, last):
@@ -40,10 +40,13 @@ def start_rows(first, last, slots, rules, tables, games, views, out):
     show_games(first, last, True, out.done, slots, rules, tables.background, games.entities, views)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out):
-    """Play a step of games first … last-1 and show them; with `auto_reset`, a game that has ended shows its end in a row of
-    `finals` (from row `first` on, in order) and starts its next episode."""
+    """Play a step of games first … last-1 and show them.
+
+    With `auto_reset`, a game that has ended shows its end in a row of `finals` (from row `first` on, in order) and
+    starts its next episode.
+    """
     play_games(first, last, actions, rules, games, out)
     if rules.resample_text:
         for b in range(first, last):
@@ -65,9 +68,9 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
     show_games(first, last, True, out.done, slots, rules, tables.background, games.entities, views)
 
 
-@njit(cache=True)
+@njit
 def show_games(first, last, every, done, slots, rules, background, entities, views):
-    """Write all observations (but the text) of every game into its row of `views`, or of games that are done into row slots[b]."""
+    """Write all observations but the text: of every game into its row of `views`, or of games done into slots[b]."""
     n, size, width, sight_squared = rules.agents, rules.size, 2 * rules.occupants, rules.sight_squared
     for b in range(first, last):
         if not (every or done[b]):
@@ -103,18 +106,19 @@ def show_games(first, last, every, done, slots, rules, background, entities, vie
                 views.teammates[slot, a, k, 3] = views.inventory[slot, other, 1]
 
 
-@njit(cache=True)
+@njit
 def _put_others(cells, viewer, n, size, width, entities):
     """Teammates, monsters, items: in this order of importance, as many as a cell shows."""
     for e in range(entities.shape[0]):
         if entities[e, PRESENT] and e != viewer:
+            row, column = entities[e, ROW], entities[e, COLUMN]
             if e < n:
-                _put(cells, entities[e, ROW], entities[e, COLUMN], ALLY_ID, 0, size, width)
+                _put(cells, row, column, ALLY_ID, 0, size, width)
             else:
-                _put(cells, entities[e, ROW], entities[e, COLUMN], entities[e, WORD_1], entities[e, WORD_2], size, width)
+                _put(cells, row, column, entities[e, WORD_1], entities[e, WORD_2], size, width)
 
 
-@njit(cache=True)
+@njit
 def _put(cells, row, column, word_1, word_2, size, width):
     """Show an occupant in the first free place of its cell, if there is one."""
     at = (np.int64(row) * size + column) * width
@@ -126,7 +130,7 @@ def _put(cells, row, column, word_1, word_2, size, width):
     cells[at + 1] = word_2
 
 
-@njit(cache=True)
+@njit
 def _cover(cells, alive, row, column, sight_squared, size, width):
     """Fog over all cells beyond an agent's sight; a dead agent sees nothing."""
     for r in range(size):
@@ -138,9 +142,9 @@ def _cover(cells, alive, row, column, sight_squared, size, width):
                 cells[at + 1 : at + width] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit
 def write_states(rules, tables, games, states):
-    """states [B, H * W * K + 5 n]: the map with every agent as an ally, then row, column, alive and inventory of each agent."""
+    """states [B, H * W * K + 5 n]: the map, all agents being allies; row, column, alive and inventory of each agent."""
     cells = tables.background.shape[0]
     for b in range(states.shape[0]):
         entities = games.entities[b]

@@ -1,4 +1,4 @@
-"""Who lives in RTFM: monsters, items, elements, teams, and the words for them (facts of Zhong et al. 2020, appendix G)."""
+"""Who lives in RTFM: monsters, items, elements, teams, and their words (facts of Zhong et al. 2020, appendix G)."""
 
 from __future__ import annotations
 

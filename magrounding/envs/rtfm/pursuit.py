@@ -1,4 +1,9 @@
-"""Tables of pursuit and evasion: how one agent fares among two moving monsters on an empty map, by value iteration."""
+"""What chasing monsters do next, and how one agent fares among them in the long run: tables solved by value iteration.
+
+A table knows one agent and two monsters on an empty map. That is a Markov decision process small enough to solve outright
+(10×10: 64³ states and five actions), and it holds all that makes moving monsters dangerous: who closes in, corners, parity,
+and that a target may be awaited rather than met. Games with more monsters put several tables together (see `planning`).
+"""
 
 from __future__ import annotations
 
@@ -8,165 +13,220 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from magrounding.envs.rtfm.arrays import COLUMN_STEP, ROW_STEP
-from magrounding.envs.rtfm.dynamics import CHASE_TENTHS, can_enter
+from magrounding.envs.rtfm.arrays import COLUMN_STEP, DOWN, LEFT, RIGHT, ROW_STEP, UP
+from magrounding.envs.rtfm.dynamics import CHASE_TENTHS
 
+MAX_SIDE = 8
+"""Widest interior that tables are made for (a 10×10 map); wider maps are seen through a window of this width."""
+SAFE_SHARE = np.float32(0.1)
+"""Chance at every step that teammates finish and an agent without a task need evade no longer."""
 DISCOUNT = np.float32(0.99)
-EVADE_DISCOUNT = np.float32(0.9)
+"""A step costs as much as one game in a hundred, so that plans which win as often are over sooner."""
+TOLERANCE = np.float32(1e-5)
+MAX_SWEEPS = 200
 
 
 class Pursuit(NamedTuple):
-    steps: np.ndarray  # [N, 5] cell reached, -1 wall
-    odds: np.ndarray  # [N, N, 5]
-    armed: np.ndarray  # [N, N, N+1]
-    seeking: np.ndarray  # [orbits, N, N, N+1]
-    evading: np.ndarray  # [N, N, N+1]
-    turned: np.ndarray  # [8, N+1] cell under each symmetry
-    symmetry: np.ndarray  # [N] which symmetry brings a cell to its representative
-    orbit: np.ndarray  # [N]
+    """Values of an agent's cell and two monsters' cells, N cells; cell N stands for "no second monster".
+
+    Attributes:
+        armed: [N, N, N + 1] the discounted chance to kill the first monster, its target, and to be safe from the second.
+        seeking: [orbits, N, N, N + 1] the same of an agent that must first take an item, at a cell that represents all
+            those which symmetries of the square map onto it.
+        evading: [N, N, N + 1] the chance to keep away from both for as long as it takes the others.
+        turned: [8, N + 1] where each symmetry takes a cell.
+        symmetry, orbit: [N] the symmetry that takes an item's cell to its representative, and which one that is.
+        side: width of the tables' map, in cells.
+    """
+
+    armed: np.ndarray
+    seeking: np.ndarray
+    evading: np.ndarray
+    turned: np.ndarray
+    symmetry: np.ndarray
+    orbit: np.ndarray
+    side: int
+
+
+@lru_cache(maxsize=8)
+def solve_pursuit(side: int, chase_squared: float, monsters_first: bool) -> Pursuit:
+    """Tables for a map (its interior is side × side), a squared chase range (−1: any), and who moves first."""
+    side = min(side, MAX_SIDE)
+    cells, own = side * side, np.arange(side * side)
+    steps, odds = _make_odds(side, chase_squared)
+    turned, symmetry, orbit, representatives = _symmetries(side)
+    others = 1 if monsters_first else cells + 1  # rock-paper-scissors has a single monster
+    armed = np.zeros((cells, cells, others), np.float32)
+    armed[own, own] = 1  # meeting the target wins
+    seeking = np.zeros((len(representatives), cells, cells, others), np.float32)
+    evading = np.ones((1, 1, 1), np.float32)
+    if monsters_first:
+        _iterate_dragon(armed, -1, steps, odds)
+        for value, goal in zip(seeking, representatives, strict=True):
+            value[goal] = armed[goal]
+            _iterate_dragon(value, goal, steps, odds)
+    else:
+        armed[own, :, own] = 0  # meeting the other loses
+        _iterate(armed, -1, side, steps, odds, DISCOUNT, np.float32(0))
+        for value, goal in zip(seeking, representatives, strict=True):
+            value[goal] = armed[goal]
+            _iterate(value, goal, side, steps, odds, DISCOUNT, np.float32(0))
+        evading = np.ones((cells, cells, cells + 1), np.float32)
+        evading[own, own] = evading[own, :, own] = 0
+        _iterate(evading, -1, side, steps, odds, 1 - SAFE_SHARE, SAFE_SHARE)
+    return Pursuit(armed, seeking, evading, turned, symmetry, orbit, side)
 
 
 @njit(cache=True)
-def chase_odds(side, chase_squared):
+def inside(row, column, side):
+    """Whether interior coordinates (from 0) are on the map."""
+    return row >= 0 and row < side and column >= 0 and column < side  # noqa: PLR1716 (chains compile to branches)
+
+
+@njit(cache=True)
+def add_move_odds(row, column, agent_row, agent_column, side, chase_squared, share, odds):
+    """Add to odds [5] share × the chance of each move of a monster whose nearest agent is that one (see `dynamics`)."""
+    legal = 0
+    for move in range(5):
+        legal += inside(row + ROW_STEP[move], column + COLUMN_STEP[move], side)
+    rows, columns = agent_row - row, agent_column - column
+    squared = rows * rows + columns * columns
+    wander = np.float32(share)
+    if squared > 0 and (chase_squared < 0 or squared <= chase_squared):
+        chase = np.float32(share * CHASE_TENTHS / 10)
+        wander -= chase
+        if rows != 0 and columns != 0:
+            chase *= np.float32(0.5)
+        if rows != 0:
+            odds[UP if rows < 0 else DOWN] += chase
+        if columns != 0:
+            odds[LEFT if columns < 0 else RIGHT] += chase
+    for move in range(5):
+        if inside(row + ROW_STEP[move], column + COLUMN_STEP[move], side):
+            odds[move] += wander / np.float32(legal)
+
+
+@njit(cache=True)
+def _make_odds(side, chase_squared):
+    """steps [N, 5] int64, the cell that a move leads to or −1; odds [N, 5, N] float32 of agent cell, move, monster cell."""
     cells = side * side
-    odds = np.zeros((cells, cells, 5), np.float32)
     steps = np.full((cells, 5), -1, np.int64)
-    for m in range(cells):
-        row, column = 1 + m // side, 1 + m % side
+    odds = np.zeros((cells, 5, cells), np.float32)
+    here = np.zeros(5, np.float32)
+    for cell in range(cells):
+        row, column = cell // side, cell % side
         for move in range(5):
-            if can_enter(row + ROW_STEP[move], column + COLUMN_STEP[move], side + 2):
-                steps[m, move] = m + ROW_STEP[move] * side + COLUMN_STEP[move]
-    for a in range(cells):
-        for m in range(cells):
-            rows, columns = a // side - m // side, a % side - m % side
-            squared = rows * rows + columns * columns
-            chased = 0 < squared and (chase_squared < 0 or squared <= chase_squared)
-            legal = 0
-            for move in range(5):
-                legal += steps[m, move] >= 0
-            share = np.float32((10 - CHASE_TENTHS) / 10 if chased else 1.0) / np.float32(legal)
-            for move in range(5):
-                if steps[m, move] >= 0:
-                    odds[a, m, move] = share
-            if chased:
-                share = np.float32(CHASE_TENTHS / 10)
-                if rows != 0 and columns != 0:
-                    share *= np.float32(0.5)
-                if rows != 0:
-                    odds[a, m, 1 if rows < 0 else 2] += share
-                if columns != 0:
-                    odds[a, m, 3 if columns < 0 else 4] += share
-    return odds, steps
+            if inside(row + ROW_STEP[move], column + COLUMN_STEP[move], side):
+                steps[cell, move] = cell + ROW_STEP[move] * side + COLUMN_STEP[move]
+        for agent in range(cells):
+            here[:] = 0
+            add_move_odds(row, column, agent // side, agent % side, side, chase_squared, 1.0, here)
+            odds[agent, :, cell] = here
+    return steps, odds
 
 
-@njit(cache=True, fastmath=True)
-def sweep(a, value, side, steps, odds_t, mixed, best, discount, bonus, win):
-    """Bellman backup of all states with the agent at cell a. value [N, N, N+1]; odds_t [N, 5, N]."""
+@njit(cache=True)
+def _iterate(value, given, side, steps, odds, discount, bonus):
+    """Value iteration in place, forwards and backwards in turn; the values of the agent's cell `given` are not touched."""
+    cells = side * side
+    line = np.zeros(cells + 2 * side, np.float32)  # zeros at both ends: moves up and down are shifts by `side`
+    best = np.zeros((cells, cells + 1), np.float32)
+    for k in range(MAX_SWEEPS):
+        change = np.float32(0)
+        for i in range(cells):
+            agent = i if k % 2 == 0 else cells - 1 - i
+            if agent != given:
+                change = max(change, _back_up(agent, value, side, steps, odds[agent], line, best, discount, bonus))
+        if change < TOLERANCE:
+            return
+
+
+@njit(cache=True)
+def _back_up(agent, value, side, steps, odds, line, best, discount, bonus):
+    """Improve all values of an agent's cell by one step of planning; returns the largest change.
+
+    Monsters choose independently, so their moves are averaged one after the other: five terms each instead of 25. A monster
+    whose cell the agent enters is met there, before it moves.
+    """
     cells = side * side
     best[:] = 0
     for action in range(5):
-        to = steps[a, action]
+        to = steps[agent, action]
         if to < 0:
             continue
         following = value[to]
-        for t in range(cells):
-            line = mixed[side : side + cells]
-            if t == to:
-                for d in range(cells):
-                    line[d] = following[t, d]
-                absent = following[t, cells]
+        for first in range(cells):
+            middle = line[side : side + cells]
+            if first == to:
+                middle[:] = following[to, :cells]
+                alone = following[to, cells]
             else:
-                line[:] = 0
-                absent = np.float32(0)
-                for k in range(5):
-                    t_next = steps[t, k]
-                    if t_next >= 0:
-                        share = odds_t[a, k, t]
-                        row = following[t_next]
-                        for d in range(cells):
-                            line[d] += share * row[d]
-                        absent += share * row[cells]
-            target = best[t]
-            o = odds_t[a]
-            keep = target[to]
-            for d in range(cells):
-                q = (
-                    o[0, d] * mixed[side + d]
-                    + o[1, d] * mixed[d]
-                    + o[2, d] * mixed[2 * side + d]
-                    + o[3, d] * mixed[side + d - 1]
-                    + o[4, d] * mixed[side + d + 1]
+                middle[:] = 0
+                alone = np.float32(0)
+                for move in range(5):
+                    reached = steps[first, move]
+                    if reached >= 0:
+                        share, row = odds[move, first], following[reached]
+                        for second in range(cells):
+                            middle[second] += share * row[second]
+                        alone += share * row[cells]
+            result = best[first]
+            kept = result[to]  # entering the second monster's cell is worth nothing
+            for second in range(cells):
+                mean = (
+                    odds[0, second] * line[side + second]
+                    + odds[1, second] * line[second]
+                    + odds[2, second] * line[2 * side + second]
+                    + odds[3, second] * line[side + second - 1]
+                    + odds[4, second] * line[side + second + 1]
                 )
-                target[d] = max(target[d], q)
-            target[to] = keep  # stepping onto the other one
-            target[cells] = max(target[cells], absent)
+                result[second] = max(result[second], mean)
+            result[to] = kept
+            result[cells] = max(result[cells], alone)
     change = np.float32(0)
-    for t in range(cells):
-        if t == a:
-            continue
-        for d in range(cells + 1):
-            if d == a:
-                continue
-            new = bonus + discount * best[t, d]
-            change = max(change, abs(new - value[a, t, d]))
-            value[a, t, d] = new
+    for first in range(cells):
+        for second in range(cells + 1):
+            if first != agent and second != agent:
+                new = bonus + discount * best[first, second]
+                change = max(change, abs(new - value[agent, first, second]))
+                value[agent, first, second] = new
     return change
 
 
 @njit(cache=True)
-def iterate(value, fixed, side, steps, odds_t, discount, bonus, tolerance, sweeps):
-    """Value iteration in place until nothing changes by more than `tolerance`; row `fixed` of the agent's cells is given."""
-    cells = side * side
-    mixed = np.zeros(cells + 2 * side, np.float32)
-    best = np.zeros((cells, cells + 1), np.float32)
-    for k in range(sweeps):
+def _iterate_dragon(value, given, steps, odds):
+    """Value iteration where the monster moves first: it strikes in the agent's old cell, and the agent in its new one."""
+    cells = len(steps)
+    for _ in range(MAX_SWEEPS):
         change = np.float32(0)
-        for i in range(cells):
-            a = i if k % 2 == 0 else cells - 1 - i
-            if a != fixed:
-                change = max(change, sweep(a, value, side, steps, odds_t, mixed, best, discount, bonus, 0))
-        if change < tolerance:
-            return k + 1
-    return sweeps
+        for agent in range(cells):
+            for monster in range(cells):
+                if agent in (given, monster):
+                    continue
+                best = np.float32(0)
+                for action in range(5):
+                    to = steps[agent, action]
+                    if to < 0:
+                        continue
+                    mean = np.float32(0)
+                    for move in range(5):
+                        reached = steps[monster, move]
+                        if reached >= 0:
+                            place = agent if reached == agent else to
+                            mean += odds[agent, move, monster] * value[place, reached, 0]
+                    best = max(best, mean)
+                best *= DISCOUNT
+                change = max(change, abs(best - value[agent, monster, 0]))
+                value[agent, monster, 0] = best
+        if change < TOLERANCE:
+            return
 
 
-def symmetries(side):
-    cells = np.arange(side * side).reshape(side, side)
-    maps = [np.rot90(turned, k).ravel() for turned in (cells, cells.T) for k in range(4)]
-    turned = np.stack([np.argsort(m) for m in maps])  # cell -> new cell
-    turned = np.concatenate([turned, np.full((8, 1), side * side)], 1)
-    lowest = turned[:, :-1].min(0)
-    symmetry = turned[:, :-1].argmin(0)
-    reps, orbit = np.unique(lowest, return_inverse=True)
-    return turned, symmetry, orbit, reps
-
-
-@lru_cache(maxsize=8)
-def pursuit(side, chase_squared, discount=DISCOUNT, evade_discount=EVADE_DISCOUNT, tolerance=1e-4, sweeps=300, verbose=False):
-    import time
+def _symmetries(side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """turned [8, N + 1], symmetry [N], orbit [N] (see `Pursuit`), and the cells that represent the orbits."""
     cells = side * side
-    t0 = time.time()
-    odds, steps = chase_odds(side, chase_squared)
-    odds_t = np.ascontiguousarray(odds.transpose(0, 2, 1))
-    turned, symmetry, orbit, reps = symmetries(side)
-    armed = np.zeros((cells, cells, cells + 1), np.float32)
-    own = np.arange(cells)
-    armed[own, own] = 1
-    armed[own, :, own] = 0
-    k1 = iterate(armed, -1, side, steps, odds_t, np.float32(discount), np.float32(0), np.float32(tolerance), sweeps)
-    t1 = time.time()
-    evading = np.ones((cells, cells, cells + 1), np.float32)
-    evading[own, own] = 0
-    evading[own, :, own] = 0
-    e = np.float32(evade_discount)
-    k2 = iterate(evading, -1, side, steps, odds_t, e, np.float32(1 - e), np.float32(tolerance), sweeps)
-    t2 = time.time()
-    seeking = np.zeros((len(reps), cells, cells, cells + 1), np.float32)
-    ks = []
-    for value, goal in zip(seeking, reps):
-        value[goal] = armed[goal]
-        ks.append(iterate(value, goal, side, steps, odds_t, np.float32(discount), np.float32(0), np.float32(tolerance), sweeps))
-    if verbose:
-        print(side, "armed", k1, t1 - t0, "evading", k2, t2 - t1, "seeking", ks, time.time() - t2)
-        print("armed mean", armed[:, :, :-1].mean(), "evading", evading.mean(), "seek", seeking[:, :, :, :-1].mean())
-    return Pursuit(steps, odds, armed, seeking, evading, turned, symmetry, orbit)
+    square = np.arange(cells).reshape(side, side)
+    turned = np.stack([np.rot90(view, k).ravel() for view in (square, square.T) for k in range(4)])
+    representatives, orbit = np.unique(turned.min(axis=0), return_inverse=True)
+    nowhere = np.full((8, 1), cells)
+    return np.concatenate([turned, nowhere], axis=1), turned.argmin(axis=0), orbit, representatives

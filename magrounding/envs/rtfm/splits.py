@@ -1,9 +1,9 @@
 """Which joint assignments are for training and which are held out.
 
-An assignment says for each monster its team and for each modifier its element. All assignments are numbered: 6 × 24 = 144
-one-to-one ones, 1680 × 2520 = 4,233,600 many-to-one ones. Neighbours 2k and 2k + 1 are always on different sides, and bit 0
-of hash64(SPLIT_KEY, k) says which of them is for training. So the halves are equal and disjoint, nothing depends on platform or
-process, and drawing from a half needs no list.
+An assignment says for each monster its team and for each modifier its element. All assignments are numbered: 6 × 24
+= 144 one-to-one ones, 1680 × 2520 = 4,233,600 many-to-one ones. Neighbours 2k and 2k + 1 are always on different
+sides, and bit 0 of hash64(SPLIT_KEY, k) says which of them is for training. So the halves are equal and disjoint,
+nothing depends on platform or process, and drawing from a half needs no list.
 """
 
 from __future__ import annotations
@@ -79,9 +79,10 @@ def assignment_tables(group: bool) -> tuple[np.ndarray, np.ndarray]:
 def letter_triples(task: str, split: str) -> np.ndarray:
     """Rock-paper-scissors: the ordered triples [P, 3] int64 of letters (x beats y, y beats z, z beats x) of one split.
 
-    `permutation` divides the 20 cycles of 5 letters by `side`, all rotations of a cycle together; `released` divides the 60
-    ordered triples, as the released program does, which puts rotations of one cycle on both sides. `new_edge` takes letters
-    1, 2, 4 (train) or 2, 3, 5 (eval) of each of the 8 windows of 5 letters at step 2; `new_node` letters a–e or f–j.
+    `permutation` divides the 20 cycles of 5 letters by `side`, all rotations of a cycle together; `released`
+    divides the 60 ordered triples, as the released program does, which puts rotations of one cycle on both sides.
+    `new_edge` takes letters 1, 2, 4 (train) or 2, 3, 5 (eval) of each of the 8 windows of 5 letters at step 2;
+    `new_node` letters a–e or f–j.
     """
     which = SPLITS[split]
     if task == "permutation":

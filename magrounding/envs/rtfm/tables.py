@@ -95,6 +95,6 @@ def _encode(vocabulary: Vocabulary, words: tuple[str, ...]) -> np.ndarray:
 
 
 def _lists(groups: np.ndarray, words: tuple[str, ...]) -> tuple[np.ndarray, list[list[str]]]:
-    """For groups [ways, groups, g] of members: the number [ways, groups] of each group's list, and the C lists in word order."""
+    """For groups [ways, groups, g] of members: the number [ways, groups] of each list, and the C lists by word."""
     members, numbers = np.unique(groups.reshape(-1, groups.shape[-1]), axis=0, return_inverse=True)
     return numbers.reshape(groups.shape[:2]), [sorted(words[m] for m in row) for row in members]

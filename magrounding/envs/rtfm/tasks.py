@@ -50,7 +50,9 @@ STAGES = {
 }
 """Multi-agent RTFM (EnDi, appendix A.1)."""
 
-ROCK_PAPER_SCISSORS = {name: Task(moving=True, letters=name) for name in ("permutation", "released", "new_edge", "new_node")}
+ROCK_PAPER_SCISSORS = {
+    name: Task(moving=True, letters=name) for name in ("permutation", "released", "new_edge", "new_node")
+}
 
 
 def make_rtfm(

@@ -1,4 +1,4 @@
-"""Language: every sentence that a document can hold is written out once, as a row of word ids; kernels only pick rows."""
+"""Language: every sentence that a document can hold is written out once, as a row of ids; kernels only pick rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,12 @@ def fill(template: str, members: Sequence[str], name: str) -> str:
 
 
 def sentence_table(
-    vocabulary: Vocabulary, kind: str, language: bool, held_out: bool, lists: Sequence[Sequence[str]], names: Sequence[str]
+    vocabulary: Vocabulary,
+    kind: str,
+    language: bool,
+    held_out: bool,
+    lists: Sequence[Sequence[str]],
+    names: Sequence[str],
 ) -> np.ndarray:
     """All sentences of one kind.
 
@@ -60,11 +65,11 @@ def sentence_table(
         names: N elements or teams.
 
     Returns:
-        [T, N, C, L] int16, T templates; L also has room for the held-out templates, so that shapes are the same in every split.
+        [T, N, C, L] int16, T templates; L also has room for the held-out ones, so that all splits have one shape.
     """
-    both = [[fill(t, lists[0], max(names, key=lambda n: len(n.split()))) for t in templates()[template_set(language, out)][kind]]
-            for out in (False, True)]
-    length = max(len(sentence.split()) for sentences in both for sentence in sentences)
+    longest = max(names, key=lambda name: len(name.split()))
+    both = [template for out in (False, True) for template in templates()[template_set(language, out)][kind]]
+    length = max(len(fill(template, lists[0], longest).split()) for template in both)
     chosen = templates()[template_set(language, held_out)][kind]
     rows = [vocabulary.encode(fill(t, members, name), length) for t in chosen for name in names for members in lists]
     return np.stack(rows).reshape(len(chosen), len(names), len(lists), length)

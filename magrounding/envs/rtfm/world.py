@@ -6,12 +6,13 @@ import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from magrounding.envs.render import Figure, Scene
-from magrounding.envs.rtfm import observe, splits
+from magrounding.envs.rtfm import kernels, splits
 from magrounding.envs.rtfm.arrays import (
     ACTION_NAMES,
     COLUMN,
@@ -113,7 +114,7 @@ class RTFMWorld(BatchedWorld):
         interior = (options.size - 2) ** 2
         if num_entities > interior:
             raise ConfigurationError(
-                f"a {options.size}×{options.size} map has room for {interior} entities and this game has {num_entities}: "
+                f"a {options.size}×{options.size} map has room for {interior} entities, this game has {num_entities}; "
                 "take a larger size or fewer agents"
             )
         self._tables = make_tables(task, options, self.vocabulary)
@@ -134,7 +135,7 @@ class RTFMWorld(BatchedWorld):
         self._state = np.zeros((num_envs, len(self._tables.background) + 5 * options.agents), np.int16)
         self.state_layout = _state_layout(self.spec)
         bounds = np.linspace(0, num_envs, min(num_threads, num_envs) + 1).astype(int).tolist()
-        self._chunks = list(zip(bounds[:-1], bounds[1:], strict=True))
+        self._chunks = list(pairwise(bounds))
         self._pool = ThreadPoolExecutor(len(self._chunks) - 1) if len(self._chunks) > 1 else None
 
     def reset(self, seeds: np.ndarray | None = None) -> None:
@@ -145,13 +146,11 @@ class RTFMWorld(BatchedWorld):
             scalars[:, SEED] = seeds
             scalars[:, EPISODE] = 0
         self.final_rows = self.final_rows[:0]
-        self._each(
-            observe.start_rows, self._slots, self._rules, self._tables, self._games, self._views, self._results
-        )
+        self._each(kernels.start_rows, self._slots, self._rules, self._tables, self._games, self._views, self._results)
 
     def step(self, actions: np.ndarray, auto_reset: bool) -> None:
         self._each(
-            observe.step_rows,
+            kernels.step_rows,
             actions,
             auto_reset,
             self._slots,
@@ -167,7 +166,7 @@ class RTFMWorld(BatchedWorld):
             self._close_ranks()
 
     def _close_ranks(self) -> None:
-        """Each chunk of rows wrote its final observations from its own first row on: move them up behind one another."""
+        """Each chunk of rows wrote its final observations from its own first row on: put them behind one another."""
         end = np.searchsorted(self.final_rows, self._chunks[0][1])
         for first, last in self._chunks[1:]:
             count = np.searchsorted(self.final_rows, last) - end
@@ -176,7 +175,7 @@ class RTFMWorld(BatchedWorld):
             end += count
 
     def state(self) -> np.ndarray:
-        observe.write_states(self._rules, self._tables, self._games, self._state)
+        kernels.write_states(self._rules, self._tables, self._games, self._state)
         return self._state
 
     def text(self, row: int) -> dict[str, str | list[str]]:
@@ -288,10 +287,13 @@ def _check(task: Task, options: WorldOptions, num_threads: int) -> None:
     ):
         if isinstance(value, bool) or not isinstance(value, int) or value < low:
             raise ConfigurationError(f"{name} must be an integer of at least {low}, got {value!r}")
-    if options.occupants not in (1, 2):
+    for name, flag in (("resample_text", options.resample_text), ("shuffle_manual", options.shuffle_manual)):
+        if not isinstance(flag, bool):
+            raise ConfigurationError(f"{name} must be True or False, got {flag!r}")
+    if not isinstance(options.occupants, int) or options.occupants not in (1, 2):
         raise ConfigurationError(f"occupants must be 1 or 2, got {options.occupants!r}")
     for name, distance in (("sight", options.sight), ("chase_range", options.chase_range)):
-        if distance is not None and not distance >= 0:
+        if distance is not None and not (isinstance(distance, int | float) and distance >= 0):
             raise ConfigurationError(f"{name} must be a distance of at least 0, or None for any, got {distance!r}")
 
 
@@ -325,7 +327,8 @@ def _views(observation: dict[str, np.ndarray]) -> Views:
     grid = observation["grid"]
     flat = grid.reshape(*grid.shape[:2], -1)
     teammates = observation.get("teammates", np.zeros((len(grid), 1, 0, TEAMMATE_WIDTH), np.int16))
-    return Views(flat, teammates=teammates, **{k: observation[k] for k in Views._fields if k not in ("grid", "teammates")})
+    rest = {key: observation[key] for key in Views._fields if key not in ("grid", "teammates")}
+    return Views(flat, teammates=teammates, **rest)
 
 
 def _state_layout(spec: ObservationSpec) -> dict[str, tuple[slice, tuple[int, ...]]]:

@@ -1,0 +1,154 @@
+"""Best moves where monsters never move: shortest safe paths."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from magrounding.envs.rtfm.arrays import COLUMN_STEP, ELEMENT, HELD, PRESENT, ROW_STEP, STAY
+from magrounding.envs.rtfm.planning import IMPOSSIBLE, assign, irreplaceable, survey
+from magrounding.envs.rtfm.pursuit import inside
+
+FAR = 1 << 20
+"""Distance of what cannot be reached."""
+JUNK_TOLL, USEFUL_TOLL = 100, 2000
+"""What a path costs that leads over an item of no use, or over one that a target still needs: any way around is shorter."""
+LATER = 8000
+"""What a target costs that is out of reach for now: others may clear the way."""
+
+
+@njit(cache=True, nogil=True)
+def label_stationary(games, rules, entities, labels):
+    """Label the first moves of all shortest safe paths, after the division of targets of least total length.
+
+    An agent takes an item of its target's element, then enters the target's cell. It never enters the cell of a monster
+    that it cannot beat, nor, armed, that of an item; unarmed it walks around other items where it can. Where an item of no
+    use would bar the way back, it takes that one first. Agents without a task stay.
+
+    Args:
+        games: [R] int64, which games to label.
+        rules: their configuration.
+        entities: [B, E, NUM_COLUMNS].
+        labels: [B, n, 5] bool, filled for these games.
+    """
+    side, n, k, slots = rules.size - 2, rules.agents, rules.monsters, entities.shape[1]
+    cells = side * side
+    where, useful, targets = np.zeros(slots, np.int64), np.zeros(slots, np.bool_), np.zeros(n, np.int64)
+    toll, queue, line = np.zeros(cells, np.int64), np.zeros(cells + 1, np.int64), np.zeros(cells, np.int64)
+    to_target, to_item = np.zeros((n, cells), np.int64), np.zeros((slots, cells), np.int64)
+    errand = np.zeros((n, n), np.int64)  # slot of the item that an agent takes next on behalf of a target, -1 for none
+    costs, choice = np.zeros((n, n)), np.zeros(n, np.int64)
+    for b in games:
+        actors = entities[b]
+        count = survey(side, n, k, actors, where, useful, targets)
+        for j in range(count):
+            _lay_tolls(n, k, actors, where, useful, actors[targets[j], ELEMENT], toll)
+            _measure(where[targets[j]], side, toll, to_target[j], queue)
+        _lay_tolls(n, k, actors, where, useful, -1, toll)
+        for i in range(n + k, slots):
+            if actors[i, PRESENT]:
+                _measure(where[i], side, toll, to_item[i], queue)
+        costs[:] = 0
+        for a in range(n):
+            for j in range(count):
+                _cost_task(
+                    a, j, side, n, k, actors, where, useful, targets[j], to_target[j], to_item, toll, line, queue, costs, errand
+                )
+        assign(costs, choice)
+        for a in range(n):
+            j, found = choice[a], False
+            labels[b, a, :] = False
+            if j < count and costs[a, j] < IMPOSSIBLE:
+                if errand[a, j] < 0:
+                    _lay_tolls(n, k, actors, where, useful, actors[targets[j], ELEMENT], toll)
+                    found = _descend(where[a], side, toll, to_target[j], labels[b, a])
+                else:
+                    _lay_tolls(n, k, actors, where, useful, -1, toll)
+                    found = _descend(where[a], side, toll, to_item[errand[a, j]], labels[b, a])
+            if not found:
+                labels[b, a, STAY] = True
+
+
+@njit(cache=True)
+def _cost_task(
+    a, j, side, n, k, actors, where, useful, target, to_target, to_item, toll, to_cleared, queue, costs, errand
+):
+    """costs[a, j] of agent a for target j, in steps and tolls, and errand[a, j], the item to take next for it."""
+    costs[a, j] = IMPOSSIBLE
+    errand[a, j] = -1
+    if not actors[a, PRESENT]:
+        return
+    held, element = actors[a, HELD], actors[target, ELEMENT]
+    if held >= 0 and actors[held, ELEMENT] == element:
+        costs[a, j] = min(to_target[where[a]], LATER)
+        return
+    if irreplaceable(a, n, k, actors, useful):
+        return
+    for i in range(n + k, len(actors)):
+        if not actors[i, PRESENT] or actors[i, ELEMENT] != element or to_item[i, where[a]] >= FAR:
+            continue
+        cost = to_item[i, where[a]] + min(to_target[where[i]], LATER)
+        if cost < costs[a, j]:
+            costs[a, j], errand[a, j] = cost, i
+        if to_target[where[i]] < FAR:
+            continue
+        for x in range(n + k, len(actors)):
+            if actors[x, PRESENT] and not useful[x]:
+                _lay_tolls(n, k, actors, where, useful, element, toll)
+                toll[where[x]] = 1
+                _measure(where[target], side, toll, to_cleared, queue)
+                cost = to_item[x, where[a]] + to_item[i, where[x]] + to_cleared[where[i]]
+                if cost < costs[a, j]:
+                    costs[a, j], errand[a, j] = cost, x
+
+
+@njit(cache=True)
+def _lay_tolls(n, k, actors, where, useful, element, toll):
+    """What it costs to enter each cell [N] with an item of that element in hand, or with none that matters (−1)."""
+    toll[:] = 1
+    for i in range(n + k, len(actors)):
+        if actors[i, PRESENT]:
+            toll[where[i]] = FAR if element >= 0 else USEFUL_TOLL if useful[i] else JUNK_TOLL
+    for m in range(n, n + k):
+        if actors[m, PRESENT] and actors[m, ELEMENT] != element:
+            toll[where[m]] = FAR
+
+
+@njit(cache=True)
+def _measure(goal, side, toll, distance, queue):
+    """distance [N] from each cell to the goal, whose own toll is 1; queue [N + 1] is scratch (Bellman, Ford, Moore)."""
+    distance[:] = FAR
+    distance[goal] = 0
+    queue[0] = goal
+    first, last = 0, 1
+    while first != last:
+        cell = queue[first]
+        first = (first + 1) % len(queue)
+        through = distance[cell] + (1 if cell == goal else toll[cell])
+        if through >= FAR:
+            continue
+        for move in range(1, 5):
+            row, column = cell // side + ROW_STEP[move], cell % side + COLUMN_STEP[move]
+            neighbour = row * side + column
+            if inside(row, column, side) and through < distance[neighbour]:
+                distance[neighbour] = through
+                at = first
+                while at != last and queue[at] != neighbour:  # no cell waits twice, so the ring never overflows
+                    at = (at + 1) % len(queue)
+                if at == last:
+                    queue[last] = neighbour
+                    last = (last + 1) % len(queue)
+
+
+@njit(cache=True)
+def _descend(start, side, toll, distance, labels):
+    """Label the moves [5] that begin a shortest path; returns whether there is one."""
+    found = False
+    for move in range(1, 5):
+        row, column = start // side + ROW_STEP[move], start % side + COLUMN_STEP[move]
+        if distance[start] < FAR and inside(row, column, side):
+            to = row * side + column
+            if distance[start] == distance[to] + (1 if distance[to] == 0 else toll[to]):
+                labels[move] = True
+                found = True
+    return found

@@ -1,0 +1,84 @@
+"""Compiled code on disk must never outlive its sources."""
+
+import shutil
+import subprocess
+import sys
+from inspect import getmodule
+from pathlib import Path
+
+import pytest
+from numba.core.registry import CPUDispatcher
+
+from magrounding.envs.rtfm import kernels
+
+RULES = "from numba import njit\n\n@njit\ndef add(array):\n    array[0] += {}\n"
+OBSERVE = """
+from numba import njit
+from magrounding.envs.rtfm.dynamics import add
+@njit
+def start_rows(array):
+    add(array)
+step_rows = write_states = start_rows
+"""
+PROGRAM = """
+import numpy as np
+from magrounding.envs.rtfm.kernels import start_rows
+array = np.zeros(1)
+start_rows(array)
+print(array[0], sum(start_rows.stats.cache_hits.values()))
+"""
+
+
+def test_a_change_of_a_rule_is_noticed(tmp_path):
+    """Our `kernels.py` around toy rules, in a package of their names: numba alone would go on with the old code."""
+    home = tmp_path / "magrounding" / "envs" / "rtfm"
+    home.mkdir(parents=True)
+    for module in kernels._SOURCES:
+        (tmp_path / (module.__name__.replace(".", "/") + ".py")).touch()
+    shutil.copy(str(kernels.__file__), home)
+    (home / "observe.py").write_text(OBSERVE, encoding="utf-8")
+
+    def play():
+        run = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return [float(word) for word in run.stdout.split()]
+
+    (home / "dynamics.py").write_text(RULES.format(1), encoding="utf-8")
+    assert play() == [1, 0]
+    assert play() == [1, 1]  # from the cache
+    (home / "dynamics.py").write_text(RULES.format(2), encoding="utf-8")
+    assert play() == [2, 0]
+
+
+def kernels_of(module):
+    return [value for value in vars(module).values() if isinstance(value, CPUDispatcher)]
+
+
+@pytest.mark.parametrize("module", kernels._SOURCES, ids=lambda module: module.__name__)
+def test_everything_that_is_compiled_into_a_kernel_is_a_source(module):
+    sources = {source.__name__ for source in kernels._SOURCES}
+    for kernel in kernels_of(module):
+        assert getmodule(kernel.py_func).__name__ in sources
+        # A cache of its own would be checked against its own file only.
+        assert type(kernel._cache).__name__ == "NullCache", kernel
+        for name in kernel.py_func.__code__.co_names:
+            value = kernel.py_func.__globals__.get(name)
+            home = getattr(getmodule(getattr(value, "py_func", value)), "__name__", "")
+            assert not home.startswith("magrounding") or home in sources, name
+
+
+def test_each_source_counts(tmp_path, monkeypatch):
+    before = kernels._checksum()
+    copies = []
+    for module in kernels._SOURCES:
+        path = tmp_path / Path(str(module.__file__)).name
+        path.write_bytes(Path(str(module.__file__)).read_bytes())
+        copies.append(type(sys)(module.__name__))
+        copies[-1].__file__ = str(path)
+    monkeypatch.setattr(kernels, "_SOURCES", tuple(copies))
+    assert kernels._checksum() == before
+    for copy in copies:
+        path = Path(copy.__file__)
+        source = path.read_bytes()
+        path.write_bytes(source + b"\n\n")
+        assert kernels._checksum() != before
+        path.write_bytes(source)

@@ -1,0 +1,115 @@
+"""The vector env's own promises: validity of arrays, copies, and one sentence for each wrong call."""
+
+import numpy as np
+import pytest
+
+import magrounding as mg
+from magrounding.errors import InvalidAction
+
+STAY = np.zeros((6, 2), np.int64)
+
+
+def make(**options):
+    return mg.make_vec("ma_rtfm", 6, stage="s3", agents=2, **options)
+
+
+def test_buffers_are_reused_unless_copies_are_asked_for():
+    vec = make()
+    vec.reset(seed=0)
+    grid, rewards = (vec.step(STAY)[k] for k in (0, 1))
+    again = vec.step(STAY)
+    assert np.shares_memory(grid["grid"], again[0]["grid"])
+    assert np.shares_memory(rewards, again[1])
+    vec = make(copy=True)
+    first = vec.reset(seed=0)
+    frames = [vec.step(STAY) for _ in range(5)]
+    saved = [[array.copy() for array in first.values()]]
+    vec.step(STAY)
+    for a, b in ((frames[0], frames[1]), (frames[3], frames[4])):
+        assert not any(np.shares_memory(a[0][key], b[0][key]) for key in a[0])
+        assert not any(np.shares_memory(a[k], b[k]) for k in (1, 2, 3))
+        assert not any(np.shares_memory(a[4][key], b[4][key]) for key in a[4] if key != "final_observation")
+    assert all((a == b).all() for a, b in zip(saved[0], first.values(), strict=True))
+
+
+def test_shapes_and_kinds():
+    vec = make(max_cycles=1)
+    vec.reset(seed=0)
+    _, rewards, terminated, truncated, info = vec.step(STAY)
+    for array, kind in ((rewards, np.float32), (terminated, np.bool_), (truncated, np.bool_)):
+        assert array.shape == (6, 2)
+        assert array.dtype == kind
+    assert info["done"].all()
+    for key, shape, kind in (
+        ("won", (6,), np.bool_),
+        ("length", (6,), np.int32),
+        ("return", (6, 2), np.float32),
+        ("alive", (6, 2), np.bool_),
+        ("illegal", (6, 2), np.bool_),
+        ("document", (6,), np.int64),
+    ):
+        assert info[key].shape == shape
+        assert info[key].dtype == kind
+    rows = info["final_rows"]
+    assert all(len(array) == len(rows) for array in info["final_observation"].values())
+    assert vec.info is info
+
+
+def test_flags_are_true_in_the_step_of_the_end_only():
+    vec = make(max_cycles=3)
+    vec.reset(seed=0)
+    seen = 0
+    for _ in range(30):
+        _, _, terminated, truncated, info = vec.step(STAY)
+        ended = (terminated | truncated).any(1)
+        assert (ended == info["done"]).all()  # in team mode games end for all at once
+        assert not (terminated & truncated).any()
+        assert not (info["won"] & ~info["done"]).any()
+        seen += ended.sum()
+    assert seen >= 60
+
+
+def test_a_step_before_reset_is_an_error():
+    with pytest.raises(InvalidAction, match="reset"):
+        make().step(STAY)
+
+
+@pytest.mark.parametrize(
+    ("actions", "sentence"),
+    [
+        (np.full((6, 2), 5), r"\[0, 5\)"),
+        (np.full((6, 2), -1), r"\[0, 5\)"),
+        (np.full((6, 2), 2**63, np.uint64), r"\[0, 5\)"),
+        (np.zeros((6, 3), int), "shape"),
+        (np.zeros((5, 2), int), "shape"),
+        (np.zeros(12, int), "shape"),
+        (np.full((6, 2), 0.5), "integers"),
+        (np.full((6, 2), np.nan), "integers"),
+        ([["stay", "up"]] * 6, "integers"),
+        ([[0, 1], [0]], "integers"),
+        (None, "integers"),
+    ],
+)
+def test_wrong_actions_get_one_sentence_and_change_nothing(actions, sentence):
+    vec = make()
+    vec.reset(seed=0)
+    before = vec.snapshot()
+    with pytest.raises(InvalidAction, match=sentence) as error:
+        vec.step(actions)
+    assert "\n" not in str(error.value)
+    assert all((array == before[key]).all() for key, array in vec.snapshot().items())
+
+
+def test_lists_and_small_integers_are_fine():
+    a, b = make(), make()
+    a.reset(seed=0)
+    b.reset(seed=0)
+    moves = np.arange(12).reshape(6, 2) % 5
+    rewards = a.step(moves.tolist())[1].copy()
+    assert (rewards == b.step(moves.astype(np.int8))[1]).all()
+
+
+@pytest.mark.parametrize("seed", [-1, 2**62, 0.5, "a"])
+def test_a_bad_seed_gets_one_sentence(seed):
+    with pytest.raises(mg.MagroundingError, match="seed"):
+        make().reset(seed=seed)

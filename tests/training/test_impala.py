@@ -1,0 +1,186 @@
+"""The learner learns what it should, from what is its own, and from nothing else."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tests.training.toy_games import ToyGames, ToyPolicy
+
+from magrounding.agents.player import Player
+from magrounding.training.impala import ImpalaConfig, Learner
+from magrounding.training.rollout import RolloutWorker
+
+CONFIG = ImpalaConfig(unroll=8, learning_rate=0.01, epsilon=1e-3, entropy=0.01, anneal_steps=1e9)
+
+
+def collect(vec, policies, unroll=8, skip=0):
+    players = [Player(p, vec.num_envs, torch.Generator().manual_seed(i)) for i, p in enumerate(policies)]
+    worker = RolloutWorker(vec, players, unroll)
+    worker.start(seed=0)
+    for _ in range(skip):
+        worker.collect()
+    return copy.deepcopy(worker.collect())
+
+
+def updated(policy, rollout, i=0, config=CONFIG):
+    """Parameters after one update from agent i's column, starting from a copy of `policy`."""
+    learner = Learner(copy.deepcopy(policy), config)
+    report = learner.update(rollout.documents, rollout.columns[i], 0)
+    return torch.cat([p.detach().flatten() for p in learner.policy.parameters()]), report
+
+
+@pytest.fixture
+def policy():
+    torch.manual_seed(0)
+    return ToyPolicy()
+
+
+def test_it_learns_to_read():
+    """The right guess depends on the manual and on the grid: neither alone is worth more than chance."""
+    torch.manual_seed(0)
+    vec = ToyGames(num_envs=32, num_agents=2, end=0.2, seed=1)
+    policies = [ToyPolicy(), ToyPolicy()]
+    learners = [Learner(policy, CONFIG) for policy in policies]
+    players = [Player(p, 32, torch.Generator().manual_seed(i)) for i, p in enumerate(policies)]
+    worker = RolloutWorker(vec, players, CONFIG.unroll)
+    worker.start(seed=0)
+    hits = []
+    for step in range(120):
+        rollout = worker.collect()
+        for learner, column in zip(learners, rollout.columns, strict=True):
+            learner.update(rollout.documents, column, step)
+        hits.append([float((column.reward == 1)[column.alive].mean()) for column in rollout.columns])
+    assert np.mean(hits[0]) < 0.45
+    assert np.min(np.mean(hits[-10:], axis=0)) > 0.9  # each of the two
+
+
+def test_the_dead_teach_nothing(policy):
+    rollout = collect(ToyGames(num_envs=8, num_agents=2, end=0.02), [policy, ToyPolicy()], skip=1)
+    column = rollout.columns[0]
+    dead = ~column.alive
+    assert dead.any()
+    before, _ = updated(policy, rollout)
+    column.reward[dead] = 77.0
+    column.action[dead] = 0
+    column.logits[dead] = [3.0, 0.0, -3.0, 0.0]
+    column.observation["grid"][:-1][dead] = 4
+    after, _ = updated(policy, rollout)
+    assert torch.equal(before, after)
+    column.reward[~dead] += 1.0
+    assert not torch.equal(before, updated(policy, rollout)[0])
+
+
+def test_other_agents_are_out_of_reach(policy):
+    rollout = collect(ToyGames(num_envs=8, num_agents=2), [policy, ToyPolicy()])
+    before, _ = updated(policy, rollout)
+    for array in (rollout.columns[1].reward, rollout.columns[1].logits, rollout.columns[1].observation["grid"]):
+        array[:] = 1
+    assert torch.equal(before, updated(policy, rollout)[0])
+
+
+@pytest.mark.parametrize("is_loss", [True, False])
+def test_chunks_give_the_same_gradient(policy, is_loss):
+    vec = ToyGames(num_envs=7, time_limit_is_loss=is_loss, end=0.0, max_cycles=3)
+    rollout = collect(vec, [policy, ToyPolicy()], skip=2)
+    assert is_loss or len(rollout.columns[0].cut[0]) > 3
+    whole, report = updated(policy, rollout)
+    parts, same = updated(policy, rollout, config=replace(CONFIG, chunk=3))
+    torch.testing.assert_close(parts, whole, rtol=1e-4, atol=1e-6)
+    assert same == pytest.approx(report, rel=1e-4)
+
+
+def test_the_loss_is_the_papers(policy):
+    """Sums over time, means over the batch; on-policy, so that targets are plain bootstrapped returns."""
+    rollout = collect(ToyGames(num_envs=5, num_agents=1, end=0.0, max_cycles=1000), [policy])
+    column, documents = rollout.columns[0], rollout.documents
+    column.alive[:], column.continues[:], column.worth[:] = True, True, 1.0
+    with torch.no_grad():
+        text = policy.encode_text(torch.from_numpy(documents.manual), torch.from_numpy(documents.goal))
+        flat = {k: torch.from_numpy(v.reshape(-1, *v.shape[2:])) for k, v in column.observation.items()}
+        output = policy(flat, text, torch.from_numpy(documents.index.reshape(-1)))
+    logits, value = output.logits.view(9, 5, 4).double(), output.value.view(9, 5).double()
+    column.logits[:] = logits[:-1].float().numpy()
+    expected = {"policy": 0.0, "baseline": 0.0, "entropy": 0.0}
+    for b in range(5):
+        following = value[8, b]
+        for t in reversed(range(8)):
+            chances = logits[t, b, :3].softmax(0)  # the fourth action is masked
+            following = column.reward[t, b] + 0.99 * following
+            expected["policy"] += -chances[column.action[t, b]].log() * (following - value[t, b]) / 5
+            expected["baseline"] += 0.5 * (following - value[t, b]) ** 2 / 5
+            expected["entropy"] += -(chances * chances.log()).sum() / 40
+    _, report = updated(policy, rollout)
+    assert report["policy_loss"] == pytest.approx(float(expected["policy"]), rel=1e-4)
+    assert report["baseline_loss"] == pytest.approx(float(expected["baseline"]), rel=1e-4)
+    assert report["entropy"] == pytest.approx(float(expected["entropy"]), rel=1e-4)
+
+
+def test_a_time_limit_that_is_no_loss_is_seen_past(policy):
+    """Bootstrapping has to use the true last observation: a value that only that observation has shows up in the loss."""
+    vec = ToyGames(num_envs=6, num_agents=1, time_limit_is_loss=False, end=0.0, max_cycles=3)
+    rollout = collect(vec, [policy], skip=1)
+    column = rollout.columns[0]
+    assert len(column.cut[0]) > 2
+    before, _ = updated(policy, rollout)
+    column.final["grid"][:] = 7 - column.final["grid"]  # upright becomes upside-down
+    assert not torch.equal(before, updated(policy, rollout)[0])
+    column.worth[column.cut] = 0.0
+    lost, _ = updated(policy, rollout)
+    column.final["grid"][:] = 7 - column.final["grid"]
+    assert torch.equal(lost, updated(policy, rollout)[0])
+
+
+def test_rewards_are_clipped(policy):
+    rollout = collect(ToyGames(num_envs=4), [policy, ToyPolicy()])
+    rollout.columns[0].reward[:] = 1.0
+    one, _ = updated(policy, rollout)
+    rollout.columns[0].reward[:] = 50.0
+    assert torch.equal(one, updated(policy, rollout)[0])
+
+
+def test_gradients_are_clipped_and_masked_actions_leave_them_finite(policy):
+    rollout = collect(ToyGames(num_envs=4), [policy, ToyPolicy()])
+    _, report = updated(policy, rollout)
+    assert 0 < report["gradient_norm"] < 40
+    assert np.isfinite(list(report.values())).all()
+    assert report["entropy"] <= np.log(3) + 1e-6  # three legal actions
+    learner = Learner(copy.deepcopy(policy), replace(CONFIG, clip_gradient=1e-3))
+    learner.update(rollout.documents, rollout.columns[0], 0)
+    norm = torch.cat([p.grad.flatten() for p in learner.policy.parameters() if p.grad is not None]).norm()
+    assert float(norm) == pytest.approx(1e-3, rel=1e-2)
+
+
+def test_the_rate_falls_linearly_to_nothing():
+    learner = Learner(ToyPolicy(), ImpalaConfig(learning_rate=0.005, anneal_steps=1e8))
+    rates = [learner.rate(steps) for steps in (0, 15_000_000, 50_000_000, 100_000_000, 200_000_000)]
+    assert rates == pytest.approx([0.005, 0.00425, 0.0025, 0.0, 0.0])
+
+
+def test_a_finished_schedule_changes_no_weight(policy):
+    rollout = collect(ToyGames(num_envs=4), [policy, ToyPolicy()])
+    learner = Learner(copy.deepcopy(policy), CONFIG)
+    learner.update(rollout.documents, rollout.columns[0], int(CONFIG.anneal_steps))
+    assert all(torch.equal(p, q) for p, q in zip(learner.policy.parameters(), policy.parameters(), strict=True))
+
+
+def test_a_recurrent_policy_is_unrolled_as_it_acted():
+    torch.manual_seed(0)
+    policy = ToyPolicy(recurrent=True)
+    rollout = collect(ToyGames(num_envs=6, num_agents=1), [policy], skip=2)
+    assert rollout.columns[0].restarts.any()
+    learner = Learner(policy, CONFIG)
+    logits, values, _ = learner._unroll(rollout.documents, rollout.columns[0], slice(0, 6))
+    torch.testing.assert_close(logits[:-1].detach(), torch.from_numpy(rollout.columns[0].logits), rtol=1e-4, atol=1e-5)
+    _, report = updated(policy, rollout)
+    assert np.isfinite(list(report.values())).all()
+
+
+def test_bfloat16_learns_in_float32_weights(policy):
+    rollout = collect(ToyGames(num_envs=4), [policy, ToyPolicy()])
+    low, rough = updated(policy, rollout, config=replace(CONFIG, bf16=True))
+    full, exact = updated(policy, rollout)
+    assert low.dtype == torch.float32
+    assert not torch.equal(low, full)
+    assert rough == pytest.approx(exact, rel=0.05)

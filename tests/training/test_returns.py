@@ -1,0 +1,132 @@
+"""V-trace and GAE against slow loops written from the papers' definitions, and against what must hold in special cases."""
+
+import math
+
+import pytest
+import torch
+
+from magrounding.training.returns import following_values, gae, vtrace
+
+T, B = 7, 5
+
+
+def unroll(seed, *, ends=0.25, dead=0.0):
+    """A random unroll: log ratios, rewards, discounts, values, values that follow, continuation, life."""
+    g = torch.Generator().manual_seed(seed)
+    log_ratio, reward, value = (torch.randn(T, B, generator=g) for _ in range(3))
+    ended = torch.rand(T, B, generator=g) < ends
+    cut_off = ended & (torch.rand(T, B, generator=g) < 0.5)
+    next_value = following_values(value, torch.randn(B, generator=g))
+    next_value = torch.where(cut_off, torch.randn(T, B, generator=g), next_value)
+    discount = torch.where(ended & ~cut_off, 0.0, 0.9)
+    alive = torch.rand(T, B, generator=g) >= dead
+    return log_ratio, reward, discount, value, next_value, ~ended, alive
+
+
+def slow_vtrace(log_ratio, reward, discount, value, next_value, continues, clip_rho, clip_c):
+    """Equation 1 of the IMPALA paper, every target a sum of its own."""
+    targets, advantages = torch.zeros(T, B), torch.zeros(T, B)
+    for b in range(B):
+        def delta(t, b=b):
+            rho = min(clip_rho, math.exp(log_ratio[t, b]))
+            return rho * (reward[t, b] + discount[t, b] * next_value[t, b] - value[t, b])
+
+        for s in reversed(range(T)):
+            total, weight = value[s, b].item(), 1.0
+            for t in range(s, T):
+                total += weight * delta(t)
+                if not continues[t, b]:
+                    break
+                weight *= discount[t, b] * min(clip_c, math.exp(log_ratio[t, b]))
+            targets[s, b] = total
+            after = next_value[s, b] if s + 1 == T or not continues[s, b] else targets[s + 1, b]
+            rho = min(clip_rho, math.exp(log_ratio[s, b]))
+            advantages[s, b] = rho * (reward[s, b] + discount[s, b] * after - value[s, b])
+    return targets, advantages
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("clip_rho", "clip_c"), [(1.0, 1.0), (2.0, 0.7)])
+def test_vtrace_is_the_papers_sum(seed, clip_rho, clip_c):
+    given = unroll(seed)
+    result = vtrace(*given, clip_rho=clip_rho, clip_c=clip_c)
+    target, advantage = slow_vtrace(*given[:-1], clip_rho, clip_c)
+    torch.testing.assert_close(result.target, target)
+    torch.testing.assert_close(result.advantage, advantage)
+
+
+def test_on_policy_targets_are_bootstrapped_returns():
+    _, reward, _, value, _, _, _ = unroll(0)
+    bootstrap = torch.randn(B, generator=torch.Generator().manual_seed(1))
+    always = torch.ones(T, B, dtype=torch.bool)
+    result = vtrace(
+        torch.zeros(T, B), reward, torch.full((T, B), 0.9), value, following_values(value, bootstrap), always, always
+    )
+    expected = bootstrap
+    for t in reversed(range(T)):
+        expected = reward[t] + 0.9 * expected
+        torch.testing.assert_close(result.target[t], expected)
+
+
+def test_an_end_leaves_the_step_its_own_reward():
+    log_ratio, reward, _, value, next_value, _, alive = unroll(1)
+    never = torch.zeros(T, B, dtype=torch.bool)
+    result = vtrace(log_ratio, reward, torch.zeros(T, B), value, next_value, never, alive)
+    rho = log_ratio.exp().clamp(max=1)
+    torch.testing.assert_close(result.target, value + rho * (reward - value))
+    torch.testing.assert_close(result.advantage, rho * (reward - value))
+
+
+def test_a_likelier_action_weighs_no_more_than_an_on_policy_one():
+    given = unroll(2)
+    larger = vtrace(torch.full((T, B), 5.0), *given[1:])
+    equal = vtrace(torch.zeros(T, B), *given[1:])
+    torch.testing.assert_close(larger.target, equal.target)
+    torch.testing.assert_close(larger.advantage, equal.advantage)
+
+
+def test_an_impossible_ratio_stays_finite():
+    given = unroll(2)
+    for extreme in (-1e4, 1e4):
+        result = vtrace(torch.full((T, B), extreme), *given[1:])
+        assert all(part.isfinite().all() for part in result)
+
+
+def test_what_follows_an_end_or_a_death_never_reaches_back():
+    log_ratio, reward, discount, value, next_value, continues, alive = unroll(3, ends=0.0)
+    continues[3], discount[3] = False, 0.0
+    before = vtrace(log_ratio, reward, discount, value, next_value, continues, alive)
+    reward[4:], value[4:] = 100.0, -50.0
+    after = vtrace(log_ratio, reward, discount, value, next_value, continues, alive)
+    for x, y in zip(before, after, strict=True):
+        assert torch.equal(x[:4], y[:4])
+        assert not torch.equal(x[4:], y[4:])
+
+
+def test_dead_steps_learn_nothing():
+    given = unroll(4, dead=0.5)
+    alive = given[-1]
+    for result in (vtrace(*given), gae(*given[1:])):
+        assert (result.advantage[~alive] == 0).all()
+        assert (result.advantage[alive] != 0).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gae_is_the_papers_sum(seed):
+    _, reward, discount, value, next_value, continues, alive = unroll(seed)
+    result = gae(reward, discount, value, next_value, continues, alive, decay=0.8)
+    for b in range(B):
+        for s in range(T):
+            total, weight = 0.0, 1.0
+            for t in range(s, T):
+                total += weight * (reward[t, b] + discount[t, b] * next_value[t, b] - value[t, b])
+                if not continues[t, b]:
+                    break
+                weight *= discount[t, b] * 0.8
+            assert result.advantage[s, b].item() == pytest.approx(float(total), rel=1e-4, abs=1e-5)
+    torch.testing.assert_close(result.target, value + result.advantage)
+
+
+def test_returns_carry_no_gradient():
+    given = [x.clone().requires_grad_() if x.is_floating_point() else x for x in unroll(5)]
+    assert not any(part.requires_grad for part in (*vtrace(*given), *gae(*given[1:])))

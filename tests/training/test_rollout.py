@@ -1,0 +1,168 @@
+"""What a rollout records is what happened, agent by agent."""
+
+import numpy as np
+import pytest
+import torch
+from tests.training.toy_games import ToyGames, ToyPolicy
+
+import magrounding as mg
+from magrounding.agents.player import Player
+from magrounding.agents.team import build_policy
+from magrounding.training.rollout import RolloutWorker
+
+T = 12
+
+
+class Diary:
+    """A vector env that writes down everything it says, next to the one under test."""
+
+    def __init__(self, vec):
+        self.vec, self.pages = vec, []
+
+    def __getattr__(self, name):
+        return getattr(self.vec, name)
+
+    def reset(self, seed=None):
+        obs = self.vec.reset(seed=seed)
+        self._write(obs, None)
+        return obs
+
+    def step(self, actions):
+        out = self.vec.step(actions)
+        self._write(out[0], (actions.copy(), *(x.copy() for x in out[1:4])))
+        return out
+
+    def _write(self, obs, outcome):
+        info = {name: array.copy() for name, array in self.vec.info.items() if isinstance(array, np.ndarray)}
+        final = {k: v.copy() for k, v in self.vec.info.get("final_observation", {}).items()}
+        self.pages.append(({k: v.copy() for k, v in obs.items()}, outcome, info, final))
+
+
+def worker_of(vec, policies=None, unroll=T):
+    policies = policies or [ToyPolicy() for _ in range(vec.num_agents)]
+    generators = [torch.Generator().manual_seed(i) for i in range(vec.num_agents)]
+    players = [Player(p, vec.num_envs, g) for p, g in zip(policies, generators, strict=True)]
+    worker = RolloutWorker(vec, players, unroll)
+    worker.start(seed=3)
+    return worker
+
+
+@pytest.fixture
+def torch_seed():
+    torch.manual_seed(0)
+
+
+@pytest.mark.usefixtures("torch_seed")
+@pytest.mark.parametrize("is_loss", [True, False])
+def test_columns_hold_what_each_agent_lived_through(is_loss):
+    vec = Diary(ToyGames(num_envs=6, num_agents=3, time_limit_is_loss=is_loss))
+    worker = worker_of(vec)
+    deaths = time_outs = 0
+    for k in range(4):
+        rollout = worker.collect()
+        pages = vec.pages[k * T : (k + 1) * T + 1]
+        for i, column in enumerate(rollout.columns):
+            cuts = set(zip(*(part.tolist() for part in column.cut), strict=True))
+            for t in range(T + 1):
+                obs, _, info, _ = pages[t]
+                for name, array in column.observation.items():
+                    assert (array[t] == obs[name][:, i]).all()
+                if t == T:
+                    break
+                actions, rewards, terminated, truncated = pages[t + 1][1]
+                alive = info["alive"][:, i]
+                assert (column.alive[t] == alive).all()
+                assert (column.action[t] == actions[:, i]).all()
+                assert (column.reward[t][alive] == rewards[alive, i]).all()
+                over, late = terminated[:, i], truncated[:, i]
+                assert (column.continues[t] == (alive & ~over & ~late)).all()
+                worth = alive & ~over & ~(late & is_loss)
+                assert (column.worth[t] == worth).all()
+                assert {b for s, b in cuts if s == t} == (set() if is_loss else set(np.flatnonzero(late).tolist()))
+                deaths += int((over & ~pages[t + 1][2]["done"]).sum())
+                time_outs += int(late.sum())
+    assert deaths > 5  # else nothing was shown about the dead
+    assert time_outs > 5
+
+
+@pytest.mark.usefixtures("torch_seed")
+def test_a_cut_off_episode_keeps_its_true_last_observation():
+    vec = Diary(ToyGames(num_envs=6, num_agents=2, time_limit_is_loss=False, end=0.0, max_cycles=4))
+    worker = worker_of(vec)
+    found = 0
+    for k in range(3):
+        rollout = worker.collect()
+        for i, column in enumerate(rollout.columns):
+            for f, (t, b) in enumerate(zip(*column.cut, strict=True)):
+                _, _, info, final = vec.pages[k * T + t + 1]
+                row = info["final_rows"].tolist().index(b)
+                for name, array in column.final.items():
+                    assert (array[f] == final[name][row, i]).all()
+                found += 1
+    assert found > 5
+
+
+@pytest.mark.usefixtures("torch_seed")
+def test_documents_are_those_on_show():
+    vec = Diary(ToyGames(num_envs=6))
+    worker = worker_of(vec)
+    for k in range(3):
+        documents = worker.collect().documents
+        for t in range(T + 1):
+            obs, _, info, _ = vec.pages[k * T + t]
+            assert (documents.manual[documents.index[t]] == obs["manual"]).all()
+            assert (documents.goal[documents.index[t]] == obs["goal"]).all()
+        keys = np.concatenate([page[2]["document"] for page in vec.pages[k * T : (k + 1) * T + 1]])
+        assert len(documents.manual) == len(set(keys.tolist()))
+
+
+@pytest.mark.usefixtures("torch_seed")
+def test_a_text_is_encoded_once_while_weights_stand():
+    vec = Diary(ToyGames(num_envs=6))
+    worker = worker_of(vec)
+    for k in range(3):
+        before = worker.players[0].policy.rows_read
+        worker.collect()
+        acted_on = [page[2]["document"] for page in vec.pages[k * T : (k + 1) * T]]
+        shown = 6 + sum(int((now != then).sum()) for then, now in zip(acted_on, acted_on[1:], strict=False))
+        assert worker.players[0].policy.rows_read - before == shown
+
+
+@pytest.mark.usefixtures("torch_seed")
+def test_finished_games_are_counted_once():
+    vec = Diary(ToyGames(num_envs=6))
+    worker = worker_of(vec)
+    games = [worker.collect().games for _ in range(3)]
+    ended = [page[2] for page in vec.pages[1:]]
+    assert sum(len(g.won) for g in games) == sum(int(info["done"].sum()) for info in ended) > 10
+    expected = np.concatenate([info["return"][info["done"]] for info in ended])
+    assert (np.concatenate([g.returns for g in games]) == expected).all()
+
+
+def test_the_encoding_that_acts_is_the_encoding_that_learns():
+    """Texts of other lengths come and go in the cache; the logits must be those of a forward pass over everything."""
+    vec = mg.make_vec("ma_rtfm", 5, stage="s5", agents=2, max_cycles=6)
+    small = {"channels": (4, 4), "document_hidden": 6, "head_width": 8}
+    policies = [build_policy("txt2pi", vec.spec, small, seed) for seed in (1, 2)]
+    rollout = worker_of(vec, policies, unroll=15).collect()
+    assert len(rollout.documents.manual) > 10
+    for policy, column in zip(policies, rollout.columns, strict=True):
+        flat = {name: torch.from_numpy(array[:-1].reshape(-1, *array.shape[2:])) for name, array in column.observation.items()}
+        with torch.no_grad():
+            text = policy.encode_text(torch.from_numpy(rollout.documents.manual), torch.from_numpy(rollout.documents.goal))
+            logits = policy(flat, text, torch.from_numpy(rollout.documents.index[:-1].reshape(-1))).logits
+        torch.testing.assert_close(logits.view(15, 5, -1), torch.from_numpy(column.logits), rtol=1e-4, atol=1e-5)
+        assert (column.observation["action_mask"][:-1].reshape(-1, 5)[np.arange(75), column.action.reshape(-1)] == 1).all()
+
+
+def test_threads_do_not_change_a_rollout():
+    from concurrent.futures import ThreadPoolExecutor
+
+    def collect(parallel_map):
+        torch.manual_seed(0)
+        worker = worker_of(ToyGames(num_envs=4, num_agents=3))
+        worker._map = parallel_map
+        return [column.action.copy() for _ in range(3) for column in worker.collect().columns]
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all((x == y).all() for x, y in zip(collect(map), collect(pool.map), strict=True))

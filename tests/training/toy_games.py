@@ -1,0 +1,119 @@
+"""Games without rules to speak of and a policy that can be reasoned about: what rollouts and learners need to be tested."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from magrounding.agents.policy import Policy, PolicyOutput, mask_logits
+from magrounding.observation import ObservationField, ObservationSpec
+from magrounding.vocabulary import Vocabulary
+
+JUMP = 2  # the action that kills whoever takes it
+
+
+class ToyGames:
+    """B games of n agents. The manual names a colour, the grid shows whether it counts upside down; the right guess earns 1.
+
+    Who jumps dies. A game ends at random, when all are dead, or by the time limit.
+    """
+
+    id = "toy"
+
+    def __init__(self, num_envs=4, num_agents=2, *, max_cycles=9, time_limit_is_loss=True, end=0.1, seed=0):
+        self.num_envs, self.num_agents, self.max_cycles = num_envs, num_agents, max_cycles
+        self.time_limit_is_loss, self.end = time_limit_is_loss, end
+        self.options = {}
+        self.vocabulary = Vocabulary(["red", "blue", "upright", "upside-down", "wait"])
+        fields = (
+            ObservationField("grid", (1, 1, 1), 0, 5),
+            ObservationField("position", (2,), -1, 0),
+            ObservationField("manual", (1, 2), 0, 5, shared=True),
+            ObservationField("goal", (1,), 0, 5, shared=True),
+            ObservationField("inventory", (1,), 0, 5),
+            ObservationField("action_mask", (4,), 0, 1, "int8"),
+        )
+        self.spec = ObservationSpec(fields, num_agents, 4, 1, 1, 6, (0,), ())
+        self.rng = np.random.default_rng(seed)
+        self.info = {}
+
+    def reset(self, seed=None):
+        B, n = self.num_envs, self.num_agents
+        self.alive = np.ones((B, n), bool)
+        self.length = np.zeros(B, np.int32)
+        self.returns = np.zeros((B, n), np.float32)
+        self.colour, self.key = np.zeros(B, np.int64), np.zeros(B, np.int64)
+        self.upside_down = np.zeros((B, n), np.int64)
+        for b in range(B):
+            self._begin(b)
+        self.info = {"alive": self.alive.copy(), "document": self.key.copy()}
+        return self._observe()
+
+    def step(self, actions):
+        B, n = actions.shape
+        rewards = np.where(self.alive & (actions == (self.colour[:, None] ^ self.upside_down)), 1.0, -0.1)
+        rewards[~self.alive] = 0
+        died = self.alive & (actions == JUMP)
+        rewards[died] = -1
+        living = self.alive & ~died
+        self.length += 1
+        ended = (self.rng.random(B) < self.end) | ~living.any(1)
+        late = ~ended & (self.length >= self.max_cycles)
+        terminated = died | (living & ended[:, None])
+        truncated = living & late[:, None]
+        self.returns += rewards.astype(np.float32)
+        done = ended | late
+        self.alive = living
+        self.upside_down = self.rng.integers(2, size=(B, n))
+        rows = np.flatnonzero(done)
+        final = {name: array[rows] for name, array in self._observe().items()}
+        info = {"done": done, "won": done & (self.returns.sum(1) > 0), "length": self.length.copy()}
+        info |= {"return": self.returns.copy(), "final_rows": rows, "final_observation": final}
+        for b in rows:
+            self._begin(b)
+        self.info = info | {"alive": self.alive.copy(), "document": self.key.copy()}
+        return self._observe(), rewards.astype(np.float32), terminated, truncated, self.info
+
+    def _begin(self, b):
+        self.alive[b], self.length[b], self.returns[b] = True, 0, 0
+        self.colour[b] = self.rng.integers(2)
+        self.key[b] = self.rng.integers(2**40)
+        self.upside_down[b] = self.rng.integers(2, size=self.num_agents)
+
+    def _observe(self):
+        obs = self.spec.allocate(self.num_envs)
+        obs["grid"][:, :, 0, 0, 0] = 3 + self.upside_down
+        obs["position"][:] = np.where(self.alive, 0, -1)[..., None]
+        obs["manual"][:, 0] = np.stack([1 + self.colour, 1 + self.key % 5], 1)
+        obs["goal"][:] = 5
+        obs["inventory"][:, :, 0] = self.length[:, None] % 6
+        obs["action_mask"][:] = [1, 1, 1, 0]
+        return obs
+
+
+class ToyPolicy(Policy):
+    """Embeds the manual and what it sees; with `recurrent`, also what it saw before in the episode."""
+
+    def __init__(self, recurrent=False, width=16):
+        super().__init__()
+        self.recurrent, self.rows_read = recurrent, 0
+        self.words = nn.Embedding(6, width, padding_idx=0)
+        self.mix = nn.Linear(3 * width, width)
+        self.carry = nn.Linear(2 * width, width)
+        self.policy, self.value = nn.Linear(width, 4), nn.Linear(width, 1)
+
+    def initial_memory(self, num_envs):
+        return torch.zeros(num_envs, self.carry.out_features) if self.recurrent else None
+
+    def encode_text(self, manual: Tensor, goal: Tensor):
+        self.rows_read += len(manual)
+        return {"text": self.words(manual.long()).flatten(1)}
+
+    def forward(self, observation, text, document, memory=None):
+        seen = self.words(observation["grid"].long().flatten(1)).squeeze(1)
+        hidden = torch.relu(self.mix(torch.cat((text["text"][document], seen), 1)))
+        if memory is not None:
+            hidden = memory = torch.tanh(self.carry(torch.cat((hidden, memory), 1)))
+        logits = mask_logits(self.policy(hidden), observation["action_mask"])
+        return PolicyOutput(logits, self.value(hidden).squeeze(1), memory)
