@@ -18,12 +18,12 @@ EQUAL = np.float32(0.9998)
 HOPELESS = 1e-9
 
 
-@njit(cache=True, nogil=True)
+@njit
 def label_moving(games, rules, tables, entities, labels):
     """Label every agent's best moves, after the division of targets of greatest joint value.
 
-    How monsters will move is known exactly: they choose on the old state, so it does not depend on what the agents do. Each
-    agent then compares its moves by the expectation, over these moves, of the `Pursuit` tables (see `_outlook`).
+    How likely each move of a monster is does not depend on what the agents do now, as monsters choose on the old state.
+    Each agent compares its own moves by the expectation of the `Pursuit` tables over those moves (see `_outlook`).
 
     Args:
         games: [R] int64, which games to label.
@@ -44,82 +44,90 @@ def label_moving(games, rules, tables, entities, labels):
         count = survey(side, n, k, actors, where, useful, targets)
         costs[:] = 0
         for a in range(n):
-            _cost_tasks(a, side, n, k, count, actors, useful, targets, tables, threat, seen_now, unmoved, single, costs, errand)
+            _cost_tasks(
+                a, side, n, k, count, actors, useful, targets, tables, threat, seen_now, unmoved, single, costs, errand
+            )
         assign(costs, choice)
         _foresee(side, n, k, rules.chase_squared, actors, odds)
         for a in range(n):
-            labels[b, a, :] = False
+            for move in range(5):
+                labels[b, a, move] = False
             if not actors[a, PRESENT]:
                 labels[b, a, STAY] = True
                 continue
-            target, item = -1, -1
-            if choice[a] < count and costs[a, choice[a]] < IMPOSSIBLE:
-                target, item = targets[choice[a]] - n, errand[a, choice[a]]
-            _find_threats(a, target, item, n, k, actors, threat)
-            most = _value_moves(
-                a, target, item, side, n, k, rules.monsters_first, actors, where, useful, tables, threat, seen, odds, single, value
-            )
+            j, target, item = choice[a], -1, -1
+            if j < count and costs[a, j] < IMPOSSIBLE:
+                target, item = targets[j] - n, errand[a, j]
+            most = np.float32(0)
+            for move in range(5):
+                value[move] = -1
+                row, column = actors[a, ROW] - 1 + ROW_STEP[move], actors[a, COLUMN] - 1 + COLUMN_STEP[move]
+                if inside(row, column, side):
+                    value[move] = _outlook(
+                        a,
+                        move,
+                        target,
+                        item,
+                        side,
+                        n,
+                        k,
+                        rules.monsters_first,
+                        actors,
+                        tables,
+                        threat,
+                        seen,
+                        odds,
+                        single,
+                    )
+                    if move != STAY:
+                        value[move] *= _share_kept(a, row * side + column, item, n, k, actors, where, useful)
+                    most = max(most, value[move])
             for move in range(5):
                 labels[b, a, move] = value[move] >= most * EQUAL
 
 
-@njit(cache=True)
+@njit
 def _cost_tasks(a, side, n, k, count, actors, useful, targets, tables, threat, seen, unmoved, single, costs, errand):
     """costs[a, j] of agent a for each target: how far the logarithm of its outlook falls if it takes it on."""
-    costs[a, :count] = IMPOSSIBLE
+    for j in range(count):
+        costs[a, j] = IMPOSSIBLE
     if not actors[a, PRESENT]:
         return
-    keeps, held = irreplaceable(a, n, k, actors, useful), actors[a, HELD]
-    _find_threats(a, -1, -1, n, k, actors, threat)
-    turn, at, _ = _look(a, -1, STAY, side, n, k, actors, tables, seen)
-    idle = _outlook(at, at, -1, False, tables.armed, tables.evading, threat, seen, unmoved, single)
-    for j in range(count):
-        target, best = targets[j] - n, np.float32(HOPELESS)
-        if held >= 0 and actors[held, ELEMENT] == actors[targets[j], ELEMENT]:
-            _find_threats(a, target, -1, n, k, actors, threat)
-            turn, at, _ = _look(a, -1, STAY, side, n, k, actors, tables, seen)
-            best = _outlook(at, at, target, False, tables.armed, tables.evading, threat, seen, unmoved, single)
-            errand[a, j] = -1
-        elif not keeps:
-            for i in range(n + k, len(actors)):
-                if actors[i, PRESENT] and actors[i, ELEMENT] == actors[targets[j], ELEMENT]:
-                    _find_threats(a, target, i, n, k, actors, threat)
-                    turn, at, orbit = _look(a, i, STAY, side, n, k, actors, tables, seen)
-                    table = tables.seeking[orbit]
-                    worth = _outlook(at, at, target, False, table, tables.evading, threat, seen, unmoved, single)
-                    if worth > best:
-                        best, errand[a, j] = worth, i
+    held, keeps, idle = actors[a, HELD], irreplaceable(a, n, k, actors, useful), np.float32(HOPELESS)
+    for j in range(-1, count):  # first without a target
+        best, target = np.float32(HOPELESS), targets[j] - n if j >= 0 else -1
+        armed = j >= 0 and held >= 0 and actors[held, ELEMENT] == actors[targets[j], ELEMENT]
+        for item in range(n + k - 1, len(actors)):  # first without an item
+            if item < n + k:
+                considered = armed or j < 0
+            else:
+                considered = not armed and not keeps and j >= 0 and actors[item, PRESENT]
+                considered = considered and actors[item, ELEMENT] == actors[targets[j], ELEMENT]
+            if considered:
+                aim = item if item >= n + k else -1
+                worth = _outlook(a, STAY, target, aim, side, n, k, False, actors, tables, threat, seen, unmoved, single)
+                if j < 0:
+                    idle = max(idle, worth)
+                elif worth > best:
+                    best, errand[a, j] = worth, aim
         if best > HOPELESS:
-            costs[a, j] = np.log(max(idle, HOPELESS)) - np.log(best)
+            costs[a, j] = np.log(idle) - np.log(best)
 
 
-@njit(cache=True)
-def _value_moves(
-    a, target, item, side, n, k, monsters_first, actors, where, useful, tables, threat, seen, odds, single, value
-):
-    """value [5] of each move of agent a on its way to that item (−1: it has one) and target (−1: none); returns the best."""
-    row, column, held = actors[a, ROW] - 1, actors[a, COLUMN] - 1, actors[a, HELD]
-    _, at, orbit = _look(a, item, STAY, side, n, k, actors, tables, seen)
-    table = tables.armed if item < 0 else tables.seeking[orbit]
-    most = np.float32(0)
-    for move in range(5):
-        value[move] = -1
-        cell = (row + ROW_STEP[move]) * side + column + COLUMN_STEP[move]
-        if not inside(row + ROW_STEP[move], column + COLUMN_STEP[move], side):
-            continue
-        _, to, _ = _look(a, item, move, side, n, 0, actors, tables, seen)
-        value[move] = _outlook(to, at, target, monsters_first, table, tables.evading, threat, seen, odds, single)
-        for i in range(n + k, len(actors)):
-            if move != STAY and i != item and actors[i, PRESENT] and where[i] == cell:
-                if held >= 0 and useful[held]:
-                    value[move] *= WASTES_OWN
-                elif useful[i]:
-                    value[move] *= TAKES_ANOTHERS
-        most = max(most, value[move])
-    return most
+@njit
+def _share_kept(a, cell, item, n, k, actors, where, useful):
+    """What is left of a move's value if another item than the one wanted (−1: none) lies in the cell that it leads to."""
+    held = actors[a, HELD]
+    for i in range(n + k, len(actors)):
+        if i != item and actors[i, PRESENT] and where[i] == cell:
+            if held >= 0 and useful[held]:
+                return WASTES_OWN
+            if useful[i]:
+                return TAKES_ANOTHERS
+    return np.float32(1)
 
 
-@njit(cache=True)
+@njit
 def _foresee(side, n, k, chase_squared, actors, odds):
     """odds [k, 5] of each monster's next move: it senses the nearest agent, one of the nearest if several are."""
     odds[:] = 0
@@ -138,67 +146,74 @@ def _foresee(side, n, k, chase_squared, actors, odds):
                 add_move_odds(row, column, agent_row, agent_column, side, chase_squared, 1.0 / ties, odds[m])
 
 
-@njit(cache=True)
-def _find_threats(a, target, item, n, k, actors, threat):
-    """threat [k]: the agent's target, and all living monsters but other targets that it beats (if it needs no other item)."""
-    held = actors[a, HELD]
-    for m in range(k):
-        harmless = held >= 0 and item < 0 and actors[n + m, TARGET] and actors[held, ELEMENT] == actors[n + m, ELEMENT]
-        threat[m] = actors[n + m, PRESENT] and (m == target or not harmless)
+@njit
+def _look(a, item, side, n, k, actors, tables, threat, seen):
+    """See the map as the tables do, through a window around agent a, turned so that its item is where they have it.
 
-
-@njit(cache=True)
-def _look(a, item, move, side, n, k, actors, tables, seen):
-    """See the map as the tables do: through a window around agent a, turned so that the item (−1: none) is where they have it.
-
-    What lies outside the window is seen at its edge.
+    What lies outside the window is seen at its edge. Monsters that do not matter are left out: other targets that an agent
+    who needs no further item beats.
 
     Returns:
-        Which symmetry it takes, the agent's cell after `move`, and the orbit of the item's cell. seen [k, moves] is filled with
-        the monsters' cells after each of their moves (the first is to stay), −1 behind a wall.
+        Number of the symmetry and of the orbit of the item's cell, top row and left column of the window. seen
+        [k, moves] is filled with the monsters' cells after each of their moves (the first is to stay), −1 behind a wall,
+        and threat [k] with who matters.
     """
-    view = tables.side
-    row, column = actors[a, ROW] - 1, actors[a, COLUMN] - 1
-    top = min(max(row - view // 2, 0), side - view)
-    left = min(max(column - view // 2, 0), side - view)
+    view, held = tables.side, actors[a, HELD]
+    top = min(max(actors[a, ROW] - 1 - view // 2, 0), side - view)
+    left = min(max(actors[a, COLUMN] - 1 - view // 2, 0), side - view)
     symmetry, orbit = 0, 0
     if item >= 0:
         place = _see(actors[item, ROW] - 1 - top, actors[item, COLUMN] - 1 - left, view)
         symmetry, orbit = tables.symmetry[place], tables.orbit[place]
-    turn = tables.turned[symmetry]
     for m in range(k):
-        for reply in range(seen.shape[1]):
-            monster_row = actors[n + m, ROW] - 1 + ROW_STEP[reply]
-            monster_column = actors[n + m, COLUMN] - 1 + COLUMN_STEP[reply]
-            seen[m, reply] = -1
-            if inside(monster_row, monster_column, side):
-                seen[m, reply] = turn[_see(monster_row - top, monster_column - left, view)]
-    return symmetry, turn[_see(row + ROW_STEP[move] - top, column + COLUMN_STEP[move] - left, view)], orbit
+        monster = actors[n + m]
+        beaten = held >= 0 and item < 0 and monster[TARGET] and actors[held, ELEMENT] == monster[ELEMENT]
+        threat[m] = monster[PRESENT] and not beaten
+        for move in range(seen.shape[1]):
+            row, column = monster[ROW] - 1 + ROW_STEP[move], monster[COLUMN] - 1 + COLUMN_STEP[move]
+            seen[m, move] = -1
+            if inside(row, column, side):
+                seen[m, move] = tables.turned[symmetry, _see(row - top, column - left, view)]
+    return symmetry, orbit, top, left
 
 
-@njit(cache=True)
+@njit
 def _see(row, column, view):
     """The window's cell of a place, or the nearest one."""
     return min(max(row, 0), view - 1) * view + min(max(column, 0), view - 1)
 
 
-@njit(cache=True)
-def _outlook(to, at, target, monsters_first, table, evading, threat, seen, odds, single):
-    """Expected value of entering cell `to` from cell `at`, once the monsters have moved.
+@njit
+def _outlook(a, move, target, item, side, n, k, monsters_first, actors, tables, threat, seen, odds, single):
+    """Expected value of a move of agent a, once the monsters have moved.
 
-    Monsters are looked up two at a time, as a table knows them, and the pairs are put together as if they were independent
-    but for what they share: Π_m s_m · Π_{m < o} p_mo / (s_m s_o), with s_m the expectation for monster m alone and p_mo that
-    for a pair. With at most two monsters this is exact.
+    Monsters are looked up two at a time, as a table knows them, and the pairs are put together as if they were
+    independent but for what they share: Π_m s_m · Π_{m < o} p_mo / (s_m s_o), with s_m the expectation for monster m alone
+    and p_mo that for a pair. With at most two monsters this is exact.
 
     Args:
-        to, at: cells of the tables; entering a monster's cell is meeting it, before it moves.
-        target: index of the monster that must die, or −1.
-        monsters_first: monsters move before the agent does.
-        table: [N, N, ·] for pairs with the target, evading: [N, N, N + 1] for others.
-        threat: [k] monsters that matter.
-        seen, odds: [k, moves] cells that monsters reach, and how likely.
-        single: [k], scratch.
+        a, move: who goes where; entering a monster's cell is meeting it, before it moves.
+        target: index of the monster that it must kill, or −1.
+        item: slot of the item that it must first take, or −1.
+        side, n, k, monsters_first: rules of the game.
+        actors: [E, NUM_COLUMNS].
+        tables: `Pursuit`.
+        odds: [k, moves] of the monsters' moves.
+        threat, seen, single: [k], [k, moves] and [k], scratch.
     """
+    symmetry, orbit, top, left = _look(a, item, side, n, k, actors, tables, threat, seen)
+    if target >= 0:
+        threat[target] = True
+    row, column = actors[a, ROW] - 1 - top, actors[a, COLUMN] - 1 - left
+    at = tables.turned[symmetry, _see(row, column, tables.side)]
+    to = tables.turned[symmetry, _see(row + ROW_STEP[move], column + COLUMN_STEP[move], tables.side)]
+    table = tables.armed if item < 0 else tables.seeking[orbit]
+    return _combine(at, to, target, monsters_first, table, tables.evading, threat, seen, odds, single)
+
+
+@njit
+def _combine(at, to, target, monsters_first, table, evading, threat, seen, odds, single):
+    """The product of `_outlook`, for cells of the tables."""
     k, moves = seen.shape
     nobody = table.shape[2] - 1
     value = np.float32(1)

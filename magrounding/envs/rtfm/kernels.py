@@ -8,7 +8,9 @@ three, and no others, are cached, and close over a checksum of everything that i
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 
 from numba import njit
 
@@ -18,33 +20,33 @@ from magrounding.envs.rtfm import arrays, dynamics, generate, observe, ontology,
 _SOURCES = (arrays, dynamics, generate, observe, ontology, seeding, splits)
 
 
-def _checksum() -> int:
-    """A positive integer that changes with any source of the kernels."""
+def checksum(modules: Iterable[ModuleType]) -> int:
+    """A positive integer that changes with the source of any of these modules."""
     total = 1
-    for module in _SOURCES:
+    for module in modules:
         total = zlib.crc32(Path(str(module.__file__)).read_bytes(), total)
     return total | 1
 
 
-def _entry_points(checksum: int):
+def _entry_points(version: int):
     """`start_rows`, `step_rows` and `write_states`; arguments as in `observe`. The condition is always true."""
 
     @njit(cache=True, nogil=True)
     def start_rows(*arguments):
-        if checksum:
+        if version:
             observe.start_rows(*arguments)
 
     @njit(cache=True, nogil=True)
     def step_rows(*arguments):
-        if checksum:
+        if version:
             observe.step_rows(*arguments)
 
     @njit(cache=True, nogil=True)
     def write_states(*arguments):
-        if checksum:
+        if version:
             observe.write_states(*arguments)
 
     return start_rows, step_rows, write_states
 
 
-start_rows, step_rows, write_states = _entry_points(_checksum())
+start_rows, step_rows, write_states = _entry_points(checksum(_SOURCES))

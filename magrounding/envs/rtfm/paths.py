@@ -12,18 +12,18 @@ from magrounding.envs.rtfm.pursuit import inside
 FAR = 1 << 20
 """Distance of what cannot be reached."""
 JUNK_TOLL, USEFUL_TOLL = 100, 2000
-"""What a path costs that leads over an item of no use, or over one that a target still needs: any way around is shorter."""
+"""What a path costs that leads over an item of no use, or over one that a target needs: any way around is shorter."""
 LATER = 8000
 """What a target costs that is out of reach for now: others may clear the way."""
 
 
-@njit(cache=True, nogil=True)
+@njit
 def label_stationary(games, rules, entities, labels):
     """Label the first moves of all shortest safe paths, after the division of targets of least total length.
 
     An agent takes an item of its target's element, then enters the target's cell. It never enters the cell of a monster
-    that it cannot beat, nor, armed, that of an item; unarmed it walks around other items where it can. Where an item of no
-    use would bar the way back, it takes that one first. Agents without a task stay.
+    that it cannot beat, nor, armed, that of an item; unarmed it walks around other items where it can. Where an item of
+    no use would bar the way on, it takes that one first. Agents without a task stay.
 
     Args:
         games: [R] int64, which games to label.
@@ -52,12 +52,28 @@ def label_stationary(games, rules, entities, labels):
         for a in range(n):
             for j in range(count):
                 _cost_task(
-                    a, j, side, n, k, actors, where, useful, targets[j], to_target[j], to_item, toll, line, queue, costs, errand
+                    a,
+                    j,
+                    side,
+                    n,
+                    k,
+                    actors,
+                    where,
+                    useful,
+                    targets[j],
+                    to_target[j],
+                    to_item,
+                    toll,
+                    line,
+                    queue,
+                    costs,
+                    errand,
                 )
         assign(costs, choice)
         for a in range(n):
             j, found = choice[a], False
-            labels[b, a, :] = False
+            for move in range(5):
+                labels[b, a, move] = False
             if j < count and costs[a, j] < IMPOSSIBLE:
                 if errand[a, j] < 0:
                     _lay_tolls(n, k, actors, where, useful, actors[targets[j], ELEMENT], toll)
@@ -69,7 +85,7 @@ def label_stationary(games, rules, entities, labels):
                 labels[b, a, STAY] = True
 
 
-@njit(cache=True)
+@njit
 def _cost_task(
     a, j, side, n, k, actors, where, useful, target, to_target, to_item, toll, to_cleared, queue, costs, errand
 ):
@@ -102,7 +118,7 @@ def _cost_task(
                     costs[a, j], errand[a, j] = cost, x
 
 
-@njit(cache=True)
+@njit
 def _lay_tolls(n, k, actors, where, useful, element, toll):
     """What it costs to enter each cell [N] with an item of that element in hand, or with none that matters (−1)."""
     toll[:] = 1
@@ -114,7 +130,7 @@ def _lay_tolls(n, k, actors, where, useful, element, toll):
             toll[where[m]] = FAR
 
 
-@njit(cache=True)
+@njit
 def _measure(goal, side, toll, distance, queue):
     """distance [N] from each cell to the goal, whose own toll is 1; queue [N + 1] is scratch (Bellman, Ford, Moore)."""
     distance[:] = FAR
@@ -140,7 +156,7 @@ def _measure(goal, side, toll, distance, queue):
                     last = (last + 1) % len(queue)
 
 
-@njit(cache=True)
+@njit
 def _descend(start, side, toll, distance, labels):
     """Label the moves [5] that begin a shortest path; returns whether there is one."""
     found = False

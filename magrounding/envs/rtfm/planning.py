@@ -8,10 +8,10 @@ from numba import njit
 from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, PRESENT, ROW, TARGET
 
 IMPOSSIBLE = 1e7
-"""Cost of what cannot be done: far above any sum of costs of what can, small enough to leave their differences exact."""
+"""Cost of what cannot be done: far above all costs of what can, yet small enough to leave their differences exact."""
 
 
-@njit(cache=True)
+@njit
 def survey(side, n, k, actors, where, useful, targets):
     """Take stock of a game, actors [E, NUM_COLUMNS], on an interior of side × side cells.
 
@@ -38,7 +38,7 @@ def survey(side, n, k, actors, where, useful, targets):
     return count
 
 
-@njit(cache=True)
+@njit
 def irreplaceable(a, n, k, actors, useful):
     """Whether agent a holds the last item of an element that a living target needs."""
     held = actors[a, HELD]
@@ -54,7 +54,7 @@ def irreplaceable(a, n, k, actors, useful):
     return True
 
 
-@njit(cache=True)
+@njit
 def assign(costs, choice):
     """Give each agent at most one task and each task at most one agent: as many as possible, at the least total cost.
 
@@ -62,7 +62,7 @@ def assign(costs, choice):
     assignments of equal cost does the order of the agents.
 
     Args:
-        costs: [n, n] float64, agents × tasks: IMPOSSIBLE where an agent cannot do a task, 0 for a task that is not there.
+        costs: [n, n] float64, agents × tasks: IMPOSSIBLE where an agent cannot do it, 0 for a task that is not there.
         choice: [n] int64, filled with each agent's task, which may be one that is impossible or not there.
     """
     n = len(costs)

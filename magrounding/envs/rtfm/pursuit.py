@@ -1,13 +1,13 @@
 """What chasing monsters do next, and how one agent fares among them in the long run: tables solved by value iteration.
 
-A table knows one agent and two monsters on an empty map. That is a Markov decision process small enough to solve outright
-(10×10: 64³ states and five actions), and it holds all that makes moving monsters dangerous: who closes in, corners, parity,
-and that a target may be awaited rather than met. Games with more monsters put several tables together (see `planning`).
+A table knows one agent and two monsters on an empty map. That is a Markov decision process small enough to solve
+outright (10×10: 64³ states, five actions), and it holds all that makes moving monsters dangerous: who closes in, corners,
+parity, and that a target may be awaited rather than met. Games with more monsters put several looks at the tables together
+(see `evasion`).
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ class Pursuit(NamedTuple):
     """Values of an agent's cell and two monsters' cells, N cells; cell N stands for "no second monster".
 
     Attributes:
-        armed: [N, N, N + 1] the discounted chance to kill the first monster, its target, and to be safe from the second.
+        armed: [N, N, N + 1] the discounted chance to kill the first monster, its target, and never to meet the second.
         seeking: [orbits, N, N, N + 1] the same of an agent that must first take an item, at a cell that represents all
             those which symmetries of the square map onto it.
         evading: [N, N, N + 1] the chance to keep away from both for as long as it takes the others.
@@ -48,42 +48,48 @@ class Pursuit(NamedTuple):
     side: int
 
 
-@lru_cache(maxsize=8)
-def solve_pursuit(side: int, chase_squared: float, monsters_first: bool) -> Pursuit:
-    """Tables for a map (its interior is side × side), a squared chase range (−1: any), and who moves first."""
-    side = min(side, MAX_SIDE)
-    cells, own = side * side, np.arange(side * side)
+@njit
+def solve(side, chase_squared, monsters_first, representatives, armed, seeking, evading):
+    """Fill the tables of a `Pursuit`.
+
+    Args:
+        side: width of the interior, in cells.
+        chase_squared, monsters_first: as in `Rules`; with `monsters_first` there is a single monster, and the last axis
+            of the tables has the one place for "no second monster".
+        representatives: [orbits] int64, the items' cells to solve `seeking` for.
+        armed, seeking, evading: zeros.
+    """
+    cells, second = side * side, armed.shape[2]
     steps, odds = _make_odds(side, chase_squared)
-    turned, symmetry, orbit, representatives = _symmetries(side)
-    others = 1 if monsters_first else cells + 1  # rock-paper-scissors has a single monster
-    armed = np.zeros((cells, cells, others), np.float32)
-    armed[own, own] = 1  # meeting the target wins
-    seeking = np.zeros((len(representatives), cells, cells, others), np.float32)
-    evading = np.ones((1, 1, 1), np.float32)
+    for agent in range(cells):
+        for first in range(cells):
+            for other in range(second):
+                struck = other == agent and other < second - 1  # by the second monster; meeting the first is the aim
+                armed[agent, first, other] = first == agent and not struck
+                evading[agent, first, other] = first != agent and not struck
     if monsters_first:
         _iterate_dragon(armed, -1, steps, odds)
-        for value, goal in zip(seeking, representatives, strict=True):
-            value[goal] = armed[goal]
-            _iterate_dragon(value, goal, steps, odds)
     else:
-        armed[own, :, own] = 0  # meeting the other loses
         _iterate(armed, -1, side, steps, odds, DISCOUNT, np.float32(0))
-        for value, goal in zip(seeking, representatives, strict=True):
-            value[goal] = armed[goal]
-            _iterate(value, goal, side, steps, odds, DISCOUNT, np.float32(0))
-        evading = np.ones((cells, cells, cells + 1), np.float32)
-        evading[own, own] = evading[own, :, own] = 0
-        _iterate(evading, -1, side, steps, odds, 1 - SAFE_SHARE, SAFE_SHARE)
-    return Pursuit(armed, seeking, evading, turned, symmetry, orbit, side)
+        _iterate(evading, -1, side, steps, odds, np.float32(1) - SAFE_SHARE, SAFE_SHARE)
+    for i in range(len(representatives)):
+        value, item = seeking[i], representatives[i]
+        for first in range(cells):
+            for other in range(second):
+                value[item, first, other] = armed[item, first, other]
+        if monsters_first:
+            _iterate_dragon(value, item, steps, odds)
+        else:
+            _iterate(value, item, side, steps, odds, DISCOUNT, np.float32(0))
 
 
-@njit(cache=True)
+@njit
 def inside(row, column, side):
     """Whether interior coordinates (from 0) are on the map."""
-    return row >= 0 and row < side and column >= 0 and column < side  # noqa: PLR1716 (chains compile to branches)
+    return row >= 0 and row < side and column >= 0 and column < side  # chained comparisons compile to branches
 
 
-@njit(cache=True)
+@njit
 def add_move_odds(row, column, agent_row, agent_column, side, chase_squared, share, odds):
     """Add to odds [5] share × the chance of each move of a monster whose nearest agent is that one (see `dynamics`)."""
     legal = 0
@@ -106,28 +112,29 @@ def add_move_odds(row, column, agent_row, agent_column, side, chase_squared, sha
             odds[move] += wander / np.float32(legal)
 
 
-@njit(cache=True)
+@njit
 def _make_odds(side, chase_squared):
-    """steps [N, 5] int64, the cell that a move leads to or −1; odds [N, 5, N] float32 of agent cell, move, monster cell."""
+    """steps [N, 5] int64, where a move leads, or −1; odds [N, 5, N] float32 of agent's cell, move, monster's cell."""
     cells = side * side
-    steps = np.full((cells, 5), -1, np.int64)
+    steps = np.zeros((cells, 5), np.int64)
     odds = np.zeros((cells, 5, cells), np.float32)
     here = np.zeros(5, np.float32)
     for cell in range(cells):
         row, column = cell // side, cell % side
         for move in range(5):
-            if inside(row + ROW_STEP[move], column + COLUMN_STEP[move], side):
-                steps[cell, move] = cell + ROW_STEP[move] * side + COLUMN_STEP[move]
+            enters = inside(row + ROW_STEP[move], column + COLUMN_STEP[move], side)
+            steps[cell, move] = cell + ROW_STEP[move] * side + COLUMN_STEP[move] if enters else -1
         for agent in range(cells):
-            here[:] = 0
             add_move_odds(row, column, agent // side, agent % side, side, chase_squared, 1.0, here)
-            odds[agent, :, cell] = here
+            for move in range(5):
+                odds[agent, move, cell] = here[move]
+                here[move] = 0
     return steps, odds
 
 
-@njit(cache=True)
+@njit
 def _iterate(value, given, side, steps, odds, discount, bonus):
-    """Value iteration in place, forwards and backwards in turn; the values of the agent's cell `given` are not touched."""
+    """Value iteration in place, forwards and backwards in turn; values of the agent's cell `given` are not touched."""
     cells = side * side
     line = np.zeros(cells + 2 * side, np.float32)  # zeros at both ends: moves up and down are shifts by `side`
     best = np.zeros((cells, cells + 1), np.float32)
@@ -141,35 +148,35 @@ def _iterate(value, given, side, steps, odds, discount, bonus):
             return
 
 
-@njit(cache=True)
+@njit
 def _back_up(agent, value, side, steps, odds, line, best, discount, bonus):
     """Improve all values of an agent's cell by one step of planning; returns the largest change.
 
-    Monsters choose independently, so their moves are averaged one after the other: five terms each instead of 25. A monster
-    whose cell the agent enters is met there, before it moves.
+    Monsters choose independently, so their moves are averaged one after the other: five terms each instead of 25. A
+    monster whose cell the agent enters is met there, before it moves.
     """
     cells = side * side
-    best[:] = 0
+    for first in range(cells):
+        for second in range(cells + 1):
+            best[first, second] = 0
     for action in range(5):
         to = steps[agent, action]
         if to < 0:
             continue
         following = value[to]
         for first in range(cells):
-            middle = line[side : side + cells]
-            if first == to:
-                middle[:] = following[to, :cells]
-                alone = following[to, cells]
-            else:
-                middle[:] = 0
-                alone = np.float32(0)
-                for move in range(5):
-                    reached = steps[first, move]
-                    if reached >= 0:
-                        share, row = odds[move, first], following[reached]
-                        for second in range(cells):
-                            middle[second] += share * row[second]
-                        alone += share * row[cells]
+            alone = np.float32(0)
+            for second in range(cells):
+                line[side + second] = 0
+            for move in range(5):
+                reached, share = steps[first, move], odds[move, first]
+                if first == to:
+                    reached, share = to, np.float32(move == 0)
+                if reached >= 0:
+                    row = following[reached]
+                    for second in range(cells):
+                        line[side + second] += share * row[second]
+                    alone += share * row[cells]
             result = best[first]
             kept = result[to]  # entering the second monster's cell is worth nothing
             for second in range(cells):
@@ -193,9 +200,9 @@ def _back_up(agent, value, side, steps, odds, line, best, discount, bonus):
     return change
 
 
-@njit(cache=True)
+@njit
 def _iterate_dragon(value, given, steps, odds):
-    """Value iteration where the monster moves first: it strikes in the agent's old cell, and the agent in its new one."""
+    """Value iteration where the monster moves first: they meet in the agent's old cell, or in its new one."""
     cells = len(steps)
     for _ in range(MAX_SWEEPS):
         change = np.float32(0)
@@ -222,8 +229,8 @@ def _iterate_dragon(value, given, steps, odds):
             return
 
 
-def _symmetries(side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """turned [8, N + 1], symmetry [N], orbit [N] (see `Pursuit`), and the cells that represent the orbits."""
+def symmetries(side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The arrays `turned`, `symmetry` and `orbit` of a `Pursuit`, and the cells that represent the orbits."""
     cells = side * side
     square = np.arange(cells).reshape(side, side)
     turned = np.stack([np.rot90(view, k).ravel() for view in (square, square.T) for k in range(4)])

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +47,7 @@ from magrounding.envs.world import BatchedWorld, StepBuffers
 from magrounding.errors import ConfigurationError, choose
 from magrounding.observation import ObservationField, ObservationSpec
 from magrounding.seeding import NUM_STREAMS
+from magrounding.threads import RowThreads
 from magrounding.vocabulary import PAD
 
 if TYPE_CHECKING:
@@ -134,9 +132,7 @@ class RTFMWorld(BatchedWorld):
         self._slots = np.zeros(num_envs, np.int64)
         self._state = np.zeros((num_envs, len(self._tables.background) + 5 * options.agents), np.int16)
         self.state_layout = _state_layout(self.spec)
-        bounds = np.linspace(0, num_envs, min(num_threads, num_envs) + 1).astype(int).tolist()
-        self._chunks = list(pairwise(bounds))
-        self._pool = ThreadPoolExecutor(len(self._chunks) - 1) if len(self._chunks) > 1 else None
+        self._threads = RowThreads(num_envs, num_threads)
 
     def reset(self, seeds: np.ndarray | None = None) -> None:
         scalars = self._games.scalars
@@ -146,10 +142,10 @@ class RTFMWorld(BatchedWorld):
             scalars[:, SEED] = seeds
             scalars[:, EPISODE] = 0
         self.final_rows = self.final_rows[:0]
-        self._each(kernels.start_rows, self._slots, self._rules, self._tables, self._games, self._views, self._results)
+        self._threads.run(kernels.start_rows, self._slots, self._rules, self._tables, self._games, self._views, self._results)
 
     def step(self, actions: np.ndarray, auto_reset: bool) -> None:
-        self._each(
+        self._threads.run(
             kernels.step_rows,
             actions,
             auto_reset,
@@ -167,8 +163,8 @@ class RTFMWorld(BatchedWorld):
 
     def _close_ranks(self) -> None:
         """Each chunk of rows wrote its final observations from its own first row on: put them behind one another."""
-        end = np.searchsorted(self.final_rows, self._chunks[0][1])
-        for first, last in self._chunks[1:]:
+        end = np.searchsorted(self.final_rows, self._threads.chunks[0][1])
+        for first, last in self._threads.chunks[1:]:
             count = np.searchsorted(self.final_rows, last) - end
             for array in self.final_observation.values():
                 array[end : end + count] = array[first : first + count]
@@ -236,16 +232,6 @@ class RTFMWorld(BatchedWorld):
     def _memory(self) -> dict[str, np.ndarray]:
         parts = {"games": self._games._asdict(), "out": vars(self.out), "observation": self.observation}
         return {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
-
-    def _each(self, kernel: Callable[..., None], *arguments: Any) -> None:
-        """Run a kernel over all rows, one chunk a thread (kernels release the GIL; the last chunk runs here)."""
-        if self._pool is None:
-            kernel(0, self.num_envs, *arguments)
-            return
-        futures = [self._pool.submit(kernel, *chunk, *arguments) for chunk in self._chunks[:-1]]
-        kernel(*self._chunks[-1], *arguments)
-        for future in futures:
-            future.result()
 
     def _make_spec(self) -> ObservationSpec:
         options, ids, n = self.options, self.vocabulary, self.num_agents
