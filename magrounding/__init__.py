@@ -18,7 +18,7 @@ register_envs()
 
 
 def load_team(source: str, **options: Any) -> Team:
-    """Load the trained agents of a run folder, ready for a single env or a vector env (see `magrounding.agents.team.load_team`)."""
+    """Load the trained agents of a run folder, ready for a single env or a vector env (see `agents.team.load_team`)."""
     from magrounding.agents.team import load_team as load
 
     return load(source, **options)

@@ -69,13 +69,12 @@ class ObservationSpec:
         return spaces.Dict(boxes)
 
     def allocate(self, num_envs: int) -> dict[str, np.ndarray]:
-        """Zeroed batch buffers: [B, *shape] for shared keys, [B, n, *shape] for the others. `distance` is left to its reader."""
-        return {
-            f.name: np.zeros((num_envs, *(() if f.shared else (self.num_agents,)), *f.shape), f.dtype) for f in self.fields
-        }
+        """Zeroed batch buffers: [B, *shape] for shared keys, [B, n, *shape] for the others, nothing for `distance`."""
+        agents = (self.num_agents,)
+        return {f.name: np.zeros((num_envs, *(() if f.shared else agents), *f.shape), f.dtype) for f in self.fields}
 
     def distance(self, position: np.ndarray) -> np.ndarray:
-        """distance [H, W, 2] float32, (dx / W, dy / H) from `position` (row, column) to each cell; zeros for a dead agent (row −1)."""
+        """Distances [H, W, 2] float32, (dx / W, dy / H), from `position` (row, column) to each cell; zeros if row is −1."""
         row, column = int(position[0]), int(position[1])
         if row < 0:
             return np.zeros((self.height, self.width, 2), np.float32)

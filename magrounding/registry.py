@@ -143,6 +143,7 @@ _TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
 _BASELINE = "magrounding.agents.baselines:make_baseline"
 
 _AGENTS = (
+    AgentEntry("relread", "magrounding.agents.relread:make_relread"),
     AgentEntry("txt2pi", _TXT2PI),
     AgentEntry("txt2pi_no_task_attn", _TXT2PI, {"task_attention": False}),
     AgentEntry("txt2pi_no_vis_attn", _TXT2PI, {"visual_attention": False}),

@@ -1,7 +1,7 @@
 """Counter-based randomness: every draw is a hash of (seed, episode, stream, counter), integers only.
 
-No generator state is carried, so the order of threads and the size of the batch cannot change an episode, and a stream that
-draws more often (a new template, say) never moves what another stream decides (the map).
+No generator state is carried, so the order of threads and the size of the batch cannot change an episode, and a stream
+that draws more often (a new template, say) never moves what another stream decides (the map).
 
 The hash is the finaliser of SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators").
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 TASK, TEXT, LAYOUT, DYNAMICS, ORDER = range(5)
-"""Streams: what the game is; how it is told; where things lie; what happens; in which order observations list equals."""
+"""Streams: what the game is, how it is told, where things lie, what happens, in which order equals are listed."""
 NUM_STREAMS = 5
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)

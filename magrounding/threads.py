@@ -90,7 +90,7 @@ def using(plan: ThreadPlan) -> Iterator[ParallelMap]:
 
 
 CALLER_SHARE = 1.16
-"""The calling thread's rows for each row of a helper: it starts earlier, and would otherwise sleep until the helper is done."""
+"""The calling thread's rows for each row of a helper: it starts earlier, and would else sleep until the helper ends."""
 
 
 class RowThreads:

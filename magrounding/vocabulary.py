@@ -1,4 +1,4 @@
-"""Words and their ids. A world has one vocabulary that never changes size, so a checkpoint fits every stage and split of its world."""
+"""Words and their ids. A world has one vocabulary, so a checkpoint fits every stage and split of its world."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Vocabulary:
         return hashlib.sha256("\n".join(self.words).encode()).hexdigest()
 
     def encode(self, text: str, length: int | None = None) -> np.ndarray:
-        """Ids [length] int16 of a text of space-separated words, padded with zeros; KeyError for a word that is not listed."""
+        """Ids [length] int16 of a text of space-separated words, padded with zeros; KeyError for an unlisted word."""
         ids = [self._ids[word] for word in text.split()]
         row = np.zeros(len(ids) if length is None else length, np.int16)
         row[: len(ids)] = ids

@@ -1,9 +1,9 @@
 """relread: a reader that relates. What a manual says of a word is found by the words that share its statement.
 
-Nothing of any world is built in. Entities are what `grid` shows beside scenery and agents; whether a word names a monster or a
-weapon is for the document to tell (a weapon's noun is spoken of nowhere, a monster's name is). No identity of a word reaches the
-policy, only how the words of an entity are related, through the document, to those of others, of the goal and of what agents
-hold. So unseen words, assignments and sizes of map are read like any other.
+Nothing of any world is built in. Entities are what `grid` shows beside scenery and agents; whether a word names a
+monster or a weapon is for the document to tell (a weapon's noun is spoken of nowhere, a monster's name is). No identity
+of a word reaches the policy, only how the words of an entity are related, through the document, to those of others, of
+the goal and of what agents hold. So unseen words, assignments and sizes of map are read like any other.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class RelreadConfig:
 
 
 class Things(NamedTuple):
-    """Everything in sight that may matter, M things an observation: entities of the grid, then teammates with what they hold.
+    """Everything in sight that may matter, M things an observation.
+
+    First come the entities of the grid, then teammates with what they hold.
 
     Attributes:
         words: [N, M, W] ids.
@@ -80,7 +82,7 @@ class Reading(NamedTuple):
 class ManualReader(nn.Module):
     """Reads by one attention over statements: the query is a word, keys and values are sums of a statement's words.
 
-    Words that stand in every statement say nothing of any: each word has a learned weight as a key and another as a value.
+    Words that stand in every statement say nothing of any, so each has a learned weight as a key and another as a value.
 
     Args:
         vocabulary_size: V.
@@ -108,8 +110,8 @@ class ManualReader(nn.Module):
     def read(self, words: Tensor, text: TextEncoding, document: Tensor) -> Reading:
         """What the manual says of some words.
 
-        Attention from U documents to the few distinct words of a batch is one product of matrices; observations gather from it
-        what is about their own words, a handful of numbers each.
+        Attention from U documents to the few distinct words of a batch is one product of matrices; observations gather
+        from it what is about their own words, a handful of numbers each.
 
         Args:
             words: [N, J] ids.
@@ -121,7 +123,7 @@ class ManualReader(nn.Module):
         key, value = text["key"], text["value"]
         scores = F.linear(key, named).transpose(1, 2)  # [U, P, S]
         attention = (self.sharpness * scores).softmax(-1)
-        mentioned = F.linear(value, named).transpose(1, 2)  # [U, P, S] what each statement says of each word as its object
+        mentioned = F.linear(value, named).transpose(1, 2)  # [U, P, S], how much each statement mentions each word
         gram = torch.bmm(value, value.transpose(1, 2))  # [U, S, S]
         through = torch.bmm(attention, gram)  # [U, P, S]
         length = (through * attention).sum(-1, keepdim=True).clamp(min=1e-8).sqrt()
@@ -160,7 +162,7 @@ class Relread(Policy):
         self.height, self.width_of_map = spec.height, spec.width
         self.reader = ManualReader(spec.vocabulary_size, config.embedding)
         nobody = torch.zeros(spec.vocabulary_size, dtype=torch.bool)
-        nobody[list((*spec.scenery_ids, *spec.avatar_ids))] = True
+        nobody[[*spec.scenery_ids, *spec.avatar_ids]] = True
         self.register_buffer("nobody", nobody, persistent=False)
         words = self.width
         alone = 2 * words + 1  # goal relation and spoken_of of each word, is_ally
@@ -202,7 +204,7 @@ class Relread(Policy):
     def find(self, observation: dict[str, Tensor]) -> Things:
         """The things that an observation shows; M is the most in any of the batch."""
         grid = observation["grid"]
-        n, height, width, per_cell = grid.shape
+        n, _, width, per_cell = grid.shape
         occupants = grid.reshape(n, -1, self.width).int()  # [N, P, W]
         present = ~self.nobody[occupants[:, :, 0].long()]
         which, place = present.nonzero(as_tuple=True)

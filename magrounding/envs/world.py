@@ -1,4 +1,4 @@
-"""BatchedWorld: what a simulator of many games must provide. Everything else (agents, flags, seeds, threads) is bookkeeping on top of it."""
+"""BatchedWorld: what a simulator of many games must provide; agents, flags and seeds are bookkeeping on top of it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class BatchedWorld(ABC):
         action_names: one name for each action.
         state_layout: name → (slice, shape), where things lie in `state()`.
         observation: dict of batch buffers laid out as `spec.allocate` (shared keys without the agent axis).
-        final_observation: the same, its first `len(final_rows)` rows being the last observations of the games that just ended.
+        final_observation: the same; its first `len(final_rows)` rows are the last observations of games that just ended.
         final_rows: [F] int64, which games those were.
         out: StepBuffers.
     """
@@ -87,13 +87,17 @@ class BatchedWorld(ABC):
 
     @abstractmethod
     def reset(self, seeds: np.ndarray | None = None) -> None:
-        """Start episode 0 of each row's seed ([B] int64), or, without seeds, every row's next episode; fills `observation` and `out`."""
+        """Start episode 0 of each row's seed ([B] int64), or, without seeds, every row's next episode.
+
+        Fills `observation` and `out`.
+        """
 
     @abstractmethod
     def step(self, actions: np.ndarray, auto_reset: bool) -> None:
-        """Play actions [B, n] int64 in every game; fills `observation`, `out` and, with `auto_reset`, `final_observation`.
+        """Play actions [B, n] int64 in every game.
 
-        With `auto_reset` a finished game starts its next episode in the same call; without, `observation` is its last.
+        Fills `observation` and `out`. With `auto_reset` a finished game starts its next episode in the same call and its
+        last observation goes to `final_observation`; without, `observation` is its last.
         """
 
     @abstractmethod

@@ -22,7 +22,7 @@ from magrounding.agents.player import Player
 from magrounding.agents.weights import check_origin, fit_weights, parse_tensors, versions
 from magrounding.errors import CheckpointError
 from magrounding.storage import write_atomic
-from magrounding.training.impala import Learner
+from magrounding.training.learner import Learner
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
 FORMAT = 1
@@ -64,7 +64,7 @@ def load_checkpoint(
             f"{path} has format {record.get('format')}, this version reads {FORMAT}: train again, or use its version"
         )
     if record.get("digest") != digest(tensors):
-        raise CheckpointError(f"{path} is damaged: its tensors are not those that were written; restore it, or train again")
+        raise CheckpointError(f"{path} is damaged: it does not hold what was written; restore it, or train again")
     check_origin(record, path, env=env, vocabulary_hash=vocabulary_hash, num_agents=num_agents)
     return record, tensors
 

@@ -1,21 +1,20 @@
 """An independent V-trace learner (IMPALA, Espeholt et al. 2018), one for each agent, and its options.
 
-The loss sums over time and averages over the batch, as the programs behind the papers do. A learner is handed its own
-column of a
-rollout: other agents' observations, actions and rewards never reach it.
+The loss sums over time and averages over the batch, as the programs behind the papers do.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from magrounding.agents.policy import Policy
-from magrounding.training.returns import following_values, vtrace
+from magrounding.training.learner import Learner
+from magrounding.training.returns import vtrace
 from magrounding.training.rollout import Column, Documents
 
 
@@ -24,6 +23,7 @@ class ImpalaConfig:
     """Options of the learner; the defaults are those of RTFM and EnDi (agents' sections "Training", appendix B).
 
     Attributes:
+        algorithm: its name in config files.
         unroll: T, steps between two updates.
         learning_rate: at the start of a schedule.
         anneal_steps: environment steps over which the rate falls linearly to 0.
@@ -42,6 +42,7 @@ class ImpalaConfig:
         bf16: compute networks in bfloat16 (losses and weights stay float32).
     """
 
+    algorithm: Literal["impala"] = "impala"
     unroll: int = 80
     learning_rate: float = 0.005
     anneal_steps: float = 1e8
@@ -68,8 +69,8 @@ class Losses(NamedTuple):
     entropy: Tensor
 
 
-class Learner:
-    """One agent's network, optimiser and schedule.
+class ImpalaLearner(Learner):
+    """V-trace with RMSProp.
 
     Args:
         policy: the network, on its device.
@@ -77,9 +78,8 @@ class Learner:
     """
 
     def __init__(self, policy: Policy, config: ImpalaConfig) -> None:
-        self.policy = policy
+        super().__init__(policy, bf16=config.bf16)
         self.config = config
-        self.device = next(policy.parameters()).device
         self.optimizer = torch.optim.RMSprop(
             policy.parameters(),
             lr=config.learning_rate,
@@ -93,24 +93,14 @@ class Learner:
         return self.config.learning_rate * max(0.0, 1.0 - steps / self.config.anneal_steps)
 
     def update(self, documents: Documents, column: Column, steps: int) -> dict[str, float]:
-        """Take one gradient step on one agent's column.
-
-        Args:
-            documents: the rollout's texts.
-            column: this agent's experience.
-            steps: environment steps of the schedule before this rollout.
-
-        Returns:
-            losses, gradient norm, mean entropy of a step in nats and the rate, for the log.
-        """
+        """Take one gradient step on one agent's column; see `Learner.update`."""
         rate = self.rate(steps)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+        self.set_rate(rate)
         self.optimizer.zero_grad(set_to_none=True)
         batch = column.action.shape[1]
         totals = torch.zeros(3)
         for start in range(0, batch, self.config.chunk or batch):
-            games = slice(start, min(batch, start + (self.config.chunk or batch)))
+            games = np.arange(start, min(batch, start + (self.config.chunk or batch)))
             losses = self._losses(documents, column, games)
             c = self.config
             total = losses.policy + c.baseline * losses.baseline - c.entropy * losses.entropy
@@ -127,16 +117,10 @@ class Learner:
             "learning_rate": rate,
         }
 
-    def _losses(self, documents: Documents, column: Column, games: slice) -> Losses:
+    def _losses(self, documents: Documents, column: Column, games: np.ndarray) -> Losses:
         """Loss terms summed over time and over some games."""
-        logits, values, final_values = self._unroll(documents, column, games)
-        value, bootstrap = values[:-1], values[-1].detach()
-        next_value = following_values(value.detach(), bootstrap)
-        times, rows = _cuts(column, games)
-        if len(times):
-            next_value[torch.from_numpy(times), torch.from_numpy(rows)] = final_values.detach()
-
-        log_pi = logits[:-1].log_softmax(-1)  # [T, b, A]
+        now = self.replay(documents, column, games)
+        log_pi = now.logits.log_softmax(-1)  # [T, b, A]
         action = self._tensor(column.action[:, games])[..., None]
         behaviour = self._tensor(column.logits[:, games]).log_softmax(-1)
         log_pi_action = log_pi.gather(-1, action).squeeze(-1)
@@ -146,8 +130,8 @@ class Learner:
             (log_pi_action - log_mu_action).detach(),
             self._tensor(column.reward[:, games]).clamp(-self.config.clip_reward, self.config.clip_reward),
             self._tensor(column.worth[:, games]) * self.config.gamma,
-            value.detach(),
-            next_value,
+            now.value.detach(),
+            now.next_value,
             self._tensor(column.continues[:, games]),
             alive,
             clip_rho=self.config.clip_rho,
@@ -157,73 +141,6 @@ class Learner:
         entropy = -(log_pi.exp() * log_pi).sum(-1)
         return Losses(
             policy=torch.where(alive, -log_pi_action * returns.advantage, 0.0).sum(),
-            baseline=0.5 * torch.where(alive, returns.target - value, 0.0).square().sum(),
+            baseline=0.5 * torch.where(alive, returns.target - now.value, 0.0).square().sum(),
             entropy=torch.where(alive, entropy, 0.0).sum(),
         )
-
-    def _unroll(self, documents: Documents, column: Column, games: slice) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits [T+1, b, A] and values [T+1, b] float32, and the values [F] of final observations."""
-        index = documents.index[:, games]
-        used, local = np.unique(index, return_inverse=True)  # the texts of these games only
-        local = local.reshape(index.shape)
-        observation = {name: array[:, games] for name, array in column.observation.items()}
-        times, _ = _cuts(column, games)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
-            text = self.policy.encode_text(self._tensor(documents.manual[used]), self._tensor(documents.goal[used]))
-            if column.memory is None:
-                flat = {name: self._tensor(array.reshape(-1, *array.shape[2:])) for name, array in observation.items()}
-                output = self.policy(flat, text, self._tensor(local.reshape(-1)), None)
-                logits, values = output.logits, output.value
-                memories = None
-            else:
-                logits, values, memories = self._recur(observation, text, local, column, games)
-            final_values = values[:0]
-            if len(times):
-                mine = _in_slice(column.cut[1], games)
-                last = {name: self._tensor(array[mine]) for name, array in column.final.items()}
-                rows = column.cut[1][mine] - games.start
-                # A recurrent policy looks back from the final observation with the memory of the step it followed.
-                memory = None if memories is None else memories[torch.from_numpy(times), torch.from_numpy(rows)]
-                with torch.no_grad():
-                    final_values = self.policy(last, text, self._tensor(local[times, rows]), memory).value
-        shape = index.shape
-        return logits.float().view(*shape, -1), values.float().view(shape), final_values.float()
-
-    def _recur(
-        self,
-        observation: dict[str, np.ndarray],
-        text: dict[str, Tensor],
-        local: np.ndarray,
-        column: Column,
-        games: slice,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """As `_unroll` for a recurrent policy, step by step; also the memories [T+1, b, …] after each."""
-        before, fresh = column.memory, self.policy.initial_memory(local.shape[1])
-        if before is None or fresh is None:
-            raise TypeError("only a recurrent policy is unrolled step by step")
-        memory, fresh = before[games], fresh.to(self.device)
-        logits, values, memories = [], [], []
-        for t in range(len(local)):
-            restart = self._tensor(column.restarts[t, games]).view(-1, *([1] * (memory.dim() - 1)))
-            memory = torch.where(restart, fresh, memory)
-            seen = {name: self._tensor(array[t]) for name, array in observation.items()}
-            output = self.policy(seen, text, self._tensor(local[t]), memory)
-            memory = memory if output.memory is None else output.memory
-            logits.append(output.logits)
-            values.append(output.value)
-            memories.append(memory)
-        return torch.stack(logits), torch.stack(values), torch.stack(memories).detach()
-
-    def _tensor(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
-
-
-def _in_slice(rows: np.ndarray, games: slice) -> np.ndarray:
-    return (rows >= games.start) & (rows < games.stop)
-
-
-def _cuts(column: Column, games: slice) -> tuple[np.ndarray, np.ndarray]:
-    """(t, b) of the time-outs to bootstrap from, b counted from the first of these games."""
-    times, rows = column.cut
-    mine = _in_slice(rows, games)
-    return times[mine], rows[mine] - games.start

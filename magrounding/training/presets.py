@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from magrounding.errors import ConfigurationError, choose
+from magrounding.training.algorithms import AlgorithmConfig
 from magrounding.training.impala import ImpalaConfig
 
 EVERY_OTHER_STAGE = "*"
@@ -66,6 +67,7 @@ class Preset:
         promotions: stage → when it is over; "*" for every other stage.
         env_options: of the environment, beside stage and number of agents.
         policy_options: of the network.
+        team_reward: part of each agent's reward that is the team's mean instead of its own.
         carry_optimizer: a stage inherits the optimiser's statistics along with the weights, as RTFM's program does.
         evaluate_every: environment steps between evaluations within a stage; None: at its end only.
         selection_games: games of an evaluation within a stage; those on `train` choose its best weights.
@@ -79,10 +81,11 @@ class Preset:
     name: str
     about: str
     num_envs: int
-    learner: ImpalaConfig
+    learner: AlgorithmConfig
     promotions: Mapping[str, Promotion]
     env_options: Mapping[str, Any] = field(default_factory=dict)
     policy_options: Mapping[str, Any] = field(default_factory=dict)
+    team_reward: float = 0.0
     carry_optimizer: bool = True
     evaluate_every: int | None = None
     selection_games: int = 500

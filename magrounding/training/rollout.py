@@ -110,6 +110,7 @@ class RolloutWorker:
         unroll: T.
         parallel_map: runs the agents' acting side by side.
         clock: where the seconds of the world and of acting are booked.
+        team_reward: part of each agent's reward that is the living agents' mean instead of its own.
     """
 
     def __init__(
@@ -119,12 +120,14 @@ class RolloutWorker:
         unroll: int,
         parallel_map: ParallelMap = map,
         clock: Clock | None = None,
+        team_reward: float = 0.0,
     ) -> None:
         self.vec = vec
         self.players = list(players)
         self.unroll = unroll
         self.clock = clock or Clock()
         self._map = parallel_map
+        self._team_reward = team_reward
         self._fields = [f for f in vec.spec.fields if f.name not in SHARED_TEXT]
         self._restarted = np.ones(vec.num_envs, np.bool_)
         self._observation: Observation = {}
@@ -226,7 +229,9 @@ class RolloutWorker:
         self, t: int, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray, done: np.ndarray
     ) -> None:
         alive = self._alive[:, t]
-        self._rewards[:, t] = np.where(alive, rewards.T, 0.0)
+        own = np.where(alive, rewards.T, 0.0)  # [n, B]
+        team = own.sum(0) / np.maximum(alive.sum(0), 1)
+        self._rewards[:, t] = np.where(alive, (1 - self._team_reward) * own + self._team_reward * team, 0.0)
         ended = terminated | truncated | done[:, None]
         cut_off = truncated & (not self.vec.time_limit_is_loss)
         self._worth[:, t] = alive & (~ended | cut_off).T

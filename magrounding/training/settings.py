@@ -8,7 +8,7 @@ from typing import Any
 
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.registry import EnvEntry, agent_entry, env_entry
-from magrounding.training.impala import ImpalaConfig
+from magrounding.training.algorithms import parse_config
 from magrounding.training.presets import Preset, Promotion, find_preset
 
 
@@ -91,7 +91,7 @@ class RunSettings:
         """The inverse of `to_dict`; CheckpointError where the content is damaged."""
         try:
             preset = dict(content["preset"])
-            preset["learner"] = ImpalaConfig(**preset["learner"])
+            preset["learner"] = parse_config(preset["learner"])
             preset["promotions"] = {stage: Promotion(**rule) for stage, rule in preset["promotions"].items()}
             # JSON has lists only; options are compared, and tuples are what they were.
             lists = preset["policy_options"].items()

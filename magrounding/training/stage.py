@@ -15,6 +15,7 @@ from magrounding.agents.weights import fit_weights
 from magrounding.evaluation.evaluate import Evaluation, evaluate
 from magrounding.registry import make_vec
 from magrounding.threads import ParallelMap, ThreadPlan
+from magrounding.training.algorithms import make_learner
 from magrounding.training.checkpoint import (
     pack_arrays,
     pack_learners,
@@ -23,7 +24,7 @@ from magrounding.training.checkpoint import (
     unpack_arrays,
     unpack_learners,
 )
-from magrounding.training.impala import Learner
+from magrounding.training.learner import Learner
 from magrounding.training.rollout import Clock, FinishedGames, RolloutWorker
 from magrounding.training.settings import RunSettings
 
@@ -73,9 +74,9 @@ class StageSession:
             drawn_from = derive_seed(seed, WEIGHTS, i)
             policy = build_policy(settings.agent, self.vec.spec, preset.policy_options, drawn_from).to(device)
             generator = torch.Generator().manual_seed(derive_seed(seed, ACTIONS, position, i))
-            self.learners.append(Learner(policy, preset.learner))
+            self.learners.append(make_learner(policy, preset.learner))
             self.players.append(Player(policy, preset.num_envs, generator, bf16=preset.learner.bf16))
-        self.worker = RolloutWorker(self.vec, self.players, preset.learner.unroll, parallel_map, self.clock)
+        self.worker = RolloutWorker(self.vec, self.players, preset.learner.unroll, parallel_map, self.clock, preset.team_reward)
         self._games_seed = derive_seed(seed, GAMES, position)
         self.steps_per_update = preset.num_envs * preset.learner.unroll
 

@@ -114,7 +114,7 @@ def test_damaged_weights_are_refused(tmp_path, team, damage):
         second.write_bytes(data)
     else:
         second.unlink()
-    with pytest.raises(CheckpointError, match="truncated, altered|missing"):
+    with pytest.raises(CheckpointError, match=r"truncated, altered|missing"):
         load_weights(tmp_path, **EXPECTED)
 
 

@@ -27,7 +27,8 @@ from magrounding.evaluation import report
 from magrounding.training.presets import PRESETS, Promotion
 from tests.training.tiny_runs import TINY
 
-PRESETS["demo"]["ma_rtfm"] = replace(TINY, evaluate_every=None, promotions={"*": Promotion(steps=3000)}, final_sets=("train",))
+budget = {"promotions": {"*": Promotion(steps=1800)}, "evaluate_every": None, "final_sets": ("train",)}
+PRESETS["demo"]["ma_rtfm"] = replace(TINY, **budget)
 report.write_report = lambda folder: None
 if os.environ.get("SLOWLY"):
     import time
@@ -40,7 +41,20 @@ sys.exit(curriculum.main())
 
 def command(out, *more, slowly=False):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "SLOWLY": "1" if slowly else ""}
-    line = [sys.executable, "-c", COMMAND, "--env", "ma_rtfm", "--stages", "s1,s2", "--out", str(out), "--device", "cpu", *more]
+    line = [
+        sys.executable,
+        "-c",
+        COMMAND,
+        "--env",
+        "ma_rtfm",
+        "--stages",
+        "s1,s2",
+        "--out",
+        str(out),
+        "--device",
+        "cpu",
+        *more,
+    ]
     return subprocess.Popen(line, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -96,13 +110,17 @@ def test_stopped_and_killed_it_ends_as_if_nothing_had_happened(tmp_path):
 @pytest.mark.slow
 def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path):
     """A limit on the size of files makes the operating system refuse the checkpoint, as a full disk does."""
-    limited = COMMAND.replace("sys.exit(", "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))\nsys.exit(")
+    limited = COMMAND.replace(
+        "sys.exit(", "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))\nsys.exit("
+    )
     line = [sys.executable, "-c", limited, "--env", "ma_rtfm", "--stages", "s1", "--out", str(tmp_path / "run")]
-    done = subprocess.run(line, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        line, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 2
     assert re.fullmatch(r"error: the disk refused.*: File too large; .*--resume\n", done.stderr)
     assert (tmp_path / "run" / "config.json").exists()
-    assert not [path for path in tmp_path.rglob("*.partial")]
+    assert not list(tmp_path.rglob("*.partial"))
     assert not (tmp_path / "run" / "checkpoint.safetensors").exists()
 
 
@@ -149,7 +167,10 @@ def test_unknown_flags_and_missing_ones_exit_with_2(monkeypatch, capsys):
 def test_a_folder_that_exists(monkeypatch, capsys, tmp_path):
     (tmp_path / "notes").write_text("mine")
     code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path)
-    assert (code, err) == (2, f"error: {tmp_path} exists already: add --resume to go on with it, or name another with --out\n")
+    assert (code, err) == (
+        2,
+        f"error: {tmp_path} exists already: add --resume to go on with it, or name another with --out\n",
+    )
     code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, "--resume")
     assert code == 2
     assert "config.json is missing" in err

@@ -43,7 +43,10 @@ def test_strata_stay_apart():
 
 def test_the_interval_covers_as_often_as_it_says():
     rng = np.random.default_rng(2)
-    hits = [low <= 0 <= high for low, high in (bootstrap_interval(rng.normal(size=(40, 1)), resamples=300) for _ in range(400))]
+    hits = [
+        low <= 0 <= high
+        for low, high in (bootstrap_interval(rng.normal(size=(40, 1)), resamples=300) for _ in range(400))
+    ]
     slack = norm.ppf(0.9999) * np.sqrt(0.95 * 0.05 / 400)
     assert 0.92 - slack < np.mean(hits) < 0.95 + slack  # percentile intervals of small samples fall a little short
 

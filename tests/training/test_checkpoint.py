@@ -4,14 +4,14 @@ import os
 
 import pytest
 import torch
-from tests.training.toy_games import ToyGames, ToyPolicy
 
 from magrounding.agents.player import Player
 from magrounding.errors import CheckpointError
 from magrounding.storage import write_atomic
 from magrounding.training.checkpoint import load_checkpoint, pack_learners, save_checkpoint, unpack_learners
-from magrounding.training.impala import ImpalaConfig, Learner
+from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.rollout import RolloutWorker
+from tests.training.toy_games import ToyGames, ToyPolicy
 
 ORIGIN = {"env": "toy", "vocabulary": "v", "agents": 2}
 EXPECTED = {"env": "toy", "vocabulary_hash": "v", "num_agents": 2}
@@ -20,7 +20,7 @@ EXPECTED = {"env": "toy", "vocabulary_hash": "v", "num_agents": 2}
 def team(seed, recurrent=True):
     torch.manual_seed(seed)
     policies = [ToyPolicy(recurrent), ToyPolicy(recurrent)]
-    learners = [Learner(policy, ImpalaConfig(unroll=4, momentum=0.5)) for policy in policies]
+    learners = [ImpalaLearner(policy, ImpalaConfig(unroll=4, momentum=0.5)) for policy in policies]
     players = [Player(policy, 3, torch.Generator().manual_seed(seed + i)) for i, policy in enumerate(policies)]
     return learners, players
 
@@ -93,7 +93,7 @@ def test_foreign_checkpoints_are_refused(saved, change, complaint):
 def test_other_networks_are_refused(saved):
     path, _, _ = saved
     _, tensors = load_checkpoint(path, **EXPECTED)
-    learners = [Learner(ToyPolicy(True, width=8), ImpalaConfig()) for _ in range(2)]
+    learners = [ImpalaLearner(ToyPolicy(True, width=8), ImpalaConfig()) for _ in range(2)]
     with pytest.raises(CheckpointError, match="another network"):
         unpack_learners(tensors, learners, team(0)[1], path)
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from rich.console import Console
-from tests.training.tiny_runs import tiny_settings
 
 import magrounding as mg
 from magrounding.agents.weights import load_weights
@@ -19,8 +18,16 @@ from magrounding.training.metrics import METRICS_FILE, MetricsLog, read_metrics
 from magrounding.training.presets import Promotion
 from magrounding.training.progress import Display, Status, duration
 from magrounding.training.stage import StageSession
+from tests.training.tiny_runs import tiny_settings
 
-FOLDER_OF_A_RUN = {"config.json", "metrics.jsonl", "report.md", "curves.png", "baselines.json", "checkpoint.safetensors"}
+FOLDER_OF_A_RUN = {
+    "config.json",
+    "metrics.jsonl",
+    "report.md",
+    "curves.png",
+    "baselines.json",
+    "checkpoint.safetensors",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -59,13 +66,17 @@ def test_a_run_leaves_everything_behind(finished):
     names = {path.name for path in finished.iterdir()}
     assert names == FOLDER_OF_A_RUN | {"tensorboard", "s1", "s3"}
     for stage in ("s1", "s3"):
-        assert {p.name for p in (finished / stage).iterdir()} == {"agent_0.safetensors", "agent_1.safetensors", "state.json"}
+        assert {p.name for p in (finished / stage).iterdir()} == {
+            "agent_0.safetensors",
+            "agent_1.safetensors",
+            "state.json",
+        }
     state = read_json(finished / "s3" / "state.json")
     assert state["vocabulary"] == mg.make_vec("ma_rtfm", 1).vocabulary.hash
     assert state["stage_steps"] == 180
     assert state["total_steps"] == 420
     assert state["config"]["preset"]["num_envs"] == 6
-    assert not [path for path in finished.rglob("*partial*")]
+    assert not list(finished.rglob("*partial*"))
 
 
 def test_metrics_tell_the_whole_story(finished):
@@ -79,7 +90,9 @@ def test_metrics_tell_the_whole_story(finished):
     assert rates[:5] == sorted(rates[:5], reverse=True)
     assert rates[5] > rates[4]  # the schedule starts anew with each stage
     within = [(e["stage"], e["steps"], e["set"]) for e in lines if e["kind"] == "evaluation" and e["phase"] == "within"]
-    assert within == [(s, k, e) for s, ks in (("s1", (90, 180, 240)), ("s3", (90, 180))) for k in ks for e in ("train", "eval")]
+    assert within == [
+        (s, k, e) for s, ks in (("s1", (90, 180, 240)), ("s3", (90, 180))) for k in ks for e in ("train", "eval")
+    ]
     after = [(e["stage"], e["set"]) for e in lines if e["kind"] == "evaluation" and e["phase"] == "after"]
     assert after == [("s1", "train"), ("s1", "eval")] + [("s3", name) for name in tiny_settings().entry.evaluation_sets]
     stages = [line for line in lines if line["kind"] == "stage"]
@@ -89,7 +102,14 @@ def test_metrics_tell_the_whole_story(finished):
 
 def test_the_report_says_what_was_done(finished):
     text = (finished / "report.md").read_text()
-    for fact in ("Next to nothing.", "`as typed`", "| s1 | train |", "| s3 | eval_10x10 |", "after 240 steps", "Wall time"):
+    for fact in (
+        "Next to nothing.",
+        "`as typed`",
+        "| s1 | train |",
+        "| s3 | eval_10x10 |",
+        "after 240 steps",
+        "Wall time",
+    ):
         assert fact in text
     assert (finished / "curves.png").read_bytes().startswith(b"\x89PNG")
 
@@ -109,7 +129,9 @@ def test_what_is_reported_is_what_the_saved_weights_do(finished):
 
     settings = read_settings(finished)
     for stage in ("s1", "s3"):
-        result = evaluate(mg.load_team(finished, stage=stage), "ma_rtfm", settings.stage_options(stage, "eval"), 8, REPORT_SEED)
+        result = evaluate(
+            mg.load_team(finished, stage=stage), "ma_rtfm", settings.stage_options(stage, "eval"), 8, REPORT_SEED
+        )
         line = next(
             line
             for line in read_metrics(finished / METRICS_FILE)
@@ -149,7 +171,10 @@ def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, monkeypatch, af
     for stage in ("s1", "s3"):
         assert torch.equal(weights_of(folder, stage), weights_of(finished, stage))
     timeless = [
-        [{k: v for k, v in line.items() if k not in ("seconds", "stage_seconds", "spent", "steps_per_second")} for line in lines]
+        [
+            {k: v for k, v in line.items() if k not in ("seconds", "stage_seconds", "spent", "steps_per_second")}
+            for line in lines
+        ]
         for lines in map(list, (read_metrics(folder / METRICS_FILE), read_metrics(finished / METRICS_FILE)))
     ]
     assert timeless[0] == timeless[1]
@@ -162,7 +187,7 @@ def test_a_finished_run_resumes_to_nothing(finished):
 
 
 def test_the_best_weights_on_train_are_carried_over(tmp_path, monkeypatch):
-    """The first evaluation of s1 on `train` is made the best; s2 has to start from those weights, whatever `eval` says."""
+    """The first evaluation of s1 on `train` is made the best; s2 starts from those weights, whatever `eval` says."""
     seen, started = [], {}
     evaluate = StageSession.evaluate
 
@@ -192,7 +217,14 @@ def test_several_seeds_have_folders_of_their_own(tmp_path):
     folder = tmp_path / "run"
     changes = {"evaluate_every": None, "promotions": {"*": Promotion(steps=60)}, "final_sets": ("train",)}
     run_curriculum(tiny_settings(stages=("s1",), seeds=(3, 5), **changes), folder, display=quiet(), device="cpu")
-    assert {path.name for path in folder.iterdir()} == {"config.json", "report.md", "curves.png", "baselines.json", "seed_3", "seed_5"}
+    assert {path.name for path in folder.iterdir()} == {
+        "config.json",
+        "report.md",
+        "curves.png",
+        "baselines.json",
+        "seed_3",
+        "seed_5",
+    }
     three, five = (mg.load_team(folder, seed=k).policies[0] for k in (3, 5))
     assert not all(torch.equal(p, q) for p, q in zip(three.parameters(), five.parameters(), strict=True))
     with pytest.raises(ConfigurationError, match="seed of this run '4'"):

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tests.training.toy_games import ToyGames, ToyPolicy
 
 from magrounding.agents.player import Player
-from magrounding.training.impala import ImpalaConfig, Learner
+from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.rollout import RolloutWorker
+from tests.training.toy_games import ToyGames, ToyPolicy
 
 CONFIG = ImpalaConfig(unroll=8, learning_rate=0.01, epsilon=1e-3, entropy=0.01, anneal_steps=1e9)
 
@@ -26,7 +26,7 @@ def collect(vec, policies, unroll=8, skip=0):
 
 def updated(policy, rollout, i=0, config=CONFIG):
     """Parameters after one update from agent i's column, starting from a copy of `policy`."""
-    learner = Learner(copy.deepcopy(policy), config)
+    learner = ImpalaLearner(copy.deepcopy(policy), config)
     report = learner.update(rollout.documents, rollout.columns[i], 0)
     return torch.cat([p.detach().flatten() for p in learner.policy.parameters()]), report
 
@@ -42,7 +42,7 @@ def test_it_learns_to_read():
     torch.manual_seed(0)
     vec = ToyGames(num_envs=32, num_agents=2, end=0.2, seed=1)
     policies = [ToyPolicy(), ToyPolicy()]
-    learners = [Learner(policy, CONFIG) for policy in policies]
+    learners = [ImpalaLearner(policy, CONFIG) for policy in policies]
     players = [Player(p, 32, torch.Generator().manual_seed(i)) for i, p in enumerate(policies)]
     worker = RolloutWorker(vec, players, CONFIG.unroll)
     worker.start(seed=0)
@@ -118,7 +118,7 @@ def test_the_loss_is_the_papers(policy):
 
 
 def test_a_time_limit_that_is_no_loss_is_seen_past(policy):
-    """Bootstrapping has to use the true last observation: a value that only that observation has shows up in the loss."""
+    """Bootstrapping uses the true last observation: what only that observation shows decides the update."""
     vec = ToyGames(num_envs=6, num_agents=1, time_limit_is_loss=False, end=0.0, max_cycles=3)
     rollout = collect(vec, [policy], skip=1)
     column = rollout.columns[0]
@@ -146,21 +146,21 @@ def test_gradients_are_clipped_and_masked_actions_leave_them_finite(policy):
     assert 0 < report["gradient_norm"] < 40
     assert np.isfinite(list(report.values())).all()
     assert report["entropy"] <= np.log(3) + 1e-6  # three legal actions
-    learner = Learner(copy.deepcopy(policy), replace(CONFIG, clip_gradient=1e-3))
+    learner = ImpalaLearner(copy.deepcopy(policy), replace(CONFIG, clip_gradient=1e-3))
     learner.update(rollout.documents, rollout.columns[0], 0)
     norm = torch.cat([p.grad.flatten() for p in learner.policy.parameters() if p.grad is not None]).norm()
     assert float(norm) == pytest.approx(1e-3, rel=1e-2)
 
 
 def test_the_rate_falls_linearly_to_nothing():
-    learner = Learner(ToyPolicy(), ImpalaConfig(learning_rate=0.005, anneal_steps=1e8))
+    learner = ImpalaLearner(ToyPolicy(), ImpalaConfig(learning_rate=0.005, anneal_steps=1e8))
     rates = [learner.rate(steps) for steps in (0, 15_000_000, 50_000_000, 100_000_000, 200_000_000)]
     assert rates == pytest.approx([0.005, 0.00425, 0.0025, 0.0, 0.0])
 
 
 def test_a_finished_schedule_changes_no_weight(policy):
     rollout = collect(ToyGames(num_envs=4), [policy, ToyPolicy()])
-    learner = Learner(copy.deepcopy(policy), CONFIG)
+    learner = ImpalaLearner(copy.deepcopy(policy), CONFIG)
     learner.update(rollout.documents, rollout.columns[0], int(CONFIG.anneal_steps))
     assert all(torch.equal(p, q) for p, q in zip(learner.policy.parameters(), policy.parameters(), strict=True))
 
@@ -170,8 +170,8 @@ def test_a_recurrent_policy_is_unrolled_as_it_acted():
     policy = ToyPolicy(recurrent=True)
     rollout = collect(ToyGames(num_envs=6, num_agents=1), [policy], skip=2)
     assert rollout.columns[0].restarts.any()
-    learner = Learner(policy, CONFIG)
-    logits, values, _ = learner._unroll(rollout.documents, rollout.columns[0], slice(0, 6))
+    learner = ImpalaLearner(policy, CONFIG)
+    logits, _, _ = learner._unroll(rollout.documents, rollout.columns[0], np.arange(6))
     torch.testing.assert_close(logits[:-1].detach(), torch.from_numpy(rollout.columns[0].logits), rtol=1e-4, atol=1e-5)
     _, report = updated(policy, rollout)
     assert np.isfinite(list(report.values())).all()

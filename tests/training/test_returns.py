@@ -1,4 +1,4 @@
-"""V-trace and GAE against slow loops written from the papers' definitions, and against what must hold in special cases."""
+"""V-trace and GAE against slow loops written from the papers' definitions, and in cases where the answer is known."""
 
 import math
 
@@ -27,6 +27,7 @@ def slow_vtrace(log_ratio, reward, discount, value, next_value, continues, clip_
     """Equation 1 of the IMPALA paper, every target a sum of its own."""
     targets, advantages = torch.zeros(T, B), torch.zeros(T, B)
     for b in range(B):
+
         def delta(t, b=b):
             rho = min(clip_rho, math.exp(log_ratio[t, b]))
             return rho * (reward[t, b] + discount[t, b] * next_value[t, b] - value[t, b])

@@ -1,14 +1,16 @@
 """What a rollout records is what happened, agent by agent."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
-from tests.training.toy_games import ToyGames, ToyPolicy
 
 import magrounding as mg
 from magrounding.agents.player import Player
 from magrounding.agents.team import build_policy
 from magrounding.training.rollout import RolloutWorker
+from tests.training.toy_games import ToyGames, ToyPolicy
 
 T = 12
 
@@ -109,7 +111,7 @@ def test_documents_are_those_on_show():
     for k in range(3):
         documents = worker.collect().documents
         for t in range(T + 1):
-            obs, _, info, _ = vec.pages[k * T + t]
+            obs, _, _, _ = vec.pages[k * T + t]
             assert (documents.manual[documents.index[t]] == obs["manual"]).all()
             assert (documents.goal[documents.index[t]] == obs["goal"]).all()
         keys = np.concatenate([page[2]["document"] for page in vec.pages[k * T : (k + 1) * T + 1]])
@@ -124,7 +126,7 @@ def test_a_text_is_encoded_once_while_weights_stand():
         before = worker.players[0].policy.rows_read
         worker.collect()
         acted_on = [page[2]["document"] for page in vec.pages[k * T : (k + 1) * T]]
-        shown = 6 + sum(int((now != then).sum()) for then, now in zip(acted_on, acted_on[1:], strict=False))
+        shown = 6 + sum(int((now != then).sum()) for then, now in pairwise(acted_on))
         assert worker.players[0].policy.rows_read - before == shown
 
 
@@ -147,12 +149,19 @@ def test_the_encoding_that_acts_is_the_encoding_that_learns():
     rollout = worker_of(vec, policies, unroll=15).collect()
     assert len(rollout.documents.manual) > 10
     for policy, column in zip(policies, rollout.columns, strict=True):
-        flat = {name: torch.from_numpy(array[:-1].reshape(-1, *array.shape[2:])) for name, array in column.observation.items()}
+        flat = {
+            name: torch.from_numpy(array[:-1].reshape(-1, *array.shape[2:]))
+            for name, array in column.observation.items()
+        }
         with torch.no_grad():
-            text = policy.encode_text(torch.from_numpy(rollout.documents.manual), torch.from_numpy(rollout.documents.goal))
+            text = policy.encode_text(
+                torch.from_numpy(rollout.documents.manual), torch.from_numpy(rollout.documents.goal)
+            )
             logits = policy(flat, text, torch.from_numpy(rollout.documents.index[:-1].reshape(-1))).logits
         torch.testing.assert_close(logits.view(15, 5, -1), torch.from_numpy(column.logits), rtol=1e-4, atol=1e-5)
-        assert (column.observation["action_mask"][:-1].reshape(-1, 5)[np.arange(75), column.action.reshape(-1)] == 1).all()
+        assert (
+            column.observation["action_mask"][:-1].reshape(-1, 5)[np.arange(75), column.action.reshape(-1)] == 1
+        ).all()
 
 
 def test_threads_do_not_change_a_rollout():

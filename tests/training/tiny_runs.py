@@ -6,7 +6,14 @@ from magrounding.training.impala import ImpalaConfig
 from magrounding.training.presets import Preset, Promotion
 from magrounding.training.settings import RunSettings
 
-NETWORK = {"channels": (4, 4), "embedding": 6, "goal_hidden": 3, "inventory_hidden": 3, "document_hidden": 4, "head_width": 6}
+NETWORK = {
+    "channels": (4, 4),
+    "embedding": 6,
+    "goal_hidden": 3,
+    "inventory_hidden": 3,
+    "document_hidden": 4,
+    "head_width": 6,
+}
 
 TINY = Preset(
     name="tiny",

@@ -1,4 +1,4 @@
-"""Games without rules to speak of and a policy that can be reasoned about: what rollouts and learners need to be tested."""
+"""Games with hardly a rule and a policy that can be reasoned about: what rollouts and learners are tested with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JUMP = 2  # the action that kills whoever takes it
 
 
 class ToyGames:
-    """B games of n agents. The manual names a colour, the grid shows whether it counts upside down; the right guess earns 1.
+    """B games of n agents. The manual names a colour, the grid says whether it counts; the right guess earns 1.
 
     Who jumps dies. A game ends at random, when all are dead, or by the time limit.
     """

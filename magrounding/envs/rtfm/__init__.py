@@ -22,16 +22,16 @@ Actions:
 Observations:
     See `ObservationSpec`; ids are int16, 0 is padding.
 
-    ==============  ==================  ========================================================================
-    `grid`          [H, W, 2 occupants] ids of the words in each cell, two for each occupant: me, allies, monsters, items
-    `position`      [2]                 row and column of the agent; −1, −1 when dead
-    `distance`      [H, W, 2]           (dx / W, dy / H) to each cell (single games; networks derive it from `position`)
-    `manual`        [7, L]              the document; shared by the team
-    `goal`          [G]                 the instruction; shared by the team
-    `inventory`     [2]                 words of the weapon held
-    `action_mask`   [5]                 which actions do something
-    `teammates`     [n−1, 4]            row, column and inventory of the others, in agent order; absent when n = 1
-    ==============  ==================  ========================================================================
+    ==============  ===================  ===============================================================
+    `grid`          [H, W, 2 occupants]  two words for each occupant of a cell: me, allies, monsters, items
+    `position`      [2]                  row and column of the agent; −1, −1 when dead
+    `distance`      [H, W, 2]            (dx / W, dy / H) to each cell (single games; networks derive it from `position`)
+    `manual`        [7, L]               the document; shared by the team
+    `goal`          [G]                  the instruction; shared by the team
+    `inventory`     [2]                  words of the weapon held
+    `action_mask`   [5]                  which actions do something
+    `teammates`     [n−1, 4]             row, column and inventory of the others, in agent order; absent when n = 1
+    ==============  ===================  ===============================================================
 
 Rewards:
     One number for each living agent: −1 if it died, met the distractor, or time ran out; else +1 for each target it
@@ -61,5 +61,5 @@ Differences from the paper:
     * Counts of templates are those of the program (12, 10, 10), where the paper says 10, 10, 12; the sentences are ours.
     * Documents are never cut; the released program cuts the longest fifth of the templated ones at 80 words.
     * Multi-agent RTFM was never released. Ours: agents may share and swap cells; targets have distinct elements (the
-      first three, or four without a distractor); a kill is paid to the killer alone; the first death loses the game.
+      first three, or four without a distractor); a kill is paid to the killer alone; the first death loses.
 """

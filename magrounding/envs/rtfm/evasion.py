@@ -116,7 +116,7 @@ def _cost_tasks(a, side, n, k, count, actors, useful, targets, tables, threat, s
 
 @njit
 def _share_kept(a, cell, item, n, k, actors, where, useful):
-    """What is left of a move's value if another item than the one wanted (−1: none) lies in the cell that it leads to."""
+    """What is left of a move's value if another item than the one wanted (−1: none) lies where it leads."""
     held = actors[a, HELD]
     for i in range(n + k, len(actors)):
         if i != item and actors[i, PRESENT] and where[i] == cell:
@@ -150,13 +150,13 @@ def _foresee(side, n, k, chase_squared, actors, odds):
 def _look(a, item, side, n, k, actors, tables, threat, seen):
     """See the map as the tables do, through a window around agent a, turned so that its item is where they have it.
 
-    What lies outside the window is seen at its edge. Monsters that do not matter are left out: other targets that an agent
-    who needs no further item beats.
+    What lies outside the window is seen at its edge. Monsters that do not matter are left out: other targets that an
+    agent who needs no further item beats.
 
     Returns:
         Number of the symmetry and of the orbit of the item's cell, top row and left column of the window. seen
-        [k, moves] is filled with the monsters' cells after each of their moves (the first is to stay), −1 behind a wall,
-        and threat [k] with who matters.
+        [k, moves] is filled with the monsters' cells after each of their moves (the first is to stay), −1 behind a
+        wall, and threat [k] with who matters.
     """
     view, held = tables.side, actors[a, HELD]
     top = min(max(actors[a, ROW] - 1 - view // 2, 0), side - view)
@@ -188,8 +188,8 @@ def _outlook(a, move, target, item, side, n, k, monsters_first, actors, tables, 
     """Expected value of a move of agent a, once the monsters have moved.
 
     Monsters are looked up two at a time, as a table knows them, and the pairs are put together as if they were
-    independent but for what they share: Π_m s_m · Π_{m < o} p_mo / (s_m s_o), with s_m the expectation for monster m alone
-    and p_mo that for a pair. With at most two monsters this is exact.
+    independent but for what they share: Π_m s_m · Π_{m < o} p_mo / (s_m s_o), with s_m the expectation for monster m
+    alone and p_mo that for a pair. With at most two monsters nothing is lost.
 
     Args:
         a, move: who goes where; entering a monster's cell is meeting it, before it moves.

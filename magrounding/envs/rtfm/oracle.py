@@ -29,16 +29,16 @@ class Oracle:
     choose. A plan is a function of the state alone. Every step the targets are divided anew by the assignment of least
     total cost, one for each agent; an agent's index matters for nothing but to break exact ties.
 
-    Where monsters stand still (`paths`) the cost is the number of steps. All first moves of shortest safe paths are best,
-    and an agent without a task stays. One agent loses only what cannot be won.
+    Where monsters stand still (`paths`) the cost is the number of steps. All first moves of shortest safe paths are
+    best, and an agent without a task stays. One agent loses only what cannot be won; several too, but in rare crowds.
 
     Where monsters chase (`evasion`) the cost is the fall of the logarithm of an agent's chances. These come from tables
-    of one agent among two monsters on an empty map, solved by value iteration (`pursuit`); more monsters are put together
-    pair by pair. A move is judged by the true odds of the next step and by this estimate from then on. With one agent that
-    leaves out the items that an armed agent must walk around: on 6×6 it wins 0.942 of `simple`, where solving every layout
-    with its items gives 0.946. Several agents plan apart, each as if all monsters were after it: a strong team, and
-    no proof of how well a team could do. On maps wider than 10×10 an agent plans for the window of that size around it.
-    The time limit is ignored, as games that can be won end long before.
+    of one agent among two monsters on an empty map, solved by value iteration (`pursuit`); more monsters are put
+    together pair by pair. A move is judged by the true odds of the next step and by this estimate from then on. With
+    one agent that leaves out the items that an armed agent must walk around: on 6×6 it wins 0.942 of `simple`, where
+    solving every layout with its items gives 0.946. Several agents plan apart, each as if all monsters were after it:
+    a strong team, and no proof of how well a team could do. On maps wider than 10×10 an agent plans for the window of
+    that size around it. The time limit is ignored, as games that can be won end long before.
 
     Args:
         env: a vector env, or a single one (`magrounding.make`), of `rtfm`, `ma_rtfm` or `rock_paper_scissors`.

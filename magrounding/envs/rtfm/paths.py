@@ -13,6 +13,8 @@ FAR = 1 << 20
 """Distance of what cannot be reached."""
 JUNK_TOLL, USEFUL_TOLL = 100, 2000
 """What a path costs that leads over an item of no use, or over one that a target needs: any way around is shorter."""
+UNEVEN = 1e-4
+"""Of divisions that are as long in total, the more even one ends sooner: costs rise a little faster than lengths."""
 LATER = 8000
 """What a target costs that is out of reach for now: others may clear the way."""
 
@@ -51,24 +53,10 @@ def label_stationary(games, rules, entities, labels):
         costs[:] = 0
         for a in range(n):
             for j in range(count):
-                _cost_task(
-                    a,
-                    j,
-                    side,
-                    n,
-                    k,
-                    actors,
-                    where,
-                    useful,
-                    targets[j],
-                    to_target[j],
-                    to_item,
-                    toll,
-                    line,
-                    queue,
-                    costs,
-                    errand,
+                cost, errand[a, j] = _cost_task(
+                    a, targets[j], n, k, side, actors, where, useful, to_target[j], to_item, toll, line, queue
                 )
+                costs[a, j] = cost if cost == IMPOSSIBLE else cost * (1 + UNEVEN * cost)
         assign(costs, choice)
         for a in range(n):
             j, found = choice[a], False
@@ -86,36 +74,36 @@ def label_stationary(games, rules, entities, labels):
 
 
 @njit
-def _cost_task(
-    a, j, side, n, k, actors, where, useful, target, to_target, to_item, toll, to_cleared, queue, costs, errand
-):
-    """costs[a, j] of agent a for target j, in steps and tolls, and errand[a, j], the item to take next for it."""
-    costs[a, j] = IMPOSSIBLE
-    errand[a, j] = -1
-    if not actors[a, PRESENT]:
-        return
+def _cost_task(a, target, n, k, side, actors, where, useful, to_target, to_item, toll, to_cleared, queue):
+    """What a target costs agent a, in steps and tolls, and the slot of the item to take next for it (−1: none).
+
+    to_target [N] and to_item [E, N] are distances; toll, to_cleared [N] and queue are scratch.
+    """
     held, element = actors[a, HELD], actors[target, ELEMENT]
+    least, errand = IMPOSSIBLE, -1
+    if not actors[a, PRESENT]:
+        return least, errand
     if held >= 0 and actors[held, ELEMENT] == element:
-        costs[a, j] = min(to_target[where[a]], LATER)
-        return
+        return float(min(to_target[where[a]], LATER)), errand
     if irreplaceable(a, n, k, actors, useful):
-        return
+        return least, errand
     for i in range(n + k, len(actors)):
         if not actors[i, PRESENT] or actors[i, ELEMENT] != element or to_item[i, where[a]] >= FAR:
             continue
         cost = to_item[i, where[a]] + min(to_target[where[i]], LATER)
-        if cost < costs[a, j]:
-            costs[a, j], errand[a, j] = cost, i
+        if cost < least:
+            least, errand = float(cost), i
         if to_target[where[i]] < FAR:
             continue
-        for x in range(n + k, len(actors)):
-            if actors[x, PRESENT] and not useful[x]:
+        for other in range(n + k, len(actors)):
+            if actors[other, PRESENT] and not useful[other]:
                 _lay_tolls(n, k, actors, where, useful, element, toll)
-                toll[where[x]] = 1
+                toll[where[other]] = 1
                 _measure(where[target], side, toll, to_cleared, queue)
-                cost = to_item[x, where[a]] + to_item[i, where[x]] + to_cleared[where[i]]
-                if cost < costs[a, j]:
-                    costs[a, j], errand[a, j] = cost, x
+                cost = to_item[other, where[a]] + to_item[i, where[other]] + to_cleared[where[i]]
+                if cost < least:
+                    least, errand = float(cost), other
+    return least, errand
 
 
 @njit

@@ -1,4 +1,4 @@
-"""Results of the papers, for the reports: {(stage, evaluation set): (mean, standard deviation, source)}, win rates over 5 seeds."""
+"""Results of the papers, for the reports: {(stage, set): (mean, standard deviation, source)}, win rates of 5 seeds."""
 
 from __future__ import annotations
 

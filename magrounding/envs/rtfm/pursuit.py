@@ -1,9 +1,9 @@
 """What chasing monsters do next, and how one agent fares among them in the long run: tables solved by value iteration.
 
 A table knows one agent and two monsters on an empty map. That is a Markov decision process small enough to solve
-outright (10×10: 64³ states, five actions), and it holds all that makes moving monsters dangerous: who closes in, corners,
-parity, and that a target may be awaited rather than met. Games with more monsters put several looks at the tables together
-(see `evasion`).
+outright (10×10: 64³ states, five actions), and it holds all that makes moving monsters dangerous: who closes in,
+corners, parity, and that a target may be awaited rather than met. For more monsters, `evasion` puts several looks at
+the tables together.
 """
 
 from __future__ import annotations

@@ -142,7 +142,9 @@ class RTFMWorld(BatchedWorld):
             scalars[:, SEED] = seeds
             scalars[:, EPISODE] = 0
         self.final_rows = self.final_rows[:0]
-        self._threads.run(kernels.start_rows, self._slots, self._rules, self._tables, self._games, self._views, self._results)
+        self._threads.run(
+            kernels.start_rows, self._slots, self._rules, self._tables, self._games, self._views, self._results
+        )
 
     def step(self, actions: np.ndarray, auto_reset: bool) -> None:
         self._threads.run(

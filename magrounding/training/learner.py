@@ -1,0 +1,160 @@
+"""Learner: one agent's network, optimiser and schedule, and how it replays its column of a rollout.
+
+A learner is handed its own column: other agents' observations, actions and rewards never reach it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from magrounding.agents.policy import Policy
+from magrounding.training.returns import following_values
+from magrounding.training.rollout import Column, Documents
+
+
+class LearnerConfig(Protocol):
+    """What options of every algorithm have in common (they are frozen dataclasses).
+
+    Attributes:
+        algorithm: its name in config files.
+        unroll: T, steps between two updates.
+        schedule: "stage": the learning rate starts anew with every stage; "run": one schedule for the whole curriculum.
+        bf16: compute networks in bfloat16 (losses and weights stay float32).
+    """
+
+    @property
+    def algorithm(self) -> str: ...
+
+    @property
+    def unroll(self) -> int: ...
+
+    @property
+    def schedule(self) -> str: ...
+
+    @property
+    def bf16(self) -> bool: ...
+
+
+class Replay(NamedTuple):
+    """A column as the network sees it now, b games of it.
+
+    Attributes:
+        logits: [T, b, A] float32.
+        value: [T, b] float32.
+        next_value: [T, b], without gradient: of the next observation, or of the true last one of an episode cut off.
+    """
+
+    logits: Tensor
+    value: Tensor
+    next_value: Tensor
+
+
+class Learner(ABC):
+    """One agent's network and what trains it.
+
+    Args:
+        policy: the network, on its device.
+        bf16: compute it in bfloat16.
+    """
+
+    optimizer: torch.optim.Optimizer
+
+    def __init__(self, policy: Policy, *, bf16: bool) -> None:
+        self.policy = policy
+        self.device = next(policy.parameters()).device
+        self._bf16 = bf16
+
+    @abstractmethod
+    def update(self, documents: Documents, column: Column, steps: int) -> dict[str, float]:
+        """Learn from one agent's column of a rollout.
+
+        Args:
+            documents: the rollout's texts.
+            column: this agent's experience.
+            steps: environment steps of the schedule before this rollout.
+
+        Returns:
+            losses, gradient norm, mean entropy of a step in nats and the rate, for the log.
+        """
+
+    def set_rate(self, rate: float) -> None:
+        """The learning rate of the next gradient steps."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+
+    def replay(self, documents: Documents, column: Column, games: np.ndarray) -> Replay:
+        """Run the network over some games [b] of a column, gradients included."""
+        logits, values, final_values = self._unroll(documents, column, games)
+        next_value = following_values(values[:-1].detach(), values[-1].detach())
+        times, rows, _ = _cuts(column, games)
+        if len(times):
+            next_value[self._tensor(times), self._tensor(rows)] = final_values.detach()
+        return Replay(logits[:-1], values[:-1], next_value)
+
+    def _unroll(self, documents: Documents, column: Column, games: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits [T+1, b, A] and values [T+1, b] float32, and the values [F] of final observations."""
+        index = documents.index[:, games]
+        used, local = np.unique(index, return_inverse=True)  # the texts of these games only
+        local = local.reshape(index.shape)
+        observation = {name: array[:, games] for name, array in column.observation.items()}
+        times, rows, cut = _cuts(column, games)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bf16):
+            text = self.policy.encode_text(self._tensor(documents.manual[used]), self._tensor(documents.goal[used]))
+            if column.memory is None:
+                flat = {name: self._tensor(array.reshape(-1, *array.shape[2:])) for name, array in observation.items()}
+                output = self.policy(flat, text, self._tensor(local.reshape(-1)), None)
+                logits, values = output.logits, output.value
+                memories = None
+            else:
+                logits, values, memories = self._recur(observation, text, local, column, games)
+            final_values = values[:0]
+            if len(times):
+                last = {name: self._tensor(array[cut]) for name, array in column.final.items()}
+                # A recurrent policy looks back from the final observation with the memory of the step it followed.
+                memory = None if memories is None else memories[self._tensor(times), self._tensor(rows)]
+                with torch.no_grad():
+                    final_values = self.policy(last, text, self._tensor(local[times, rows]), memory).value
+        shape = index.shape
+        return logits.float().view(*shape, -1), values.float().view(shape), final_values.float()
+
+    def _recur(
+        self,
+        observation: dict[str, np.ndarray],
+        text: dict[str, Tensor],
+        local: np.ndarray,
+        column: Column,
+        games: np.ndarray,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As `_unroll` for a recurrent policy, step by step; also the memories [T+1, b, …] after each."""
+        before, fresh = column.memory, self.policy.initial_memory(local.shape[1])
+        if before is None or fresh is None:
+            raise TypeError("only a recurrent policy is unrolled step by step")
+        memory, fresh = before[self._tensor(games)], fresh.to(self.device)
+        logits, values, memories = [], [], []
+        for t in range(len(local)):
+            restart = self._tensor(column.restarts[t, games]).view(-1, *([1] * (memory.dim() - 1)))
+            memory = torch.where(restart, fresh, memory)
+            seen = {name: self._tensor(array[t]) for name, array in observation.items()}
+            output = self.policy(seen, text, self._tensor(local[t]), memory)
+            memory = memory if output.memory is None else output.memory
+            logits.append(output.logits)
+            values.append(output.value)
+            memories.append(memory)
+        return torch.stack(logits), torch.stack(values), torch.stack(memories).detach()
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+
+def _cuts(column: Column, games: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(t, b, f) of the time-outs to bootstrap from: b counted among these games, f among the column's final rows."""
+    times, rows = column.cut
+    place = np.full(column.action.shape[1], -1)
+    place[games] = np.arange(len(games))
+    mine = np.flatnonzero(place[rows] >= 0)
+    return times[mine], place[rows[mine]], mine
