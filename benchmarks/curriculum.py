@@ -24,9 +24,9 @@ class Arguments:
     agents: int | None = None
     """Number of agents; the environment's own by default."""
     agent: str | None = None
-    """Id of the networks (default: txt2pi)."""
+    """Id of the networks; the preset's own by default."""
     preset: str | None = None
-    """Budgets and options: demo or paper (default: demo)."""
+    """Budgets and options: demo, quick_rl or paper (default: demo)."""
     stages: str | None = None
     """Stages in order, separated by commas; the environment's curriculum by default."""
     seeds: str | None = None
@@ -59,7 +59,7 @@ def requested(arguments: Arguments) -> RunSettings:
     """The settings that the arguments describe."""
     settings = make_settings(
         arguments.env,
-        arguments.agent or "txt2pi",
+        arguments.agent,
         arguments.agents,
         arguments.preset or "demo",
         None if arguments.stages is None else tuple(_items(arguments.stages)),

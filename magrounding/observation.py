@@ -64,7 +64,9 @@ class ObservationSpec:
 
     def space(self) -> spaces.Dict:
         """The Gymnasium space of one agent's observation; `distance` (derived from `position`) is part of it."""
-        boxes = {f.name: spaces.Box(f.low, f.high, f.shape, np.dtype(f.dtype).type) for f in self.fields}
+        boxes: dict[str, spaces.Space] = {
+            f.name: spaces.Box(f.low, f.high, f.shape, np.dtype(f.dtype).type) for f in self.fields
+        }
         boxes["distance"] = spaces.Box(-1.0, 1.0, (self.height, self.width, 2), np.float32)
         return spaces.Dict(boxes)
 
@@ -74,7 +76,7 @@ class ObservationSpec:
         return {f.name: np.zeros((num_envs, *(() if f.shared else agents), *f.shape), f.dtype) for f in self.fields}
 
     def distance(self, position: np.ndarray) -> np.ndarray:
-        """Distances [H, W, 2] float32, (dx / W, dy / H), from `position` (row, column) to each cell; zeros if row is −1."""
+        """Distances [H, W, 2] float32, (dx / W, dy / H), from `position` (row, column) to each cell; zeros if it is dead."""
         row, column = int(position[0]), int(position[1])
         if row < 0:
             return np.zeros((self.height, self.width, 2), np.float32)

@@ -8,9 +8,9 @@ The hash is the finaliser of SplitMix64 (Steele, Lea, Flood 2014, "Fast splittab
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numba import njit
+from numba.core import config
 
 TASK, TEXT, LAYOUT, DYNAMICS, ORDER = range(5)
 """Streams: what the game is, how it is told, where things lie, what happens, in which order equals are listed."""
@@ -30,7 +30,7 @@ def _hash(key, counter):
 
 
 # Plain Python warns where uint64 wraps around, which is what a hash wants: silenced here and nowhere else.
-hash64 = np.errstate(over="ignore")(_hash) if numba.config.DISABLE_JIT else njit(inline="always")(_hash)
+hash64 = np.errstate(over="ignore")(_hash) if getattr(config, "DISABLE_JIT", 0) else njit(inline="always")(_hash)
 """hash64(key: uint64, counter: int) -> uint64."""
 
 

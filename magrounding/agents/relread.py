@@ -82,7 +82,7 @@ class Reading(NamedTuple):
 class ManualReader(nn.Module):
     """Reads by one attention over statements: the query is a word, keys and values are sums of a statement's words.
 
-    Words that stand in every statement say nothing of any, so each has a learned weight as a key and another as a value.
+    Words that stand in every statement say nothing of any: each has a learned weight as a key and another as a value.
 
     Args:
         vocabulary_size: V.
@@ -161,9 +161,9 @@ class Relread(Policy):
         self.width = spec.words_per_occupant
         self.height, self.width_of_map = spec.height, spec.width
         self.reader = ManualReader(spec.vocabulary_size, config.embedding)
-        nobody = torch.zeros(spec.vocabulary_size, dtype=torch.bool)
-        nobody[[*spec.scenery_ids, *spec.avatar_ids]] = True
-        self.register_buffer("nobody", nobody, persistent=False)
+        self.nobody: Tensor
+        self.register_buffer("nobody", torch.zeros(spec.vocabulary_size, dtype=torch.bool), persistent=False)
+        self.nobody[[*spec.scenery_ids, *spec.avatar_ids]] = True
         words = self.width
         alone = 2 * words + 1  # goal relation and spoken_of of each word, is_ally
         self.pair_of = nn.Linear(alone, config.pair_hidden)
@@ -249,7 +249,7 @@ class Relread(Policy):
         features = self.entity(torch.cat((message, alone, with_held, holding), -1))
         return features * things.exists.unsqueeze(-1)
 
-    def look(self, things: Tensor, features: Tensor, position: Tensor) -> Tensor:
+    def look(self, things: Things, features: Tensor, position: Tensor) -> Tensor:
         """[N, hidden]: what each unit makes of the egocentric map.
 
         A unit looks for one mixture of features with one pattern of places: a linear layer on the map whose weights are

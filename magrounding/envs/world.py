@@ -67,7 +67,7 @@ class BatchedWorld(ABC):
         action_names: one name for each action.
         state_layout: name → (slice, shape), where things lie in `state()`.
         observation: dict of batch buffers laid out as `spec.allocate` (shared keys without the agent axis).
-        final_observation: the same; its first `len(final_rows)` rows are the last observations of games that just ended.
+        final_observation: the same; its first `len(final_rows)` rows are the last observations of the games that ended.
         final_rows: [F] int64, which games those were.
         out: StepBuffers.
     """
@@ -96,8 +96,8 @@ class BatchedWorld(ABC):
     def step(self, actions: np.ndarray, auto_reset: bool) -> None:
         """Play actions [B, n] int64 in every game.
 
-        Fills `observation` and `out`. With `auto_reset` a finished game starts its next episode in the same call and its
-        last observation goes to `final_observation`; without, `observation` is its last.
+        Fills `observation` and `out`. With `auto_reset` a finished game starts its next episode in the same call and
+        its last observation goes to `final_observation`; without, `observation` is its last.
         """
 
     @abstractmethod

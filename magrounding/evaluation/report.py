@@ -122,7 +122,7 @@ def facts(results: RunResults) -> str:
             f"{preset.num_envs} at once, unrolls of {learner.unroll} steps; {preset.report_games:,} an evaluation",
         ),
         ("environment", _options(settings.env_options)),
-        ("network", _options(preset.policy_options) or "as published"),
+        ("network", _options(settings.policy_options) or "as published"),
         ("learner", _options({name: getattr(learner, name) for name in learner.__dataclass_fields__})),
         ("versions", _options(config.get("versions", {}))),
     ]

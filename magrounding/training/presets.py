@@ -9,6 +9,7 @@ from typing import Any
 from magrounding.errors import ConfigurationError, choose
 from magrounding.training.algorithms import AlgorithmConfig
 from magrounding.training.impala import ImpalaConfig
+from magrounding.training.ppo import PPOConfig
 
 EVERY_OTHER_STAGE = "*"
 
@@ -62,11 +63,12 @@ class Preset:
     Attributes:
         name: what --preset takes.
         about: the budget in a sentence, for reports.
+        agent: id of the networks, unless another is asked for.
         num_envs: B, games of a rollout.
         learner: of every agent.
         promotions: stage → when it is over; "*" for every other stage.
         env_options: of the environment, beside stage and number of agents.
-        policy_options: of the network.
+        policy_options: of that agent's network; another is as its authors made it.
         team_reward: part of each agent's reward that is the team's mean instead of its own.
         carry_optimizer: a stage inherits the optimiser's statistics along with the weights, as RTFM's program does.
         evaluate_every: environment steps between evaluations within a stage; None: at its end only.
@@ -80,6 +82,7 @@ class Preset:
 
     name: str
     about: str
+    agent: str
     num_envs: int
     learner: AlgorithmConfig
     promotions: Mapping[str, Promotion]
@@ -105,6 +108,7 @@ _PAPER_WORLD = {"max_cycles": 1000, "occupants": 1}
 _PAPER_MA_RTFM = Preset(
     name="paper",
     about="EnDi's budgets (appendix B): 1.5e7 environment steps for S1, 5e7 for each later stage; 20 games at once.",
+    agent="txt2pi",
     num_envs=20,
     learner=_PAPER_LEARNER,
     promotions={"s1": Promotion(steps=15_000_000), EVERY_OTHER_STAGE: Promotion(steps=50_000_000)},
@@ -115,6 +119,7 @@ _PAPER_MA_RTFM = Preset(
 _PAPER_RTFM = Preset(
     name="paper",
     about="RTFM's budgets (table 2, appendix D): 1e8 environment steps for the first task, 5e7 for each later one.",
+    agent="txt2pi",
     num_envs=24,
     learner=_PAPER_LEARNER,
     promotions={"simple_stationary": Promotion(steps=100_000_000), EVERY_OTHER_STAGE: Promotion(steps=50_000_000)},
@@ -125,6 +130,7 @@ _PAPER_RTFM = Preset(
 _PAPER_ROCK_PAPER_SCISSORS = Preset(
     name="paper",
     about="The budget of RTFM's appendix on rock-paper-scissors: 5e7 environment steps; 24 games, unrolls of 80.",
+    agent="txt2pi",
     num_envs=24,
     learner=_PAPER_LEARNER,
     promotions={EVERY_OTHER_STAGE: Promotion(steps=50_000_000)},
@@ -132,25 +138,40 @@ _PAPER_ROCK_PAPER_SCISSORS = Preset(
     evaluate_every=5_000_000,
 )
 
+_QUICK_RL = Preset(
+    name="quick_rl",
+    about="PPO alone, no teacher: minutes on two CPU cores with the relational reader; episodes of at most 80 steps.",
+    agent="relread",
+    num_envs=64,
+    learner=PPOConfig(anneal_steps=1_000_000),
+    promotions={EVERY_OTHER_STAGE: Promotion(steps=1_000_000)},
+    env_options={"max_cycles": 80},
+    team_reward=0.5,
+    carry_optimizer=False,
+    evaluate_every=200_000,
+)
+
 _DEMO = Preset(
     name="demo",
     about=(
-        "A demonstration for two CPU cores and eight minutes: about a thousandth of the papers' steps, a narrower "
-        "network, episodes of at most 80 steps. It shows the whole road; it is far too short to learn to read."
+        "A demonstration for two CPU cores and at most eight minutes: the beginning of quick_rl, PPO alone and no teacher, "
+        "with less than a hundredth of the papers' steps. It shows the whole road and stops long before its end."
     ),
+    agent="relread",
     num_envs=64,
-    learner=ImpalaConfig(unroll=16, learning_rate=1e-3, anneal_steps=1e9, entropy=0.01),
-    promotions={EVERY_OTHER_STAGE: Promotion(steps=50_000, minutes=1.2)},
-    env_options={"max_cycles": 80, "occupants": 1},
-    policy_options={"channels": (8, 16, 16)},
-    selection_games=64,
-    report_games=128,
-    final_sets=("train", "eval"),
+    learner=PPOConfig(anneal_steps=250_000),
+    promotions={"s1": Promotion(steps=250_000, minutes=3.0), EVERY_OTHER_STAGE: Promotion(steps=64_000, minutes=0.8)},
+    env_options={"max_cycles": 80},
+    team_reward=0.5,
+    carry_optimizer=False,
+    selection_games=100,
+    report_games=200,
     save_every=30.0,
 )
 
 PRESETS: dict[str, dict[str, Preset]] = {
     "paper": {"ma_rtfm": _PAPER_MA_RTFM, "rtfm": _PAPER_RTFM, "rock_paper_scissors": _PAPER_ROCK_PAPER_SCISSORS},
+    "quick_rl": {"ma_rtfm": _QUICK_RL, "rtfm": _QUICK_RL},
     "demo": {"ma_rtfm": _DEMO, "rtfm": _DEMO},
 }
 """Name → environment id → preset."""

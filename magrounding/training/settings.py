@@ -57,6 +57,11 @@ class RunSettings:
         return self._entry
 
     @property
+    def policy_options(self) -> Mapping[str, Any]:
+        """Options of the networks: the preset's, unless another agent than its own was asked for."""
+        return self.preset.policy_options if self.agent == self.preset.agent else {}
+
+    @property
     def env_options(self) -> dict[str, Any]:
         """Options of the environment, all but its stage."""
         team = {"agents": self.agents} if self.entry.multi_agent else {}
@@ -82,7 +87,7 @@ class RunSettings:
             "stages": list(self.stages),
             "seeds": list(self.seeds),
             "env_options": self.env_options,
-            "policy_options": dict(self.preset.policy_options),
+            "policy_options": dict(self.policy_options),
             "preset": asdict(self.preset),
         }
 
@@ -112,20 +117,20 @@ class RunSettings:
 
 def make_settings(
     env: str,
-    agent: str = "txt2pi",
+    agent: str | None = None,
     agents: int | None = None,
     preset: str = "demo",
     stages: tuple[str, ...] | None = None,
     seeds: tuple[int, ...] = (0,),
 ) -> RunSettings:
-    """Settings from what a command line names; the environment's own team and curriculum are the defaults."""
-    entry = env_entry(env)
+    """Settings from what a command line names; the preset's agent, the environment's team and curriculum by default."""
+    entry, chosen = env_entry(env), find_preset(preset, env)
     team: int = entry.options["agents"] if entry.multi_agent else 1
     return RunSettings(
         env,
-        agent,
+        agent or chosen.agent,
         team if agents is None else agents,
-        find_preset(preset, env),
+        chosen,
         entry.curriculum if stages is None else stages,
         seeds,
     )

@@ -72,11 +72,18 @@ class StageSession:
         self.players: list[Player] = []
         for i in range(settings.agents):
             drawn_from = derive_seed(seed, WEIGHTS, i)
-            policy = build_policy(settings.agent, self.vec.spec, preset.policy_options, drawn_from).to(device)
+            policy = build_policy(settings.agent, self.vec.spec, settings.policy_options, drawn_from).to(device)
             generator = torch.Generator().manual_seed(derive_seed(seed, ACTIONS, position, i))
             self.learners.append(make_learner(policy, preset.learner))
             self.players.append(Player(policy, preset.num_envs, generator, bf16=preset.learner.bf16))
-        self.worker = RolloutWorker(self.vec, self.players, preset.learner.unroll, parallel_map, self.clock, preset.team_reward)
+        self.worker = RolloutWorker(
+            self.vec,
+            self.players,
+            preset.learner.unroll,
+            parallel_map,
+            self.clock,
+            team_reward=preset.team_reward,
+        )
         self._games_seed = derive_seed(seed, GAMES, position)
         self.steps_per_update = preset.num_envs * preset.learner.unroll
 

@@ -18,6 +18,7 @@ NETWORK = {
 TINY = Preset(
     name="tiny",
     about="Next to nothing.",
+    agent="txt2pi",
     num_envs=6,
     learner=ImpalaConfig(unroll=5, learning_rate=0.01, epsilon=1e-3, anneal_steps=600),
     promotions={"s1": Promotion(steps=240), "*": Promotion(steps=180)},

@@ -25,7 +25,7 @@ Observations:
     ==============  ===================  ===============================================================
     `grid`          [H, W, 2 occupants]  two words for each occupant of a cell: me, allies, monsters, items
     `position`      [2]                  row and column of the agent; −1, −1 when dead
-    `distance`      [H, W, 2]            (dx / W, dy / H) to each cell (single games; networks derive it from `position`)
+    `distance`      [H, W, 2]            (dx / W, dy / H) to each cell (single games; from `position`)
     `manual`        [7, L]               the document; shared by the team
     `goal`          [G]                  the instruction; shared by the team
     `inventory`     [2]                  words of the weapon held
@@ -58,7 +58,7 @@ Differences from the paper:
     * A cell shows two occupants; the released program shows one in training (`occupants=1`).
     * Templates are drawn once an episode; the released program redraws them every step in training (`resample_text`).
     * Plain documents are shuffled too; the released program leaves them in order (`shuffle_manual=False`).
-    * Counts of templates are those of the program (12, 10, 10), where the paper says 10, 10, 12; the sentences are ours.
+    * Counts of templates are those of the program (12, 10, 10), where the paper says 10, 10, 12.
     * Documents are never cut; the released program cuts the longest fifth of the templated ones at 80 words.
     * Multi-agent RTFM was never released. Ours: agents may share and swap cells; targets have distinct elements (the
       first three, or four without a distractor); a kill is paid to the killer alone; the first death loses.

@@ -135,7 +135,7 @@ def _place(key, side, entities):
     """Everybody on distinct uniform cells of the side × side interior."""
     counter = 0
     for e in range(entities.shape[0]):
-        free = False
+        row, column, free = 0, 0, False
         while not free:
             cell = below(key, counter, side * side)
             counter += 1

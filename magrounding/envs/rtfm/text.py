@@ -22,7 +22,7 @@ _COMMA = ","
 @cache
 def templates() -> dict[str, dict[str, list[str]]]:
     """`data/templates.json`: set name → kind → sentences of space-separated tokens with slots."""
-    data = json.loads(files(__package__).joinpath("data/templates.json").read_text(encoding="utf-8"))
+    data = json.loads(files("magrounding.envs.rtfm").joinpath("data/templates.json").read_text(encoding="utf-8"))
     return {name: kinds for name, kinds in data.items() if isinstance(kinds, dict)}
 
 

@@ -1,0 +1,80 @@
+"""It learns: a narrow txt2π beats a random policy at its task after minutes, and does not when its advantages are shuffled."""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+
+import pytest
+import torch
+
+from magrounding.agents.scripted import RandomTeam
+from magrounding.agents.team import Team
+from magrounding.evaluation.evaluate import REPORT_SEED, evaluate
+from magrounding.threads import ThreadPlan, using
+from magrounding.training import ppo
+from magrounding.training.presets import Preset, Promotion
+from magrounding.training.returns import Returns
+from magrounding.training.settings import RunSettings
+from magrounding.training.stage import StageSession
+
+TASK = "simple_stationary_single_monster"
+STEPS = 420_000
+GAMES = 2000
+
+NARROW = Preset(
+    name="narrow",
+    about="A network small enough to learn something within two minutes of one core.",
+    agent="txt2pi",
+    num_envs=128,
+    learner=ppo.PPOConfig(epochs=2, warm_up=5_000, anneal_steps=1e9, entropy=0.01, final_entropy=0.01),
+    promotions={"*": Promotion(steps=STEPS)},
+    env_options={"max_cycles": 80, "occupants": 1},
+    policy_options={"channels": (8, 16, 16), "document_hidden": 32, "head_width": 64},
+)
+
+
+def shuffle_advantages(seed):
+    """Every step gets the advantage of another: the same numbers, about nothing."""
+    gae, generator = ppo.gae, torch.Generator().manual_seed(seed)
+
+    def shuffled(*given, **options):
+        target, advantage = gae(*given, **options)
+        flat = advantage.flatten()
+        return Returns(target, flat[torch.randperm(len(flat), generator=generator)].view_as(advantage))
+
+    ppo.gae = shuffled
+
+
+def train_and_play(seed, shuffled):
+    """Win rate of a trained policy that draws its actions, over games of the task as published: no early time limit."""
+    if shuffled:
+        shuffle_advantages(seed)
+    settings = RunSettings("rtfm", "txt2pi", 1, NARROW, (TASK,), (seed,))
+    with using(ThreadPlan(torch=1, agents=1, world=1)):
+        session = StageSession(settings, TASK, seed, torch.device("cpu"), ThreadPlan(1, 1, 1))
+        session.start()
+        for steps in range(0, STEPS, session.steps_per_update):
+            session.iterate(steps)
+        torch.manual_seed(seed)
+        team = Team([learner.policy for learner in session.learners], session.vec.spec)
+        return win_rate(team)
+
+
+def win_rate(team):
+    options = {"task": TASK, "occupants": 1, "max_cycles": 1000}
+    return float(evaluate(team, "rtfm", options, GAMES, REPORT_SEED, num_envs=500, greedy=False).won.mean())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_it_learns_and_not_from_noise():
+    # One process and one core each; a process of its own also keeps the control's tampering out of other tests.
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        learnt, control = pool.map(train_and_play, (1, 1), (False, True))
+    chance = win_rate(RandomTeam(1, 5))
+    assert chance == pytest.approx(0.35, abs=0.04)
+    assert learnt >= 0.42
+    assert control < 0.42
+    assert learnt - control > 0.05
