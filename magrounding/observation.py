@@ -76,7 +76,7 @@ class ObservationSpec:
         return {f.name: np.zeros((num_envs, *(() if f.shared else agents), *f.shape), f.dtype) for f in self.fields}
 
     def distance(self, position: np.ndarray) -> np.ndarray:
-        """Distances [H, W, 2] float32, (dx / W, dy / H), from `position` (row, column) to each cell; zeros if it is dead."""
+        """Distances [H, W, 2] float32, (dx / W, dy / H), from `position` (row, column) to each cell; zeros if dead."""
         row, column = int(position[0]), int(position[1])
         if row < 0:
             return np.zeros((self.height, self.width, 2), np.float32)

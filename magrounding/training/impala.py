@@ -38,7 +38,8 @@ class ImpalaConfig:
         clip_c: bound on the weights that pass later errors back.
         clip_reward: rewards are clipped to ± this.
         clip_gradient: norm of an update's gradient.
-        chunk: games a backward pass; 0 takes all at once, fewer need less memory for the same gradient.
+        chunk: games a backward pass on a CPU, where smaller passes stay in the caches; 0, and a GPU, take all at once.
+            The gradient is the same.
         bf16: compute networks in bfloat16 (losses and weights stay float32).
     """
 
@@ -57,7 +58,7 @@ class ImpalaConfig:
     clip_c: float = 1.0
     clip_reward: float = 1.0
     clip_gradient: float = 40.0
-    chunk: int = 0
+    chunk: int = 4
     bf16: bool = False
 
 
@@ -99,8 +100,9 @@ class ImpalaLearner(Learner):
         self.optimizer.zero_grad(set_to_none=True)
         batch = column.action.shape[1]
         totals = torch.zeros(3)
-        for start in range(0, batch, self.config.chunk or batch):
-            games = np.arange(start, min(batch, start + (self.config.chunk or batch)))
+        chunk = batch if self.device.type == "cuda" else self.config.chunk or batch
+        for start in range(0, batch, chunk):
+            games = np.arange(start, min(batch, start + chunk))
             losses = self._losses(documents, column, games)
             c = self.config
             total = losses.policy + c.baseline * losses.baseline - c.entropy * losses.entropy

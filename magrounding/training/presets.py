@@ -154,8 +154,8 @@ _QUICK_RL = Preset(
 _DEMO = Preset(
     name="demo",
     about=(
-        "A demonstration for two CPU cores and at most eight minutes: the beginning of quick_rl, PPO alone and no teacher, "
-        "with less than a hundredth of the papers' steps. It shows the whole road and stops long before its end."
+        "A demonstration for two CPU cores and at most eight minutes: the beginning of quick_rl, PPO alone and no "
+        "teacher, less than a hundredth of the papers' steps. It shows the whole road and stops long before its end."
     ),
     agent="relread",
     num_envs=64,

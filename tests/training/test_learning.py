@@ -1,9 +1,8 @@
-"""It learns: a narrow txt2π beats a random policy at its task after minutes, and does not when its advantages are shuffled."""
+"""It learns: a narrow txt2π beats a random policy after minutes, and does not when its advantages are shuffled."""
 
 from __future__ import annotations
 
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from multiprocessing import get_context
 
 import pytest

@@ -1,0 +1,190 @@
+"""relread reads by relations: it knows no word, no size of map and no order of statements."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.policy import make_policy
+from magrounding.agents.relread import Relread
+from magrounding.errors import ConfigurationError
+
+
+def observe(row_count=16, seed=0, env="ma_rtfm", steps=6, **options):
+    """Observations of agent 0 some random steps into games, and their texts."""
+    vec = mg.make_vec(env, row_count, copy=True, **options)
+    observation = vec.reset(seed=seed)
+    rng = np.random.default_rng(seed)
+    for _ in range(steps):
+        observation, *_ = vec.step(rng.integers(0, 5, (row_count, vec.num_agents)))
+    mine = {k: torch.from_numpy(v[:, 0].copy()) for k, v in observation.items() if k not in ("manual", "goal")}
+    return vec.spec, mine, torch.from_numpy(observation["manual"]), torch.from_numpy(observation["goal"])
+
+
+@pytest.fixture
+def policy():
+    return fresh(observe(stage="s5", agents=2)[0])
+
+
+def fresh(spec, **options):
+    torch.manual_seed(0)
+    policy = make_policy("relread", spec, **options)
+    assert isinstance(policy, Relread)
+    torch.nn.init.normal_(policy.policy.weight)  # as made it is nearly indifferent, which would hide differences
+    return policy.eval()
+
+
+def act(policy, observation, manual, goal):
+    with torch.no_grad():
+        return policy(observation, policy.encode_text(manual, goal), torch.arange(len(manual)))
+
+
+@pytest.mark.parametrize(
+    ("env", "options"),
+    [
+        ("ma_rtfm", {"stage": "s1", "agents": 1}),
+        ("ma_rtfm", {"stage": "s3", "agents": 3, "size": 10}),
+        ("ma_rtfm", {"stage": "s5", "agents": 4, "occupants": 1}),
+        ("ma_rtfm", {"stage": "s2", "agents": 2, "size": 32, "death": "individual"}),
+        ("ma_rtfm", {"stage": "s2", "agents": 2, "sight": 0}),
+        ("rtfm", {"task": "nl"}),
+        ("rock_paper_scissors", {}),
+    ],
+)
+def test_it_runs_on_any_world_with_a_manual(env, options):
+    spec, observation, manual, goal = observe(env=env, **options)
+    output = act(fresh(spec), observation, manual, goal)
+    assert output.logits.shape == (16, 5)
+    assert output.value.shape == (16,)
+    probabilities = output.logits.softmax(-1)
+    assert (probabilities[observation["action_mask"] == 0] == 0).all()
+    assert torch.isfinite(output.value).all()
+
+
+def test_one_set_of_weights_plays_every_size_of_map_and_team(policy):
+    weights = policy.state_dict()
+    for options in ({"size": 10, "agents": 2}, {"size": 32, "agents": 2}, {"size": 8, "agents": 4}):
+        spec, observation, manual, goal = observe(stage="s5", **options)
+        other = fresh(spec)
+        other.load_state_dict(weights)
+        assert torch.isfinite(act(other, observation, manual, goal).value).all()
+
+
+def test_the_order_of_statements_says_nothing(policy):
+    _, observation, manual, goal = observe(stage="s5", agents=2)
+    there = act(policy, observation, manual, goal)
+    back = act(policy, observation, manual.flip(1), goal)
+    torch.testing.assert_close(there.logits, back.logits, atol=1e-4, rtol=1e-4)
+
+
+def test_padding_changes_nothing(policy):
+    _, observation, manual, goal = observe(stage="s5", agents=2)
+    longer = torch.nn.functional.pad(manual, (0, 5))
+    expected = act(policy, observation, manual, goal)
+    actual = act(policy, observation, longer, torch.nn.functional.pad(goal, (0, 3)))
+    torch.testing.assert_close(actual.logits, expected.logits, atol=1e-5, rtol=1e-5)
+
+
+def test_the_manual_matters(policy):
+    _, observation, manual, goal = observe(stage="s5", agents=2)
+    expected, other = (
+        act(policy, observation, manual, goal),
+        act(policy, observation, manual.roll(1, 0), goal.roll(1, 0)),
+    )
+    assert not torch.allclose(expected.logits, other.logits, atol=1e-3)
+
+
+def test_no_identity_of_a_word_reaches_the_policy():
+    """Renaming all words, embeddings along with them, changes nothing: only relations between words are used."""
+    spec, observation, manual, goal = observe(stage="s5", agents=2)
+    policy, renamed = fresh(spec), fresh(spec)
+    known = 1 + max(*spec.scenery_ids, *spec.avatar_ids)
+    order = torch.cat((torch.arange(known), known + torch.randperm(spec.vocabulary_size - known)))
+    with torch.no_grad():
+        for name in ("words.weight", "weight_key", "weight_value"):
+            target = renamed.reader.get_parameter(name)
+            target[order] = policy.reader.get_parameter(name)
+
+    def rename(ids):
+        return order[ids.long()].to(ids.dtype)
+
+    there = act(policy, observation, manual, goal)
+    observation = {**observation, "grid": rename(observation["grid"]), "inventory": rename(observation["inventory"])}
+    mates = observation["teammates"].clone()
+    mates[:, :, 2:] = rename(mates[:, :, 2:])
+    back = act(renamed, {**observation, "teammates": mates}, rename(manual), rename(goal))
+    torch.testing.assert_close(back.logits, there.logits, atol=1e-4, rtol=1e-4)
+
+
+def test_it_sees_the_place_of_things_relative_to_itself(policy):
+    """The same scene one column further, wall or not, looks the same but for the border."""
+    _, observation, manual, goal = observe(stage="s5", agents=2, steps=0)
+    things = policy.find(observation)
+    text = policy.encode_text(manual, goal)
+    with torch.no_grad():
+        features = policy.relate(things, observation, text, torch.arange(16))
+        here = policy.look(things, features, observation["position"])
+        moved = policy.look(
+            things._replace(column=things.column + 1), features, observation["position"] + torch.tensor([0, 1])
+        )
+        aside = policy.look(things._replace(column=things.column + 1), features, observation["position"])
+    torch.testing.assert_close(here, moved)
+    assert not torch.allclose(here, aside)
+
+
+def test_grounding_is_a_map_in_grid_coordinates_that_a_mask_can_empty(policy):
+    _, observation, manual, goal = observe(stage="s5", agents=2)
+    text, document = policy.encode_text(manual, goal), torch.arange(16)
+    with torch.no_grad():
+        whole = policy.ground(observation, text, document)
+        placed = policy.ground(observation, text, document, position_features=torch.ones(16, 2, 8, 8))
+        blind = policy.ground(observation, text, document, entity_mask=torch.zeros(16, 8, 8))
+        seeing = policy.ground(observation, text, document, entity_mask=torch.ones(16, 8, 8))
+    assert whole.shape == (16, policy.config.features, 8, 8)
+    assert placed.shape == (16, policy.config.features + 2, 8, 8)
+    torch.testing.assert_close(seeing, whole)
+    things = policy.find(observation)
+    occupied = torch.zeros(16, 8, 8, dtype=torch.bool)
+    rows = torch.arange(16)[:, None].expand_as(things.row)
+    occupied[rows[things.exists], things.row[things.exists], things.column[things.exists]] = True
+    assert not whole.permute(0, 2, 3, 1)[~occupied].any()
+    allies = torch.zeros_like(occupied)
+    mates = things.exists & things.is_ally
+    allies[rows[mates], things.row[mates], things.column[mates]] = True
+    assert not blind.permute(0, 2, 3, 1)[~allies].any()
+    assert whole.permute(0, 2, 3, 1)[occupied & ~allies].any()
+
+
+def test_gradients_reach_every_parameter():
+    spec, observation, manual, goal = observe(stage="s5", agents=2)
+    policy = fresh(spec).train()
+    output = policy(observation, policy.encode_text(manual, goal), torch.arange(16))
+    (output.logits.log_softmax(-1)[:, 0].sum() + output.value.sum()).backward()
+    for name, parameter in policy.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.any(), name
+
+
+def test_it_can_imitate(policy):
+    """16 fixed observations with their labels: 95 % within 300 updates."""
+    _, observation, manual, goal = observe(stage="s5", agents=2)
+    labels = torch.multinomial(observation["action_mask"].float(), 1, generator=torch.Generator().manual_seed(1))[:, 0]
+    optimizer = torch.optim.Adam(policy.parameters(), lr=3e-3)
+    for _ in range(300):
+        output = policy(observation, policy.encode_text(manual, goal), torch.arange(16))
+        loss = torch.nn.functional.cross_entropy(output.logits, labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert (act(policy, observation, manual, goal).logits.argmax(-1) == labels).float().mean() > 0.95
+
+
+def test_bad_options_are_refused():
+    spec = observe(stage="s1", agents=2)[0]
+    with pytest.raises(ConfigurationError, match="option of relread"):
+        make_policy("relread", spec, depth=3)
+    with pytest.raises(ConfigurationError, match="positive integer"):
+        make_policy("relread", spec, reach=0)
+    make_policy("relread", spec, **json.loads('{"hidden": 32, "reach": 3}'))

@@ -1,0 +1,140 @@
+"""PPO learns what it should, clips what it should, and depends on nothing but its column and the step."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from magrounding.agents.player import Player
+from magrounding.training.ppo import PPOConfig, PPOLearner
+from magrounding.training.rollout import RolloutWorker
+from tests.training.toy_games import ToyGames, ToyPolicy
+
+CONFIG = PPOConfig(unroll=8, epochs=2, minibatches=2, learning_rate=0.02, warm_up=1, anneal_steps=1e9)
+
+
+def collect(vec, policies, unroll=8, **options):
+    players = [Player(p, vec.num_envs, torch.Generator().manual_seed(i)) for i, p in enumerate(policies)]
+    worker = RolloutWorker(vec, players, unroll, **options)
+    worker.start(seed=0)
+    return copy.deepcopy(worker.collect())
+
+
+def updated(policy, rollout, config=CONFIG, steps=100):
+    learner = PPOLearner(copy.deepcopy(policy), config)
+    report = learner.update(rollout.documents, rollout.columns[0], steps)
+    return torch.cat([p.detach().flatten() for p in learner.policy.parameters()]), report
+
+
+@pytest.fixture
+def policy():
+    torch.manual_seed(0)
+    return ToyPolicy()
+
+
+def test_it_learns_to_read():
+    torch.manual_seed(0)
+    vec = ToyGames(num_envs=32, num_agents=2, end=0.2, seed=1)
+    policies = [ToyPolicy(), ToyPolicy()]
+    learners = [PPOLearner(policy, CONFIG) for policy in policies]
+    players = [Player(p, 32, torch.Generator().manual_seed(i)) for i, p in enumerate(policies)]
+    worker = RolloutWorker(vec, players, CONFIG.unroll)
+    worker.start(seed=0)
+    hits = []
+    for step in range(80):
+        rollout = worker.collect()
+        for learner, column in zip(learners, rollout.columns, strict=True):
+            learner.update(rollout.documents, column, step + 1)
+        hits.append([float((column.reward == 1)[column.alive].mean()) for column in rollout.columns])
+    assert np.mean(hits[0]) < 0.45
+    assert np.min(np.mean(hits[-10:], axis=0)) > 0.9
+
+
+def test_an_update_is_a_function_of_column_and_step(policy):
+    rollout = collect(ToyGames(num_envs=8), [policy, ToyPolicy()])
+    first, _ = updated(policy, rollout)
+    again, _ = updated(policy, rollout)
+    later, _ = updated(policy, rollout, steps=200)  # other minibatches
+    assert torch.equal(first, again)
+    assert not torch.equal(first, later)
+
+
+def test_other_agents_do_not_reach_it(policy):
+    rollout = collect(ToyGames(num_envs=8), [policy, ToyPolicy()])
+    before, _ = updated(policy, rollout)
+    for array in (rollout.columns[1].reward, rollout.columns[1].logits):
+        array += 7
+    after, _ = updated(policy, rollout)
+    assert torch.equal(before, after)
+
+
+def test_the_dead_teach_nothing(policy):
+    rollout = collect(ToyGames(num_envs=16, end=0.02), [policy, ToyPolicy()])
+    column = rollout.columns[0]
+    assert not column.alive.all()
+    before, _ = updated(policy, rollout)
+    column.reward[~column.alive] = 100
+    column.logits[~column.alive] = 3
+    after, _ = updated(policy, rollout)
+    assert torch.equal(before, after)
+
+
+def test_the_first_step_is_the_policy_gradient_of_normalised_advantages(policy):
+    """With one epoch and one minibatch every ratio is 1, and the surrogate's gradient is that of −log π · A."""
+    rollout = collect(ToyGames(num_envs=8), [policy, ToyPolicy()])
+    config = replace(CONFIG, epochs=1, minibatches=1, baseline=0.0, entropy=0.0, final_entropy=0.0)
+    learner = PPOLearner(copy.deepcopy(policy), config)
+    column, games = rollout.columns[0], np.arange(8)
+    target, advantage, log_mu = learner._prepare(rollout.documents, column)
+    alive = torch.from_numpy(column.alive)
+    assert float(advantage[alive].mean()) == pytest.approx(0, abs=1e-5)
+    assert float(advantage[alive].std()) == pytest.approx(1, abs=1e-4)
+    losses = learner._losses(rollout.documents, column, games, target, advantage, log_mu)
+    parameters = list(learner.policy.parameters())
+    ours = torch.autograd.grad(losses.policy, parameters, allow_unused=True)
+    now = learner.replay(rollout.documents, column, games)
+    log_pi = now.logits.log_softmax(-1).gather(-1, torch.from_numpy(column.action)[..., None]).squeeze(-1)
+    plain = torch.autograd.grad(-(log_pi * advantage)[alive].mean(), parameters, allow_unused=True)
+    for a, b in zip(ours, plain, strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-4)
+
+
+def test_a_ratio_beyond_the_clip_has_no_gradient(policy):
+    rollout = collect(ToyGames(num_envs=4), [policy, ToyPolicy()])
+    learner = PPOLearner(policy, CONFIG)
+    column, games = rollout.columns[0], np.arange(4)
+    target, advantage, log_mu = learner._prepare(rollout.documents, column)
+    gain = torch.ones_like(advantage)
+    losses = learner._losses(rollout.documents, column, games, target, gain, log_mu - 1.0)  # ratio e > 1.2
+    assert losses.policy.item() == pytest.approx(-1.2, abs=1e-5)
+    gradient = torch.autograd.grad(losses.policy, list(policy.parameters()), allow_unused=True)
+    assert all(g is None or not g.any() for g in gradient)
+
+
+def test_rate_and_entropy_bonus_follow_their_schedules():
+    config = PPOConfig(
+        warm_up=100, anneal_steps=1000, learning_rate=1e-3, final_rate=0.1, entropy=0.02, final_entropy=0
+    )
+    learner = PPOLearner(ToyPolicy(), config)
+    assert learner.rate(49) == pytest.approx(0.5e-3)
+    assert learner.rate(100) == pytest.approx(1e-3)
+    assert learner.rate(600) == pytest.approx(0.55e-3)
+    assert learner.rate(5000) == pytest.approx(0.1e-3)
+    assert learner.bonus(0) == pytest.approx(0.02)
+    assert learner.bonus(550) == pytest.approx(0.01)
+    assert learner.bonus(5000) == 0
+
+
+def test_team_reward_mixes_own_and_mean_of_the_living():
+    policies = [ToyPolicy(), ToyPolicy()]
+    own = collect(ToyGames(num_envs=16, end=0.05), policies)
+    mixed = collect(ToyGames(num_envs=16, end=0.05), policies, team_reward=0.5)
+    alive = np.stack([column.alive for column in own.columns])
+    reward = np.stack([column.reward for column in own.columns])
+    mean = (reward * alive).sum(0) / np.maximum(alive.sum(0), 1)
+    expected = np.where(alive, 0.5 * reward + 0.5 * mean, 0)
+    np.testing.assert_allclose(np.stack([column.reward for column in mixed.columns]), expected, atol=1e-6)
