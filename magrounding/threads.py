@@ -6,6 +6,10 @@ two agents instead of meeting at the end of every small operation. A single agen
 torch's threads instead. Simulators step a learner's batch in microseconds and stay on one thread until a batch is
 large enough to be worth waking others.
 
+Measured with full-size txt2π, two cores, unrolls of 80 × 20, agent samples/s: two agents in threads of their own
+1,295, one after the other with two torch threads 1,311, with one 753; on a machine busy with other work 445 against
+95, because spinning threads wait for those that were descheduled. Three agents in three threads 1,266, in two 1,125.
+
 One torch thread also makes every sum's order fixed, which bit-exact resumption rests on.
 """
 
