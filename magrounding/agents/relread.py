@@ -159,7 +159,6 @@ class Relread(Policy):
         super().__init__()
         self.config = config
         self.width = spec.words_per_occupant
-        self.height, self.width_of_map = spec.height, spec.width
         self.reader = ManualReader(spec.vocabulary_size, config.embedding)
         self.nobody: Tensor
         self.register_buffer("nobody", torch.zeros(spec.vocabulary_size, dtype=torch.bool), persistent=False)
@@ -264,8 +263,9 @@ class Relread(Policy):
 
     def _own(self, observation: dict[str, Tensor]) -> Tensor:
         """How far the border is in each direction (up to `reach`), what may be done, and whether anything is held."""
+        height, width = observation["grid"].shape[1:3]  # of this map, which may be larger than those of training
         row, column = observation["position"].long().unbind(-1)
-        distances = torch.stack((row, self.height - 1 - row, column, self.width_of_map - 1 - column), 1)
+        distances = torch.stack((row, height - 1 - row, column, width - 1 - column), 1)
         walls = F.one_hot(distances.clamp(0, self.config.reach), self.config.reach + 1).flatten(1)
         holding = (observation["inventory"][:, :1] != 0).float()
         return torch.cat((walls.float(), observation["action_mask"].float(), holding), 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from magrounding.errors import ConfigurationError, choose
@@ -102,40 +102,30 @@ class Preset:
         return self.promotions.get(stage) or self.promotions[EVERY_OTHER_STAGE]
 
 
-_PAPER_LEARNER = ImpalaConfig()
-_PAPER_WORLD = {"max_cycles": 1000, "occupants": 1}
-
 _PAPER_MA_RTFM = Preset(
     name="paper",
     about="EnDi's budgets (appendix B): 1.5e7 environment steps for S1, 5e7 for each later stage; 20 games at once.",
     agent="txt2pi",
     num_envs=20,
-    learner=_PAPER_LEARNER,
+    learner=ImpalaConfig(),
     promotions={"s1": Promotion(steps=15_000_000), EVERY_OTHER_STAGE: Promotion(steps=50_000_000)},
-    env_options=_PAPER_WORLD,
+    env_options={"max_cycles": 1000, "occupants": 1},
     evaluate_every=2_500_000,
 )
 
-_PAPER_RTFM = Preset(
-    name="paper",
+_PAPER_RTFM = replace(
+    _PAPER_MA_RTFM,
     about="RTFM's budgets (table 2, appendix D): 1e8 environment steps for the first task, 5e7 for each later one.",
-    agent="txt2pi",
     num_envs=24,
-    learner=_PAPER_LEARNER,
     promotions={"simple_stationary": Promotion(steps=100_000_000), EVERY_OTHER_STAGE: Promotion(steps=50_000_000)},
-    env_options=_PAPER_WORLD,
     evaluate_every=5_000_000,
 )
 
-_PAPER_ROCK_PAPER_SCISSORS = Preset(
-    name="paper",
+_PAPER_ROCK_PAPER_SCISSORS = replace(
+    _PAPER_RTFM,
     about="The budget of RTFM's appendix on rock-paper-scissors: 5e7 environment steps; 24 games, unrolls of 80.",
-    agent="txt2pi",
-    num_envs=24,
-    learner=_PAPER_LEARNER,
     promotions={EVERY_OTHER_STAGE: Promotion(steps=50_000_000)},
     env_options={"max_cycles": 1000},
-    evaluate_every=5_000_000,
 )
 
 _QUICK_RL = Preset(
@@ -151,19 +141,16 @@ _QUICK_RL = Preset(
     evaluate_every=200_000,
 )
 
-_DEMO = Preset(
+_DEMO = replace(
+    _QUICK_RL,
     name="demo",
     about=(
         "A demonstration for two CPU cores and at most eight minutes: the beginning of quick_rl, PPO alone and no "
         "teacher, less than a hundredth of the papers' steps. It shows the whole road and stops long before its end."
     ),
-    agent="relread",
-    num_envs=64,
     learner=PPOConfig(anneal_steps=250_000),
     promotions={"s1": Promotion(steps=250_000, minutes=3.0), EVERY_OTHER_STAGE: Promotion(steps=64_000, minutes=0.8)},
-    env_options={"max_cycles": 80},
-    team_reward=0.5,
-    carry_optimizer=False,
+    evaluate_every=None,
     selection_games=100,
     report_games=200,
     save_every=30.0,

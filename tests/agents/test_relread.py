@@ -72,6 +72,15 @@ def test_one_set_of_weights_plays_every_size_of_map_and_team(policy):
         assert torch.isfinite(act(other, observation, manual, goal).value).all()
 
 
+def test_the_border_is_where_the_map_at_hand_has_it(policy):
+    """A policy made for 8×8 sees a 10×10 map as one made for 10×10 does."""
+    spec, observation, manual, goal = observe(stage="s5", agents=2, size=10)
+    other = fresh(spec)
+    other.load_state_dict(policy.state_dict())
+    expected, actual = act(other, observation, manual, goal), act(policy, observation, manual, goal)
+    torch.testing.assert_close(actual.logits, expected.logits)
+
+
 def test_the_order_of_statements_says_nothing(policy):
     _, observation, manual, goal = observe(stage="s5", agents=2)
     there = act(policy, observation, manual, goal)
