@@ -148,8 +148,8 @@ _DEMO = replace(
         "A demonstration for two CPU cores and at most eight minutes: the beginning of quick_rl, PPO alone and no "
         "teacher, less than a hundredth of the papers' steps. It shows the whole road and stops long before its end."
     ),
-    learner=PPOConfig(anneal_steps=250_000),
-    promotions={"s1": Promotion(steps=250_000, minutes=3.0), EVERY_OTHER_STAGE: Promotion(steps=64_000, minutes=0.8)},
+    learner=PPOConfig(anneal_steps=360_000),
+    promotions={"s1": Promotion(steps=360_000, minutes=3.2), EVERY_OTHER_STAGE: Promotion(steps=80_000, minutes=0.7)},
     evaluate_every=None,
     selection_games=100,
     report_games=200,
