@@ -20,7 +20,7 @@ class Words(NamedTuple):
 def join_statements(text: Tensor) -> Words:
     """The words of a text one after another: padding dropped, nothing cut, one terminator.
 
-    The terminator is a position with the padding word (a zero vector) that counts as a word, so no text is empty (D46).
+    The terminator is a position with the padding word (a zero vector) that counts as a word, so no text is empty.
 
     Args:
         text: [U, S, L] ids of S statements, or [U, L]; 0 is padding.

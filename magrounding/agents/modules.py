@@ -184,7 +184,7 @@ class ActorCritic(nn.Module):
         in_features: of the summary.
         width: of o (400).
         num_actions: A.
-        kind: "paper" is ReLU and MLPs of one hidden ReLU layer (D02); "code" is tanh and linear maps, as released.
+        kind: "paper" is ReLU and MLPs of one hidden ReLU layer; "code" is tanh and linear maps, as released.
     """
 
     def __init__(self, in_features: int, width: int, num_actions: int, kind: str) -> None:

@@ -144,7 +144,7 @@ class Txt2PiGrounding(nn.Module):
     Args:
         channels: of the layers.
         cells: channels of V0.
-        positions: channels of X_pos, given to each layer once (D03).
+        positions: channels of X_pos, given to each layer once.
         text_width: d_t.
         query_width: width of the document's states.
         config: for `visual_attention`, `text_modulation`, `initial_query`.
@@ -246,7 +246,7 @@ class Txt2Pi(Policy):
             document: [N] int64.
             position_features: [N, 2, H, W] in place of `distance`.
             entity_mask: [N, H, W], a factor on what the cells show (their summed words, not their ids); 1 leaves a cell
-                as it is, so the caller puts 1 where no entity is (D12).
+                as it is, so the caller puts 1 where no entity is.
         """
         grid = observation["grid"]
         cells = embed_cells(self.reader.words, grid)

@@ -20,7 +20,7 @@ from magrounding.training.rollout import Column, Documents
 
 @dataclass(frozen=True)
 class ImpalaConfig:
-    """Options of the learner; the defaults are those of RTFM and EnDi (agents' sections "Training", appendix B).
+    """Options of the learner; the defaults are those of RTFM and EnDi (RTFM appendix D, EnDi appendix B).
 
     Attributes:
         algorithm: its name in config files.

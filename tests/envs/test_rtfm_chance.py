@@ -1,4 +1,4 @@
-"""What the rules leave to chance falls as often as they say: turn order, and how monsters move (environments §2, §3).
+"""What the rules leave to chance falls as often as they say: turn order, and how monsters move.
 
 Seeds are fixed, so each test either always passes or always fails; the level lets a right kernel fail with one
 choice of seed in 10,000.

@@ -1,4 +1,4 @@
-"""A uniformly random policy fares here as it does on the authors' released programs (environments §6).
+"""A uniformly random policy fares here as it does on the authors' released programs.
 
 Reference rates were measured on those programs (5 actions, mask ignored). Only the first k games of every row
 count: the first games to end would be the short ones.

@@ -1,4 +1,4 @@
-"""How an episode of RTFM is drawn (environments §2 "An episode", §3): solvable, and uniform where the rules say so.
+"""How an episode of RTFM is drawn: solvable, and uniform where the rules say so.
 
 What a game is, is read from its words and its document; seeds are fixed, so a statistical test always passes or always
 fails.

@@ -1,4 +1,4 @@
-"""One hand-made situation for each sentence of the rules (environments §2 "One step", §3).
+"""One hand-made situation for each sentence of the rules.
 
 A situation is put into every row of a batch; where a rule depends on chance (turn order, moves of monsters), the rows
 are picked in which chance fell as the situation needs it.

@@ -1,4 +1,4 @@
-"""Which assignments are for training (environments §2 "Splits"): equal, disjoint halves by a fixed rule."""
+"""Which assignments are for training: equal, disjoint halves by a fixed rule."""
 
 import hashlib
 from itertools import permutations

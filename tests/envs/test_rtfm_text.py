@@ -1,4 +1,4 @@
-"""The text says what the world does, exactly and completely (environments §2 "Text", "New-vocabulary ontology")."""
+"""The text says what the world does, exactly and completely."""
 
 from collections import Counter
 

@@ -63,7 +63,7 @@ def document_key(text_key, redrawn, salt):
 
 @njit(inline="always")
 def _draw_task(key, rules, tables, scalars, entities):
-    """Who belongs to whom, who must die, and what lies about (environments §2 and §3).
+    """Who belongs to whom, who must die, and what lies about.
 
     Targets are all of the target team, each with a good item; elements of the first targets are distinct, and none is
     the distractor's. The distractor's element is that of the bad item.
