@@ -21,7 +21,7 @@ SIZES = {
 CASES = [(name, kind) for name, sizes in SIZES.items() for kind in sizes]
 LANGUAGE_CASES = [(name, kind) for name, kind in CASES if name.startswith("language")]
 
-# Every word that means something in the world (the ontology in words: RTFM's own ontology, the new one, and the
+# Every word that means something in the world (RTFM's own ontology, the new one, and the
 # grid's words). "of" and "the" are left out: "order of the forest" is understood as a whole.
 MEANINGFUL = set(
     """
