@@ -42,7 +42,7 @@ STEP_REWARD = np.float32(-0.02)
 
 @njit
 def play_games(first, last, actions, rules, games, out):
-    """Play a step of games first … last-1 and write rewards, flags and outcomes (rules: the docstring of `envs.rtfm`)."""
+    """Play a step of games first … last-1 and write rewards, flags and outcomes (rules: docstring of `envs.rtfm`)."""
     n, movers, size = rules.agents, rules.agents + rules.monsters, rules.size
     for b in range(first, last):
         scalars, entities, key = games.scalars[b], games.entities[b], games.keys[b, DYNAMICS]
