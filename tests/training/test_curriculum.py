@@ -15,6 +15,7 @@ from magrounding.storage import read_json, write_json
 from magrounding.training import curriculum
 from magrounding.training.curriculum import read_settings, run_curriculum
 from magrounding.training.metrics import METRICS_FILE, MetricsLog, read_metrics
+from magrounding.training.ppo import PPOConfig
 from magrounding.training.presets import Promotion
 from magrounding.training.progress import Display, Status, duration
 from magrounding.training.stage import StageSession
@@ -178,6 +179,29 @@ def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, monkeypatch, af
         for lines in map(list, (read_metrics(folder / METRICS_FILE), read_metrics(finished / METRICS_FILE)))
     ]
     assert timeless[0] == timeless[1]
+
+
+def test_a_killed_run_of_ppo_ends_the_same(tmp_path, monkeypatch):
+    """PPO has state of its own: Adam's moments and step count, and minibatches that follow from the step."""
+    learner = PPOConfig(unroll=5, minibatches=2, warm_up=50, anneal_steps=600)
+    settings = tiny_settings(learner=learner, team_reward=0.5, stages=("s1",))
+    run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
+    save, count = curriculum.save_checkpoint, 0
+
+    def save_and_die(*args):
+        nonlocal count
+        save(*args)
+        count += 1
+        if count == 3:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(curriculum, "save_checkpoint", save_and_die)
+        with pytest.raises(Killed):
+            run_curriculum(settings, tmp_path / "killed", display=quiet(), device="cpu")
+    folder = tmp_path / "killed"
+    run_curriculum(read_settings(folder), folder, resume=True, display=quiet(), device="cpu")
+    assert torch.equal(weights_of(folder, "s1"), weights_of(tmp_path / "whole", "s1"))
 
 
 def test_a_finished_run_resumes_to_nothing(finished):
