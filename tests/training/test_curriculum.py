@@ -150,20 +150,25 @@ class Killed(BaseException):
     """Nothing catches it, as nothing catches a kill."""
 
 
-@pytest.mark.parametrize("after_saves", [1, 2, 3, 5, 6, 9])
-def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, monkeypatch, after_saves):
+def die_after(saves, patch):
+    """The run is killed right after so many checkpoints."""
     save, count = curriculum.save_checkpoint, 0
 
     def save_and_die(*args):
         nonlocal count
         save(*args)
         count += 1
-        if count == after_saves:
+        if count == saves:
             raise Killed
 
+    patch.setattr(curriculum, "save_checkpoint", save_and_die)
+
+
+@pytest.mark.parametrize("after_saves", [1, 2, 3, 5, 6, 9])
+def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, monkeypatch, after_saves):
     folder = tmp_path / "killed"
     with monkeypatch.context() as patch:
-        patch.setattr(curriculum, "save_checkpoint", save_and_die)
+        die_after(after_saves, patch)
         with pytest.raises(Killed):
             run_curriculum(tiny_settings(), folder, display=quiet(), device="cpu")
     with (folder / METRICS_FILE).open("a") as file:
@@ -186,17 +191,8 @@ def test_a_killed_run_of_ppo_ends_the_same(tmp_path, monkeypatch):
     learner = PPOConfig(unroll=5, minibatches=2, warm_up=50, anneal_steps=600)
     settings = tiny_settings(learner=learner, team_reward=0.5, stages=("s1",))
     run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
-    save, count = curriculum.save_checkpoint, 0
-
-    def save_and_die(*args):
-        nonlocal count
-        save(*args)
-        count += 1
-        if count == 3:
-            raise Killed
-
     with monkeypatch.context() as patch:
-        patch.setattr(curriculum, "save_checkpoint", save_and_die)
+        die_after(3, patch)
         with pytest.raises(Killed):
             run_curriculum(settings, tmp_path / "killed", display=quiet(), device="cpu")
     folder = tmp_path / "killed"
