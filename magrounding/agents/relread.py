@@ -219,18 +219,20 @@ class Relread(Policy):
         mates = observation.get("teammates")
         if mates is None:
             return things
-        held = mates[:, :, 2:].int()
-        held = F.pad(held, (0, max(0, self.width - held.shape[-1])))[:, :, : self.width]
+        held = self._as_occupant(mates[:, :, 2:])
         row, column = mates[:, :, 0].long(), mates[:, :, 1].long()
         alive = row >= 0
         joined = (held, row.clamp(min=0), column.clamp(min=0), alive, torch.ones_like(alive))
         return Things(*(torch.cat(pair, 1) for pair in zip(things, joined, strict=True)))
 
+    def _as_occupant(self, inventory: Tensor) -> Tensor:
+        """Words [N, …, W] of an inventory [N, …, I], padded or cut to what an occupant of a cell has."""
+        return F.pad(inventory.int(), (0, max(0, self.width - inventory.shape[-1])))[..., : self.width]
+
     def relate(self, things: Things, observation: dict[str, Tensor], text: TextEncoding, document: Tensor) -> Tensor:
         """Features [N, M, C] of every thing: its bonds with the others, with the goal and with what the agent holds."""
         n, m, w = things.words.shape
-        inventory = observation["inventory"].int()
-        held = F.pad(inventory, (0, max(0, w - inventory.shape[-1])))[:, :w]
+        held = self._as_occupant(observation["inventory"])
         words = torch.cat((things.words.flatten(1), held), 1)  # [N, M W + W]
         mentions, alike, facts = self.reader.read(words, text, document)
         known = (words != 0).to(facts.dtype)

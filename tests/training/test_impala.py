@@ -10,18 +10,9 @@ import torch
 from magrounding.agents.player import Player
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.rollout import RolloutWorker
-from tests.training.toy_games import ToyGames, ToyPolicy
+from tests.training.toy_games import ToyGames, ToyPolicy, collect
 
 CONFIG = ImpalaConfig(unroll=8, learning_rate=0.01, epsilon=1e-3, entropy=0.01, anneal_steps=1e9)
-
-
-def collect(vec, policies, unroll=8, skip=0):
-    players = [Player(p, vec.num_envs, torch.Generator().manual_seed(i)) for i, p in enumerate(policies)]
-    worker = RolloutWorker(vec, players, unroll)
-    worker.start(seed=0)
-    for _ in range(skip):
-        worker.collect()
-    return copy.deepcopy(worker.collect())
 
 
 def updated(policy, rollout, i=0, config=CONFIG):

@@ -10,16 +10,9 @@ import torch
 from magrounding.agents.player import Player
 from magrounding.training.ppo import PPOConfig, PPOLearner
 from magrounding.training.rollout import RolloutWorker
-from tests.training.toy_games import ToyGames, ToyPolicy
+from tests.training.toy_games import ToyGames, ToyPolicy, collect
 
 CONFIG = PPOConfig(unroll=8, epochs=2, minibatches=2, learning_rate=0.02, warm_up=1, anneal_steps=1e9)
-
-
-def collect(vec, policies, unroll=8, **options):
-    players = [Player(p, vec.num_envs, torch.Generator().manual_seed(i)) for i, p in enumerate(policies)]
-    worker = RolloutWorker(vec, players, unroll, **options)
-    worker.start(seed=0)
-    return copy.deepcopy(worker.collect())
 
 
 def updated(policy, rollout, config=CONFIG, steps=100):

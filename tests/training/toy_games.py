@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from magrounding.agents.player import Player
 from magrounding.agents.policy import Policy, PolicyOutput, mask_logits
 from magrounding.observation import ObservationField, ObservationSpec
+from magrounding.training.rollout import RolloutWorker
 from magrounding.vocabulary import Vocabulary
 
 JUMP = 2  # the action that kills whoever takes it
@@ -117,3 +121,13 @@ class ToyPolicy(Policy):
             hidden = memory = torch.tanh(self.carry(torch.cat((hidden, memory), 1)))
         logits = mask_logits(self.policy(hidden), observation["action_mask"])
         return PolicyOutput(logits, self.value(hidden).squeeze(1), memory)
+
+
+def collect(vec, policies, unroll=8, skip=0, **options):
+    """The rollout after `skip` others, as a copy that no later one overwrites."""
+    players = [Player(p, vec.num_envs, torch.Generator().manual_seed(i)) for i, p in enumerate(policies)]
+    worker = RolloutWorker(vec, players, unroll, **options)
+    worker.start(seed=0)
+    for _ in range(skip):
+        worker.collect()
+    return copy.deepcopy(worker.collect())
