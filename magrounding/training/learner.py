@@ -6,7 +6,7 @@ A learner is handed its own column: other agents' observations, actions and rewa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,29 +15,6 @@ from torch import Tensor
 from magrounding.agents.policy import Policy
 from magrounding.training.returns import following_values
 from magrounding.training.rollout import Column, Documents
-
-
-class LearnerConfig(Protocol):
-    """What options of every algorithm have in common (they are frozen dataclasses).
-
-    Attributes:
-        algorithm: its name in config files.
-        unroll: T, steps between two updates.
-        schedule: "stage": the learning rate starts anew with every stage; "run": one schedule for the whole curriculum.
-        bf16: compute networks in bfloat16 (losses and weights stay float32).
-    """
-
-    @property
-    def algorithm(self) -> str: ...
-
-    @property
-    def unroll(self) -> int: ...
-
-    @property
-    def schedule(self) -> str: ...
-
-    @property
-    def bf16(self) -> bool: ...
 
 
 class Replay(NamedTuple):

@@ -1,4 +1,4 @@
-"""Rollouts: the actors' half of a synchronous IMPALA. B games, T steps, then the boundary observation.
+"""Rollouts: what the actors hand to the learners. B games, T steps, then the boundary observation.
 
 Every agent's experience lies in arrays of its own, so a learner can be handed its column and nothing else.
 """
