@@ -118,7 +118,7 @@ class ManualReader(nn.Module):
             text: encoding of U documents.
             document: [N], which document each row reads.
         """
-        distinct, which = words.unique(return_inverse=True)  # [P], [N, J]
+        distinct, which = self._distinct(words)
         named = F.embedding(distinct, self.table())  # [P, D]
         key, value = text["key"], text["value"]
         scores = F.linear(key, named).transpose(1, 2)  # [U, P, S]
@@ -128,18 +128,25 @@ class ManualReader(nn.Module):
         through = torch.bmm(attention, gram)  # [U, P, S]
         length = (through * attention).sum(-1, keepdim=True).clamp(min=1e-8).sqrt()
         goal = torch.bmm(attention, torch.bmm(value, text["goal"].unsqueeze(-1)))  # [U, P, 1]
-        facts = torch.cat(
-            (attention, mentioned, attention / length, through / length, goal, scores.amax(-1, keepdim=True)), -1
-        )
+        facts = torch.cat((goal, scores.amax(-1, keepdim=True)), -1)
+        facts = facts * (distinct != 0).to(facts.dtype).unsqueeze(1)  # of no word nothing is said
+        attention = attention * (distinct != 0).to(facts.dtype).unsqueeze(1)
         row = document.unsqueeze(1) * len(distinct) + which
-        mine = F.embedding(row, facts.flatten(0, 1))  # [N, J, 4 S + 2]
-        s = key.shape[1]
-        attention, mentioned, direction, through, facts = mine.split((s, s, s, s, 2), -1)
+
+        def mine(table: Tensor) -> Tensor:  # [U, P, X] → [N, J, X]
+            return F.embedding(row, table.flatten(0, 1))
+
         return Reading(
-            mentions=torch.bmm(attention, mentioned.transpose(1, 2)),
-            alike=torch.bmm(direction, through.transpose(1, 2)),
-            facts=facts,
+            mentions=torch.bmm(mine(attention), mine(mentioned).transpose(1, 2)),
+            alike=torch.bmm(mine(attention / length), mine(through / length).transpose(1, 2)),
+            facts=mine(facts),
         )
+
+    def _distinct(self, words: Tensor) -> tuple[Tensor, Tensor]:
+        """The distinct ids [P] of `words` [N, J], and which of them each is [N, J] (`unique` would sort them all)."""
+        is_there = torch.zeros(self.words.num_embeddings, dtype=torch.bool, device=words.device)
+        is_there[words.long()] = True
+        return is_there.nonzero().squeeze(1), (is_there.cumsum(0) - 1)[words.long()]
 
     @staticmethod
     def _sum(weighted: Tensor, ids: Tensor) -> Tensor:
@@ -177,7 +184,8 @@ class Relread(Policy):
         )
         self.side = 2 * config.reach + 1
         self.what = nn.Linear(config.features + 1, config.hidden)
-        self.where = nn.Embedding(self.side * self.side, config.hidden)
+        self.nowhere = self.side * self.side
+        self.where = nn.Embedding(self.nowhere + 1, config.hidden, padding_idx=self.nowhere)
         walls = 4 * (config.reach + 1)
         self.feel = nn.Linear(walls + spec.num_actions + 1, config.hidden)
         self.think = nn.Linear(config.hidden, config.top)
@@ -235,18 +243,16 @@ class Relread(Policy):
         held = self._as_occupant(observation["inventory"])
         words = torch.cat((things.words.flatten(1), held), 1)  # [N, M W + W]
         mentions, alike, facts = self.reader.read(words, text, document)
-        known = (words != 0).to(facts.dtype)
         relations = torch.stack((mentions, mentions.transpose(1, 2), alike), -1)  # [N, J, J, 3]
-        relations = relations * (known[:, :, None] * known[:, None, :]).unsqueeze(-1)
         j = m * w
-        facts = (facts * known.unsqueeze(-1))[:, :j].reshape(n, m, 2 * w)
+        facts = facts[:, :j].reshape(n, m, 2 * w)
         alone = torch.cat((facts, things.is_ally.to(facts.dtype).unsqueeze(-1)), -1)
         between = relations[:, :j, :j].view(n, m, w, m, w, 3).transpose(2, 3).reshape(n, m, m, -1)
         pairs = self.pair_relations(between) + self.pair_of(alone).unsqueeze(2) + self.pair_with(alone).unsqueeze(1)
         others = things.exists.unsqueeze(1) & ~torch.eye(m, dtype=torch.bool, device=pairs.device)
         message = self.pair_message((F.relu(pairs) * others.unsqueeze(-1)).sum(2))
         with_held = relations[:, :j, j:].reshape(n, m, -1)
-        holding = known[:, j:].amax(1)[:, None, None].expand(n, m, 1)
+        holding = (held[:, :1] != 0).to(facts.dtype).unsqueeze(1).expand(n, m, 1)
         features = self.entity(torch.cat((message, alone, with_held, holding), -1))
         return features * things.exists.unsqueeze(-1)
 
@@ -260,8 +266,8 @@ class Relread(Policy):
         rows = (things.row - position[:, :1].long()).clamp(-reach, reach) + reach
         columns = (things.column - position[:, 1:].long()).clamp(-reach, reach) + reach
         what = self.what(torch.cat((features, (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)), -1))
-        where = self.where(rows * self.side + columns)  # [N, M, hidden]
-        return (what * where * things.exists.unsqueeze(-1)).sum(1)
+        cell = torch.where(things.exists, rows * self.side + columns, self.nowhere)
+        return (what * self.where(cell)).sum(1)  # of [N, M, hidden]
 
     def _own(self, observation: dict[str, Tensor]) -> Tensor:
         """How far the border is in each direction (up to `reach`), what may be done, and whether anything is held."""
