@@ -14,7 +14,8 @@ Text:
     wolf are rebel enclave ."), in random order; `goal` names the target team. Plain tasks have one sentence shape of
     each kind, language tasks draw a template for every statement: 12 about elements, 10 about teams, 10 goals. A second
     set of the same size is kept for the split `eval_paraphrase`. `eval_new` has monsters, modifiers and weapons that
-    never occur in training. Assignments of `train` and `eval` are disjoint (see `splits`).
+    never occur in training. Assignments of `train` and `eval` are disjoint (see `splits`). `manual="reassigned"` is a
+    test of reading: every statement is false, so who wins as often as with the true document has not read it.
 
 Actions:
     0 stay, 1 up, 2 down, 3 left, 4 right. Walking into a wall is masked and does nothing.

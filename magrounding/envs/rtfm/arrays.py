@@ -45,6 +45,7 @@ class Rules(NamedTuple):
     monsters_first: bool
     resample_text: bool
     shuffle_manual: bool
+    reassigned: bool
     letters: bool
     sight_squared: float
     chase_squared: float

@@ -151,23 +151,37 @@ def _place(key, side, entities):
 
 @njit(inline="always")
 def write_text(b, rules, tables, games, manual, goal):
-    """Write the document (and the goal) of row b; with `resample_text` its templates depend on the step."""
+    """Write the document (and the goal) of row b; with `resample_text` its templates depend on the step.
+
+    A reassigned document gives every element and every team the members of another one.
+    """
     key, scalars = games.keys[b, TEXT], games.scalars[b]
     statements = manual.shape[1]
     draws = statements  # counters below are for the order of the rows
     if rules.resample_text:
         draws += scalars[STEP] * 16
     of_element, of_team, of_goal = tables.element_sentences, tables.team_sentences, tables.goal_sentences
+    element_shift, team_shift = 0, 0
+    if rules.reassigned:
+        # Drawn once an episode, at counters that neither the order nor the templates of any step use.
+        element_shift = 1 + below(key, 2 * statements + 1, of_element.shape[1] - 1)
+        team_shift = 1 + below(key, 2 * statements + 2, of_team.shape[1] - 1)
     for k in range(statements):
         line = manual[b, _place_of_statement(key, k, statements) if rules.shuffle_manual else k]
         if k < of_element.shape[1]:
-            members = tables.element_lists[scalars[ELEMENT_DIVISION], k]
+            members = tables.element_lists[scalars[ELEMENT_DIVISION], _further(k, element_shift, of_element.shape[1])]
             copy_row(of_element[below(key, draws + k, of_element.shape[0]), k, members], line)
         else:
             team = k - of_element.shape[1]
-            members = tables.team_lists[scalars[TEAM_DIVISION], team]
+            members = tables.team_lists[scalars[TEAM_DIVISION], _further(team, team_shift, of_team.shape[1])]
             copy_row(of_team[below(key, draws + k, of_team.shape[0]), team, members], line)
     copy_row(of_goal[below(key, draws + statements, of_goal.shape[0]), scalars[TEAM], 0], goal[b])
+
+
+@njit(inline="always")
+def _further(k, shift, count):
+    """(k + shift) mod count of a shift below count, without a division."""
+    return k + shift if k + shift < count else k + shift - count
 
 
 @njit

@@ -65,10 +65,15 @@ def _monsters(task: Task, options: WorldOptions, vocabulary: Vocabulary) -> Tabl
 
 
 def _letters(task: Task, options: WorldOptions, vocabulary: Vocabulary) -> Tables:
-    """Rock-paper-scissors: statement k of cycle P is sentence P of "element" k; there are no teams."""
+    """Rock-paper-scissors: statement k of cycle P is sentence P of "element" k; there are no teams.
+
+    Turning a cycle leaves it as it is, so a reassigned manual tells it backwards: the only other cycle of its letters.
+    """
     triples = splits.letter_triples(task.letters, options.split)
+    winner, loser = (1, 0) if options.manual == "reassigned" else (0, 1)
     sentences = [
-        [f"{LETTERS[triple[k]]} {BEATS} {LETTERS[triple[(k + 1) % 3]]} {STOP}" for triple in triples] for k in range(3)
+        [f"{LETTERS[triple[(k + winner) % 3]]} {BEATS} {LETTERS[triple[(k + loser) % 3]]} {STOP}" for triple in triples]
+        for k in range(3)
     ]
     rows = np.stack([vocabulary.encode(sentence) for of_k in sentences for sentence in of_k])
     cycles = np.arange(len(triples))

@@ -69,6 +69,7 @@ def make_rtfm(
     chase_range: float | None = 5,
     resample_text: bool = False,
     shuffle_manual: bool = True,
+    manual: str = "true",
 ) -> RTFMWorld:
     """Single-agent RTFM (Zhong et al. 2020). Options are those of `WorldOptions`."""
     options = WorldOptions(
@@ -82,6 +83,7 @@ def make_rtfm(
         chase_range=chase_range,
         resample_text=resample_text,
         shuffle_manual=shuffle_manual,
+        manual=manual,
     )
     return RTFMWorld(num_envs, TASKS[choose("task", task, TASKS)], options, num_threads)
 
@@ -102,6 +104,7 @@ def make_ma_rtfm(
     chase_range: float | None = 5,
     resample_text: bool = False,
     shuffle_manual: bool = True,
+    manual: str = "true",
 ) -> RTFMWorld:
     """Multi-agent RTFM (Ding et al. 2023, EnDi). Options are those of `WorldOptions`."""
     options = WorldOptions(
@@ -116,6 +119,7 @@ def make_ma_rtfm(
         chase_range=chase_range,
         resample_text=resample_text,
         shuffle_manual=shuffle_manual,
+        manual=manual,
     )
     return RTFMWorld(num_envs, STAGES[choose("stage", stage, STAGES)], options, num_threads)
 
@@ -133,6 +137,7 @@ def make_rock_paper_scissors(
     put_aside: str = "destroyed",
     chase_range: float | None = 5,
     shuffle_manual: bool = True,
+    manual: str = "true",
 ) -> RTFMWorld:
     """Rock-paper-scissors (Zhong et al. 2020, appendix): a dragon, three letters, a cycle of who beats whom."""
     options = WorldOptions(
@@ -145,5 +150,6 @@ def make_rock_paper_scissors(
         put_aside=put_aside,
         chase_range=chase_range,
         shuffle_manual=shuffle_manual,
+        manual=manual,
     )
     return RTFMWorld(num_envs, ROCK_PAPER_SCISSORS[choose("task", task, ROCK_PAPER_SCISSORS)], options, num_threads)

@@ -70,6 +70,9 @@ class WorldOptions:
         chase_range: how far monsters sense agents (Euclidean); None for any distance.
         resample_text: draw new templates every step, as the released program does in training.
         shuffle_manual: put the statements in a random order each episode.
+        manual: "true", or "reassigned" for a document that is false from end to end: the same words, sentences and
+            order, but each team has the monsters of another, each element the modifiers of another, and each letter is
+            beaten by the one it beats. The game and the goal stay as they were: for tests of reading.
     """
 
     agents: int = 1
@@ -83,6 +86,7 @@ class WorldOptions:
     chase_range: float | None = 5
     resample_text: bool = False
     shuffle_manual: bool = True
+    manual: str = "true"
 
 
 class RTFMWorld(BatchedWorld):
@@ -267,6 +271,7 @@ def _check(task: Task, options: WorldOptions, num_threads: int) -> None:
     choose("split", options.split, ("train", "eval") if task.letters else tuple(splits.SPLITS))
     choose("death", options.death, ("team", "individual"))
     choose("put_aside", options.put_aside, ("destroyed", "left"))
+    choose("manual", options.manual, ("true", "reassigned"))
     for name, value, low in (
         ("agents", options.agents, 1),
         ("size", options.size, 4),
@@ -303,6 +308,7 @@ def _make_rules(task: Task, options: WorldOptions) -> Rules:
         monsters_first=bool(task.letters),
         resample_text=options.resample_text,
         shuffle_manual=options.shuffle_manual,
+        reassigned=options.manual == "reassigned",
         letters=bool(task.letters),
         sight_squared=-1.0 if options.sight is None else float(options.sight) ** 2,
         chase_squared=-1.0 if options.chase_range is None else float(options.chase_range) ** 2,

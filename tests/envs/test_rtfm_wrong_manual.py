@@ -1,0 +1,148 @@
+"""A reassigned manual is false in every statement, and nothing else differs."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import magrounding as mg
+from magrounding.envs.rtfm.oracle import Oracle
+from magrounding.errors import ConfigurationError
+from magrounding.evaluation.evaluate import play
+from tests.envs.rtfm_games import document_of
+from tests.envs.test_rtfm_equality import record, same
+
+MONSTERS = [
+    ("rtfm", {"task": "simple_stationary_single_item"}),
+    ("rtfm", {"task": "nl", "resample_text": True, "max_cycles": 6}),
+    ("rtfm", {"task": "group", "shuffle_manual": False}),
+    ("ma_rtfm", {"stage": "s4", "agents": 3, "split": "eval_new"}),
+    ("ma_rtfm", {"stage": "s5", "agents": 2, "split": "eval_paraphrase"}),
+]
+LETTERS = [
+    ("rock_paper_scissors", {"task": "permutation"}),
+    ("rock_paper_scissors", {"task": "new_node", "split": "eval", "shuffle_manual": False}),
+]
+TEXT_KEYS = ("manual", "final manual", "document")
+GAMES = 100
+
+
+def both(env, options, games=GAMES, seed=50):
+    """Vector envs with the true and with the reassigned manual, at the start of the same games."""
+    pair = [mg.make_vec(env, games, manual=manual, **options) for manual in ("true", "reassigned")]
+    for vec in pair:
+        vec.reset(seed=seed)
+    return pair
+
+
+@pytest.mark.parametrize(("env", "options"), MONSTERS, ids=str)
+def test_every_team_and_every_element_is_given_the_members_of_another(env, options):
+    truth, lie = both(env, options)
+    for b in range(GAMES):
+        true, told = document_of(truth.world, b), document_of(lie.world, b)
+        # The goal, the sentences and the names they are about are the same, in the same order.
+        assert truth.world.text(b)["goal"] == lie.world.text(b)["goal"]
+        assert (told.target_team, told.goal_template) == (true.target_team, true.goal_template)
+        assert (told.statements, told.names) == (true.statements, true.names)
+        assert sorted(told.lists) == sorted(true.lists)
+        for said, fact in ((told.beats, true.beats), (told.team_of, true.team_of)):
+            assert said.keys() == fact.keys()
+            assert [word for word in fact if said[word] == fact[word]] == []
+
+
+@pytest.mark.parametrize(("env", "options"), LETTERS, ids=str)
+def test_every_letter_is_beaten_by_the_one_it_beats(env, options):
+    truth, lie = both(env, options)
+    for b in range(GAMES):
+        true, told = document_of(truth.world, b).beats, document_of(lie.world, b).beats
+        assert told == {loser: winner for winner, loser in true.items()}
+        lines = [sentence.split() for sentence in truth.world.text(b)["manual"]]
+        assert lie.world.text(b)["manual"] == [f"{loser} beats {winner} ." for winner, _, loser, _ in lines]
+
+
+@pytest.mark.parametrize(("env", "options"), MONSTERS + LETTERS, ids=str)
+def test_the_same_games_are_told_in_the_same_words(env, options):
+    truth, lie = (record(mg.make_vec(env, 32, manual=manual, **options), 7, 30) for manual in ("true", "reassigned"))
+    for true, told in zip(truth, lie, strict=True):
+        for key in true:
+            if key not in TEXT_KEYS:
+                np.testing.assert_array_equal(true[key], told[key], err_msg=key)
+        for key in ("manual", "final manual"):
+            if key in true:
+                words = (np.sort(frame[key].reshape(32, -1), axis=1) for frame in (true, told))
+                np.testing.assert_array_equal(*words)
+        assert (true["manual"] != told["manual"]).any(axis=(1, 2)).all()
+    assert any(frame["done"].any() for frame in truth[1:])
+
+
+@pytest.mark.parametrize("env", ["rtfm", "ma_rtfm", "rock_paper_scissors"])
+def test_manuals_are_true_unless_asked_otherwise(env):
+    default, truth = (record(mg.make_vec(env, 16, **options), 3, 5) for options in ({}, {"manual": "true"}))
+    same(default, truth)
+
+
+def test_all_exchanges_are_drawn_alike():
+    """One exchange for all games could be learnt, and undone."""
+    truth, lie = both("rtfm", {"task": "simple"}, games=1200)
+    exchanges = Counter()
+    for b in range(1200):
+        true, told = document_of(truth.world, b), document_of(lie.world, b)
+        shifts = []
+        for said, fact in ((told.beats, true.beats), (told.team_of, true.team_of)):
+            names = sorted(set(fact.values()))
+            shifts += [{(names.index(fact[word]) - names.index(said[word])) % len(names) for word in fact}]
+        exchanges[tuple(shift for (shift,) in shifts)] += 1
+    assert set(exchanges) == {(e, t) for e in (1, 2, 3) for t in (1, 2)}
+    assert min(exchanges.values()) > 150  # 200 expected
+
+
+def test_other_words_every_step_still_tell_the_same_lie():
+    vec = mg.make_vec("rtfm", 32, task="nl", size=10, resample_text=True, manual="reassigned")
+    vec.reset(seed=6)
+    first = [document_of(vec.world, b) for b in range(32)]
+    playing = np.ones(32, np.bool_)
+    for _ in range(4):
+        *_, info = vec.step(np.zeros((32, 1), np.int64))
+        playing &= ~info["done"]
+        for b in np.flatnonzero(playing):
+            now = document_of(vec.world, b)
+            assert (now.beats, now.team_of, now.names) == (first[b].beats, first[b].team_of, first[b].names)
+    assert playing.any()
+
+
+@pytest.mark.parametrize(("env", "options"), MONSTERS + LETTERS, ids=str)
+def test_true_and_reassigned_documents_have_keys_of_their_own(env, options):
+    truth, lie = both(env, options)
+    assert not set(truth.info["document"].tolist()) & set(lie.info["document"].tolist())
+    assert len(set(lie.info["document"].tolist())) == GAMES
+
+
+@pytest.mark.parametrize(("env", "options"), [MONSTERS[1], MONSTERS[4], LETTERS[0]], ids=str)
+def test_rows_and_threads_and_single_games_are_the_same(env, options):
+    options = options | {"manual": "reassigned"}
+    batch = record(mg.make_vec(env, 64, **options), 100, 12)
+    assert any(frame["done"].any() for frame in batch[1:])
+    same(batch, record(mg.make_vec(env, 64, num_threads=3, **options), 100, 12))
+    for row in (0, 63):
+        same(batch, record(mg.make_vec(env, 1, **options), 100 + row, 12), slice(row, row + 1))
+        single = mg.make(env, **options).reset(seed=100 + row)[0]["agent_0"]
+        np.testing.assert_array_equal(single["manual"], batch[0]["manual"][row])
+
+
+@pytest.mark.parametrize(
+    ("env", "options", "bar"),
+    [("ma_rtfm", {"stage": "s2"}, 0.99), ("rtfm", {"task": "stationary"}, 0.97), ("rock_paper_scissors", {}, 0.9)],
+)
+def test_the_oracle_reads_nothing_and_wins_as_ever(env, options, bar):
+    truth, lie = (play(Oracle(vec), vec, 300, seed=1000) for vec in both(env, {**options, "max_cycles": 80}, 300))
+    assert (lie.won == truth.won).all()
+    assert (lie.length == truth.length).all()
+    assert lie.won.mean() >= bar
+
+
+@pytest.mark.parametrize("env", ["rtfm", "ma_rtfm", "rock_paper_scissors"])
+@pytest.mark.parametrize("manual", ["false", True, None])
+def test_other_manuals_do_not_exist(env, manual):
+    with pytest.raises(ConfigurationError, match="unknown manual") as error:
+        mg.make_vec(env, 2, manual=manual)
+    assert "true, reassigned" in str(error.value)
