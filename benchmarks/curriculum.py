@@ -12,6 +12,7 @@ import tyro
 from benchmarks.command import run_command
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.training.curriculum import read_settings, run_curriculum
+from magrounding.training.demonstrations import digests
 from magrounding.training.settings import RunSettings, make_settings
 
 
@@ -26,11 +27,17 @@ class Arguments:
     agent: str | None = None
     """Id of the networks; the preset's own by default."""
     preset: str | None = None
-    """Budgets and options: demo, quick_rl or paper (default: demo)."""
+    """Budgets and options: demo, quick, quick_rl or paper (default: demo)."""
     stages: str | None = None
     """Stages in order, separated by commas; the environment's curriculum by default."""
     seeds: str | None = None
     """Seeds separated by commas (default: 0)."""
+    share_parameters: bool = False
+    """Let one network play for all agents; by default each has its own."""
+    team_reward: float | None = None
+    """Part of each agent's reward that is the team's mean instead of its own, 0 to 1; the preset's by default."""
+    demonstrations: str | None = None
+    """Files from which phases of imitation learn, separated by commas, one a stage; by default the oracle teaches."""
     out: Path | None = None
     """Run folder (default: runs/<env>-<agent>[-<agents>]-<preset>)."""
     resume: bool = False
@@ -66,9 +73,11 @@ def requested(arguments: Arguments) -> RunSettings:
         (0,) if arguments.seeds is None else tuple(_seed(item) for item in _items(arguments.seeds)),
     )
     if arguments.bf16:
-        learner = replace(settings.preset.learner, bf16=True)
-        settings = replace(settings, preset=replace(settings.preset, learner=learner))
-    return settings
+        settings = replace(settings, preset=settings.preset.with_learners(lambda learner: replace(learner, bf16=True)))
+    if arguments.team_reward is not None:
+        settings = replace(settings, preset=replace(settings.preset, team_reward=arguments.team_reward))
+    files = digests(_items(arguments.demonstrations or ""))
+    return replace(settings, share_parameters=arguments.share_parameters, demonstrations=files)
 
 
 def run_folder(arguments: Arguments) -> Path:
@@ -90,7 +99,13 @@ def _resumed(arguments: Arguments, folder: Path) -> RunSettings:
         "preset": (arguments.preset, settings.preset.name),
         "stages": (None if arguments.stages is None else tuple(_items(arguments.stages)), settings.stages),
         "seeds": (None if arguments.seeds is None else tuple(map(_seed, _items(arguments.seeds))), settings.seeds),
-        "bf16": (arguments.bf16 or None, settings.preset.learner.bf16),
+        "bf16": (arguments.bf16 or None, all(phase.learner.bf16 for _, phase in settings.phases())),
+        "share-parameters": (arguments.share_parameters or None, settings.share_parameters),
+        "team-reward": (arguments.team_reward, settings.preset.team_reward),
+        "demonstrations": (
+            None if arguments.demonstrations is None else tuple(_items(arguments.demonstrations)),
+            tuple(settings.demonstrations),
+        ),
     }
     for name, (asked, found) in given.items():
         if asked is not None and asked != found:

@@ -155,21 +155,24 @@ def learner_speed(options: Options) -> dict[str, Any]:
     import torch
 
     from magrounding.threads import plan_threads, using
+    from magrounding.training.rollout import TRAINING
     from magrounding.training.stage import StageSession
 
     settings = _learner_settings(options)
     preset = settings.preset
-    plan = plan_threads(settings.agents, preset.num_envs)
+    phase = preset.of_stage(settings.stages[0])[-1]
+    plan = plan_threads(settings.agents, phase.num_envs)
 
     def session(unroll: int) -> StageSession:
-        chosen = replace(settings, preset=replace(preset, learner=replace(preset.learner, unroll=unroll)))
-        made = StageSession(chosen, settings.stages[0], 0, torch.device("cpu"), plan, parallel_map)
+        changed = replace(phase, learner=replace(phase.learner, unroll=unroll))
+        chosen = replace(settings, preset=replace(preset, phases={settings.stages[0]: (changed,)}))
+        made = StageSession(chosen, settings.stages[0], 0, 0, torch.device("cpu"), plan, parallel_map)
         made.start()
         return made
 
     with using(plan) as parallel_map:
         session(unroll=4).iterate(0)
-        measured, rounds, start = session(preset.learner.unroll), 0, time.perf_counter()
+        measured, rounds, start = session(phase.learner.unroll), 0, time.perf_counter()
         while rounds < 2 or time.perf_counter() - start < options.seconds:
             measured.iterate(0)
             rounds += 1
@@ -179,13 +182,14 @@ def learner_speed(options: Options) -> dict[str, Any]:
         "agent": settings.agent,
         "preset": preset.name,
         "parameters": sum(parameter.numel() for parameter in measured.learners[0].policy.parameters()),
-        "num_envs": preset.num_envs,
-        "unroll": preset.learner.unroll,
+        "phase": phase.name,
+        "num_envs": phase.num_envs,
+        "unroll": phase.learner.unroll,
         "threads": asdict(plan),
         "samples": samples,
         "seconds": spent,
         "samples_per_second": samples / spent,
-        "shares": {what: share / spent for what, share in measured.clock.spent.items()},
+        "shares": {what: measured.clock.spent.get(what, 0.0) / spent for what in TRAINING},
     }
 
 

@@ -10,8 +10,10 @@ import tyro
 
 from benchmarks.command import run_command
 from magrounding.errors import ConfigurationError
+from magrounding.evaluation.evaluate import PLAYS
 from magrounding.evaluation.report import table
 from magrounding.evaluation.zero_shot import ZeroShot, zero_shot
+from magrounding.pretrained import find_run
 from magrounding.storage import write_json
 from magrounding.threads import plan_threads, using
 from magrounding.training.curriculum import read_settings, resolve_device
@@ -21,8 +23,8 @@ from magrounding.training.curriculum import read_settings, resolve_device
 class Arguments:
     """Let the teams of a run play evaluation sets, beside a random team and the oracle on the same games."""
 
-    run: Path
-    """Run folder."""
+    run: str
+    """Run folder, or pretrained:<name>."""
     splits: str | None = None
     """Evaluation sets separated by commas; all of the environment's by default."""
     episodes: int = 1000
@@ -46,23 +48,25 @@ def report(arguments: Arguments) -> None:
     if arguments.episodes < 1:
         raise ConfigurationError(f"--episodes must be positive, got {arguments.episodes}")
     device = resolve_device(arguments.device)
-    settings = read_settings(arguments.run)
+    folder = find_run(arguments.run)
+    settings = read_settings(folder)
     sets = tuple(settings.entry.evaluation_sets) if arguments.splits is None else tuple(arguments.splits.split(","))
     with using(plan_threads(1, arguments.episodes, cuda=device.type == "cuda")):
-        results = zero_shot(arguments.run, settings, sets, arguments.episodes, arguments.stage, str(device))
-    print(table(("set", "win rate", "std", "IQM", "95 % interval", "random", "oracle"), map(_row, results)))
+        results = zero_shot(folder, settings, sets, arguments.episodes, arguments.stage, str(device))
+    rows = [_row(result, play) for result in results for play in PLAYS]
+    print(table(("set", "play", "win rate", "std", "IQM", "95 % interval", "random", "oracle"), rows))
     if arguments.json is not None:
         content = {"run": settings.to_dict(), "episodes": arguments.episodes, "results": [r.to_dict() for r in results]}
         write_json(arguments.json, content)
 
 
-def _row(result: ZeroShot) -> tuple[str, ...]:
-    rate = result.win_rate
+def _row(result: ZeroShot, play: str) -> tuple[str, ...]:
+    rate = result.win_rate[play]
     others = (
         f"{result.baselines[who]['win_rate']:.3f}" if who in result.baselines else "–" for who in ("random", "oracle")
     )
     interval = f"[{rate.low:.3f}, {rate.high:.3f}]" if rate.seeds > 1 else "–"
-    return (result.evaluation_set, f"{rate.mean:.3f}", f"{rate.std:.3f}", f"{rate.iqm:.3f}", interval, *others)
+    return (result.evaluation_set, play, f"{rate.mean:.3f}", f"{rate.std:.3f}", f"{rate.iqm:.3f}", interval, *others)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,12 @@ register_envs()
 
 
 def load_team(source: str, **options: Any) -> Team:
-    """Load the trained agents of a run folder, ready for a single env or a vector env (see `agents.team.load_team`)."""
+    """Load trained agents, ready for a single env or a vector env (see `agents.team.load_team`).
+
+    Args:
+        source: a run folder, or "pretrained:<name>".
+        options: seed, stage, device.
+    """
     from magrounding.agents.team import load_team as load
 
     return load(source, **options)

@@ -34,6 +34,7 @@ class EnvEntry:
         stages: its values.
         curriculum: the stages a curriculum goes through by default, in order.
         evaluation_sets: name → the options (split, size) that make it.
+        reading_set: the one on which agents are also given wrong manuals.
         oracle: entry point of a scripted team that reads the world's state: the ceiling of reports.
         published: entry point of the papers' results, {(stage, evaluation set): (mean, standard deviation, source)}.
         multi_agent: whether it takes `agents`; the others are for one agent, and Gymnasium knows them too. Stated here
@@ -49,6 +50,7 @@ class EnvEntry:
     oracle: str | None = None
     published: str | None = None
     multi_agent: bool = False
+    reading_set: str = "eval"
 
     @cached_property
     def factory(self) -> Callable[..., BatchedWorld]:

@@ -27,6 +27,7 @@ class VectorEnv(Protocol):
     num_agents: int
     spec: ObservationSpec
     vocabulary: Vocabulary
+    action_names: tuple[str, ...]
     max_cycles: int
     time_limit_is_loss: bool
     info: dict[str, Any]
@@ -82,6 +83,7 @@ class WorldVectorEnv:
         self.num_agents = world.num_agents
         self.spec = world.spec
         self.vocabulary = world.vocabulary
+        self.action_names = world.action_names
         self.max_cycles = world.max_cycles
         self.time_limit_is_loss = world.time_limit_is_loss
         self.info: dict[str, Any] = {}

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from magrounding.agents import relread_kernels
 from magrounding.agents.policy import Policy, PolicyOutput, TextEncoding, check_config, configure, mask_logits
 from magrounding.observation import ObservationSpec
 
@@ -24,20 +25,18 @@ class RelreadConfig:
     """Options of relread.
 
     Attributes:
-        embedding: D, width of a word; the more, the less two unrelated words seem alike.
         pair_hidden, message: widths of the network that looks at each pair of things, and of what it tells.
         entity_hidden, features: widths of the network that sums up a thing, and of what it puts on the map.
         reach: R, cells that the egocentric map reaches in each direction; what is farther lies on its edge.
         hidden, top: widths of the layers between map and heads.
     """
 
-    embedding: int = 128
     pair_hidden: int = 32
     message: int = 16
     entity_hidden: int = 32
-    features: int = 12
+    features: int = 16
     reach: int = 5
-    hidden: int = 256
+    hidden: int = 512
     top: int = 128
 
     def __post_init__(self) -> None:
@@ -64,14 +63,14 @@ class Things(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a manual says of J words of each of N observations.
+    """What each of U manuals says of the P distinct words of a batch.
 
     said(w) is the sum of the statements' values, weighted by how much each statement has to do with w.
 
     Attributes:
-        mentions: [N, J, J], said(w) · w': what is said of w mentions w'.
-        alike: [N, J, J], cosine of said(w) and said(w').
-        facts: [N, J, 2], said(w) · goal, and how much any statement has to do with w.
+        mentions: [U, P, P], said(w) · w': what is said of w mentions w'.
+        alike: [U, P, P], cosine of said(w) and said(w').
+        facts: [U, P, 2], said(w) · goal, and how much any statement has to do with w.
     """
 
     mentions: Tensor
@@ -80,78 +79,78 @@ class Reading(NamedTuple):
 
 
 class ManualReader(nn.Module):
-    """Reads by one attention over statements: the query is a word, keys and values are sums of a statement's words.
+    """Reads by one attention over statements: the query is a word, keys and values are the sets of a statement's words.
 
-    Words that stand in every statement say nothing of any: each has a learned weight as a key and another as a value.
+    A word is like itself and like no other, so a word never seen is read as well as any. (Learned embeddings fit the
+    words of training: new ones then look like nothing the policy knows.) Words that stand in many statements say little
+    of any: in the value, a word of k statements weighs k^-fade, with a learned exponent.
 
     Args:
         vocabulary_size: V.
-        embedding: D.
     """
 
-    def __init__(self, vocabulary_size: int, embedding: int) -> None:
+    def __init__(self, vocabulary_size: int) -> None:
         super().__init__()
-        self.words = nn.Embedding(vocabulary_size, embedding, padding_idx=0)
-        self.weight_key = nn.Parameter(torch.ones(vocabulary_size))
-        self.weight_value = nn.Parameter(torch.ones(vocabulary_size))
+        self.vocabulary_size = vocabulary_size
+        self.fade = nn.Parameter(torch.tensor(1.0))
         self.sharpness = nn.Parameter(torch.tensor(6.0))
 
     def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """Encode U documents: `key`, `value` [U, S, D] of the statements and `goal` [U, D]."""
-        manual, goal = manual.int(), goal.int()
-        table = self.table()  # padding is zero, whatever its weights
-        key, value = table * self.weight_key.unsqueeze(1), table * self.weight_value.unsqueeze(1)
-        return {"key": self._sum(key, manual), "value": self._sum(value, manual), "goal": self._sum(value, goal)}
+        """Encode U documents.
 
-    def table(self) -> Tensor:
-        """[V, D] word embeddings of length 1; zeros for padding."""
-        return F.normalize(self.words.weight, dim=-1)
+        `key`, `value` [U, S, V]: which words each statement has, and what they weigh; `overlap` [U, S, S], `goal`
+        [U, S]: how much each statement's value has in common with that of every other, and with the goal.
+        """
+        statements, asked = self._words(manual), self._words(goal)
+        weight = statements.sum(1, keepdim=True).clamp(min=1) ** -self.fade  # [U, 1, V]
+        value = statements * weight
+        return {
+            "key": statements,
+            "value": value,
+            "overlap": torch.bmm(value, value.transpose(1, 2)),
+            "goal": torch.bmm(value, (asked.unsqueeze(1) * weight).transpose(1, 2)).squeeze(2),
+        }
 
-    def read(self, words: Tensor, text: TextEncoding, document: Tensor) -> Reading:
-        """What the manual says of some words.
+    def _words(self, ids: Tensor) -> Tensor:
+        """[U, …, V]: 1 for each word of ids [U, …, L], and 0 for padding."""
+        words = self.fade.new_zeros(*ids.shape[:-1], self.vocabulary_size)
+        words.scatter_(-1, ids.long(), 1.0)
+        words[..., 0] = 0
+        return words
+
+    def read(self, words: Tensor, text: TextEncoding) -> tuple[Reading, Tensor]:
+        """What the manuals say of some words.
 
         Attention from U documents to the few distinct words of a batch is one product of matrices; observations gather
         from it what is about their own words, a handful of numbers each.
 
         Args:
-            words: [N, J] ids.
+            words: [...] ids.
             text: encoding of U documents.
-            document: [N], which document each row reads.
+
+        Returns:
+            What is said of the P distinct words, and which of them each is [...].
         """
         distinct, which = self._distinct(words)
-        named = F.embedding(distinct, self.table())  # [P, D]
-        key, value = text["key"], text["value"]
-        scores = F.linear(key, named).transpose(1, 2)  # [U, P, S]
-        attention = (self.sharpness * scores).softmax(-1)
-        mentioned = F.linear(value, named).transpose(1, 2)  # [U, P, S], how much each statement mentions each word
-        gram = torch.bmm(value, value.transpose(1, 2))  # [U, S, S]
-        through = torch.bmm(attention, gram)  # [U, P, S]
-        length = (through * attention).sum(-1, keepdim=True).clamp(min=1e-8).sqrt()
-        goal = torch.bmm(attention, torch.bmm(value, text["goal"].unsqueeze(-1)))  # [U, P, 1]
-        facts = torch.cat((goal, scores.amax(-1, keepdim=True)), -1)
-        facts = facts * (distinct != 0).to(facts.dtype).unsqueeze(1)  # of no word nothing is said
-        attention = attention * (distinct != 0).to(facts.dtype).unsqueeze(1)
-        row = document.unsqueeze(1) * len(distinct) + which
-
-        def mine(table: Tensor) -> Tensor:  # [U, P, X] → [N, J, X]
-            return F.embedding(row, table.flatten(0, 1))
-
-        return Reading(
-            mentions=torch.bmm(mine(attention), mine(mentioned).transpose(1, 2)),
-            alike=torch.bmm(mine(attention / length), mine(through / length).transpose(1, 2)),
-            facts=mine(facts),
-        )
+        # Statements come before words in every table, so that no product has to copy what it multiplies.
+        scores = text["key"].index_select(2, distinct)  # [U, S, P]
+        attention = (self.sharpness * scores).softmax(1)
+        mentioned = text["value"].index_select(2, distinct)  # [U, S, P], how much each statement mentions each word
+        through = torch.bmm(text["overlap"], attention)  # [U, S, P]
+        length = (through * attention).sum(1, keepdim=True).clamp(min=1e-8).sqrt()
+        is_word = (distinct != 0).to(scores.dtype)  # of no word nothing is said
+        goal = (text["goal"].unsqueeze(2) * attention).sum(1, keepdim=True)  # [U, 1, P]
+        facts = (torch.cat((goal, scores.amax(1, keepdim=True)), 1) * is_word).transpose(1, 2)
+        attention = attention * is_word
+        mentions = torch.bmm(attention.transpose(1, 2), mentioned)  # [U, P, P]
+        alike = torch.bmm((attention / length).transpose(1, 2), through / length)
+        return Reading(mentions, alike, facts), which
 
     def _distinct(self, words: Tensor) -> tuple[Tensor, Tensor]:
-        """The distinct ids [P] of `words` [N, J], and which of them each is [N, J] (`unique` would sort them all)."""
-        is_there = torch.zeros(self.words.num_embeddings, dtype=torch.bool, device=words.device)
+        """The distinct ids [P] of `words` [...], and which of them each is (`unique` would sort them all)."""
+        is_there = torch.zeros(self.vocabulary_size, dtype=torch.bool, device=words.device)
         is_there[words.long()] = True
         return is_there.nonzero().squeeze(1), (is_there.cumsum(0) - 1)[words.long()]
-
-    @staticmethod
-    def _sum(weighted: Tensor, ids: Tensor) -> Tensor:
-        """[U, …, D]: sums of weighted word embeddings [V, D] over the last axis of ids [U, …, L]."""
-        return F.embedding_bag(ids.reshape(-1, ids.shape[-1]), weighted, mode="sum").view(*ids.shape[:-1], -1)
 
 
 class Relread(Policy):
@@ -166,7 +165,7 @@ class Relread(Policy):
         super().__init__()
         self.config = config
         self.width = spec.words_per_occupant
-        self.reader = ManualReader(spec.vocabulary_size, config.embedding)
+        self.reader = ManualReader(spec.vocabulary_size)
         self.nobody: Tensor
         self.register_buffer("nobody", torch.zeros(spec.vocabulary_size, dtype=torch.bool), persistent=False)
         self.nobody[[*spec.scenery_ids, *spec.avatar_ids]] = True
@@ -239,22 +238,42 @@ class Relread(Policy):
 
     def relate(self, things: Things, observation: dict[str, Tensor], text: TextEncoding, document: Tensor) -> Tensor:
         """Features [N, M, C] of every thing: its bonds with the others, with the goal and with what the agent holds."""
-        n, m, w = things.words.shape
-        held = self._as_occupant(observation["inventory"])
-        words = torch.cat((things.words.flatten(1), held), 1)  # [N, M W + W]
-        mentions, alike, facts = self.reader.read(words, text, document)
-        relations = torch.stack((mentions, mentions.transpose(1, 2), alike), -1)  # [N, J, J, 3]
-        j = m * w
-        facts = facts[:, :j].reshape(n, m, 2 * w)
+        held = self._as_occupant(observation["inventory"]).unsqueeze(1)
+        reading, which = self.reader.read(torch.cat((things.words, held), 1), text)  # [N, M + 1, W]
+        row = document.view(-1, 1, 1) * reading.facts.shape[1] + which[:, :-1]
+        facts = F.embedding(row, reading.facts.flatten(0, 1)).flatten(2)  # [N, M, 2 W]
         alone = torch.cat((facts, things.is_ally.to(facts.dtype).unsqueeze(-1)), -1)
-        between = relations[:, :j, :j].view(n, m, w, m, w, 3).transpose(2, 3).reshape(n, m, m, -1)
-        pairs = self.pair_relations(between) + self.pair_of(alone).unsqueeze(2) + self.pair_with(alone).unsqueeze(1)
-        others = things.exists.unsqueeze(1) & ~torch.eye(m, dtype=torch.bool, device=pairs.device)
-        message = self.pair_message((F.relu(pairs) * others.unsqueeze(-1)).sum(2))
-        with_held = relations[:, :j, j:].reshape(n, m, -1)
-        holding = (held[:, :1] != 0).to(facts.dtype).unsqueeze(1).expand(n, m, 1)
-        features = self.entity(torch.cat((message, alone, with_held, holding), -1))
+        bonds, with_held = self._bonds(reading, alone, document, which, things.exists)
+        holding = (held[:, :, :1] != 0).to(facts.dtype).expand(-1, alone.shape[1], 1)
+        features = self.entity(torch.cat((self.pair_message(bonds), alone, with_held, holding), -1))
         return features * things.exists.unsqueeze(-1)
+
+    def _bonds(
+        self, reading: Reading, alone: Tensor, document: Tensor, which: Tensor, exists: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """A layer on the relations of each thing with each other, and what relates it to what the agent holds.
+
+        Args:
+            reading, which: what the manuals say, and of which of their P words [N, M + 1, W]; the last are held.
+            alone: [N, M, 2 W + 1], what is known of each thing by itself.
+            document, exists: [N] and [N, M].
+
+        Returns:
+            [N, M, pair_hidden], summed over the others that exist, and [N, M, 3 W W].
+        """
+        mentions, alike, _ = reading
+        if relread_kernels.suits(mentions, self.pair_of.weight):
+            layers = self.pair_relations, self.pair_of, self.pair_with
+            bias = self.pair_relations.bias + self.pair_of.bias + self.pair_with.bias
+            weight = torch.cat([*(layer.weight for layer in layers), bias.unsqueeze(1)], 1)
+            return relread_kernels.relate(mentions, alike, alone, weight, document, which, exists)
+        relations = torch.stack((mentions, mentions.transpose(1, 2), alike), -1)  # [U, P, P, 3]
+        first, second = which[:, :-1, None, :, None], which[:, None, :, None, :]
+        between = relations[document.view(-1, 1, 1, 1, 1), first, second].flatten(3)  # [N, M, M + 1, W W 3]
+        pairs = self.pair_relations(between[:, :, :-1])
+        pairs = pairs + self.pair_of(alone).unsqueeze(2) + self.pair_with(alone).unsqueeze(1)
+        others = exists.unsqueeze(1) & ~torch.eye(exists.shape[1], dtype=torch.bool, device=pairs.device)
+        return (F.relu(pairs) * others.unsqueeze(-1)).sum(2), between[:, :, -1]
 
     def look(self, things: Things, features: Tensor, position: Tensor) -> Tensor:
         """[N, hidden]: what each unit makes of the egocentric map.
@@ -265,9 +284,11 @@ class Relread(Policy):
         reach = self.config.reach
         rows = (things.row - position[:, :1].long()).clamp(-reach, reach) + reach
         columns = (things.column - position[:, 1:].long()).clamp(-reach, reach) + reach
-        what = self.what(torch.cat((features, (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)), -1))
+        seen = torch.cat((features, (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)), -1)
         cell = torch.where(things.exists, rows * self.side + columns, self.nowhere)
-        return (what * self.where(cell)).sum(1)  # of [N, M, hidden]
+        if relread_kernels.suits(features, self.what.weight):
+            return relread_kernels.look(seen, self.what.weight, self.what.bias, self.where.weight, cell)
+        return (self.what(seen) * self.where(cell)).sum(1)  # of [N, M, hidden]
 
     def _own(self, observation: dict[str, Tensor]) -> Tensor:
         """How far the border is in each direction (up to `reach`), what may be done, and whether anything is held."""

@@ -14,6 +14,7 @@ from magrounding.agents.policy import Policy
 from magrounding.agents.weights import STATE_FILE, fit_weights, load_weights
 from magrounding.errors import CheckpointError, choose
 from magrounding.observation import ObservationSpec
+from magrounding.pretrained import find_run
 from magrounding.registry import agent_entry, env_entry, load
 from magrounding.storage import read_json
 from magrounding.threads import ParallelMap
@@ -41,9 +42,10 @@ class Team:
         self.keys = tuple(field.name for field in spec.fields if field.name not in SHARED_TEXT)
         self._map = parallel_map
 
-    def initial_memory(self, num_envs: int) -> TeamMemory:
-        """Memory for B games that are about to start."""
-        return [Player(policy, num_envs) for policy in self.policies]
+    def initial_memory(self, num_envs: int, seed: int = 0) -> TeamMemory:
+        """Memory for B games that are about to start; `seed` decides every action that will be drawn."""
+        generators = [torch.Generator().manual_seed(self.num_agents * seed + i) for i in range(self.num_agents)]
+        return [Player(policy, num_envs, draws) for policy, draws in zip(self.policies, generators, strict=True)]
 
     def act(
         self,
@@ -116,19 +118,19 @@ def build_policy(agent: str, spec: ObservationSpec, options: Mapping[str, Any], 
 def load_team(
     source: str | Path, seed: int | None = None, stage: str | None = None, device: str | torch.device = "cpu"
 ) -> Team:
-    """Load the agents of a run folder.
+    """Load the agents of a run folder, or those that come with the package.
 
     Args:
-        source: the run folder.
+        source: the run folder, or "pretrained:<name>" (see `magrounding.pretrained`).
         seed: which of the run's seeds; the first by default.
         stage: whose weights; those of the last finished stage by default.
         device: where the networks go.
 
     Raises:
         CheckpointError: no run there, nothing trained yet, or files that are damaged or foreign.
-        ConfigurationError: a seed or stage that the run does not have.
+        ConfigurationError: a seed or stage that the run does not have, or an unknown pretrained team.
     """
-    root = Path(source)
+    root = find_run(source)
     config = read_json(root / CONFIG_FILE)
     try:
         seeds, stages = [str(k) for k in config["seeds"]], list(config["stages"])

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError
+from magrounding.errors import ConfigurationError, choose
+from magrounding.evaluation.misled import OtherManuals
 from magrounding.registry import make_vec
 from magrounding.vector import VectorEnv
 
@@ -16,6 +17,11 @@ REPORT_SEED = 2**40
 """First row's seed of the games that reports are about; training never comes near it."""
 SELECTION_SEED = 2**41
 """Likewise of the games that choose the best weights of a stage: others, so a choice cannot flatter its own report."""
+
+GREEDY, SAMPLED = PLAYS = ("greedy", "sampled")
+"""Ways of playing, as metrics and reports call them: the most likely action, or one drawn from the policy."""
+TRUE_MANUAL, REASSIGNED, OTHER_GAME = MANUALS = ("true", "reassigned", "of another game")
+"""What agents are given to read; "reassigned": the same words with other assignments, where a world can write that."""
 
 
 class Actor(Protocol):
@@ -59,6 +65,7 @@ def evaluate(
     seed: int = REPORT_SEED,
     num_envs: int | None = None,
     greedy: bool = True,
+    manual: str = TRUE_MANUAL,
     num_threads: int = 1,
 ) -> Evaluation:
     """Let a team play, and take the first games of every row.
@@ -74,27 +81,30 @@ def evaluate(
         episodes: E.
         seed: row b plays seed + b.
         num_envs: rows; by default one for each game.
-        greedy: most likely actions instead of drawn ones.
+        greedy: most likely actions instead of drawn ones; draws are decided by the team's own seed.
+        manual: one of MANUALS. Whoever wins as often with a wrong one does not read.
         num_threads: threads of the simulator.
 
     Raises:
-        ConfigurationError: fewer than one game, or bad options.
+        ConfigurationError: fewer than one game, an unknown manual, or bad options.
     """
+    choose("manual", manual, MANUALS)
     if episodes < 1:
         raise ConfigurationError(f"the number of games to evaluate must be positive, got {episodes}")
     rows = min(num_envs or episodes, episodes)
+    if manual == REASSIGNED:
+        options = {**options, "manual": REASSIGNED}
     vec = make_vec(env, rows, num_threads=num_threads, **options)
+    actor = team(vec) if callable(team) else team
     try:
-        return play(team(vec) if callable(team) else team, vec, episodes, seed, greedy)
+        return play(OtherManuals(actor) if manual == OTHER_GAME else actor, vec, episodes, seed, greedy)
     finally:
         vec.close()
 
 
 def play(team: Actor, vec: VectorEnv, episodes: int, seed: int, greedy: bool = True) -> Evaluation:
     """Play `episodes` games on a vector env, the first rows taking one more where they do not divide evenly."""
-    quota = np.full(vec.num_envs, episodes // vec.num_envs)
-    quota[: episodes % vec.num_envs] += 1
-    first = np.concatenate([[0], np.cumsum(quota)[:-1]])  # [B] where each row's results start
+    quota, first = quotas(episodes, vec.num_envs)
     won, timed_out = np.zeros(episodes, np.bool_), np.zeros(episodes, np.bool_)
     length = np.zeros(episodes, np.int32)
     returns = np.zeros((episodes, vec.num_agents), np.float32)
@@ -115,3 +125,10 @@ def play(team: Actor, vec: VectorEnv, episodes: int, seed: int, greedy: bool = T
         timed_out[at] = truncated[ended].any(axis=1)
         played[ended] += 1
     return Evaluation(won, length, returns, timed_out)
+
+
+def quotas(games: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """How many games each row of a batch plays [B], and where in the list of all games the row's own begin [B]."""
+    quota = np.full(rows, games // rows)
+    quota[: games % rows] += 1
+    return quota, np.cumsum(quota) - quota

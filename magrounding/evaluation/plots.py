@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from magrounding.evaluation.evaluate import SAMPLED, TRUE_MANUAL
+from magrounding.training.presets import IMITATE
+
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
@@ -47,17 +50,25 @@ def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
     for k, seed in enumerate(results.settings.seeds):
         colour = COLOURS[k % len(COLOURS)]
         lines = [line for line in results.select("train", seed, stage=stage) if "window_win_rate" in line]
+        start = lines[0]["total_steps"] - lines[0]["steps"] if lines else 0
         if lines:
-            steps, wins = zip(*((line["steps"], 100 * line["window_win_rate"]) for line in lines), strict=True)
+            steps, wins = zip(
+                *((line["total_steps"] - start, 100 * line["window_win_rate"]) for line in lines), strict=True
+            )
             panel.plot(steps, wins, color=colour, linewidth=1.6, label=f"training, seed {seed}")
         for name, marker in MARKERS.items():
-            points = [*results.select("evaluation", seed, stage=stage, set=name)]
+            points = results.select("evaluation", seed, stage=stage, set=name, play=SAMPLED, manual=TRUE_MANUAL)
             if points:
-                # A final evaluation stands where the stage ended; hollow markers are held-out games.
-                steps, wins = zip(*((line["steps"], 100 * line["win_rate"]) for line in points), strict=True)
+                # An evaluation after a phase stands where the phase ended; hollow markers are held-out games.
+                steps, wins = zip(
+                    *((line["total_steps"] - start, 100 * line["win_rate"]) for line in points), strict=True
+                )
                 face = colour if name == "train" else "white"
-                label = f"greedy, {name}" if k == 0 else None
+                label = f"evaluation, {name}" if k == 0 else None
                 panel.plot(steps, wins, marker, color=colour, markerfacecolor=face, markersize=6, label=label, zorder=3)
+        if k == 0 and len(results.settings.preset.of_stage(stage)) > 1:
+            for ended in results.select("phase", seed, stage=stage, phase=IMITATE):
+                panel.axvline(ended["total_steps"] - start, color="0.6", linewidth=1.0, label="imitation ends")
     others = results.baselines.get(f"{stage}/train", {})
     for who, style in (("oracle", "--"), ("random", ":")):
         if who in others:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from magrounding.evaluation.evaluate import PLAYS, TRUE_MANUAL
 from magrounding.evaluation.plots import plot_curves
 from magrounding.evaluation.results import RunResults, read_results
 from magrounding.evaluation.statistics import Statistics
 from magrounding.storage import write_atomic
 from magrounding.training.presets import Promotion
 from magrounding.training.progress import duration
+from magrounding.training.rollout import TRAINING
 
 REPORT_FILE = "report.md"
 CURVES_FILE = "curves.png"
@@ -32,11 +34,13 @@ def report(results: RunResults) -> str:
         f"# {settings.env}: {team}, preset `{settings.preset.name}`",
         settings.preset.about,
         "## Results",
-        "Win rates of the best weights of each stage (chosen on training games, never on held-out ones), greedy play. "
-        "Random and oracle played the same games. ± is the standard deviation over seeds; the interval is a 95 % "
-        "bootstrap interval of the interquartile mean.",
+        _how_to_read(results),
         results_table(results),
         f"![win rates during training]({CURVES_FILE})",
+        "## Do they read?",
+        "The same agents in the same games, handed a wrong manual: one that tells of the same words in other "
+        "assignments, or that of another game. Who wins as often as with the true one does not read.",
+        reading_table(results),
         "## Budget",
         budget_table(results),
         time_shares(results),
@@ -46,38 +50,73 @@ def report(results: RunResults) -> str:
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
+def _how_to_read(results: RunResults) -> str:
+    return (
+        f"Win rates of the best weights of each phase (chosen on training games, never on held-out ones), taking the "
+        f"most likely action (greedy) or drawing from the policy (sampled). **{results.better_play.capitalize()}** "
+        "play wins more over all rows together: interval, steps and share of the oracle are its. Random and oracle "
+        "played the same games. ± is the standard deviation over seeds; the interval is a 95 % bootstrap interval of "
+        "the interquartile mean."
+    )
+
+
 def results_table(results: RunResults) -> str:
-    """Stage × set: trained team, interval, random, oracle, paper."""
-    rows = []
-    for stage, name in results.reported():
-        won, length = results.final(stage, name), results.final(stage, name, "length")
+    """Stage × phase × set: trained team in both ways of playing, interval, random, oracle, paper."""
+    rows, better = [], results.better_play
+    for stage, phase, name in results.reported():
+        learnt = results.settings.learnt_by(stage, phase)
+        wins = {play: results.final(stage, phase, name, play) for play in PLAYS}
+        won, length = wins[better], results.final(stage, phase, name, better, "length")
         if won is None or length is None:
-            rows.append((stage, name, "not reached", "", "", "", "", ""))
+            rows.append((stage, learnt, name, "not reached", *[""] * 7))
             continue
         others = results.baselines.get(f"{stage}/{name}", {})
         floor, ceiling = (_percent(others[who]["win_rate"]) if who in others else "–" for who in ("random", "oracle"))
+        best = others.get("oracle", {}).get("win_rate")
+        share = _percent(won.mean / best) if best else "–"
         paper = results.published.get((stage, name))
         known = "–" if paper is None else f"{_percent(paper[0])} ± {_percent(paper[1])} ({paper[2]})"
-        rows.append((stage, name, _spread(won), _interval(won), f"{length.mean:.1f}", floor, ceiling, known))
-    heads = ("stage", "set", "win rate", "IQM, 95 % interval", "steps a game", "random", "oracle", "paper")
-    return table(heads, rows)
+        both = [_spread(wins[play], bold=play == better) for play in PLAYS]
+        rows.append((stage, learnt, name, *both, _interval(won), f"{length.mean:.1f}", floor, ceiling, share, known))
+    heads = ("stage", "learnt by", "set", *PLAYS, "IQM, 95 % interval", "steps a game")
+    return table((*heads, "random", "oracle", "share of the oracle", "paper"), rows)
+
+
+def reading_table(results: RunResults) -> str:
+    """Stage × phase: win rates with the true manual and with wrong ones, in the better way of playing."""
+    settings, rows = results.settings, []
+    name, manuals = settings.entry.reading_set, (TRUE_MANUAL, *settings.wrong_manuals)
+    for stage, phase in settings.phases():
+        wins = [results.final(stage, phase.name, name, results.better_play, manual=manual) for manual in manuals]
+        if wins[-1] is not None:
+            others = results.baselines.get(f"{stage}/{name}", {})
+            floor = _percent(others["random"]["win_rate"]) if "random" in others else "–"
+            rows.append((stage, settings.learnt_by(stage, phase.name), *map(_spread, wins), floor))
+    if not rows:
+        return ""
+    return table(("stage", "learnt by", *(f"manual: {manual}" for manual in manuals), "random"), rows)
 
 
 def budget_table(results: RunResults) -> str:
-    """Stage: what it was allowed and what it took, averaged over seeds."""
+    """Stage × phase: what it was allowed and what it took, averaged over seeds."""
     rows = []
-    for stage in results.settings.stages:
-        lines = [line for seed in results.settings.seeds for line in results.select("stage", seed, stage=stage)]
+    for stage, phase in results.settings.phases():
+        where = (stage, phase.name, rule_text(phase.until))
+        lines = [
+            line
+            for seed in results.settings.seeds
+            for line in results.select("phase", seed, stage=stage, phase=phase.name)
+        ]
         if lines:
-            steps = sum(line["steps"] for line in lines) / len(lines)
-            best = sum(line["best_steps"] for line in lines) / len(lines)
-            took = duration(sum(line["stage_seconds"] for line in lines) / len(lines))
-            rows.append(
-                (stage, rule_text(results.settings.preset.promotion(stage)), f"{steps:,.0f}", f"{best:,.0f}", took)
+            steps, best, took, so_far = (
+                sum(line[name] for line in lines) / len(lines)
+                for name in ("steps", "best_steps", "phase_seconds", "training_seconds")
             )
+            rows.append((*where, f"{steps:,.0f}", f"{best:,.0f}", duration(took), duration(so_far)))
         else:
-            rows.append((stage, rule_text(results.settings.preset.promotion(stage)), "–", "–", "–"))
-    return table(("stage", "ends", "environment steps", "best weights at", "wall time"), rows)
+            rows.append((*where, "–", "–", "–", "–"))
+    heads = ("stage", "phase", "ends", "environment steps", "best weights at", "training", "training since the start")
+    return table(heads, rows)
 
 
 def rule_text(rule: Promotion) -> str:
@@ -95,7 +134,7 @@ def time_shares(results: RunResults) -> str:
     """Where the wall time went, in a sentence."""
     spent: dict[str, float] = {}
     for seed in results.settings.seeds:
-        last = results.select("stage", seed)[-1:]
+        last = results.select("phase", seed)[-1:]
         for line in last:
             for name, seconds in line["spent"].items():
                 spent[name] = spent.get(name, 0.0) + seconds
@@ -103,7 +142,7 @@ def time_shares(results: RunResults) -> str:
     if not total:
         return ""
     shares = ", ".join(f"{name} {_percent(seconds / total)}" for name, seconds in spent.items())
-    loop = sum(spent.get(name, 0.0) for name in ("world", "acting", "learning"))
+    loop = sum(spent.get(name, 0.0) for name in TRAINING)
     lasts = [line for seed in results.settings.seeds for line in results.select("train", seed)[-1:]]
     samples = sum(line["total_steps"] for line in lasts) * results.settings.agents
     speed = f" The training loop took {samples / loop:,.0f} agent samples a second." if loop else ""
@@ -113,20 +152,38 @@ def time_shares(results: RunResults) -> str:
 def facts(results: RunResults) -> str:
     """Everything that has to be equal for the numbers to come again."""
     settings, config, preset = results.settings, results.config, results.settings.preset
-    learner = preset.learner
     lines = [
         ("command", f"`{config.get('command') or 'run_curriculum'}`"),
         ("seeds", ", ".join(map(str, settings.seeds))),
-        (
-            "games",
-            f"{preset.num_envs} at once, unrolls of {learner.unroll} steps; {preset.report_games:,} an evaluation",
-        ),
         ("environment", _options(settings.env_options)),
-        ("network", _options(settings.policy_options) or "as published"),
-        ("learner", _options({name: getattr(learner, name) for name in learner.__dataclass_fields__})),
+        ("network", _options(settings.policy_options) or "as its authors made it"),
+        ("parameters", "one network for all agents" if settings.share_parameters else "each agent its own network"),
+        (
+            "reward",
+            f"{_percent(1 - preset.team_reward)} the agent's own, {_percent(preset.team_reward)} the team's mean",
+        ),
+        ("teacher", _teacher(results)),
+        ("evaluation", f"{preset.report_games:,} games on each set after a phase"),
+        *(
+            (
+                f"{stage} {phase.name}",
+                f"{phase.num_envs} games at once, "
+                + _options({name: getattr(phase.learner, name) for name in phase.learner.__dataclass_fields__}),
+            )
+            for stage, phase in settings.phases()
+        ),
         ("versions", _options(config.get("versions", {}))),
     ]
     return "\n".join(f"* {name}: {value}" for name, value in lines)
+
+
+def _teacher(results: RunResults) -> str:
+    if not results.settings.imitates:
+        return "none: nobody showed the agents anything"
+    if results.settings.demonstrations:
+        players = results.config.get("demonstrators", {}).items()
+        return "demonstrations from " + ", ".join(f"`{path}` (played by {who})" for path, who in players)
+    return "the scripted oracle, in phases of imitation only"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -139,10 +196,11 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _spread(statistics: Statistics) -> str:
-    if statistics.seeds == 1:
-        return f"**{_percent(statistics.mean)}** (one seed)"
-    return f"**{_percent(statistics.mean)}** ± {_percent(statistics.std)}"
+def _spread(statistics: Statistics | None, *, bold: bool = False) -> str:
+    if statistics is None:
+        return "–"
+    mean = f"**{_percent(statistics.mean)}**" if bold else _percent(statistics.mean)
+    return f"{mean} (one seed)" if statistics.seeds == 1 else f"{mean} ± {_percent(statistics.std)}"
 
 
 def _interval(statistics: Statistics) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from magrounding.agents.team import CONFIG_FILE, seed_folder
 from magrounding.errors import CheckpointError
 from magrounding.evaluation.baselines import Summary, play_baselines
+from magrounding.evaluation.evaluate import GREEDY, PLAYS, TRUE_MANUAL
 from magrounding.evaluation.statistics import Statistics, summarise
 from magrounding.registry import load
 from magrounding.storage import read_json, write_json
@@ -47,20 +49,39 @@ class RunResults:
             if line["kind"] == kind and all(line.get(name) == value for name, value in equal.items())
         ]
 
-    def reported(self) -> Iterator[tuple[str, str]]:
-        """(stage, set) of every final evaluation, in order."""
-        for stage in self.settings.stages:
-            for name in self.settings.evaluation_sets(stage):
-                yield stage, name
+    def reported(self) -> Iterator[tuple[str, str, str]]:
+        """(stage, phase, set) of every evaluation after a phase, in order."""
+        for stage, phase in self.settings.phases():
+            for name in self.settings.evaluation_sets(stage, phase):
+                yield stage, phase.name, name
 
-    def final(self, stage: str, evaluation_set: str, quantity: str = "win_rate") -> Statistics | None:
-        """Statistics over the seeds that got there; None where none did."""
+    def final(
+        self,
+        stage: str,
+        phase: str,
+        evaluation_set: str,
+        play: str,
+        quantity: str = "win_rate",
+        manual: str = TRUE_MANUAL,
+    ) -> Statistics | None:
+        """Statistics of an evaluation after a phase over the seeds that got there; None where none did."""
+        where = {"stage": stage, "phase": phase, "set": evaluation_set, "play": play, "manual": manual}
         scores = [
             line[quantity]
             for seed in self.settings.seeds
-            for line in self.select("evaluation", seed, stage=stage, set=evaluation_set, phase="after")
+            for line in self.select("evaluation", seed, when="after", **where)
         ]
         return summarise(scores) if scores else None
+
+    @cached_property
+    def better_play(self) -> str:
+        """The way of playing that wins more over all rows together: the one that a report goes by."""
+
+        def total(play: str) -> float:
+            rows = [self.final(*row, play) for row in self.reported()]
+            return sum(row.mean for row in rows if row is not None)
+
+        return max(PLAYS, key=total)
 
 
 def read_results(folder: Path) -> RunResults:
@@ -78,8 +99,8 @@ def read_results(folder: Path) -> RunResults:
     source = settings.entry.published
     published = load(source) if source else {}
     results = RunResults(folder, settings, config, lines, _read_baselines(folder), published)
-    for stage, name in results.reported():
-        if f"{stage}/{name}" not in results.baselines and results.final(stage, name) is not None:
+    for stage, phase, name in results.reported():
+        if f"{stage}/{name}" not in results.baselines and results.final(stage, phase, name, GREEDY) is not None:
             options = settings.stage_options(stage, name)
             results.baselines[f"{stage}/{name}"] = play_baselines(settings.env, options, settings.preset.report_games)
             write_json(folder / BASELINES_FILE, results.baselines)

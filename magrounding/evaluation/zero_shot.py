@@ -10,7 +10,7 @@ from typing import Any
 from magrounding.agents.team import load_team
 from magrounding.errors import choose
 from magrounding.evaluation.baselines import Summary, play_baselines
-from magrounding.evaluation.evaluate import REPORT_SEED, evaluate
+from magrounding.evaluation.evaluate import GREEDY, PLAYS, REPORT_SEED, evaluate
 from magrounding.evaluation.statistics import Statistics, summarise
 from magrounding.training.settings import RunSettings
 
@@ -21,20 +21,20 @@ class ZeroShot:
 
     Attributes:
         evaluation_set: its name.
-        seeds: one summary for each of the run's seeds.
-        win_rate: statistics over the seeds.
+        seeds: way of playing ("greedy", "sampled") → one summary for each of the run's seeds.
+        win_rate: way of playing → statistics over the seeds.
         baselines: "random" and "oracle" on the same games.
     """
 
     evaluation_set: str
-    seeds: list[Summary]
-    win_rate: Statistics
+    seeds: dict[str, list[Summary]]
+    win_rate: dict[str, Statistics]
     baselines: dict[str, Summary]
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "set": self.evaluation_set,
-            "win_rate": self.win_rate.to_dict(),
+            "win_rate": {play: statistics.to_dict() for play, statistics in self.win_rate.items()},
             "seeds": self.seeds,
             "baselines": self.baselines,
         }
@@ -69,7 +69,13 @@ def zero_shot(
     results = []
     for name in sets:
         options = settings.stage_options(stage, name)
-        seeds = [evaluate(team, settings.env, options, episodes, REPORT_SEED).summary() for team in teams]
-        statistics = summarise([summary["win_rate"] for summary in seeds])
-        results.append(ZeroShot(name, seeds, statistics, play_baselines(settings.env, options, episodes)))
+        seeds = {
+            play: [
+                evaluate(team, settings.env, options, episodes, REPORT_SEED, greedy=play == GREEDY).summary()
+                for team in teams
+            ]
+            for play in PLAYS
+        }
+        rates = {play: summarise([summary["win_rate"] for summary in seeds[play]]) for play in PLAYS}
+        results.append(ZeroShot(name, seeds, rates, play_baselines(settings.env, options, episodes)))
     return results

@@ -25,7 +25,7 @@ from magrounding.storage import write_atomic
 from magrounding.training.learner import Learner
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
-FORMAT = 1
+FORMAT = 2
 """Raised whenever an old file could not be read as it was meant."""
 
 
@@ -78,33 +78,43 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
     return total.hexdigest()
 
 
-def pack_learners(learners: Sequence[Learner], players: Sequence[Player]) -> dict[str, Tensor]:
-    """Weights, optimiser states, random generators and memories of all agents, by name."""
+def pack_learners(learners: Sequence[Learner]) -> dict[str, Tensor]:
+    """Weights and optimiser states, by name."""
     tensors: dict[str, Tensor] = {}
-    for i, (learner, player) in enumerate(zip(learners, players, strict=True)):
+    for i, learner in enumerate(learners):
         for name, tensor in learner.policy.state_dict().items():
-            tensors[f"agent_{i}/weights/{name}"] = tensor.detach().cpu().clone()
+            tensors[f"learner_{i}/weights/{name}"] = tensor.detach().cpu().clone()
         for name, parameter in learner.policy.named_parameters():
             for key, value in learner.optimizer.state.get(parameter, {}).items():
-                tensors[f"agent_{i}/optimizer/{name}/{key}"] = torch.as_tensor(value).detach().cpu().clone()
-        if player.generator is not None:
-            tensors[f"agent_{i}/generator"] = player.generator.get_state()
-        if player.memory is not None:
-            tensors[f"agent_{i}/memory"] = player.memory.detach().cpu().clone()
+                tensors[f"learner_{i}/optimizer/{name}/{key}"] = torch.as_tensor(value).detach().cpu().clone()
     return tensors
 
 
-def unpack_learners(
-    tensors: Mapping[str, Tensor], learners: Sequence[Learner], players: Sequence[Player], source: Path
-) -> None:
+def unpack_learners(tensors: Mapping[str, Tensor], learners: Sequence[Learner], source: Path) -> None:
     """Put back what `pack_learners` took; CheckpointError where the networks differ."""
-    for i, (learner, player) in enumerate(zip(learners, players, strict=True)):
-        fit_weights(learner.policy, select(tensors, f"agent_{i}/weights/"), source)
-        restore_optimizer(learner, select(tensors, f"agent_{i}/optimizer/"))
+    for i, learner in enumerate(learners):
+        fit_weights(learner.policy, select(tensors, f"learner_{i}/weights/"), source)
+        restore_optimizer(learner, select(tensors, f"learner_{i}/optimizer/"))
+
+
+def pack_players(players: Sequence[Player]) -> dict[str, Tensor]:
+    """Random generators and memories, by name."""
+    tensors: dict[str, Tensor] = {}
+    for i, player in enumerate(players):
         if player.generator is not None:
-            player.generator.set_state(tensors[f"agent_{i}/generator"])
-        if f"agent_{i}/memory" in tensors:
-            player.memory = tensors[f"agent_{i}/memory"].to(player.device)
+            tensors[f"player_{i}/generator"] = player.generator.get_state()
+        if player.memory is not None:
+            tensors[f"player_{i}/memory"] = player.memory.detach().cpu().clone()
+    return tensors
+
+
+def unpack_players(tensors: Mapping[str, Tensor], players: Sequence[Player]) -> None:
+    """Put back what `pack_players` took."""
+    for i, player in enumerate(players):
+        if player.generator is not None:
+            player.generator.set_state(tensors[f"player_{i}/generator"])
+        if f"player_{i}/memory" in tensors:
+            player.memory = tensors[f"player_{i}/memory"].to(player.device)
 
 
 def restore_optimizer(learner: Learner, tensors: Mapping[str, Tensor]) -> None:

@@ -1,4 +1,4 @@
-"""The curriculum scheduler owns the run: stages, budgets, promotion, transfer of weights, evaluation, checkpoints."""
+"""The curriculum scheduler owns the run: stages and their phases, promotion, weights, evaluation, checkpoints."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from torch import Tensor
 from magrounding.agents.team import CONFIG_FILE, seed_folder
 from magrounding.agents.weights import save_weights, versions
 from magrounding.errors import CheckpointError, ConfigurationError, choose
-from magrounding.evaluation.evaluate import REPORT_SEED, SELECTION_SEED, Evaluation
+from magrounding.evaluation.evaluate import GREEDY, REPORT_SEED, SAMPLED, SELECTION_SEED, TRUE_MANUAL, Evaluation
+from magrounding.registry import make_vec
 from magrounding.storage import read_json, write_json
 from magrounding.threads import ParallelMap, ThreadPlan, plan_threads, using
 from magrounding.training.checkpoint import CHECKPOINT_FILE, load_checkpoint, save_checkpoint, select
+from magrounding.training.demonstrations import find_demonstrations
 from magrounding.training.interrupt import StopRequest
 from magrounding.training.metrics import MetricsLog
-from magrounding.training.presets import Promotion
+from magrounding.training.presets import IMITATE, Phase
 from magrounding.training.progress import Display, Status
-from magrounding.training.rollout import Clock, FinishedGames
+from magrounding.training.rollout import TRAINING, Clock, FinishedGames
 from magrounding.training.settings import RunSettings
 from magrounding.training.stage import StageSession
 
@@ -33,13 +35,14 @@ class Position:
     """Where one seed's curriculum stands; JSON-able, part of every checkpoint."""
 
     stage: int = 0  # index among the run's stages
-    steps: int = 0  # environment steps in the stage
-    updates: int = 0  # in the stage
-    total_steps: int = 0  # in all stages
-    evaluated_at: int = 0  # steps of the stage's last evaluation
-    best_win_rate: float = -1.0  # on `train`, of the stage's best weights; −1 before the first evaluation
-    best_steps: int = 0  # steps of the stage at which those were
-    stage_seconds: float = 0.0  # wall time in the stage
+    phase: int = 0  # index among the stage's phases
+    steps: int = 0  # environment steps in the phase
+    updates: int = 0  # in the phase
+    total_steps: int = 0  # in all phases
+    evaluated_at: int = 0  # steps of the phase's last evaluation
+    best_win_rate: float = -1.0  # on `train`, of the phase's best weights; −1 before the first evaluation
+    best_steps: int = 0  # steps of the phase at which those were
+    began_at: float = 0.0  # seconds of training of the seed when the phase began
     seconds: float = 0.0  # wall time of the seed
     spent: dict[str, float] = field(default_factory=dict)  # seconds by what they were spent on
     metrics_size: int = 0  # bytes of metrics.jsonl that belong to this state
@@ -90,17 +93,24 @@ class SeedRun:
         return self.settings.stages[self.at.stage]
 
     @property
-    def promotion(self) -> Promotion:
-        return self.preset.promotion(self.stage)
+    def phase(self) -> Phase:
+        return self.preset.of_stage(self.stage)[self.at.phase]
 
     def run(self) -> None:
-        """Train all stages that are left; KeyboardInterrupt after Ctrl-C, the state saved."""
+        """Train all phases of all stages that are left; KeyboardInterrupt after Ctrl-C, the state saved."""
         self._load()
         with MetricsLog(self.folder, self.at.metrics_size) as self._log:
             self._last_tick = time.monotonic()
             while not self.at.finished:
                 session = StageSession(
-                    self.settings, self.stage, self.seed, self.device, self._plan, self._map, self._clock
+                    self.settings,
+                    self.stage,
+                    self.at.phase,
+                    self.seed,
+                    self.device,
+                    self._plan,
+                    self._map,
+                    self._clock,
                 )
                 try:
                     self._enter(session)
@@ -129,7 +139,7 @@ class SeedRun:
         return {"env": self.settings.env, "vocabulary_hash": vocabulary.hash, "num_agents": self.settings.agents}
 
     def _enter(self, session: StageSession) -> None:
-        """Bring a session to where the stage stands: its beginning, or where a checkpoint left it."""
+        """Bring a session to where the phase stands: its beginning, or where a checkpoint left it."""
         source = self.folder / CHECKPOINT_FILE
         window = []
         if self._resumed:
@@ -138,12 +148,16 @@ class SeedRun:
             self._resumed = {}
         else:
             if self._carried:
-                session.inherit(self._carried, source, optimizer=self.preset.carry_optimizer)
+                # Another algorithm's statistics of gradients would mislead.
+                done = sum(len(self.preset.of_stage(stage)) for stage in self.settings.stages[: self.at.stage])
+                _, before = list(self.settings.phases())[done + self.at.phase - 1]
+                same = before.learner.algorithm == self.phase.learner.algorithm
+                session.inherit(self._carried, source, optimizer=same and self.preset.carry_optimizer)
             session.start()
-        self._window = deque(map(bool, window), maxlen=self.promotion.window)
+        self._window = deque(map(bool, window), maxlen=self.phase.until.window)
 
     def _train(self, session: StageSession) -> None:
-        """Iterate until the stage is over."""
+        """Iterate until the phase is over."""
         every = self.preset.evaluate_every
         while True:
             if every and self.at.steps - self.at.evaluated_at >= every:
@@ -156,7 +170,7 @@ class SeedRun:
                 raise KeyboardInterrupt
             if self._promoted():
                 return
-            whole_run = self.preset.learner.schedule == "run"
+            whole_run = self.phase.learner.schedule == "run"
             games, losses = session.iterate(self.at.total_steps if whole_run else self.at.steps)
             self._count(session, games, losses)
             if self.at.updates % self.preset.log_every == 0:
@@ -165,7 +179,7 @@ class SeedRun:
                     self._save(session)
 
     def _finish(self, session: StageSession) -> None:
-        """Choose the stage's best weights, write them, report on them, and step on to the next stage."""
+        """Choose the phase's best weights, write them, report on them, and step on to the next phase or stage."""
         self._write_line()
         self._save(session)
         if self.at.best_win_rate >= 0 and self.at.evaluated_at < self.at.steps:
@@ -178,50 +192,76 @@ class SeedRun:
             "env": self.settings.env,
             "vocabulary": session.vocabulary_hash,
             "stage": self.stage,
+            "phase": self.phase.name,
             "seed": self.seed,
             "steps": self.at.best_steps,
-            "stage_steps": self.at.steps,
+            "phase_steps": self.at.steps,
             "total_steps": self.at.total_steps,
             "config": self.settings.to_dict(),
         }
-        save_weights(self.folder / self.stage, session.weights(), record)
-        for name in self.settings.evaluation_sets(self.stage):
-            self._evaluate(session, name, self.preset.report_games, REPORT_SEED, "after")
+        last_phase = self.at.phase + 1 == len(self.preset.of_stage(self.stage))
+        last_stage = self.at.stage + 1 == len(self.settings.stages)
+        folder = self.folder / self.stage
+        save_weights(folder if last_phase else folder / self.phase.name, session.weights(), record)
+        self._report(session)
         self._tick()
         self._log.write(
             {
-                **self._line("stage"),
+                **self._line("phase"),
                 "best_steps": self.at.best_steps,
-                "stage_seconds": round(self.at.stage_seconds, 2),
+                "phase_seconds": round(self._training_seconds() - self.at.began_at, 2),
                 "spent": {name: round(seconds, 2) for name, seconds in self._clock.spent.items()},
             }
         )
         self._carried, self._best = self._best, {}
-        last = self.at.stage + 1 == len(self.settings.stages)
         self.at = Position(
-            stage=self.at.stage + (not last),
+            stage=self.at.stage + (last_phase and not last_stage),
+            phase=0 if last_phase else self.at.phase + 1,
             total_steps=self.at.total_steps,
+            began_at=self._training_seconds(),
             seconds=self.at.seconds,
-            finished=last,
+            finished=last_phase and last_stage,
         )
         self._save(None)
 
     def _evaluate_within(self, session: StageSession) -> None:
-        """Evaluate within a stage; games of `train` choose the best weights, those of other sets are only reported."""
-        for name in self.preset.stage_sets:
-            result = self._evaluate(session, name, self.preset.selection_games, SELECTION_SEED, "within")
+        """Evaluate within a phase; games of `train` choose the best weights, those of other sets are only reported."""
+        for name in self.preset.watched_sets:
+            result = self._evaluate(session, name, self.preset.selection_games, SELECTION_SEED, "within", greedy=False)
             win_rate = float(result.won.mean())
             if name == "train" and win_rate >= self.at.best_win_rate:
                 self._best = session.trained()
                 self.at.best_win_rate, self.at.best_steps = win_rate, self.at.steps
         self.at.evaluated_at = self.at.steps
 
-    def _evaluate(self, session: StageSession, name: str, games: int, seed: int, phase: str) -> Evaluation:
+    def _report(self, session: StageSession) -> None:
+        """The evaluations after a phase: each set in both ways of playing, and wrong manuals on one of them."""
+        for name in self.settings.evaluation_sets(self.stage, self.phase):
+            for greedy in (True, False):
+                self._evaluate(session, name, self.preset.report_games, REPORT_SEED, "after", greedy)
+        for manual in self.settings.wrong_manuals:
+            for greedy in (True, False):
+                name = self.settings.entry.reading_set
+                self._evaluate(session, name, self.preset.report_games, REPORT_SEED, "after", greedy, manual)
+
+    def _evaluate(
+        self,
+        session: StageSession,
+        name: str,
+        games: int,
+        seed: int,
+        when: str,
+        greedy: bool,
+        manual: str = TRUE_MANUAL,
+    ) -> Evaluation:
         with self._stop.immediate():
-            result = session.evaluate(name, games, seed)
-        self._log.write({**self._line("evaluation"), "set": name, "phase": phase, **result.summary()})
-        wins = f"wins {result.won.mean():.1%} of {games} games of {name}"
-        self._display.say(f"seed {self.seed} {self.stage} after {self.at.steps:,} steps: {wins}")
+            result = session.evaluate(name, games, seed, greedy, manual)
+        play = GREEDY if greedy else SAMPLED
+        where = {"set": name, "when": when, "play": play, "manual": manual}
+        self._log.write({**self._line("evaluation"), **where, **result.summary()})
+        text = "" if manual == TRUE_MANUAL else f" with a manual that is {manual}"
+        wins = f"{play} play wins {result.won.mean():.1%} of {games} games of {name}{text}"
+        self._display.say(f"seed {self.seed} {self.stage} {self.phase.name} after {self.at.steps:,} steps: {wins}")
         return result
 
     def _count(self, session: StageSession, games: FinishedGames, losses: list[dict[str, float]]) -> None:
@@ -241,12 +281,15 @@ class SeedRun:
         now = time.monotonic()
         seconds, self._last_tick = now - self._last_tick, now
         self.at.seconds += seconds
-        self.at.stage_seconds += seconds
         return seconds
 
+    def _training_seconds(self) -> float:
+        """Seconds of the seed spent on learning and what it needs; not on evaluation, saving or compilation."""
+        return sum(self._clock.spent.get(what, 0.0) for what in TRAINING)
+
     def _promoted(self) -> bool:
-        minutes = self.at.stage_seconds / 60
-        return self.promotion.reached(self.at.steps, len(self._window), self._win_rate() or 0.0, minutes)
+        minutes = (self._training_seconds() - self.at.began_at) / 60
+        return self.phase.until.reached(self.at.steps, len(self._window), self._win_rate() or 0.0, minutes)
 
     def _win_rate(self) -> float | None:
         return sum(self._window) / len(self._window) if self._window else None
@@ -256,9 +299,11 @@ class SeedRun:
             "kind": kind,
             "seed": self.seed,
             "stage": self.stage,
+            "phase": self.phase.name,
             "steps": self.at.steps,
             "total_steps": self.at.total_steps,
             "seconds": round(self.at.seconds, 2),
+            "training_seconds": round(self._training_seconds(), 2),
         }
 
     def _write_line(self) -> None:
@@ -276,25 +321,28 @@ class SeedRun:
             line.update({f"agent_{i}/return": float(value) for i, value in enumerate(returns)})
         if self._window:
             line["window_win_rate"] = self._win_rate()
-        for i in range(self.settings.agents):
-            of_agent = [losses[i] for losses in self._losses]
-            line.update({f"agent_{i}/{name}": float(np.mean([d[name] for d in of_agent])) for name in of_agent[0]})
+        for i in range(self.settings.num_learners):
+            own = [losses[i] for losses in self._losses]
+            line.update({f"learner_{i}/{name}": float(np.mean([d[name] for d in own])) for name in own[0]})
         self._log.write(line)
         self._games, self._losses = [], []
 
     def _status(self) -> Status:
-        rule = self.promotion
-        part = None if rule.steps is None else min(1.0, self.at.steps / rule.steps)
+        until = self.phase.until
+        part = None if until.steps is None else min(1.0, self.at.steps / until.steps)
+        name = self.stage if len(self.preset.of_stage(self.stage)) == 1 else f"{self.stage} {self.phase.name}"
         left = self._seconds_left()
-        return Status(self.seed, self.stage, part, self.at.steps, self._win_rate(), self._speed, left)
+        return Status(self.seed, name, part, self.at.steps, self._win_rate(), self._speed, left)
 
     def _seconds_left(self) -> float | None:
+        """Training that is left at the present speed, if no phase ends early; None where nobody knows."""
+        later = [phase for stage in self.settings.stages[self.at.stage :] for phase in self.preset.of_stage(stage)]
         total = 0.0
-        for i, stage in enumerate(self.settings.stages[self.at.stage :]):
-            rule = self.preset.promotion(stage)
-            spans = [] if rule.steps is None else [max(0, rule.steps - (self.at.steps if i == 0 else 0)) / self._speed]
-            if rule.minutes is not None:
-                spans.append(max(0.0, 60 * rule.minutes - (self.at.stage_seconds if i == 0 else 0.0)))
+        for i, phase in enumerate(later[self.at.phase :]):
+            steps, minutes = phase.until.steps, phase.until.minutes
+            spans = [] if steps is None else [max(0, steps - (self.at.steps if i == 0 else 0)) / self._speed]
+            if minutes is not None:
+                spans.append(max(0.0, 60 * minutes - (self._training_seconds() - self.at.began_at if i == 0 else 0.0)))
             if not spans:
                 return None
             total += min(spans)
@@ -354,13 +402,15 @@ def run_curriculum(
     where = resolve_device(device)
     for stage in settings.stages:  # bad options come to light before anything is written
         settings.entry.make_world(1, **settings.stage_options(stage))
+    demonstrators = _check_teaching(settings)
     if resume:
         read_json(folder / CONFIG_FILE)
     else:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise CheckpointError(f"{folder} exists already: add --resume to go on with it, or name another with --out")
-        write_json(folder / CONFIG_FILE, {**settings.to_dict(), "versions": versions(), "command": command})
-    plan = plan_threads(settings.agents, settings.preset.num_envs, cuda=where.type == "cuda")
+        about = {"versions": versions(), "command": command, "demonstrators": demonstrators}
+        write_json(folder / CONFIG_FILE, {**settings.to_dict(), **about})
+    plan = plan_threads(settings.num_learners, settings.max_envs, cuda=where.type == "cuda")
     with StopRequest() as stop, using(plan) as parallel_map, display or Display() as shown:
         for seed in settings.seeds:
             own = seed_folder(folder, seed, len(settings.seeds))
@@ -368,6 +418,38 @@ def run_curriculum(
         shown.say("playing the comparison games of random and oracle, writing the report")
         with stop.immediate():
             write_report(folder)
+
+
+def _check_teaching(settings: RunSettings) -> dict[str, str]:
+    """Path → who played, of every file of demonstrations in use.
+
+    Raises:
+        CheckpointError: a file that is missing, changed, damaged, or of other games.
+        ConfigurationError: nobody can teach a phase of imitation, or there is no such phase, or it would never end.
+    """
+    if not settings.demonstrations:
+        if settings.imitates and settings.entry.oracle is None:
+            raise ConfigurationError(
+                f"nobody can teach {settings.env}: it has no oracle; take a preset without imitation, "
+                "or --demonstrations"
+            )
+        return {}
+    if not settings.imitates:
+        raise ConfigurationError(
+            f"preset {settings.preset.name!r} has no phase that learns from demonstrations: take another, or leave them"
+        )
+    demonstrators = {}
+    for stage, phase in settings.phases():
+        if phase.name == IMITATE:
+            if phase.until.steps is None or (phase.until.rule == "all" and phase.until.win_rate is not None):
+                raise ConfigurationError(
+                    f"the phase of imitation of {stage} waits for wins, but with demonstrations nobody plays: "
+                    "let it end after steps"
+                )
+            vec = make_vec(settings.env, 1, **settings.stage_options(stage))
+            path, demonstrations = find_demonstrations(settings.demonstrations, vec)
+            demonstrators[str(path)] = demonstrations.header.played_by
+    return demonstrators
 
 
 def read_settings(folder: Path) -> RunSettings:

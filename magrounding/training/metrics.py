@@ -42,7 +42,7 @@ class MetricsLog:
             self._mirror(line)
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Append one line; it needs "kind", "stage" and "total_steps"."""
+        """Append one line; it needs "kind", "stage", "phase" and "total_steps"."""
         self._file.write(json.dumps(line).encode() + b"\n")
         self._file.flush()
         self._mirror(line)
@@ -67,7 +67,9 @@ class MetricsLog:
         self.close()
 
     def _mirror(self, line: Mapping[str, Any]) -> None:
-        place = f"{line['stage']}/{line['set']} {line['phase']}" if line["kind"] == "evaluation" else line["stage"]
+        place = f"{line['stage']}/{line['phase']}"
+        if line["kind"] == "evaluation":
+            place = f"{place}/{line['set']} {line['when']}, {line['play']}, manual {line['manual']}"
         for name, value in line.items():
             if isinstance(value, float):
                 self._board.add_scalar(f"{place}/{name}", value, line["total_steps"])

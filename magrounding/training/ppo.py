@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import Policy
-from magrounding.training.learner import Learner
+from magrounding.training.learner import Learner, cosine_rate
 from magrounding.training.returns import gae
 from magrounding.training.rollout import Column, Documents
 
@@ -84,10 +84,7 @@ class PPOLearner(Learner):
     def rate(self, steps: int) -> float:
         """Learning rate after so many environment steps of the schedule."""
         c = self.config
-        if steps < c.warm_up:
-            return c.learning_rate * (steps + 1) / c.warm_up
-        part = min(1.0, (steps - c.warm_up) / c.anneal_steps)
-        return c.learning_rate * (c.final_rate + (1 - c.final_rate) * 0.5 * (1 + np.cos(np.pi * part)))
+        return cosine_rate(steps, c.learning_rate, c.warm_up, c.anneal_steps, c.final_rate)
 
     def bonus(self, steps: int) -> float:
         """Weight of the entropy after so many environment steps of the schedule."""

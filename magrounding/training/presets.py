@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from magrounding.errors import ConfigurationError, choose
 from magrounding.training.algorithms import AlgorithmConfig
+from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
 
 EVERY_OTHER_STAGE = "*"
+IMITATE, REINFORCE = "imitate", "reinforce"
 
 
 @dataclass(frozen=True)
 class Promotion:
-    """When a stage is over. At least one of `steps` and `win_rate` has to be given.
+    """When a phase of a stage is over. At least one of `steps` and `win_rate` has to be given.
 
     Attributes:
-        steps: environment steps (one game, one step) spent in the stage.
+        steps: environment steps (one game, one step) spent in the phase.
         win_rate: training win rate over the last `window` games.
         window: games; the rate counts once there are so many.
-        rule: "any": the first of the conditions given ends the stage; "all": it takes both.
-        minutes: ends the stage whatever the rule; a run that needs it depends on the machine.
+        rule: "any": the first of the conditions given ends the phase; "all": it takes both.
+        minutes: of training (not of evaluation), end the phase whatever the rule; a run that needs them depends on the
+            machine.
     """
 
     steps: int | None = None
@@ -35,16 +38,16 @@ class Promotion:
     def __post_init__(self) -> None:
         choose("promotion rule", self.rule, ("any", "all"))
         if self.steps is None and self.win_rate is None:
-            raise ConfigurationError("a promotion needs steps, a win rate, or both: the stage would never end")
+            raise ConfigurationError("a promotion needs steps, a win rate, or both: the phase would never end")
 
     def reached(self, steps: int, games: int, win_rate: float, minutes: float) -> bool:
-        """Whether the stage is over.
+        """Whether the phase is over.
 
         Args:
-            steps: environment steps spent in the stage.
+            steps: environment steps spent in the phase.
             games: games in the window so far.
             win_rate: of those.
-            minutes: spent in the stage.
+            minutes: of training in the phase.
         """
         if self.minutes is not None and minutes >= self.minutes:
             return True
@@ -57,6 +60,26 @@ class Promotion:
 
 
 @dataclass(frozen=True)
+class Phase:
+    """One way of learning, for a part of a stage or all of it.
+
+    Attributes:
+        learner: of every agent.
+        until: when the phase is over.
+        num_envs: B, games of a rollout.
+    """
+
+    learner: AlgorithmConfig
+    until: Promotion
+    num_envs: int
+
+    @property
+    def name(self) -> str:
+        """With a teacher IMITATE, without REINFORCE: no report mixes the two."""
+        return IMITATE if isinstance(self.learner, ImitationConfig) else REINFORCE
+
+
+@dataclass(frozen=True)
 class Preset:
     """One way to run a curriculum.
 
@@ -64,18 +87,17 @@ class Preset:
         name: what --preset takes.
         about: the budget in a sentence, for reports.
         agent: id of the networks, unless another is asked for.
-        num_envs: B, games of a rollout.
-        learner: of every agent.
-        promotions: stage → when it is over; "*" for every other stage.
+        phases: stage → its phases in order, each kind at most once; "*" for every other stage.
         env_options: of the environment, beside stage and number of agents.
         policy_options: of that agent's network; another is as its authors made it.
         team_reward: part of each agent's reward that is the team's mean instead of its own.
         carry_optimizer: a stage inherits the optimiser's statistics along with the weights, as RTFM's program does.
-        evaluate_every: environment steps between evaluations within a stage; None: at its end only.
-        selection_games: games of an evaluation within a stage; those on `train` choose its best weights.
-        report_games: games of an evaluation after a stage, on each set.
-        stage_sets: evaluation sets within and after every stage.
-        final_sets: and after the last; None: every set of the environment.
+        evaluate_every: environment steps between evaluations within a phase; None: at its end only.
+        selection_games: games of an evaluation within a phase; those on `train` choose its best weights.
+        report_games: games of an evaluation after a phase, on each set.
+        watched_sets: evaluation sets within a phase, and after one that another follows in the same stage.
+        stage_sets: after a stage; None: every set of the environment.
+        final_sets: after the last stage; None: every set of the environment.
         log_every: updates between two lines of metrics.
         save_every: seconds between checkpoints.
     """
@@ -83,9 +105,7 @@ class Preset:
     name: str
     about: str
     agent: str
-    num_envs: int
-    learner: AlgorithmConfig
-    promotions: Mapping[str, Promotion]
+    phases: Mapping[str, tuple[Phase, ...]]
     env_options: Mapping[str, Any] = field(default_factory=dict)
     policy_options: Mapping[str, Any] = field(default_factory=dict)
     team_reward: float = 0.0
@@ -93,22 +113,46 @@ class Preset:
     evaluate_every: int | None = None
     selection_games: int = 500
     report_games: int = 1000
-    stage_sets: tuple[str, ...] = ("train", "eval")
+    watched_sets: tuple[str, ...] = ("train", "eval")
+    stage_sets: tuple[str, ...] | None = ("train", "eval")
     final_sets: tuple[str, ...] | None = None
     log_every: int = 10
     save_every: float = 120.0
 
-    def promotion(self, stage: str) -> Promotion:
-        return self.promotions.get(stage) or self.promotions[EVERY_OTHER_STAGE]
+    def __post_init__(self) -> None:
+        if not 0 <= self.team_reward <= 1:
+            raise ConfigurationError(f"the team's part of a reward lies in [0, 1], got {self.team_reward}")
+        for stage, phases in self.phases.items():
+            names = [phase.name for phase in phases]
+            if not names or len(set(names)) < len(names):
+                raise ConfigurationError(f"a stage has one or two phases of different kinds, {stage} has {names}")
+
+    def of_stage(self, stage: str) -> tuple[Phase, ...]:
+        """The phases of a stage."""
+        return self.phases.get(stage) or self.phases[EVERY_OTHER_STAGE]
+
+    def with_learners(self, change: Callable[[AlgorithmConfig], AlgorithmConfig]) -> Preset:
+        """This preset with every phase's learner changed."""
+        phases = {
+            stage: tuple(replace(phase, learner=change(phase.learner)) for phase in of_stage)
+            for stage, of_stage in self.phases.items()
+        }
+        return replace(self, phases=phases)
+
+
+def _phases(learner: AlgorithmConfig, num_envs: int, **promotions: Promotion) -> dict[str, tuple[Phase, ...]]:
+    """One phase a stage, all with one learner; "every_other" stands for all that are not named."""
+    return {
+        EVERY_OTHER_STAGE if stage == "every_other" else stage: (Phase(learner, until, num_envs),)
+        for stage, until in promotions.items()
+    }
 
 
 _PAPER_MA_RTFM = Preset(
     name="paper",
     about="EnDi's budgets (appendix B): 1.5e7 environment steps for S1, 5e7 for each later stage; 20 games at once.",
     agent="txt2pi",
-    num_envs=20,
-    learner=ImpalaConfig(),
-    promotions={"s1": Promotion(steps=15_000_000), EVERY_OTHER_STAGE: Promotion(steps=50_000_000)},
+    phases=_phases(ImpalaConfig(), 20, s1=Promotion(steps=15_000_000), every_other=Promotion(steps=50_000_000)),
     env_options={"max_cycles": 1000, "occupants": 1},
     evaluate_every=2_500_000,
 )
@@ -116,49 +160,109 @@ _PAPER_MA_RTFM = Preset(
 _PAPER_RTFM = replace(
     _PAPER_MA_RTFM,
     about="RTFM's budgets (table 2, appendix D): 1e8 environment steps for the first task, 5e7 for each later one.",
-    num_envs=24,
-    promotions={"simple_stationary": Promotion(steps=100_000_000), EVERY_OTHER_STAGE: Promotion(steps=50_000_000)},
+    phases=_phases(
+        ImpalaConfig(),
+        24,
+        simple_stationary=Promotion(steps=100_000_000),
+        every_other=Promotion(steps=50_000_000),
+    ),
     evaluate_every=5_000_000,
 )
 
 _PAPER_ROCK_PAPER_SCISSORS = replace(
     _PAPER_RTFM,
     about="The budget of RTFM's appendix on rock-paper-scissors: 5e7 environment steps; 24 games, unrolls of 80.",
-    promotions={EVERY_OTHER_STAGE: Promotion(steps=50_000_000)},
+    phases=_phases(ImpalaConfig(), 24, every_other=Promotion(steps=50_000_000)),
     env_options={"max_cycles": 1000},
 )
 
-_QUICK_RL = Preset(
-    name="quick_rl",
-    about="PPO alone, no teacher: minutes on two CPU cores with the relational reader; episodes of at most 80 steps.",
+
+def _imitate(steps: int, teacher_steps: int = 20_000) -> Phase:
+    """DAgger for so many environment steps: small minibatches and three passes, as what is slow is reading."""
+    learner = ImitationConfig(anneal_steps=steps, teacher_steps=teacher_steps)
+    return Phase(learner, Promotion(steps=steps), num_envs=64)
+
+
+def _reinforce(steps: int, **changes: Any) -> Phase:
+    """PPO for so many environment steps."""
+    return Phase(PPOConfig(anneal_steps=steps, **changes), Promotion(steps=steps), num_envs=64)
+
+
+_FINE = {"learning_rate": 5e-4, "entropy": 0.004, "final_entropy": 0.0005}
+"""PPO of a policy that knows its way already."""
+
+_QUICK = Preset(
+    name="quick",
+    about=(
+        "Imitation of the oracle, then PPO, in every stage: minutes on two CPU cores with the relational reader; "
+        "episodes of at most 80 steps."
+    ),
     agent="relread",
-    num_envs=64,
-    learner=PPOConfig(anneal_steps=1_000_000),
-    promotions={EVERY_OTHER_STAGE: Promotion(steps=1_000_000)},
+    phases={
+        "s1": (_imitate(150_000, teacher_steps=60_000), _reinforce(100_000, **_FINE)),
+        "s2": (_imitate(150_000), _reinforce(100_000, **_FINE)),
+        "s3": (_imitate(300_000), _reinforce(300_000, **_FINE)),
+        "s4": (_imitate(100_000), _reinforce(100_000, **_FINE)),
+        "s5": (_imitate(200_000), _reinforce(300_000, **_FINE)),
+    },
     env_options={"max_cycles": 80},
     team_reward=0.5,
     carry_optimizer=False,
-    evaluate_every=200_000,
+    evaluate_every=100_000,
+    stage_sets=None,
+)
+
+_QUICK_RTFM = replace(
+    _QUICK,
+    phases={
+        "simple_stationary": (_imitate(150_000, teacher_steps=60_000), _reinforce(100_000, **_FINE)),
+        EVERY_OTHER_STAGE: (_imitate(200_000), _reinforce(200_000, **_FINE)),
+    },
+)
+
+_QUICK_RL = replace(
+    _QUICK,
+    name="quick_rl",
+    about="PPO alone, no teacher: minutes on two CPU cores with the relational reader; episodes of at most 80 steps.",
+    phases={
+        "s1": (_reinforce(500_000),),
+        "s2": (_reinforce(500_000),),
+        "s4": (_reinforce(300_000, **_FINE),),
+        EVERY_OTHER_STAGE: (_reinforce(1_500_000, entropy=0.004, final_entropy=0.0005),),
+    },
+)
+
+_QUICK_RL_RTFM = replace(
+    _QUICK_RL,
+    phases={
+        "simple_stationary": (_reinforce(500_000),),
+        EVERY_OTHER_STAGE: (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
+    },
 )
 
 _DEMO = replace(
-    _QUICK_RL,
+    _QUICK,
     name="demo",
     about=(
-        "A demonstration for two CPU cores and at most eight minutes: the beginning of quick_rl, PPO alone and no "
-        "teacher, less than a hundredth of the papers' steps. It shows the whole road and stops long before its end."
+        "A demonstration for two CPU cores and at most eight minutes: the beginning of quick, imitation of the oracle "
+        "and then PPO. It shows the whole road and stops before its end."
     ),
-    learner=PPOConfig(anneal_steps=360_000),
-    promotions={"s1": Promotion(steps=360_000, minutes=3.2), EVERY_OTHER_STAGE: Promotion(steps=80_000, minutes=0.7)},
+    phases={
+        "s1": (_imitate(80_000, teacher_steps=40_000), _reinforce(40_000, **_FINE)),
+        "s2": (_imitate(40_000), _reinforce(40_000, **_FINE)),
+        EVERY_OTHER_STAGE: (_imitate(60_000), _reinforce(40_000, **_FINE)),
+    },
     evaluate_every=None,
     selection_games=100,
     report_games=200,
+    stage_sets=("train", "eval"),
     save_every=30.0,
 )
 
 PRESETS: dict[str, dict[str, Preset]] = {
     "paper": {"ma_rtfm": _PAPER_MA_RTFM, "rtfm": _PAPER_RTFM, "rock_paper_scissors": _PAPER_ROCK_PAPER_SCISSORS},
-    "quick_rl": {"ma_rtfm": _QUICK_RL, "rtfm": _QUICK_RL},
+    "quick": {"ma_rtfm": _QUICK, "rtfm": _QUICK_RTFM},
+    "quick_rl": {"ma_rtfm": _QUICK_RL, "rtfm": _QUICK_RL_RTFM},
     "demo": {"ma_rtfm": _DEMO, "rtfm": _DEMO},
 }
 """Name → environment id → preset."""

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from magrounding.agents.player import Player
 from magrounding.agents.team import SHARED_TEXT
 from magrounding.threads import ParallelMap
+from magrounding.training.teacher import Teacher
 from magrounding.vector import Observation, VectorEnv
 
 
@@ -49,6 +51,7 @@ class Column:
         final: [F, …] for each key, the true last observation there.
         memory: [B, …] of a recurrent policy before the first step, or None.
         restarts: [T+1, B] bool, the row's observation is the first of an episode (memory starts afresh).
+        labels: [T, B, A] bool, the moves that a teacher held to be best, or None without a teacher.
     """
 
     observation: Observation
@@ -62,11 +65,12 @@ class Column:
     final: Observation
     memory: Tensor | None
     restarts: np.ndarray
+    labels: np.ndarray | None = None
 
 
 @dataclass
 class FinishedGames:
-    """Games that ended during a rollout, in the order of their ends.
+    """Games that ended during a rollout, in the order of their ends; not those that a teacher was leading.
 
     Attributes:
         won: [F] bool.
@@ -86,6 +90,49 @@ class Rollout:
     documents: Documents
     columns: list[Column]
     games: FinishedGames
+
+    def joined(self) -> tuple[Documents, list[Column]]:
+        """The same experience as one column of n · B games, for a network that plays for all agents."""
+        n, batch = len(self.columns), self.documents.index.shape[1]
+        index = np.tile(self.documents.index, (1, n))
+        return Documents(self.documents.manual, self.documents.goal, index), [_join(self.columns, batch)]
+
+
+def _join(columns: Sequence[Column], batch: int) -> Column:
+    """Columns of the same B games side by side."""
+
+    def beside(arrays: Sequence[np.ndarray], axis: int = 1) -> np.ndarray:
+        return np.concatenate(arrays, axis)
+
+    first = columns[0]
+    times, rows = zip(*(column.cut for column in columns), strict=True)
+    memories = [column.memory for column in columns if column.memory is not None]
+    labels = [column.labels for column in columns if column.labels is not None]
+    return Column(
+        observation={name: beside([c.observation[name] for c in columns]) for name in first.observation},
+        logits=beside([c.logits for c in columns]),
+        action=beside([c.action for c in columns]),
+        reward=beside([c.reward for c in columns]),
+        alive=beside([c.alive for c in columns]),
+        worth=beside([c.worth for c in columns]),
+        continues=beside([c.continues for c in columns]),
+        cut=(beside(times, 0), beside([own + i * batch for i, own in enumerate(rows)], 0)),
+        final={name: beside([c.final[name] for c in columns], 0) for name in first.final},
+        memory=torch.cat(memories) if memories else None,
+        restarts=beside([c.restarts for c in columns]),
+        labels=beside(labels) if labels else None,
+    )
+
+
+def share_rewards(rewards: np.ndarray, acting: np.ndarray, team_reward: float) -> np.ndarray:
+    """Rewards [n, …] of those who act, with `team_reward` as the part of each that is their mean instead of its own."""
+    own = np.where(acting, rewards, 0.0)
+    team = own.sum(0) / np.maximum(acting.sum(0), 1)
+    return np.where(acting, (1 - team_reward) * own + team_reward * team, 0.0)
+
+
+TRAINING = ("world", "acting", "teaching", "learning")
+"""What a clock calls the parts of training."""
 
 
 @dataclass
@@ -111,6 +158,7 @@ class RolloutWorker:
         parallel_map: runs the agents' acting side by side.
         clock: where the seconds of the world and of acting are booked.
         team_reward: part of each agent's reward that is the living agents' mean instead of its own.
+        teacher: labels every step and leads some games; None for learners who find out by themselves.
     """
 
     def __init__(
@@ -121,6 +169,7 @@ class RolloutWorker:
         parallel_map: ParallelMap = map,
         clock: Clock | None = None,
         team_reward: float = 0.0,
+        teacher: Teacher | None = None,
     ) -> None:
         self.vec = vec
         self.players = list(players)
@@ -128,6 +177,7 @@ class RolloutWorker:
         self.clock = clock or Clock()
         self._map = parallel_map
         self._team_reward = team_reward
+        self._teacher = teacher
         self._fields = [f for f in vec.spec.fields if f.name not in SHARED_TEXT]
         self._restarted = np.ones(vec.num_envs, np.bool_)
         self._observation: Observation = {}
@@ -138,8 +188,15 @@ class RolloutWorker:
         self._observation = self.vec.reset(seed=seed)
         self._restarted = np.ones(self.vec.num_envs, np.bool_)
 
-    def collect(self) -> Rollout:
-        """Play T steps; call it after the weights have changed: every text is read again."""
+    def collect(self, teacher_share: float = 0.0, steps: int = 0) -> Rollout:
+        """Play T steps; call it after the weights have changed: every text is read again.
+
+        Args:
+            teacher_share: probability of each game to be led by the teacher.
+            steps: environment steps so far, which decide the teacher's draws.
+        """
+        if self._teacher is not None:
+            self._teacher.begin(self.vec.num_envs, teacher_share, steps)
         for player in self.players:
             player.texts.forget()
         memories = [player.memory for player in self.players]
@@ -151,13 +208,19 @@ class RolloutWorker:
             since = self.clock.add("world", since)
             actions = self._act(t)
             since = self.clock.add("acting", since)
+            if self._teacher is not None:
+                self._labels[:, t] = self._teacher.label().transpose(1, 0, 2)
+                self._teacher.lead(actions)
+                self._actions[:, t] = actions.T
+                since = self.clock.add("teaching", since)
             self._observation, rewards, terminated, truncated, info = self.vec.step(actions)
             done = info["done"]
             self._record_outcome(t, rewards, terminated, truncated, done)
+            own = done if self._teacher is None else done & ~self._teacher.leads
             if done.any():
-                won.append(info["won"][done].copy())
-                length.append(info["length"][done].copy())
-                returns.append(info["return"][done].copy())
+                won.append(info["won"][own])
+                length.append(info["length"][own])
+                returns.append(info["return"][own])
                 if truncated.any() and not self.vec.time_limit_is_loss:
                     final = {name: array.copy() for name, array in info["final_observation"].items()}
                     cuts.append((t, info["final_rows"].copy(), final, truncated.copy()))
@@ -196,6 +259,7 @@ class RolloutWorker:
         self._restarts = np.zeros((T + 1, B), np.bool_)
         self._logits = [np.zeros((T, B, self.vec.spec.num_actions), np.float32) for _ in range(n)]
         self._actions = np.zeros((n, T, B), np.int64)
+        self._labels = np.zeros((n, T, B, self.vec.spec.num_actions) if self._teacher else 0, np.bool_)
         self._rewards = np.zeros((n, T, B), np.float32)
         self._alive = np.zeros((n, T + 1, B), np.bool_)
         self._worth = np.zeros((n, T, B), np.float32)
@@ -229,9 +293,7 @@ class RolloutWorker:
         self, t: int, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray, done: np.ndarray
     ) -> None:
         alive = self._alive[:, t]
-        own = np.where(alive, rewards.T, 0.0)  # [n, B]
-        team = own.sum(0) / np.maximum(alive.sum(0), 1)
-        self._rewards[:, t] = np.where(alive, (1 - self._team_reward) * own + self._team_reward * team, 0.0)
+        self._rewards[:, t] = share_rewards(rewards.T, alive, self._team_reward)
         ended = terminated | truncated | done[:, None]
         cut_off = truncated & (not self.vec.time_limit_is_loss)
         self._worth[:, t] = alive & (~ended | cut_off).T
@@ -265,4 +327,5 @@ class RolloutWorker:
             final={name: np.concatenate(parts) for name, parts in final.items()},
             memory=memory,
             restarts=self._restarts,
+            labels=self._labels[i] if self._teacher else None,
         )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.evaluation.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.registry import EnvEntry, agent_entry, env_entry
 from magrounding.training.algorithms import parse_config
-from magrounding.training.presets import Preset, Promotion, find_preset
+from magrounding.training.presets import IMITATE, REINFORCE, Phase, Preset, Promotion, find_preset
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class RunSettings:
         preset: budgets and options.
         stages: in order.
         seeds: one whole curriculum each.
+        share_parameters: one network plays for all agents and learns from all of them; else each has its own.
+        demonstrations: path → SHA-256 of files that phases of imitation learn from; without any, an oracle teaches.
     """
 
     env: str
@@ -31,6 +34,8 @@ class RunSettings:
     preset: Preset
     stages: tuple[str, ...]
     seeds: tuple[int, ...] = (0,)
+    share_parameters: bool = False
+    demonstrations: Mapping[str, str] = field(default_factory=dict)
     _entry: EnvEntry = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -57,6 +62,21 @@ class RunSettings:
         return self._entry
 
     @property
+    def imitates(self) -> bool:
+        """Whether any phase learns from a teacher or from demonstrations."""
+        return any(phase.name == IMITATE for _, phase in self.phases())
+
+    @property
+    def num_learners(self) -> int:
+        """Networks that learn apart."""
+        return 1 if self.share_parameters else self.agents
+
+    @property
+    def max_envs(self) -> int:
+        """Games of the largest batch."""
+        return max(phase.num_envs for _, phase in self.phases())
+
+    @property
     def policy_options(self) -> Mapping[str, Any]:
         """Options of the networks: the preset's, unless another agent than its own was asked for."""
         return self.preset.policy_options if self.agent == self.preset.agent else {}
@@ -72,11 +92,31 @@ class RunSettings:
         changed = {} if evaluation_set is None else self.entry.evaluation_sets[evaluation_set]
         return {**self.env_options, self.entry.stage_option: stage, **changed}
 
-    def evaluation_sets(self, stage: str) -> tuple[str, ...]:
-        """The sets to report on after a stage."""
-        if stage != self.stages[-1]:
-            return self.preset.stage_sets
-        return tuple(self.entry.evaluation_sets) if self.preset.final_sets is None else self.preset.final_sets
+    def evaluation_sets(self, stage: str, phase: Phase) -> tuple[str, ...]:
+        """The sets to report on after a phase."""
+        if phase is not self.preset.of_stage(stage)[-1]:
+            return self.preset.watched_sets
+        sets = self.preset.final_sets if stage == self.stages[-1] else self.preset.stage_sets
+        return tuple(self.entry.evaluation_sets) if sets is None else sets
+
+    @property
+    def wrong_manuals(self) -> tuple[str, ...]:
+        """Kinds of wrong manual that the environment can give agents, to see whether they read."""
+        return (REASSIGNED, OTHER_GAME) if "manual" in self.entry.options else (OTHER_GAME,)
+
+    def phases(self) -> Iterator[tuple[str, Phase]]:
+        """(stage, phase) of the whole run, in order."""
+        for stage in self.stages:
+            for phase in self.preset.of_stage(stage):
+                yield stage, phase
+
+    def learnt_by(self, stage: str, phase: str) -> str:
+        """How the weights at the end of a phase came about, in words that a report can print."""
+        walked = [(name, each.name) for name, each in self.phases()]
+        before = [name for _, name in walked[: walked.index((stage, phase))]]
+        if phase == IMITATE:
+            return "imitation" if REINFORCE not in before else "imitation, after reinforcement"
+        return "reinforcement after imitation" if IMITATE in before else "reinforcement alone"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able; `load_team` reads the same keys."""
@@ -88,6 +128,8 @@ class RunSettings:
             "seeds": list(self.seeds),
             "env_options": self.env_options,
             "policy_options": dict(self.policy_options),
+            "share_parameters": self.share_parameters,
+            "demonstrations": dict(self.demonstrations),
             "preset": asdict(self.preset),
         }
 
@@ -96,12 +138,11 @@ class RunSettings:
         """The inverse of `to_dict`; CheckpointError where the content is damaged."""
         try:
             preset = dict(content["preset"])
-            preset["learner"] = parse_config(preset["learner"])
-            preset["promotions"] = {stage: Promotion(**rule) for stage, rule in preset["promotions"].items()}
+            preset["phases"] = {stage: tuple(map(_parse_phase, phases)) for stage, phases in preset["phases"].items()}
             # JSON has lists only; options are compared, and tuples are what they were.
             lists = preset["policy_options"].items()
             preset["policy_options"] = {name: tuple(v) if isinstance(v, list) else v for name, v in lists}
-            for name in ("stage_sets", "final_sets"):
+            for name in ("watched_sets", "stage_sets", "final_sets"):
                 preset[name] = None if preset[name] is None else tuple(preset[name])
             return cls(
                 env=content["env"],
@@ -110,9 +151,15 @@ class RunSettings:
                 preset=Preset(**preset),
                 stages=tuple(content["stages"]),
                 seeds=tuple(content["seeds"]),
+                share_parameters=content["share_parameters"],
+                demonstrations=dict(content["demonstrations"]),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(f"the run's config.json is damaged, or of another version: {error}") from None
+
+
+def _parse_phase(content: Mapping[str, Any]) -> Phase:
+    return Phase(parse_config(content["learner"]), Promotion(**content["until"]), content["num_envs"])
 
 
 def make_settings(

@@ -1,4 +1,4 @@
-"""StageSession: one stage of one seed at work. What happens around it is the curriculum's business."""
+"""StageSession: one phase of a stage of one seed at work. What happens around it is the curriculum's business."""
 
 from __future__ import annotations
 
@@ -10,25 +10,32 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.player import Player
+from magrounding.agents.policy import Policy
 from magrounding.agents.team import Team, build_policy
 from magrounding.agents.weights import fit_weights
-from magrounding.evaluation.evaluate import Evaluation, evaluate
+from magrounding.evaluation.evaluate import TRUE_MANUAL, Evaluation, evaluate
 from magrounding.registry import make_vec
 from magrounding.threads import ParallelMap, ThreadPlan
 from magrounding.training.algorithms import make_learner
 from magrounding.training.checkpoint import (
     pack_arrays,
     pack_learners,
+    pack_players,
     restore_optimizer,
     select,
     unpack_arrays,
     unpack_learners,
+    unpack_players,
 )
+from magrounding.training.demonstration_source import DemonstrationSource
+from magrounding.training.demonstrations import find_demonstrations
+from magrounding.training.imitation import ImitationConfig
 from magrounding.training.learner import Learner
 from magrounding.training.rollout import Clock, FinishedGames, RolloutWorker
 from magrounding.training.settings import RunSettings
+from magrounding.training.teacher import Teacher, make_expert
 
-WEIGHTS, GAMES, ACTIONS = range(3)
+WEIGHTS, GAMES, ACTIONS, TEACHER = range(4)
 """What a derived seed is for."""
 
 
@@ -38,11 +45,12 @@ def derive_seed(*path: int) -> int:
 
 
 class StageSession:
-    """Everything that is alive while a stage is trained.
+    """Everything that is alive while a phase is trained.
 
     Args:
         settings: of the run.
-        stage: its name.
+        stage: name of the stage.
+        phase: which of the stage's phases, counted from 0.
         seed: the run's seed.
         device: where the networks are.
         plan: threads.
@@ -54,6 +62,7 @@ class StageSession:
         self,
         settings: RunSettings,
         stage: str,
+        phase: int,
         seed: int,
         device: torch.device,
         plan: ThreadPlan,
@@ -62,87 +71,135 @@ class StageSession:
     ) -> None:
         self.settings = settings
         self.stage = stage
+        self.phase = settings.preset.of_stage(stage)[phase]
         self.clock = clock or Clock()
         self._plan, self._map = plan, parallel_map
-        preset = settings.preset
-        self.vec = make_vec(settings.env, preset.num_envs, num_threads=plan.world, **settings.stage_options(stage))
+        num_envs, config = self.phase.num_envs, self.phase.learner
+        self.vec = make_vec(settings.env, num_envs, num_threads=plan.world, **settings.stage_options(stage))
         self.vocabulary_hash = self.vec.vocabulary.hash
-        position = settings.entry.stages.index(stage)
+        place = (settings.entry.stages.index(stage), phase)
         self.learners: list[Learner] = []
-        self.players: list[Player] = []
-        for i in range(settings.agents):
+        for i in range(settings.num_learners):
             drawn_from = derive_seed(seed, WEIGHTS, i)
             policy = build_policy(settings.agent, self.vec.spec, settings.policy_options, drawn_from).to(device)
-            generator = torch.Generator().manual_seed(derive_seed(seed, ACTIONS, position, i))
-            self.learners.append(make_learner(policy, preset.learner))
-            self.players.append(Player(policy, preset.num_envs, generator, bf16=preset.learner.bf16))
-        self.worker = RolloutWorker(
-            self.vec,
-            self.players,
-            preset.learner.unroll,
-            parallel_map,
-            self.clock,
-            team_reward=preset.team_reward,
-        )
-        self._games_seed = derive_seed(seed, GAMES, position)
-        self.steps_per_update = preset.num_envs * preset.learner.unroll
+            self.learners.append(make_learner(policy, config))
+        self.players = [
+            Player(
+                self._policy(i),
+                num_envs,
+                torch.Generator().manual_seed(derive_seed(seed, ACTIONS, *place, i)),
+                bf16=config.bf16,
+            )
+            for i in range(settings.agents)
+        ]
+        self._teacher = None
+        self.worker: RolloutWorker | DemonstrationSource
+        shared = settings.preset.team_reward
+        if isinstance(config, ImitationConfig) and settings.demonstrations:
+            _, shown = find_demonstrations(settings.demonstrations, self.vec)
+            self.worker = DemonstrationSource(shown, self.players, num_envs, config.unroll, self.clock, shared)
+        else:
+            if isinstance(config, ImitationConfig):
+                self._teacher = Teacher(make_expert(self.vec), config.teacher_noise, derive_seed(seed, TEACHER, *place))
+            self.worker = RolloutWorker(
+                self.vec,
+                self.players,
+                config.unroll,
+                parallel_map,
+                self.clock,
+                team_reward=shared,
+                teacher=self._teacher,
+            )
+        self._games_seed = derive_seed(seed, GAMES, *place)
+        self.steps_per_update = num_envs * config.unroll
 
     def start(self) -> None:
-        """Begin the stage's games."""
+        """Begin the phase's games."""
+        self._compile()
         self.worker.start(self._games_seed)
 
     def iterate(self, steps: int) -> tuple[FinishedGames, list[dict[str, float]]]:
-        """One rollout and one update of each agent.
+        """One rollout and one update of each learner.
 
         Args:
             steps: environment steps of the rate's schedule so far.
 
         Returns:
-            the games that ended, and each agent's losses.
+            the games that ended, and each learner's losses.
         """
-        rollout = self.worker.collect()
+        config = self.phase.learner
+        share = config.teacher_share(steps) if isinstance(config, ImitationConfig) else 0.0
+        rollout = self.worker.collect(share, steps)
         since = time.perf_counter()
+        documents, columns = rollout.documents, rollout.columns
+        if self.settings.share_parameters:
+            documents, columns = rollout.joined()
 
         def update(i: int) -> dict[str, float]:
-            return self.learners[i].update(rollout.documents, rollout.columns[i], steps)
+            return self.learners[i].update(documents, columns[i], steps)
 
         losses = list(self._map(update, range(len(self.learners))))
         self.clock.add("learning", since)
         return rollout.games, losses
 
-    def evaluate(self, evaluation_set: str, games: int, seed: int) -> Evaluation:
-        """Play games of an evaluation set with the weights as they are, greedily; nothing of the training changes."""
+    def evaluate(
+        self, evaluation_set: str, games: int, seed: int, greedy: bool = True, manual: str = TRUE_MANUAL
+    ) -> Evaluation:
+        """Play games of an evaluation set with the weights as they are; nothing of the training changes.
+
+        Args:
+            evaluation_set: its name.
+            games: how many.
+            seed: of the first.
+            greedy, manual: see `magrounding.evaluation.evaluate`.
+        """
         since = time.perf_counter()
-        team = Team([learner.policy for learner in self.learners], self.vec.spec, self._map)
+        team = Team([player.policy for player in self.players], self.vec.spec, self._map)
         options = self.settings.stage_options(self.stage, evaluation_set)
-        result = evaluate(team, self.settings.env, options, games, seed, num_threads=self._plan.world)
+        result = evaluate(
+            team, self.settings.env, options, games, seed, greedy=greedy, manual=manual, num_threads=self._plan.world
+        )
         self.clock.add("evaluation", since)
         return result
 
     def state(self) -> dict[str, Tensor]:
         """Everything that decides how the stage goes on, by name."""
-        return {**pack_learners(self.learners, self.players), **pack_arrays(self.worker.snapshot(), "games/")}
+        games = pack_arrays(self.worker.snapshot(), "games/")
+        return {**pack_learners(self.learners), **pack_players(self.players), **games}
 
     def resume(self, tensors: dict[str, Tensor], source: Path) -> None:
         """Go on exactly where `state` was taken."""
-        unpack_learners(tensors, self.learners, self.players, source)
+        unpack_learners(tensors, self.learners, source)
+        unpack_players(tensors, self.players)
         self.worker.resume(unpack_arrays(tensors, "games/"))
 
     def trained(self) -> dict[str, Tensor]:
         """Copies of weights and optimiser states: what another stage can start from."""
-        packed = pack_learners(self.learners, self.players)
-        return {name: tensor for name, tensor in packed.items() if name.split("/")[1] in ("weights", "optimizer")}
+        return pack_learners(self.learners)
 
     def inherit(self, tensors: dict[str, Tensor], source: Path, *, optimizer: bool = True) -> None:
         """Take over what `trained` gave."""
         for i, learner in enumerate(self.learners):
-            fit_weights(learner.policy, select(tensors, f"agent_{i}/weights/"), source)
+            fit_weights(learner.policy, select(tensors, f"learner_{i}/weights/"), source)
             if optimizer:
-                restore_optimizer(learner, select(tensors, f"agent_{i}/optimizer/"))
+                restore_optimizer(learner, select(tensors, f"learner_{i}/optimizer/"))
 
     def weights(self) -> list[dict[str, Tensor]]:
         """The state dict of each agent."""
-        return [learner.policy.state_dict() for learner in self.learners]
+        return [player.policy.state_dict() for player in self.players]
 
     def close(self) -> None:
         self.vec.close()
+
+    def _policy(self, agent: int) -> Policy:
+        """The network that plays for an agent."""
+        return self.learners[0 if self.settings.share_parameters else agent].policy
+
+    def _compile(self) -> None:
+        """Run the simulator's kernels once, so that no clock of training sees them being compiled."""
+        since = time.perf_counter()
+        self.vec.reset(seed=self._games_seed)
+        if self._teacher is not None:
+            self._teacher.label()
+        self.vec.step(np.zeros((self.vec.num_envs, self.vec.num_agents), np.int64))
+        self.clock.add("starting", since)

@@ -106,15 +106,11 @@ def test_the_manual_matters(policy):
 
 
 def test_no_identity_of_a_word_reaches_the_policy():
-    """Renaming all words, embeddings along with them, changes nothing: only relations between words are used."""
+    """Renaming all words changes nothing: only relations between words are used."""
     spec, observation, manual, goal = observe(stage="s5", agents=2)
-    policy, renamed = fresh(spec), fresh(spec)
+    policy = fresh(spec)
     known = 1 + max(*spec.scenery_ids, *spec.avatar_ids)
     order = torch.cat((torch.arange(known), known + torch.randperm(spec.vocabulary_size - known)))
-    with torch.no_grad():
-        for name in ("words.weight", "weight_key", "weight_value"):
-            target = renamed.reader.get_parameter(name)
-            target[order] = policy.reader.get_parameter(name)
 
     def rename(ids):
         return order[ids.long()].to(ids.dtype)
@@ -123,7 +119,7 @@ def test_no_identity_of_a_word_reaches_the_policy():
     observation = {**observation, "grid": rename(observation["grid"]), "inventory": rename(observation["inventory"])}
     mates = observation["teammates"].clone()
     mates[:, :, 2:] = rename(mates[:, :, 2:])
-    back = act(renamed, {**observation, "teammates": mates}, rename(manual), rename(goal))
+    back = act(policy, {**observation, "teammates": mates}, rename(manual), rename(goal))
     torch.testing.assert_close(back.logits, there.logits, atol=1e-4, rtol=1e-4)
 
 

@@ -56,6 +56,27 @@ def test_the_cache_holds_what_a_fresh_reading_gives(team):
         obs, _, _, _, info = vec.step(actions)
 
 
+def test_drawn_actions_are_decided_by_the_memorys_seed(team):
+    """Whatever torch's global seed; each agent has draws of its own."""
+
+    def drawn(seed, torch_seed):
+        torch.manual_seed(torch_seed)
+        vec = mg.make_vec("ma_rtfm", 8, **OPTIONS)
+        obs, memory, info = vec.reset(seed=0), team.initial_memory(8, seed), vec.info
+        actions = []
+        for _ in range(10):
+            chosen, memory = team.act(obs, memory, info, greedy=False)
+            actions.append(chosen)
+            obs, _, _, _, info = vec.step(np.zeros((8, 2), np.int64))
+        return np.stack(actions)
+
+    first = drawn(3, torch_seed=0)
+    assert (first == drawn(3, torch_seed=1)).all()
+    assert (first != drawn(4, torch_seed=0)).mean() > 0.3
+    seeds = [[player.generator.initial_seed() for player in team.initial_memory(1, seed)] for seed in range(3)]
+    assert len({seed for own in seeds for seed in own}) == 6
+
+
 def test_building_a_policy_leaves_torchs_randomness_alone():
     spec = mg.make_vec("ma_rtfm", 1, **OPTIONS).spec
     before = torch.random.get_rng_state()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ import pytest
 from benchmarks import curriculum
 from magrounding.agents.weights import load_weights
 from magrounding.registry import make_vec
-from magrounding.storage import read_json
+from magrounding.storage import read_json, write_json
 from magrounding.training.presets import PRESETS
+from tests.training.tiny_runs import tiny_settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,9 +27,9 @@ from dataclasses import replace
 from benchmarks import curriculum
 from magrounding.evaluation import report
 from magrounding.training.presets import PRESETS, Promotion
-from tests.training.tiny_runs import TINY
+from tests.training.tiny_runs import TINY, phases_of
 
-budget = {"promotions": {"*": Promotion(steps=1800)}, "evaluate_every": None, "final_sets": ("train",)}
+budget = {"phases": phases_of({"*": Promotion(steps=1800)}), "evaluate_every": None, "final_sets": ("train",)}
 PRESETS["demo"]["ma_rtfm"] = replace(TINY, **budget)
 report.write_report = lambda folder: None
 if os.environ.get("SLOWLY"):
@@ -145,6 +147,8 @@ def run(monkeypatch, capsys, *arguments):
         (["--env", "ma_rtfm", "--seeds", "1,1"], "each seed can be named once"),
         (["--env", "ma_rtfm", "--stages", ","], "at least one stage"),
         (["--env", "ma_rtfm", "--device", "tpu"], "unknown device 'tpu'"),
+        (["--env", "ma_rtfm", "--team-reward", "1.5"], r"lies in \[0, 1\], got 1.5"),
+        (["--env", "ma_rtfm", "--team-reward", "nan"], r"lies in \[0, 1\], got nan"),
         (["--env", "ma_rtfm", "--resume"], "no run to resume in .*: the folder does not exist"),
     ],
 )
@@ -185,7 +189,6 @@ def test_a_file_where_the_folder_should_be(monkeypatch, capsys, tmp_path):
 
 
 def test_resuming_something_else(monkeypatch, capsys, tmp_path):
-    from magrounding.storage import write_json
     from magrounding.training.settings import make_settings
 
     write_json(tmp_path / "config.json", make_settings("ma_rtfm", "txt2pi", agents=3, seeds=(0, 1)).to_dict())
@@ -195,6 +198,7 @@ def test_resuming_something_else(monkeypatch, capsys, tmp_path):
         ("--stages", "s1", "has stages s1,s2,s3,s4,s5, not s1"),
         ("--preset", "paper", "has preset demo, not paper"),
         ("--agent", "conv", "has agent txt2pi, not conv"),
+        ("--team-reward", "0.25", "has team-reward 0.5, not 0.25: resume it without --team-reward"),
     ):
         code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, "--resume", flag, value)
         assert code == 2
@@ -202,14 +206,15 @@ def test_resuming_something_else(monkeypatch, capsys, tmp_path):
     code, err = run(monkeypatch, capsys, "--env", "rtfm", "--out", tmp_path, "--resume")
     assert code == 2
     assert "has env ma_rtfm, not rtfm" in err
+    code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, "--resume", "--share-parameters")
+    assert code == 2
+    assert "has share-parameters False, not True" in err
 
 
 def test_a_foreign_or_damaged_checkpoint(monkeypatch, capsys, tmp_path):
     import torch
 
-    from magrounding.storage import write_json
     from magrounding.training.checkpoint import save_checkpoint
-    from tests.training.tiny_runs import tiny_settings
 
     write_json(tmp_path / "config.json", tiny_settings().to_dict())
     path = tmp_path / "checkpoint.safetensors"
@@ -237,10 +242,36 @@ def test_defaults_are_those_of_the_readme(monkeypatch):
     assert (settings.agent, settings.agents, settings.preset) == (demo.agent, 3, demo)
     assert settings.stages == ("s1", "s2", "s3", "s4", "s5")
     assert settings.seeds == (0,)
+    assert not settings.share_parameters
+    assert not settings.demonstrations
     assert curriculum.run_folder(arguments) == Path(f"runs/ma_rtfm-{demo.agent}-3-demo")
 
 
 def test_bf16_is_a_setting_of_the_learner():
     settings = curriculum.requested(curriculum.Arguments(env="rtfm", bf16=True, preset="paper"))
-    assert settings.preset.learner.bf16
-    assert settings.preset.num_envs == 24
+    assert all(phase.learner.bf16 for _, phase in settings.phases())
+    assert settings.max_envs == 24
+
+
+def test_sharing_and_the_teams_reward_are_settings():
+    demo = PRESETS["demo"]["ma_rtfm"]
+    settings = curriculum.requested(curriculum.Arguments(env="ma_rtfm", agents=3, share_parameters=True))
+    assert settings.share_parameters
+    assert settings.num_learners == 1
+    assert settings.preset == demo
+    for part in (0.0, 1.0):
+        settings = curriculum.requested(curriculum.Arguments(env="ma_rtfm", team_reward=part))
+        assert settings.preset == replace(demo, team_reward=part)
+        assert settings.num_learners == settings.agents
+
+
+def test_a_resumed_run_knows_how_it_shares(monkeypatch, tmp_path):
+    """What is not named again is the run's own; what is named and equal is no contradiction."""
+    write_json(tmp_path / "config.json", tiny_settings(share_parameters=True, team_reward=0.25).to_dict())
+    resumed = []
+    monkeypatch.setattr(curriculum, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
+    for more in ([], ["--share-parameters", "--team-reward", "0.25"]):
+        line = ["curriculum", "--env", "ma_rtfm", "--out", str(tmp_path), "--resume", *more]
+        monkeypatch.setattr(sys, "argv", line)
+        assert curriculum.main() == 0
+    assert resumed == [tiny_settings(share_parameters=True, team_reward=0.25)] * 2

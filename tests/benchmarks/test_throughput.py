@@ -42,13 +42,16 @@ def test_everything_is_measured_and_written(tmp_path, capsys):
 
 def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
     demo = PRESETS["demo"]["ma_rtfm"]
-    small = replace(demo, num_envs=4, learner=replace(demo.learner, unroll=5))
+    phase = demo.of_stage("s1")[-1]
+    small = replace(demo, phases={"*": (replace(phase, num_envs=4, learner=replace(phase.learner, unroll=5)),)})
     monkeypatch.setitem(PRESETS["demo"], "ma_rtfm", small)
     speed = throughput.learner_speed(replace(QUICK, learner="conv", preset="demo", agents=3, size=9, seconds=0.01))
     assert (speed["agent"], speed["preset"], speed["num_envs"], speed["unroll"]) == ("conv", "demo", 4, 5)
     assert speed["samples"] % (4 * 5 * 3) == 0
     assert speed["samples"] >= 2 * 4 * 5 * 3
     assert speed["samples_per_second"] == pytest.approx(speed["samples"] / speed["seconds"])
+    assert speed["phase"] == phase.name == "reinforce"
+    assert speed["shares"].pop("teaching") == 0
     assert set(speed["shares"]) == {"world", "acting", "learning"}
     assert all(share > 0 for share in speed["shares"].values())
     assert sum(speed["shares"].values()) <= 1.0

@@ -14,13 +14,13 @@ from magrounding.training.curriculum import run_curriculum
 from magrounding.training.metrics import METRICS_FILE, read_metrics
 from magrounding.training.presets import Promotion
 from magrounding.training.progress import Display
-from tests.training.tiny_runs import tiny_settings
+from tests.training.tiny_runs import phases_of, tiny_settings
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "run"
-    changes = {"promotions": {"*": Promotion(steps=60)}, "evaluate_every": None, "final_sets": ("eval",)}
+    changes = {"phases": phases_of({"*": Promotion(steps=60)}), "evaluate_every": None, "final_sets": ("eval",)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(baselines, "load", lambda entry: lambda vec: RandomTeam(vec.num_agents, 5))
         run_curriculum(
@@ -39,16 +39,19 @@ def test_it_repeats_the_runs_own_report(finished, monkeypatch, capsys, tmp_path)
     out = tmp_path / "numbers.json"
     assert run(monkeypatch, "--run", finished, "--splits", "eval,eval_10x10", "--episodes", 8, "--json", out) == 0
     printed = capsys.readouterr().out
-    assert printed.splitlines()[2].startswith("| eval |")
-    assert printed.splitlines()[3].startswith("| eval_10x10 |")
+    rows = ("eval | greedy", "eval | sampled", "eval_10x10 | greedy", "eval_10x10 | sampled")
+    for line, row in zip(printed.splitlines()[2:], rows, strict=True):
+        assert line.startswith(f"| {row} |")
     results = json.loads(out.read_text())["results"]
     assert [result["set"] for result in results] == ["eval", "eval_10x10"]
-    assert len(results[0]["seeds"]) == 2
     assert results[0]["baselines"]["random"]["games"] == 8
-    for k, summary in enumerate(results[0]["seeds"]):
-        lines = read_metrics(finished / f"seed_{k}" / METRICS_FILE)
-        reported = next(line for line in lines if line.get("phase") == "after")
-        assert {name: reported[name] for name in summary} == pytest.approx(summary)
+    for play in ("greedy", "sampled"):
+        assert len(results[0]["seeds"][play]) == 2
+        for k, summary in enumerate(results[0]["seeds"][play]):
+            lines = read_metrics(finished / f"seed_{k}" / METRICS_FILE)
+            reported = next(line for line in lines if line.get("when") == "after" and line["play"] == play)
+            assert (reported["set"], reported["manual"]) == ("eval", "true")
+            assert {name: reported[name] for name in summary} == pytest.approx(summary)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import magrounding as mg
 from magrounding.agents.scripted import RandomTeam
 from magrounding.agents.team import Team, build_policy
 from magrounding.errors import ConfigurationError
-from magrounding.evaluation.evaluate import evaluate, play
+from magrounding.evaluation.evaluate import MANUALS, evaluate, play
 
 OPTIONS = {"stage": "s3", "agents": 2, "max_cycles": 15}
 SMALL = {"channels": (4, 4), "document_hidden": 4, "head_width": 6}
@@ -108,9 +108,55 @@ def test_no_games_are_refused():
         evaluate(RandomTeam(2, 5), "ma_rtfm", OPTIONS, 0)
 
 
-def test_drawn_actions_follow_torchs_seed(team):
+def test_drawn_actions_are_a_teams_own(team):
+    """Torch's global seed decides nothing, and neither does what the team played before."""
     results = []
-    for seed in (0, 0, 1):
+    for seed in (0, 1):
         torch.manual_seed(seed)
         results.append(evaluate(team, "ma_rtfm", OPTIONS, 20, greedy=False).length.tolist())
-    assert results[0] == results[1] != results[2]
+    greedy = evaluate(team, "ma_rtfm", OPTIONS, 20).length.tolist()
+    assert results[0] == results[1] != greedy
+
+
+class Reader(RandomTeam):
+    """Draws, and keeps the games and what it was given to read of each."""
+
+    def __init__(self, vec):
+        super().__init__(2, 5)
+        self.vec, self.given = vec, []
+
+    def act(self, obs, memory=None, info=None, greedy=False):
+        self.given.append({key: array.copy() for key, array in obs.items()})
+        return super().act(obs, memory, info, greedy)
+
+
+@pytest.mark.parametrize("manual", MANUALS)
+def test_a_team_is_handed_the_manual_asked_for(manual):
+    """In the very same games: nothing but the manual differs, from the first step to the last."""
+    readers = []
+
+    def reader(vec):
+        readers.append(Reader(vec))
+        return readers[-1]
+
+    for given in ("true", manual):
+        evaluate(reader, "ma_rtfm", OPTIONS, 6, seed=3, manual=given)
+    (true, asked), options = readers, readers[1].vec.options
+    assert options.get("manual", "true") == ("reassigned" if manual == "reassigned" else "true")
+    assert len(true.given) == len(asked.given)
+    for ours, theirs in zip(true.given, asked.given, strict=True):
+        for name in set(ours) - {"manual"}:
+            assert (ours[name] == theirs[name]).all()
+    first, second = true.given[0]["manual"], asked.given[0]["manual"]
+    if manual == "true":
+        assert (first == second).all()
+    elif manual == "of another game":
+        assert (second == first[[1, 2, 3, 4, 5, 0]]).all()
+    else:  # the same words, told of others
+        assert (first != second).any(axis=(1, 2)).all()
+        assert (np.sort(first.reshape(6, -1)) == np.sort(second.reshape(6, -1))).all()
+
+
+def test_an_unknown_manual_is_refused():
+    with pytest.raises(ConfigurationError, match="unknown manual 'upside down'; choose from: true, reassigned"):
+        evaluate(RandomTeam(2, 5), "ma_rtfm", OPTIONS, 4, manual="upside down")

@@ -1,5 +1,7 @@
 import pytest
 
+from magrounding.agents.scripted import RandomTeam
+from magrounding.evaluation import baselines
 from magrounding.threads import ThreadPlan, using
 
 
@@ -7,4 +9,12 @@ from magrounding.threads import ThreadPlan, using
 def one_thread():
     """Small networks on one torch thread: fast, and every sum in a fixed order."""
     with using(ThreadPlan(torch=1, agents=1, world=1)):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def weak_oracle():
+    """A random team in the place of the reports' ceiling, which is not what these tests are about."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(baselines, "load", lambda entry: lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions))
         yield

@@ -8,7 +8,14 @@ import torch
 from magrounding.agents.player import Player
 from magrounding.errors import CheckpointError
 from magrounding.storage import write_atomic
-from magrounding.training.checkpoint import load_checkpoint, pack_learners, save_checkpoint, unpack_learners
+from magrounding.training.checkpoint import (
+    load_checkpoint,
+    pack_learners,
+    pack_players,
+    save_checkpoint,
+    unpack_learners,
+    unpack_players,
+)
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.rollout import RolloutWorker
 from tests.training.toy_games import ToyGames, ToyPolicy
@@ -34,11 +41,15 @@ def train(learners, players, updates=2, seed=0):
             learner.update(rollout.documents, column, 0)
 
 
+def packed_of(learners, players):
+    return {**pack_learners(learners), **pack_players(players)}
+
+
 @pytest.fixture
 def saved(tmp_path):
     learners, players = team(0)
     train(learners, players)
-    save_checkpoint(tmp_path / "c.safetensors", {**ORIGIN, "count": 3}, pack_learners(learners, players))
+    save_checkpoint(tmp_path / "c.safetensors", {**ORIGIN, "count": 3}, packed_of(learners, players))
     return tmp_path / "c.safetensors", learners, players
 
 
@@ -48,14 +59,15 @@ def test_everything_comes_back(saved):
     assert record["count"] == 3
     assert record["versions"]["torch"] == torch.__version__
     others, other_players = team(99)
-    unpack_learners(tensors, others, other_players, path)
-    packed, again = pack_learners(learners, players), pack_learners(others, other_players)
+    unpack_learners(tensors, others, path)
+    unpack_players(tensors, other_players)
+    packed, again = packed_of(learners, players), packed_of(others, other_players)
     assert packed.keys() == again.keys()
     assert {name.split("/")[1] for name in packed} == {"weights", "optimizer", "generator", "memory"}
     assert all(torch.equal(packed[name], again[name]) for name in packed)
     train(learners, players, seed=5)
     train(others, other_players, seed=5)  # the same future
-    packed, again = pack_learners(learners, players), pack_learners(others, other_players)
+    packed, again = packed_of(learners, players), packed_of(others, other_players)
     assert all(torch.equal(packed[name], again[name]) for name in packed)
 
 
@@ -95,7 +107,7 @@ def test_other_networks_are_refused(saved):
     _, tensors = load_checkpoint(path, **EXPECTED)
     learners = [ImpalaLearner(ToyPolicy(True, width=8), ImpalaConfig()) for _ in range(2)]
     with pytest.raises(CheckpointError, match="another network"):
-        unpack_learners(tensors, learners, team(0)[1], path)
+        unpack_learners(tensors, learners, path)
 
 
 def test_other_files_are_refused(tmp_path):

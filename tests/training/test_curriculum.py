@@ -2,6 +2,7 @@
 
 import io
 import json
+from itertools import count, product
 
 import numpy as np
 import pytest
@@ -9,17 +10,16 @@ import torch
 from rich.console import Console
 
 import magrounding as mg
-from magrounding.agents.weights import load_weights
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
+from magrounding.evaluation.evaluate import MANUALS, PLAYS, REPORT_SEED, evaluate
 from magrounding.storage import read_json, write_json
-from magrounding.training import curriculum
 from magrounding.training.curriculum import read_settings, run_curriculum
 from magrounding.training.metrics import METRICS_FILE, MetricsLog, read_metrics
 from magrounding.training.ppo import PPOConfig
 from magrounding.training.presets import Promotion
 from magrounding.training.progress import Display, Status, duration
 from magrounding.training.stage import StageSession
-from tests.training.tiny_runs import tiny_settings
+from tests.training.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
 
 FOLDER_OF_A_RUN = {
     "config.json",
@@ -31,35 +31,11 @@ FOLDER_OF_A_RUN = {
 }
 
 
-@pytest.fixture(autouse=True)
-def weak_oracle(monkeypatch):
-    """The report's ceiling is not what these tests are about."""
-    from magrounding.agents.scripted import RandomTeam
-    from magrounding.evaluation import baselines
-
-    monkeypatch.setattr(baselines, "load", lambda entry: lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions))
-
-
-def quiet():
-    return Display(Console(file=io.StringIO()))
-
-
-def weights_of(folder, stage="s3"):
-    world = mg.make_vec("ma_rtfm", 1)
-    weights, _ = load_weights(folder / stage, env="ma_rtfm", vocabulary_hash=world.vocabulary.hash, num_agents=2)
-    return torch.cat([tensor.flatten() for state in weights for _, tensor in sorted(state.items())])
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """An uninterrupted run, on one thread."""
     folder = tmp_path_factory.mktemp("runs") / "whole"
-    with pytest.MonkeyPatch.context() as patch:
-        from magrounding.agents.scripted import RandomTeam
-        from magrounding.evaluation import baselines
-
-        patch.setattr(baselines, "load", lambda entry: lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions))
-        run_curriculum(tiny_settings(), folder, display=quiet(), device="cpu", command="as typed")
+    run_curriculum(tiny_settings(), folder, display=quiet(), device="cpu", command="as typed")
     return folder
 
 
@@ -74,9 +50,10 @@ def test_a_run_leaves_everything_behind(finished):
         }
     state = read_json(finished / "s3" / "state.json")
     assert state["vocabulary"] == mg.make_vec("ma_rtfm", 1).vocabulary.hash
-    assert state["stage_steps"] == 180
+    assert state["phase"] == "reinforce"
+    assert state["phase_steps"] == 180
     assert state["total_steps"] == 420
-    assert state["config"]["preset"]["num_envs"] == 6
+    assert state["config"]["preset"]["phases"]["*"][0]["num_envs"] == 6
     assert not list(finished.rglob("*partial*"))
 
 
@@ -86,19 +63,34 @@ def test_metrics_tell_the_whole_story(finished):
     assert [line["total_steps"] for line in training] == [60, 90, 120, 180, 240, 300, 330, 360, 420]
     assert sum(line["games"] for line in training) > 50
     for line in training:
-        assert {"win_rate", "length", "agent_0/return", "agent_1/policy_loss", "agent_1/entropy"} <= line.keys()
-    rates = [line["agent_0/learning_rate"] for line in training]
+        assert {"win_rate", "length", "agent_0/return", "learner_1/policy_loss", "learner_1/entropy"} <= line.keys()
+    rates = [line["learner_0/learning_rate"] for line in training]
     assert rates[:5] == sorted(rates[:5], reverse=True)
     assert rates[5] > rates[4]  # the schedule starts anew with each stage
-    within = [(e["stage"], e["steps"], e["set"]) for e in lines if e["kind"] == "evaluation" and e["phase"] == "within"]
+    within = [(e["stage"], e["steps"], e["set"]) for e in lines if e["kind"] == "evaluation" and e["when"] == "within"]
     assert within == [
         (s, k, e) for s, ks in (("s1", (90, 180, 240)), ("s3", (90, 180))) for k in ks for e in ("train", "eval")
     ]
-    after = [(e["stage"], e["set"]) for e in lines if e["kind"] == "evaluation" and e["phase"] == "after"]
-    assert after == [("s1", "train"), ("s1", "eval")] + [("s3", name) for name in tiny_settings().entry.evaluation_sets]
-    stages = [line for line in lines if line["kind"] == "stage"]
-    assert [line["stage"] for line in stages] == ["s1", "s3"]
-    assert {"world", "acting", "learning", "evaluation", "saving"} <= stages[-1]["spent"].keys()
+    assert all(e["play"] == "sampled" for e in lines if e.get("when") == "within")
+    after = [e for e in lines if e["kind"] == "evaluation" and e["when"] == "after"]
+    sets = [("s1", "train"), ("s1", "eval")] + [("s3", name) for name in tiny_settings().entry.evaluation_sets]
+    assert [(e["stage"], e["set"], e["play"]) for e in after if e["manual"] == "true"] == [
+        (*where, play) for where in sets for play in ("greedy", "sampled")
+    ]
+    assert [(e["stage"], e["set"], e["manual"], e["play"]) for e in after if e["manual"] != "true"] == [
+        (stage, "eval", manual, play)
+        for stage in ("s1", "s3")
+        for manual in ("reassigned", "of another game")
+        for play in ("greedy", "sampled")
+    ]
+    phases = [line for line in lines if line["kind"] == "phase"]
+    assert [(line["stage"], line["phase"]) for line in phases] == [("s1", "reinforce"), ("s3", "reinforce")]
+    assert {"world", "acting", "learning", "evaluation", "saving"} <= phases[-1]["spent"].keys()
+    seconds = [line["training_seconds"] for line in lines]
+    assert seconds == sorted(seconds)
+    assert phases[0]["phase_seconds"] == phases[0]["training_seconds"] > 0
+    assert sum(line["phase_seconds"] for line in phases) == pytest.approx(seconds[-1], abs=0.02)
+    assert seconds[-1] < lines[-1]["seconds"]  # evaluations are no training
 
 
 def test_the_report_says_what_was_done(finished):
@@ -106,8 +98,12 @@ def test_the_report_says_what_was_done(finished):
     for fact in (
         "Next to nothing.",
         "`as typed`",
-        "| s1 | train |",
-        "| s3 | eval_10x10 |",
+        "| s1 | reinforcement alone | train |",
+        "| s3 | reinforcement alone | eval_10x10 |",
+        "teacher: none: nobody showed the agents anything",
+        "each agent its own network",
+        "100.0 % the agent's own, 0.0 % the team's mean",
+        "manual: of another game",
         "after 240 steps",
         "Wall time",
     ):
@@ -126,18 +122,14 @@ def test_the_team_plays(finished):
 
 
 def test_what_is_reported_is_what_the_saved_weights_do(finished):
-    from magrounding.evaluation.evaluate import REPORT_SEED, evaluate
-
     settings = read_settings(finished)
-    for stage in ("s1", "s3"):
-        result = evaluate(
-            mg.load_team(finished, stage=stage), "ma_rtfm", settings.stage_options(stage, "eval"), 8, REPORT_SEED
-        )
-        line = next(
-            line
-            for line in read_metrics(finished / METRICS_FILE)
-            if line.get("phase") == "after" and (line["stage"], line["set"]) == (stage, "eval")
-        )
+    lines = [line for line in read_metrics(finished / METRICS_FILE) if line.get("when") == "after"]
+    for stage, play, manual in product(("s1", "s3"), PLAYS, MANUALS):
+        options = settings.stage_options(stage, "eval")
+        team, greedy = mg.load_team(finished, stage=stage), play == "greedy"
+        result = evaluate(team, "ma_rtfm", options, 8, REPORT_SEED, greedy=greedy, manual=manual)
+        where = {"stage": stage, "set": "eval", "play": play, "manual": manual}
+        line = next(line for line in lines if where.items() <= line.items())
         assert {name: line[name] for name in result.summary()} == pytest.approx(result.summary())
 
 
@@ -146,56 +138,27 @@ def test_the_same_settings_give_the_same_weights(finished, tmp_path):
     assert torch.equal(weights_of(tmp_path / "again"), weights_of(finished))
 
 
-class Killed(BaseException):
-    """Nothing catches it, as nothing catches a kill."""
-
-
-def die_after(saves, patch):
-    """The run is killed right after so many checkpoints."""
-    save, count = curriculum.save_checkpoint, 0
-
-    def save_and_die(*args):
-        nonlocal count
-        save(*args)
-        count += 1
-        if count == saves:
-            raise Killed
-
-    patch.setattr(curriculum, "save_checkpoint", save_and_die)
-
-
 @pytest.mark.parametrize("after_saves", [1, 2, 3, 5, 6, 9])
-def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, monkeypatch, after_saves):
+def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, after_saves):
     folder = tmp_path / "killed"
-    with monkeypatch.context() as patch:
-        die_after(after_saves, patch)
-        with pytest.raises(Killed):
-            run_curriculum(tiny_settings(), folder, display=quiet(), device="cpu")
+    saves = count()
+    killed_run(tiny_settings(), folder, lambda position: next(saves) == after_saves - 1)
     with (folder / METRICS_FILE).open("a") as file:
         file.write('{"kind": "train", "half a li')
     run_curriculum(read_settings(folder), folder, resume=True, display=quiet(), device="cpu")
     for stage in ("s1", "s3"):
         assert torch.equal(weights_of(folder, stage), weights_of(finished, stage))
-    timeless = [
-        [
-            {k: v for k, v in line.items() if k not in ("seconds", "stage_seconds", "spent", "steps_per_second")}
-            for line in lines
-        ]
-        for lines in map(list, (read_metrics(folder / METRICS_FILE), read_metrics(finished / METRICS_FILE)))
-    ]
-    assert timeless[0] == timeless[1]
+    assert timeless(folder) == timeless(finished)
 
 
-def test_a_killed_run_of_ppo_ends_the_same(tmp_path, monkeypatch):
+def test_a_killed_run_of_ppo_ends_the_same(tmp_path):
     """PPO has state of its own: Adam's moments and step count, and minibatches that follow from the step."""
     learner = PPOConfig(unroll=5, minibatches=2, warm_up=50, anneal_steps=600)
-    settings = tiny_settings(learner=learner, team_reward=0.5, stages=("s1",))
+    phases = phases_of({"*": Promotion(steps=240)}, learner)
+    settings = tiny_settings(phases=phases, team_reward=0.5, stages=("s1",))
     run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
-    with monkeypatch.context() as patch:
-        die_after(3, patch)
-        with pytest.raises(Killed):
-            run_curriculum(settings, tmp_path / "killed", display=quiet(), device="cpu")
-    folder = tmp_path / "killed"
+    folder, saves = tmp_path / "killed", count()
+    killed_run(settings, folder, lambda position: next(saves) == 2)
     run_curriculum(read_settings(folder), folder, resume=True, display=quiet(), device="cpu")
     assert torch.equal(weights_of(folder, "s1"), weights_of(tmp_path / "whole", "s1"))
 
@@ -211,8 +174,8 @@ def test_the_best_weights_on_train_are_carried_over(tmp_path, monkeypatch):
     seen, started = [], {}
     evaluate = StageSession.evaluate
 
-    def praise(self, name, games, seed):
-        result = evaluate(self, name, games, seed)
+    def praise(self, name, games, *more, **options):
+        result = evaluate(self, name, games, *more, **options)
         if self.stage == "s1" and games == 6:
             if name == "train":
                 seen.append(self.trained())
@@ -235,7 +198,7 @@ def test_the_best_weights_on_train_are_carried_over(tmp_path, monkeypatch):
 
 def test_several_seeds_have_folders_of_their_own(tmp_path):
     folder = tmp_path / "run"
-    changes = {"evaluate_every": None, "promotions": {"*": Promotion(steps=60)}, "final_sets": ("train",)}
+    changes = {"evaluate_every": None, "phases": phases_of({"*": Promotion(steps=60)}), "final_sets": ("train",)}
     run_curriculum(tiny_settings(stages=("s1",), seeds=(3, 5), **changes), folder, display=quiet(), device="cpu")
     assert {path.name for path in folder.iterdir()} == {
         "config.json",
@@ -282,9 +245,9 @@ def test_a_promotion_needs_a_condition():
 
 def test_winning_ends_a_stage_early(tmp_path):
     rules = {"*": Promotion(steps=100_000, win_rate=0.0, window=3)}
-    changes = {"promotions": rules, "evaluate_every": None, "final_sets": ("train",)}
+    changes = {"phases": phases_of(rules), "evaluate_every": None, "final_sets": ("train",)}
     run_curriculum(tiny_settings(stages=("s1",), **changes), tmp_path / "run", display=quiet(), device="cpu")
-    assert read_json(tmp_path / "run" / "s1" / "state.json")["stage_steps"] < 1000
+    assert read_json(tmp_path / "run" / "s1" / "state.json")["phase_steps"] < 1000
 
 
 @pytest.mark.parametrize(
@@ -330,7 +293,7 @@ def test_settings_survive_their_file(tmp_path):
 def test_tensorboard_shows_no_step_twice(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    line = {"kind": "train", "stage": "s1", "total_steps": 0, "win_rate": 0.5}
+    line = {"kind": "train", "stage": "s1", "phase": "reinforce", "total_steps": 0, "win_rate": 0.5}
     with MetricsLog(tmp_path) as log:
         log.write(line)
         size = log.sync()
@@ -339,9 +302,22 @@ def test_tensorboard_shows_no_step_twice(tmp_path):
         log.write({**line, "total_steps": 10, "win_rate": 0.75})
     assert [x["win_rate"] for x in read_metrics(tmp_path / METRICS_FILE)] == [0.5, 0.75]
     board = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
-    assert [(x.step, x.value) for x in board.Scalars("s1/win_rate")] == [(0, 0.5), (10, 0.75)]
+    assert [(x.step, x.value) for x in board.Scalars("s1/reinforce/win_rate")] == [(0, 0.5), (10, 0.75)]
     with pytest.raises(CheckpointError, match="shorter"):
         MetricsLog(tmp_path, 10_000)
+
+
+def test_tensorboard_keeps_phases_plays_and_manuals_apart(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    places = list(product(("imitate", "reinforce"), ("within", "after"), PLAYS, MANUALS))
+    with MetricsLog(tmp_path) as log:
+        for k, (phase, when, play, manual) in enumerate(places):
+            where = {"stage": "s1", "phase": phase, "set": "eval", "when": when, "play": play, "manual": manual}
+            log.write({"kind": "evaluation", "total_steps": 90, "win_rate": k / 100, **where})
+    board = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    shown = [[round(100 * x.value) for x in board.Scalars(tag)] for tag in board.Tags()["scalars"]]
+    assert sorted(shown) == [[k] for k in range(len(places))]
 
 
 def test_the_display_prints_plain_lines_without_a_terminal():

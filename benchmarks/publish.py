@@ -1,0 +1,82 @@
+"""Keep a trained team in the package: `python -m benchmarks.publish --run runs/… --name ma_rtfm-s5-2agents`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import tyro
+
+import magrounding.pretrained
+from benchmarks.command import run_command
+from magrounding.agents.team import CONFIG_FILE, load_team, seed_folder
+from magrounding.errors import CheckpointError, choose
+from magrounding.evaluation.evaluate import TRUE_MANUAL
+from magrounding.pretrained import ABOUT_FILE
+from magrounding.storage import read_json, write_json
+from magrounding.training.curriculum import read_settings
+from magrounding.training.metrics import METRICS_FILE, read_metrics
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Copy the last stage of one seed of a finished run into `magrounding/pretrained/`, with what it reached."""
+
+    run: Path
+    """Run folder."""
+    name: str
+    """What load_team("pretrained:<name>") will take."""
+    seed: int | None = None
+    """Which of the run's seeds; the first by default."""
+    to: Path = Path(magrounding.pretrained.__file__).parent
+    """Folder of all pretrained teams."""
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    arguments = tyro.cli(Arguments, prog="python -m benchmarks.publish")
+    return run_command(lambda: publish(arguments))
+
+
+def publish(arguments: Arguments) -> None:
+    """Copy, check that it loads, and write down where it came from."""
+    settings, target = read_settings(arguments.run), arguments.to / arguments.name
+    if target.exists():
+        raise CheckpointError(f"{target} exists already: remove it first, or choose another --name")
+    seeds = settings.seeds
+    seed = int(choose("seed of this run", str(seeds[0] if arguments.seed is None else arguments.seed), map(str, seeds)))
+    source, stage = seed_folder(arguments.run, seed, len(seeds)), settings.stages[-1]
+    load_team(arguments.run, seed, stage)
+    lines = list(read_metrics(source / METRICS_FILE))
+    after = [
+        line
+        for line in lines
+        if line["kind"] == "evaluation"
+        and (line["stage"], line["when"], line["manual"]) == (stage, "after", TRUE_MANUAL)
+        and line["phase"] == settings.preset.of_stage(stage)[-1].name
+    ]
+    ended = [line for line in lines if line["kind"] == "phase"]
+    if not after or not ended:
+        raise CheckpointError(f"{arguments.run} has not been evaluated after {stage}: let it go on with --resume")
+    config = read_json(arguments.run / CONFIG_FILE)
+    about = {
+        "command": config.get("command"),
+        "date": date.today().isoformat(),
+        "seed": seed,
+        "learnt_by": settings.learnt_by(stage, ended[-1]["phase"]),
+        "environment_steps": ended[-1]["total_steps"],
+        "training_minutes": round(ended[-1]["training_seconds"] / 60, 1),
+        "games": int(after[0]["games"]),
+        "win_rates": {f"{line['set']}, {line['play']}": line["win_rate"] for line in after},
+    }
+    shutil.copytree(source / stage, target / stage, ignore=lambda folder, names: [n for n in names if "." not in n])
+    write_json(target / CONFIG_FILE, {**config, "seeds": [seed]})
+    write_json(target / ABOUT_FILE, about)  # last: it makes the team known
+    print(f"{target}: load it with load_team('pretrained:{arguments.name}')")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+"""Trained teams that come with the package: each folder is a run folder cut down to one seed and its last stage.
+
+`about.json` of each says by which command it was trained, when, for how long, and what it reached on held-out games.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from magrounding.errors import choose
+
+PREFIX = "pretrained:"
+ABOUT_FILE = "about.json"
+
+
+def pretrained_names() -> tuple[str, ...]:
+    """The names of all teams, e.g. "ma_rtfm-s5-2agents"."""
+    return tuple(sorted(path.parent.name for path in Path(__file__).parent.glob(f"*/{ABOUT_FILE}")))
+
+
+def find_run(source: str | Path) -> Path:
+    """The folder that a source stands for: "pretrained:<name>" or a path.
+
+    Raises:
+        ConfigurationError: no team of that name.
+    """
+    if not str(source).startswith(PREFIX):
+        return Path(source)
+    return Path(__file__).parent / choose("pretrained team", str(source)[len(PREFIX) :], pretrained_names())

@@ -1,0 +1,70 @@
+"""Teacher: an expert beside the actors of a rollout. It says what was best in every state, and leads some of the games.
+
+Demonstrations alone show only the states that experts reach. In DAgger (Ross et al. 2011) the student acts and the
+expert labels what the student gets itself into; the teacher leads while the student knows nothing, and then lets go.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from magrounding.errors import ConfigurationError
+from magrounding.registry import env_entry, load
+from magrounding.vector import VectorEnv
+
+
+class Expert(Protocol):
+    """Whoever knows all best moves of every agent: an oracle of the environment."""
+
+    def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray: ...
+
+
+class Teacher:
+    """Labels every step with the expert's best moves, and plays a share of the games with them.
+
+    Args:
+        expert: of the very games that are labelled.
+        noise: probability that a led agent takes any action instead: led games then show mistakes and their remedies.
+        seed: of the teacher's draws; with the step at which a rollout starts it decides all of them.
+    """
+
+    def __init__(self, expert: Expert, noise: float, seed: int) -> None:
+        self._expert, self._noise, self._seed = expert, noise, seed
+        self._rng = np.random.default_rng(seed)
+        self.leads = np.zeros(0, np.bool_)  # [B] which games
+        self._best = np.zeros(0, np.bool_)
+
+    def begin(self, num_envs: int, share: float, steps: int) -> None:
+        """Before a rollout: choose the games to lead.
+
+        Args:
+            num_envs: B.
+            share: probability of each game to be led.
+            steps: environment steps so far; a resumed run draws the same.
+        """
+        self._rng = np.random.default_rng((self._seed, steps))
+        self.leads = self._rng.random(num_envs) < share
+
+    def label(self) -> np.ndarray:
+        """The best moves [B, n, A] bool in the state on show."""
+        self._best = self._expert.best_actions()
+        return self._best
+
+    def lead(self, actions: np.ndarray) -> None:
+        """Overwrite the actions [B, n] of the games that are led by best moves, drawn evenly among equals."""
+        rows, best = np.flatnonzero(self.leads), self._best
+        if not len(rows):
+            return
+        taken = (self._rng.random((len(rows), *best.shape[1:])) * best[rows]).argmax(-1)
+        stray = self._rng.random(taken.shape) < self._noise
+        actions[rows] = np.where(stray, self._rng.integers(best.shape[-1], size=taken.shape), taken)
+
+
+def make_expert(vec: VectorEnv) -> Expert:
+    """The oracle of an environment; ConfigurationError where there is none that can teach."""
+    oracle = env_entry(vec.id).oracle
+    if oracle is None:
+        raise ConfigurationError(f"nobody can teach {vec.id}: it has no oracle; learn from a file of demonstrations")
+    return load(oracle)(vec)

@@ -1,0 +1,52 @@
+"""Teams that come with the package: they load, they win as often as their papers say, and they read."""
+
+import pytest
+
+import magrounding as mg
+from magrounding.errors import ConfigurationError
+from magrounding.evaluation.evaluate import REASSIGNED, evaluate
+from magrounding.pretrained import ABOUT_FILE, find_run, pretrained_names
+from magrounding.storage import read_json
+from magrounding.training.curriculum import read_settings
+
+GAMES = 200
+
+
+@pytest.mark.parametrize("name", pretrained_names())
+def test_it_wins_as_often_as_it_says(name):
+    folder = find_run(f"pretrained:{name}")
+    settings, about = read_settings(folder), read_json(folder / ABOUT_FILE)
+    team = mg.load_team(f"pretrained:{name}")
+    options = settings.stage_options(settings.stages[-1], "eval")
+    won = evaluate(team, settings.env, options, GAMES, seed=3 * 2**40).won.mean()
+    said = about["win_rates"]["eval, greedy"]
+    assert abs(won - said) < 4 * (said * (1 - said) * (1 / GAMES + 1 / about["games"])) ** 0.5 + 0.01
+    misled = evaluate(team, settings.env, options, GAMES, seed=3 * 2**40, manual=REASSIGNED).won.mean()
+    assert misled < 0.5 * won
+
+
+@pytest.mark.parametrize("name", pretrained_names())
+def test_it_plays_a_single_game(name):
+    settings = read_settings(find_run(f"pretrained:{name}"))
+    team = mg.load_team(f"pretrained:{name}")
+    env = mg.make(settings.env, **settings.stage_options(settings.stages[-1], "eval_10x10"))
+    observations, infos = env.reset(seed=1)
+    memory = team.initial_memory(1)
+    while env.agents:
+        actions, memory = team.act(observations, memory, infos)
+        observations, _, _, _, infos = env.step(actions)
+    assert infos
+
+
+def test_where_they_come_from_is_written_down():
+    assert "ma_rtfm-s5-2agents" in pretrained_names()
+    for name in pretrained_names():
+        about = read_json(find_run(f"pretrained:{name}") / ABOUT_FILE)
+        assert about["command"].startswith("python -m benchmarks.curriculum")
+        assert about["learnt_by"] in ("reinforcement alone", "reinforcement after imitation", "imitation")
+        assert about["training_minutes"] > 0
+
+
+def test_an_unknown_name():
+    with pytest.raises(ConfigurationError, match=r"unknown pretrained team 'nobody'; choose from: .*ma_rtfm"):
+        mg.load_team("pretrained:nobody")

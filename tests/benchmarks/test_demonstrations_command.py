@@ -1,0 +1,189 @@
+"""The recording command: what it writes, what it refuses in one sentence, and a person at the keyboard."""
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import curriculum, demonstrations
+from magrounding.agents.team import Team, build_policy
+from magrounding.agents.weights import save_weights
+from magrounding.registry import make_vec
+from magrounding.storage import write_json
+from magrounding.training.demonstrations import Demonstrations, digests, find_demonstrations
+from magrounding.training.recording import RECORDING_SEED, record
+from tests.training.tiny_runs import IMITATION, phases_of, tiny_settings
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(monkeypatch, out, *arguments, typed=None):
+    monkeypatch.setattr(sys, "argv", ["demonstrations", "--out", str(out), *map(str, arguments)])
+    if typed is not None:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    return demonstrations.main()
+
+
+OF_S1 = ("--env", "ma_rtfm", "--stage", "s1")
+
+
+def test_the_oracle_is_recorded(monkeypatch, capsys, tmp_path):
+    out = tmp_path / "demos.npz"
+    assert run(monkeypatch, out, *OF_S1, "--agents", 3, "--games", 30, "--seed", 5) == 0
+    lines = capsys.readouterr().out.splitlines()
+    shown = Demonstrations.load(out)
+    won = f"{shown.won.mean():.1%}"
+    assert re.fullmatch(rf"{out}: games 30, steps {shown.steps}, win rate {won}, [\d.]+ KiB", lines[-1])
+    assert all(re.fullmatch(r"\d+ of 30 games", line) for line in lines[:-1])
+    assert 1 <= len(lines[:-1]) <= 9
+    header = shown.header
+    assert (header.env, header.stage, header.agents, header.games, header.played_by) == (
+        "ma_rtfm",
+        "s1",
+        3,
+        30,
+        "oracle",
+    )
+    assert header.options == {"stage": "s1", "split": "train", "max_cycles": 80, "agents": 3}
+    assert header.seed == RECORDING_SEED + 5 * 2**20
+    vec = make_vec("ma_rtfm", 1, stage="s1", agents=3, max_cycles=20)
+    assert find_demonstrations(digests([str(out)]), vec)[0] == out
+
+    before = out.read_bytes()
+    assert run(monkeypatch, out, *OF_S1) == 2
+    assert capsys.readouterr().err == f"error: {out} exists already: name another file with --out\n"
+    assert out.read_bytes() == before
+
+
+def test_a_trained_team_is_recorded_with_the_options_of_its_run(monkeypatch, capsys, tmp_path):
+    settings = tiny_settings(stages=("s1",), env_options={"max_cycles": 8, "occupants": 1})
+    write_json(tmp_path / "run" / "config.json", settings.to_dict())
+    vec = make_vec("ma_rtfm", 6, stage="s1", agents=2, occupants=1, max_cycles=9, split="train")
+    policies = [build_policy("txt2pi", vec.spec, settings.policy_options, seed=i) for i in range(2)]
+    origin = {"env": "ma_rtfm", "vocabulary": vec.vocabulary.hash}
+    save_weights(tmp_path / "run" / "s1", [policy.state_dict() for policy in policies], origin)
+    player = ("--player", f"run:{tmp_path / 'run'}")
+    out = tmp_path / "demos.npz"
+    assert run(monkeypatch, out, *OF_S1, *player, "--games", 6, "--max-cycles", 9) == 0
+    shown = Demonstrations.load(out)
+    assert shown.header.played_by == f"txt2pi of {tmp_path / 'run'}"
+    again = record(vec, Team(policies, vec.spec), 6, RECORDING_SEED, "the same")
+    np.testing.assert_array_equal(shown.actions, again.actions)
+    for arguments, complaint in (
+        (("--agents", 3), "plays ma_rtfm with 2 agents, not ma_rtfm with 3"),
+        (("--stage", "s2"), "unknown trained stage of this run 's2'"),
+    ):
+        assert run(monkeypatch, tmp_path / "no.npz", *OF_S1, *player, *arguments) == 2
+        assert complaint in capsys.readouterr().err
+    assert not (tmp_path / "no.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--env", "chess"], "unknown env 'chess'"),
+        (["--stage", "s9"], "unknown stage of ma_rtfm 's9'; choose from: s1"),
+        (["--player", "nobody"], "unknown player 'nobody'; choose from: oracle, keyboard, run:DIR"),
+        (["--player", "run:nowhere"], "nowhere: the folder does not exist"),
+        (["--player", "run:"], "unknown player 'run:'"),
+        (["--games", "0"], "--games must be positive, got 0"),
+        (["--seed", "-1"], "--seed is an integer in .*, got -1"),
+        (["--split", "moon"], "moon"),
+        (["--agents", "0"], "agents"),
+        (["--max-cycles", "0"], "max_cycles"),
+        (["--env", "rtfm", "--stage", "simple", "--agents", "2"], "rtfm is played by one agent, got 2"),
+    ],
+)
+def test_bad_input_is_one_sentence(monkeypatch, capsys, tmp_path, arguments, complaint):
+    out = tmp_path / "demos.npz"
+    assert run(monkeypatch, out, *OF_S1, *arguments) == 2
+    assert re.fullmatch(rf"error: [^\n]*{complaint}[^\n]*\n", capsys.readouterr().err)
+    assert not out.exists()
+
+
+def moves(shown):
+    """What was done, as a person would type it."""
+    return "".join("".join("sudlr"[action] for action in step) + "\n" for step in shown.actions)
+
+
+def test_a_person_plays_through_a_pipe(tmp_path):
+    """What the oracle did, typed in: the same games, one label a move; the unfinished game at the end is left out."""
+    vec = make_vec("ma_rtfm", 1, stage="s1", agents=2, split="train", max_cycles=80)
+    expert = demonstrations.make_expert(vec)
+    shown = record(vec, expert, 3, RECORDING_SEED, "oracle")
+    typed = moves(shown)
+    mistakes = "\nu\nzz\nuuu\n"
+    out = tmp_path / "mine.npz"
+    line = [sys.executable, "-m", "benchmarks.demonstrations", *OF_S1, "--player", "keyboard", "--out", str(out)]
+    done = subprocess.run(line, input=mistakes + typed + "s s\n", cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    mine = Demonstrations.load(out)
+    assert mine.header.played_by == "a person"
+    assert mine.header.games == 3
+    for name in ("actions", "game", "won", "rewards", "manual", "goal"):
+        np.testing.assert_array_equal(getattr(mine, name), getattr(shown, name))
+    np.testing.assert_array_equal(mine.labels, np.eye(5, dtype=bool)[shown.actions])
+    assert f"goal: {vec.world.text(0)['goal']}" in done.stdout
+    assert done.stdout.count("manual:\n") == len(shown.game) + 2
+    for answer in ("expected 2 letters, got 0", "expected 2 letters, got 1", "'z' is no action", "got 3"):
+        assert answer in done.stdout
+    assert done.stdout.count("The game is won.") == shown.won.sum() == 3
+
+
+def test_q_stops_and_nothing_finished_is_nothing_written(monkeypatch, capsys, tmp_path):
+    out = tmp_path / "mine.npz"
+    assert run(monkeypatch, out, *OF_S1, "--player", "keyboard", typed="ss\nQ\nss\n") == 2
+    assert "no game was played to its end" in capsys.readouterr().err
+    assert not out.exists()
+    timed_out = "ss\nss\nss\nq\n"
+    assert run(monkeypatch, out, *OF_S1, "--player", "keyboard", "--max-cycles", 2, typed=timed_out) == 0
+    shown = Demonstrations.load(out)
+    assert (shown.steps, shown.header.games, shown.won.tolist()) == (2, 1, [False])
+
+
+def test_a_wall_is_pointed_out(capsys, monkeypatch):
+    vec = make_vec("ma_rtfm", 1, stage="s1", agents=1)
+    seed = next(k for k in range(100) if not vec.reset(seed=k)["action_mask"][0, 0, 1])
+    obs = vec.reset(seed=seed)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("u\nS\n"))
+    actions, _ = demonstrations.Keyboard(vec).act(obs, None, vec.info)
+    assert actions.tolist() == [[0]]
+    assert "agent 0 cannot go up there" in capsys.readouterr().out
+
+
+def test_the_curriculum_takes_files_of_each_stage(monkeypatch, capsys, tmp_path):
+    from magrounding.training.presets import PRESETS, Promotion
+
+    phases = phases_of({"*": Promotion(steps=60)}, IMITATION)
+    preset = tiny_settings(phases=phases).preset
+    monkeypatch.setitem(PRESETS["demo"], "ma_rtfm", preset)
+    files = []
+    for stage in ("s1", "s2"):
+        files.append(str(tmp_path / f"{stage}.npz"))
+        assert run(monkeypatch, files[-1], "--env", "ma_rtfm", "--stage", stage, "--games", 4) == 0
+    asked = curriculum.requested(curriculum.Arguments(env="ma_rtfm", stages="s1,s2", demonstrations=",".join(files)))
+    assert asked.demonstrations == digests(files)
+
+    def train(*arguments):
+        monkeypatch.setattr(sys, "argv", ["curriculum", "--env", "ma_rtfm", "--out", str(tmp_path / "run"), *arguments])
+        code = curriculum.main()
+        return code, capsys.readouterr().err
+
+    for more, complaint in (
+        (("--stages", "s1,s2,s3", "--demonstrations", ",".join(files)), "no demonstrations show s3 .*--stages s1,s2\n"),
+        (("--stages", "s1", "--demonstrations", f"{files[0]},{tmp_path}/none.npz"), "none.npz cannot be read"),
+        (("--stages", "s1", "--agents", "3", "--demonstrations", files[0]), "shows 2 agents, not 3"),
+    ):
+        code, err = train(*more)
+        assert code == 2
+        assert re.search(complaint, err)
+        assert err.count("\n") == 1
+        assert not (tmp_path / "run").exists()
+    write_json(tmp_path / "run" / "config.json", asked.to_dict())
+    code, err = train("--resume", "--demonstrations", files[0])
+    assert code == 2
+    assert f"has demonstrations {','.join(files)}, not {files[0]}" in err

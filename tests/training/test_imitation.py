@@ -1,0 +1,266 @@
+"""Imitation: the loss is what it says, the teacher does what it says, and a student comes to agree with it."""
+
+import copy
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.player import Player
+from magrounding.errors import ConfigurationError
+from magrounding.registry import ENVS
+from magrounding.training.imitation import ImitationConfig, ImitationLearner
+from magrounding.training.rollout import Clock, RolloutWorker
+from magrounding.training.teacher import Teacher, make_expert
+from tests.training.toy_games import ToyExpert, ToyGames, ToyPolicy, collect
+
+CONFIG = ImitationConfig(unroll=8, minibatches=2, learning_rate=0.02, warm_up=1, anneal_steps=1e9, teacher_steps=100)
+
+
+@pytest.fixture
+def policy():
+    torch.manual_seed(0)
+    return ToyPolicy()
+
+
+def labelled(policy, *, share=0.5, ties=False, noise=0.1, **games):
+    """A rollout that a teacher labelled and led in part."""
+    vec = ToyGames(**{"num_envs": 8, "end": 0.05, **games})
+    teacher = Teacher(ToyExpert(vec, ties), noise=noise, seed=5)
+    return collect(vec, [policy, ToyPolicy()], teacher_share=share, teacher=teacher)
+
+
+def updated(policy, rollout, config=CONFIG, steps=100):
+    learner = ImitationLearner(copy.deepcopy(policy), config)
+    report = learner.update(rollout.documents, rollout.columns[0], steps)
+    return torch.cat([p.detach().flatten() for p in learner.policy.parameters()]), report
+
+
+def losses(policy, rollout, config=CONFIG, labels=None):
+    """Loss and parts of agent 0's whole column."""
+    learner, column = ImitationLearner(policy, config), rollout.columns[0]
+    games = np.arange(column.action.shape[1])
+    return learner._losses(rollout.documents, column, games, column.labels if labels is None else labels)
+
+
+def test_the_loss_is_that_of_the_set_of_best_moves(policy):
+    rollout = labelled(policy, ties=True)
+    column = rollout.columns[0]
+    assert not column.alive.all()
+    assert set(column.labels[column.alive].sum(-1).tolist()) == {1, 2}
+    loss, parts = losses(policy, rollout, replace(CONFIG, entropy=0.3, baseline=0.7))
+    with torch.no_grad():
+        now = ImitationLearner(policy, CONFIG).replay(rollout.documents, column, np.arange(8))
+    logits, alive = now.logits.double().numpy(), column.alive
+    pi = np.exp(logits - logits.max(-1, keepdims=True))
+    pi /= pi.sum(-1, keepdims=True)
+    imitation = -np.log((pi * column.labels).sum(-1))[alive].mean()
+    entropy = -(pi[..., :3] * np.log(pi[..., :3])).sum(-1)[alive].mean()  # the fourth action is masked
+    agreement = np.take_along_axis(column.labels, pi.argmax(-1)[..., None], -1)[..., 0][alive].mean()
+    error = np.zeros(pi.shape[:2])
+    value, following = now.value.numpy(), now.next_value.numpy()
+    for t in reversed(range(8)):
+        error[t] = column.reward[t] + CONFIG.gamma * column.worth[t] * following[t] - value[t]
+        if t < 7:
+            error[t] += CONFIG.gamma * CONFIG.decay * column.continues[t] * error[t + 1] * alive[t + 1]
+    baseline = np.square(error)[alive].mean()
+    np.testing.assert_allclose(parts, [imitation, baseline, entropy, agreement], rtol=1e-4)
+    assert loss.item() == pytest.approx(imitation + 0.7 * baseline - 0.3 * entropy, rel=1e-4)
+
+
+def gradient(policy, rollout, labels):
+    """Of the mere imitation loss, by parameter."""
+    policy.zero_grad()
+    losses(policy, rollout, replace(CONFIG, entropy=0.0, baseline=0.0), labels)[0].backward()
+    return {name: p.grad.clone() for name, p in policy.named_parameters() if p.grad is not None}
+
+
+def test_where_all_moves_are_best_there_is_nothing_to_learn(policy):
+    rollout = labelled(policy)
+    everything = np.ones_like(rollout.columns[0].labels)
+    for tensor in gradient(policy, rollout, everything).values():
+        assert tensor.abs().max() < 1e-6
+    assert gradient(policy, rollout, None)["policy.weight"].abs().max() > 1e-3
+
+
+def test_ties_are_left_to_the_student(policy):
+    """Of two best moves neither gains on the other: their probabilities rise in proportion."""
+    rollout = labelled(policy)
+    both = np.zeros_like(rollout.columns[0].labels)
+    both[..., :2] = True
+    with torch.no_grad():
+        policy.policy.weight[:2] = policy.policy.weight[0]
+        policy.policy.bias[:2] = 0.0
+    rows = gradient(policy, rollout, both)["policy.bias"]
+    assert rows[0] == pytest.approx(rows[1].item())
+    assert rows[0] < 0 < rows[2]
+
+
+def test_a_student_comes_to_agree_with_its_teacher():
+    """It has to read: the right guess depends on the manual and on the grid. Later the student plays alone."""
+    torch.manual_seed(0)
+    vec = ToyGames(num_envs=32, num_agents=2, end=0.2, seed=1)
+    policies = [ToyPolicy(), ToyPolicy()]
+    config = replace(CONFIG, teacher_steps=20)
+    learners = [ImitationLearner(policy, config) for policy in policies]
+    players = [Player(p, 32, torch.Generator().manual_seed(i)) for i, p in enumerate(policies)]
+    worker = RolloutWorker(vec, players, CONFIG.unroll, teacher=Teacher(ToyExpert(vec), noise=0.1, seed=0))
+    worker.start(seed=0)
+    agreement, hits = [], []
+    for step in range(40):
+        rollout = worker.collect(config.teacher_share(step), step)
+        reports = [
+            learner.update(rollout.documents, column, step + 1)
+            for learner, column in zip(learners, rollout.columns, strict=True)
+        ]
+        agreement.append([report["agreement"] for report in reports])
+        hits.append([float((column.reward == 1)[column.alive].mean()) for column in rollout.columns])
+    assert np.mean(agreement[0]) < 0.7
+    assert np.min(agreement[-10:]) > 0.95
+    assert np.min(np.mean(hits[-10:], axis=0)) > 0.9
+
+
+def test_without_labels_it_cannot_learn(policy):
+    rollout = collect(ToyGames(), [policy, ToyPolicy()])
+    assert rollout.columns[0].labels is None
+    with pytest.raises(TypeError, match="collect it with a teacher"):
+        updated(policy, rollout)
+
+
+def test_an_update_is_a_function_of_column_and_step(policy):
+    rollout = labelled(policy)
+    first, report = updated(policy, rollout)
+    assert torch.equal(first, updated(policy, rollout)[0])
+    assert not torch.equal(first, updated(policy, rollout, steps=200)[0])  # other minibatches
+    rollout.columns[1].labels[:] = True  # others' labels do not reach it
+    rollout.columns[1].reward += 7
+    assert torch.equal(first, updated(policy, rollout)[0])
+    names = {"imitation_loss", "baseline_loss", "entropy", "agreement", "gradient_norm", "learning_rate"}
+    assert report.keys() == names
+    assert np.isfinite(list(report.values())).all()
+
+
+def test_the_dead_teach_nothing(policy):
+    rollout = labelled(policy, num_envs=16)
+    column = rollout.columns[0]
+    assert not column.alive.all()
+    before, _ = updated(policy, rollout)
+    column.labels[~column.alive] = [True, False, False, False]
+    column.reward[~column.alive] = 100
+    first, _ = updated(policy, rollout)
+    column.labels[~column.alive] = False
+    second, _ = updated(policy, rollout)
+    assert torch.equal(before, first)
+    assert torch.equal(before, second)
+
+
+def test_the_rate_rises_and_falls_and_the_teacher_lets_go():
+    config = ImitationConfig(warm_up=100, anneal_steps=1000, learning_rate=1e-3, final_rate=0.1, teacher_steps=400)
+    learner = ImitationLearner(ToyPolicy(), config)
+    assert [learner.rate(k) for k in (49, 100, 600, 5000)] == pytest.approx([0.5e-3, 1e-3, 0.55e-3, 0.1e-3])
+    assert [config.teacher_share(k) for k in (0, 100, 300, 400, 9000)] == pytest.approx([1, 0.75, 0.25, 0, 0])
+    assert replace(config, teacher_steps=float("inf")).teacher_share(1e12) == 1  # behaviour cloning
+    assert replace(config, teacher_steps=0).teacher_share(0) == 0  # the student plays from the start
+
+
+class Stub:
+    """An expert with fixed best moves of 3 agents."""
+
+    def __init__(self, best, num_envs):
+        self.best = np.tile(np.array(best, np.bool_), (num_envs, 3, 1))
+
+    def best_actions(self, rows=None):
+        return self.best
+
+
+def led(share, *, noise=0.0, seed=1, steps=0, num_envs=2000, best=(0, 1, 0, 1, 1)):
+    """Actions [B, n] of a step in which everybody wanted action 0, and which rows were led."""
+    teacher = Teacher(Stub(best, num_envs), noise, seed)
+    teacher.begin(num_envs, share, steps)
+    assert (teacher.label() == teacher.label()).all()
+    actions = np.zeros((num_envs, 3), np.int64)
+    teacher.lead(actions)
+    return actions
+
+
+def test_a_teacher_leads_whole_games_and_leaves_others_alone():
+    actions = led(0.3)
+    rows = actions.any(1)
+    assert rows.mean() == pytest.approx(0.3, abs=0.04)
+    assert np.isin(actions[rows], [1, 3, 4]).all()
+    assert not led(0.0).any()
+    assert led(1.0).all()
+
+
+def test_a_teacher_leads_the_same_games_until_it_begins_anew():
+    teacher = Teacher(Stub((0, 1, 0), 500), noise=0.0, seed=1)
+    seen = []
+    for steps in (0, 0, 9):
+        teacher.begin(500, 0.5, steps)
+        for _ in range(3):
+            actions = np.zeros((500, 3), np.int64)
+            teacher.label()
+            teacher.lead(actions)
+            seen.append(actions[:, 0])
+    assert all((each == seen[0]).all() for each in seen[:6])
+    assert (seen[6] != seen[0]).any()
+
+
+def test_a_teacher_draws_evenly_among_equals():
+    actions = led(1.0, num_envs=10_000)
+    for agent in range(3):
+        shares = np.bincount(actions[:, agent], minlength=5) / 10_000
+        assert shares == pytest.approx([0, 1 / 3, 0, 1 / 3, 1 / 3], abs=0.02)
+    assert np.corrcoef(actions[:, 0], actions[:, 1])[0, 1] == pytest.approx(0, abs=0.04)  # each agent by itself
+
+
+def test_a_teacher_strays_as_often_as_it_is_told():
+    shares = np.bincount(led(1.0, noise=0.5, num_envs=10_000, best=(0, 1, 0, 0, 0)).ravel(), minlength=5) / 30_000
+    assert shares == pytest.approx([0.1, 0.6, 0.1, 0.1, 0.1], abs=0.01)
+
+
+def test_a_teachers_draws_follow_from_seed_and_step():
+    chosen = {"noise": 0.2}
+    first = led(0.5, seed=1, steps=640, **chosen)
+    assert (first == led(0.5, seed=1, steps=640, **chosen)).all()
+    assert (first != led(0.5, seed=1, steps=1280, **chosen)).any()
+    assert (first != led(0.5, seed=2, steps=640, **chosen)).any()
+
+
+def test_a_rollout_records_what_was_best_and_what_was_done(policy):
+    vec, clock = ToyGames(num_envs=16, end=0.05), Clock()
+    teacher = Teacher(ToyExpert(vec), noise=0.0, seed=3)
+    rollout = collect(vec, [policy, ToyPolicy()], teacher_share=1.0, teacher=teacher, clock=clock)
+    for column in rollout.columns:
+        assert column.labels.shape == (8, 16, 4)
+        assert (column.labels.argmax(-1) == column.action)[column.alive].all()
+        assert (column.reward[column.alive] == 1).all()  # so the labels are those of the state on show
+        assert (column.logits != 0).any()  # of the student, whoever acted
+    assert clock.spent["teaching"] > 0
+
+
+def test_a_teacher_that_leads_nobody_changes_nothing(policy):
+    policies = [policy, ToyPolicy()]
+    alone = collect(ToyGames(), policies)
+    vec = ToyGames()
+    watched = collect(vec, policies, teacher=Teacher(ToyExpert(vec), noise=1.0, seed=3))
+    for ours, theirs in zip(alone.columns, watched.columns, strict=True):
+        assert (ours.action == theirs.action).all()
+        assert (ours.reward == theirs.reward).all()
+
+
+def test_oracles_teach_where_there_are_any(monkeypatch):
+    vec = mg.make_vec("ma_rtfm", 3)
+    vec.reset(seed=0)
+    assert make_expert(vec).best_actions().shape == (3, 2, 5)
+    monkeypatch.setitem(ENVS, "ma_rtfm", replace(ENVS["ma_rtfm"], oracle=None))
+    with pytest.raises(ConfigurationError, match="nobody can teach ma_rtfm: it has no oracle"):
+        make_expert(vec)
+
+
+def test_options_survive_their_file():
+    from magrounding.training.algorithms import parse_config
+
+    assert parse_config(asdict(CONFIG)) == CONFIG

@@ -1,0 +1,100 @@
+"""Presets and settings: what is refused, what can be changed, and that a file gives back what it was given."""
+
+from dataclasses import replace
+
+import pytest
+
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.registry import ENVS
+from magrounding.storage import read_json, write_json
+from magrounding.training.presets import IMITATE, PRESETS, REINFORCE, Promotion, find_preset
+from magrounding.training.settings import RunSettings, make_settings
+from tests.training.tiny_runs import IMITATION, LEARNER, TINY, phases_of, tiny_settings
+
+ALL = [(name, env) for name, by_env in PRESETS.items() for env in by_env]
+SOON = {"*": Promotion(steps=60)}
+
+
+@pytest.mark.parametrize(
+    "phases",
+    [
+        {"*": ()},
+        phases_of(SOON, LEARNER, LEARNER),
+        phases_of(SOON, IMITATION, IMITATION),
+        phases_of(SOON, IMITATION, LEARNER, IMITATION),
+        {**phases_of(SOON), **phases_of({"s4": Promotion(steps=1)}, IMITATION, IMITATION)},
+    ],
+    ids=["none", "two of rewards", "two of imitation", "three", "in one stage"],
+)
+def test_a_stage_has_one_phase_of_a_kind(phases):
+    with pytest.raises(ConfigurationError, match="one or two phases of different kinds"):
+        replace(TINY, phases=phases)
+
+
+@pytest.mark.parametrize("part", [-0.01, 1.01, float("nan")])
+def test_the_teams_part_of_a_reward_is_a_part(part):
+    with pytest.raises(ConfigurationError, match=r"team's part of a reward lies in \[0, 1\]"):
+        replace(TINY, team_reward=part)
+    assert [replace(TINY, team_reward=part).team_reward for part in (0.0, 1.0)] == [0.0, 1.0]
+
+
+def test_phases_are_named_after_what_they_learn_from():
+    preset = replace(TINY, phases=phases_of({"s1": Promotion(steps=1), **SOON}, IMITATION, LEARNER))
+    assert [phase.name for phase in preset.of_stage("s1")] == [IMITATE, REINFORCE]
+    assert preset.of_stage("s1")[0].until.steps == 1
+    assert preset.of_stage("s3")[0].until.steps == 60  # any other stage
+
+
+def test_learners_are_changed_everywhere_and_nothing_else_is():
+    preset = replace(TINY, phases={**phases_of(SOON, IMITATION, LEARNER), **phases_of({"s1": Promotion(steps=1)})})
+    changed = preset.with_learners(lambda learner: replace(learner, bf16=True))
+    for stage in ("s1", "s2"):
+        for before, after in zip(preset.of_stage(stage), changed.of_stage(stage), strict=True):
+            assert after == replace(before, learner=replace(before.learner, bf16=True))
+    assert changed.with_learners(lambda learner: replace(learner, bf16=False)) == preset
+
+
+@pytest.mark.parametrize(("name", "env"), ALL)
+def test_every_preset_makes_settings_that_survive_their_file(tmp_path, name, env):
+    for share in (False, True):
+        settings = replace(make_settings(env, preset=name, seeds=(0, 7)), share_parameters=share)
+        write_json(tmp_path / "config.json", settings.to_dict())
+        assert RunSettings.from_dict(read_json(tmp_path / "config.json")) == settings
+        assert settings.num_learners == (1 if share else settings.agents)
+    assert settings.preset is PRESETS[name][env]
+    assert settings.stages == ENVS[env].curriculum
+    assert settings.max_envs >= 1
+    for stage, phase in settings.phases():
+        settings.entry.make_world(1, **settings.stage_options(stage))
+        assert phase.until.steps or phase.until.win_rate
+    assert not settings.imitates or settings.entry.oracle
+
+
+def test_infinite_options_and_demonstrations_survive_too(tmp_path):
+    phases = phases_of(SOON, replace(IMITATION, teacher_steps=float("inf")), LEARNER)
+    settings = replace(tiny_settings(phases=phases), demonstrations={"games.npz": "a digest"})
+    write_json(tmp_path / "config.json", settings.to_dict())
+    assert RunSettings.from_dict(read_json(tmp_path / "config.json")) == settings
+
+
+@pytest.mark.parametrize("lacking", ["phases", "share_parameters", "learner", "until"])
+def test_files_of_another_version_are_refused(lacking):
+    content = tiny_settings().to_dict()
+    for place in (content, content["preset"], content["preset"]["phases"]["*"][0]):
+        place.pop(lacking, None)
+    with pytest.raises(CheckpointError, match="damaged, or of another version"):
+        RunSettings.from_dict(content)
+
+
+def test_presets_that_are_not_there():
+    with pytest.raises(ConfigurationError, match="unknown preset 'huge'"):
+        find_preset("huge", "rtfm")
+    with pytest.raises(ConfigurationError, match="is not made for 'rock_paper_scissors'"):
+        find_preset("quick_rl", "rock_paper_scissors")
+
+
+@pytest.mark.parametrize("env", list(ENVS))
+def test_worlds_can_lie_and_the_set_for_it_exists(env):
+    settings = make_settings(env, preset="paper")
+    assert settings.wrong_manuals == ("reassigned", "of another game")
+    assert settings.entry.reading_set in settings.entry.evaluation_sets
