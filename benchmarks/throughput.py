@@ -11,13 +11,14 @@ the fastest beside it.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
@@ -28,7 +29,7 @@ import tyro
 
 import magrounding as mg
 from benchmarks.command import run_command
-from magrounding.errors import ConfigurationError
+from magrounding.errors import ConfigurationError, choose
 from magrounding.registry import env_entry
 from magrounding.storage import write_json
 from magrounding.threads import available_cores
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from magrounding.training.settings import RunSettings
 
 WINDOWS = 5
+SLICES = 4
+"""Turns that two settings of a learner take."""
 DRAWN_STEPS = 64
 """Rows of actions drawn beforehand and played in turn: enough that games differ, few enough for the cache."""
 
@@ -63,6 +66,10 @@ class Options:
     """agent whose learner to measure; None to leave it out"""
     preset: str = "paper"
     """settings of that learner"""
+    bf16: bool = False
+    """compute that learner's networks in bfloat16"""
+    beside: str | None = None
+    """other settings of that learner to measure in turn with it, e.g. chunk=0,bf16=false"""
     json: Path | None = None
     """file to write everything to"""
 
@@ -143,14 +150,16 @@ def creation_cost(env: str, options: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def learner_speed(options: Options) -> dict[str, Any]:
+def learner_speed(options: Options) -> list[dict[str, Any]]:
     """Samples/s of a curriculum's whole training loop, and where its time goes.
 
-    The loop ends with the first round (an unroll of every game, an update of every agent) after `options.seconds`; it
-    has at least two rounds, the warm-up before them is short.
+    Where other settings of the learner are asked for `beside`, both are measured in turn, in slices: what else the
+    machine does then slows both. A slice ends with the first round (an unroll of every game, an update of every agent)
+    after its time; there are at least two rounds, and a short warm-up before all.
 
     Returns:
-        samples and seconds, `samples_per_second`, and the shares of `world`, `acting` and `learning`.
+        For the preset's settings and for those beside it: samples and seconds, `samples_per_second`, and the shares of
+        `world`, `acting`, `teaching` and `learning`.
     """
     import torch
 
@@ -163,34 +172,50 @@ def learner_speed(options: Options) -> dict[str, Any]:
     phase = preset.of_stage(settings.stages[0])[-1]
     plan = plan_threads(settings.agents, phase.num_envs)
 
-    def session(unroll: int) -> StageSession:
-        changed = replace(phase, learner=replace(phase.learner, unroll=unroll))
+    def session(**changes: Any) -> StageSession:
+        changed = replace(phase, learner=replace(phase.learner, **changes))
         chosen = replace(settings, preset=replace(preset, phases={settings.stages[0]: (changed,)}))
         made = StageSession(chosen, settings.stages[0], 0, 0, torch.device("cpu"), plan, parallel_map)
         made.start()
         return made
 
+    own = {"bf16": options.bf16}
+    variants = [own] if options.beside is None else [own, {**own, **_changes(options.beside, phase.learner)}]
     with using(plan) as parallel_map:
-        session(unroll=4).iterate(0)
-        measured, rounds, start = session(phase.learner.unroll), 0, time.perf_counter()
-        while rounds < 2 or time.perf_counter() - start < options.seconds:
-            measured.iterate(0)
-            rounds += 1
-        spent = time.perf_counter() - start
-    samples = rounds * measured.steps_per_update * settings.agents
-    return {
-        "agent": settings.agent,
-        "preset": preset.name,
-        "parameters": sum(parameter.numel() for parameter in measured.learners[0].policy.parameters()),
-        "phase": phase.name,
-        "num_envs": phase.num_envs,
-        "unroll": phase.learner.unroll,
-        "threads": asdict(plan),
-        "samples": samples,
-        "seconds": spent,
-        "samples_per_second": samples / spent,
-        "shares": {what: measured.clock.spent.get(what, 0.0) / spent for what in TRAINING},
-    }
+        measured = []
+        for changes in variants:
+            session(**{**changes, "unroll": 4}).iterate(0)
+            measured.append(session(**changes))
+        slices = 1 if len(variants) == 1 else SLICES
+        rounds, spent = [0] * len(variants), [0.0] * len(variants)
+        for _ in range(slices):
+            for k, each in enumerate(measured):
+                start, done = time.perf_counter(), 0
+                while done * slices < 2 or time.perf_counter() - start < options.seconds / slices:
+                    each.iterate(0)
+                    done += 1
+                rounds[k] += done
+                spent[k] += time.perf_counter() - start
+    results = []
+    for k, each in enumerate(measured):
+        samples = rounds[k] * each.steps_per_update * settings.agents
+        results.append(
+            {
+                "agent": settings.agent,
+                "preset": preset.name,
+                "parameters": sum(parameter.numel() for parameter in each.learners[0].policy.parameters()),
+                "phase": phase.name,
+                "num_envs": phase.num_envs,
+                "unroll": each.phase.learner.unroll,
+                "settings": variants[k],
+                "threads": asdict(plan),
+                "samples": samples,
+                "seconds": spent[k],
+                "samples_per_second": samples / spent[k],
+                "shares": {what: each.clock.spent.get(what, 0.0) / spent[k] for what in TRAINING},
+            }
+        )
+    return results
 
 
 def machine() -> dict[str, Any]:
@@ -220,7 +245,9 @@ def check(options: Options) -> None:
         raise ConfigurationError(f"--json {options.json}: its folder does not exist; make it first")
     env_entry(options.env).make_world(options.num_envs, **_env_options(options))
     if options.learner is not None:
-        _learner_settings(options)
+        preset = _learner_settings(options).preset
+        if options.beside is not None:
+            _changes(options.beside, next(iter(preset.phases.values()))[-1].learner)
 
 
 def run(options: Options) -> dict[str, Any]:
@@ -251,9 +278,16 @@ def run(options: Options) -> dict[str, Any]:
     results["single_env_steps_per_second"] = asdict(speed)
     print(f"one game (PettingZoo)  {speed}  env steps", flush=True)
     if options.learner is not None:
-        results["learner"] = learner = learner_speed(options)
-        shares = ", ".join(f"{what} {share:.0%}" for what, share in learner["shares"].items())
-        print(f"learner                {learner['samples_per_second']:,.0f} /s  {options.learner} samples: {shares}")
+        results["learner"] = learners = learner_speed(options)
+        for learner in learners:
+            shares = ", ".join(f"{what} {share:.0%}" for what, share in learner["shares"].items())
+            chosen = ", ".join(f"{name}={value}" for name, value in learner["settings"].items())
+            rate = f"{learner['samples_per_second']:,.0f} /s"
+            print(f"learner                {rate}  {options.learner} samples ({chosen}): {shares}")
+        if len(learners) == 2:
+            ratio = learners[0]["samples_per_second"] / learners[1]["samples_per_second"]
+            results["learner_ratio"] = ratio
+            print(f"ratio                  {ratio:.2f}")
     if options.json is not None:
         write_json(options.json, results)
     return results
@@ -283,6 +317,19 @@ def _learner_settings(options: Options) -> RunSettings:
         return settings
     preset = replace(settings.preset, env_options={**settings.preset.env_options, "size": options.size})
     return replace(settings, preset=preset)
+
+
+def _changes(text: str, config: Any) -> dict[str, Any]:
+    """Options of a learner from "name=value,…", values as in JSON; ConfigurationError for what it does not have."""
+    changes = {}
+    for item in text.split(","):
+        name, _, value = item.partition("=")
+        choose("option of this learner", name, [field.name for field in fields(config) if field.name != "algorithm"])
+        try:
+            changes[name] = json.loads(value)
+        except ValueError:
+            raise ConfigurationError(f"--beside takes name=value with a number, true or false, got {item!r}") from None
+    return changes
 
 
 def _peak_memory() -> int:

@@ -36,6 +36,7 @@ def report(results: RunResults) -> str:
         "## Results",
         _how_to_read(results),
         results_table(results),
+        _sources(results),
         f"![win rates during training]({CURVES_FILE})",
         "## Do they read?",
         "The same agents in the same games, handed a wrong manual: one that tells of the same words in other "
@@ -51,13 +52,29 @@ def report(results: RunResults) -> str:
 
 
 def _how_to_read(results: RunResults) -> str:
+    spread = (
+        "There is one seed, so nothing is known of the spread."
+        if len(results.settings.seeds) == 1
+        else "± is the standard deviation over seeds; the interval is a 95 % bootstrap interval of the interquartile "
+        "mean."
+    )
     return (
         f"Win rates of the best weights of each phase (chosen on training games, never on held-out ones), taking the "
         f"most likely action (greedy) or drawing from the policy (sampled). **{results.better_play.capitalize()}** "
         "play wins more over all rows together: interval, steps and share of the oracle are its. Random and oracle "
-        "played the same games. ± is the standard deviation over seeds; the interval is a 95 % bootstrap interval of "
-        "the interquartile mean."
+        "played the same games. Games of one number have the same maps in every split: who knows no word by heart wins "
+        f"the same ones in train, eval and eval_new. {spread}"
     )
+
+
+def _sources(results: RunResults) -> str:
+    """What the column of the papers' numbers is about."""
+    shown = {(stage, name) for stage, _, name in results.reported()}
+    of_source: dict[str, list[str]] = {}
+    for place, (*_, source) in results.published.items():
+        if place in shown:
+            of_source.setdefault(source, []).append(" ".join(place))
+    return "\n".join(f"* paper, {', '.join(places)}: {source}" for source, places in of_source.items())
 
 
 def results_table(results: RunResults) -> str:
@@ -75,7 +92,7 @@ def results_table(results: RunResults) -> str:
         best = others.get("oracle", {}).get("win_rate")
         share = _percent(won.mean / best) if best else "–"
         paper = results.published.get((stage, name))
-        known = "–" if paper is None else f"{_percent(paper[0])} ± {_percent(paper[1])} ({paper[2]})"
+        known = "–" if paper is None else f"{_percent(paper[0])} ± {_percent(paper[1])}"
         both = [_spread(wins[play], bold=play == better) for play in PLAYS]
         rows.append((stage, learnt, name, *both, _interval(won), f"{length.mean:.1f}", floor, ceiling, share, known))
     heads = ("stage", "learnt by", "set", *PLAYS, "IQM, 95 % interval", "steps a game")
@@ -200,7 +217,7 @@ def _spread(statistics: Statistics | None, *, bold: bool = False) -> str:
     if statistics is None:
         return "–"
     mean = f"**{_percent(statistics.mean)}**" if bold else _percent(statistics.mean)
-    return f"{mean} (one seed)" if statistics.seeds == 1 else f"{mean} ± {_percent(statistics.std)}"
+    return mean if statistics.seeds == 1 else f"{mean} ± {_percent(statistics.std)}"
 
 
 def _interval(statistics: Statistics) -> str:

@@ -10,7 +10,7 @@ from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.evaluation.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.registry import EnvEntry, agent_entry, env_entry
 from magrounding.training.algorithms import parse_config
-from magrounding.training.presets import IMITATE, REINFORCE, Phase, Preset, Promotion, find_preset
+from magrounding.training.presets import IMITATE, Phase, Preset, Promotion, find_preset
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class RunSettings:
         walked = [(name, each.name) for name, each in self.phases()]
         before = [name for _, name in walked[: walked.index((stage, phase))]]
         if phase == IMITATE:
-            return "imitation" if REINFORCE not in before else "imitation, after reinforcement"
+            return "imitation"
         return "reinforcement after imitation" if IMITATE in before else "reinforcement alone"
 
     def to_dict(self) -> dict[str, Any]:

@@ -45,7 +45,10 @@ def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
     phase = demo.of_stage("s1")[-1]
     small = replace(demo, phases={"*": (replace(phase, num_envs=4, learner=replace(phase.learner, unroll=5)),)})
     monkeypatch.setitem(PRESETS["demo"], "ma_rtfm", small)
-    speed = throughput.learner_speed(replace(QUICK, learner="conv", preset="demo", agents=3, size=9, seconds=0.01))
+    options = replace(QUICK, learner="conv", preset="demo", agents=3, size=9, seconds=0.01, beside="epochs=1,bf16=true")
+    speed, other = throughput.learner_speed(options)
+    assert speed["settings"] == {"bf16": False}
+    assert other["settings"] == {"bf16": True, "epochs": 1}
     assert (speed["agent"], speed["preset"], speed["num_envs"], speed["unroll"]) == ("conv", "demo", 4, 5)
     assert speed["samples"] % (4 * 5 * 3) == 0
     assert speed["samples"] >= 2 * 4 * 5 * 3
@@ -70,6 +73,8 @@ def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
         (["--threads", "-1"], "got -1"),
         (["--learner", "oracle"], "unknown agent 'oracle'"),
         (["--preset", "giant"], "unknown preset 'giant'"),
+        (["--beside", "speed=9"], "unknown option of this learner 'speed'"),
+        (["--beside", "chunk=none"], "got 'chunk=none'"),
         (["--json", "no/such/folder/speed.json"], "folder does not exist"),
     ],
 )

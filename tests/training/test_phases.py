@@ -157,9 +157,9 @@ def test_no_algorithm_inherits_the_statistics_of_another(tmp_path, monkeypatch):
         ("i i", ["imitation"] * 2),
         ("ir r", ["imitation", "reinforcement after imitation", "reinforcement after imitation"]),
         ("i r", ["imitation", "reinforcement after imitation"]),
-        ("r i", ["reinforcement alone", "imitation, after reinforcement"]),
-        ("r ir", ["reinforcement alone", "imitation, after reinforcement", "reinforcement after imitation"]),
-        ("ri r", ["reinforcement alone", "imitation, after reinforcement", "reinforcement after imitation"]),
+        ("r i", ["reinforcement alone", "imitation"]),
+        ("r ir", ["reinforcement alone", "imitation", "reinforcement after imitation"]),
+        ("ri r", ["reinforcement alone", "imitation", "reinforcement after imitation"]),
     ],
 )
 def test_how_weights_came_about(chain, told):
