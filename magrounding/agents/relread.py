@@ -34,10 +34,10 @@ class RelreadConfig:
     pair_hidden: int = 32
     message: int = 16
     entity_hidden: int = 32
-    features: int = 16
+    features: int = 24
     reach: int = 5
     hidden: int = 512
-    top: int = 128
+    top: int = 256
 
     def __post_init__(self) -> None:
         check_config(self)
@@ -185,6 +185,8 @@ class Relread(Policy):
         self.what = nn.Linear(config.features + 1, config.hidden)
         self.nowhere = self.side * self.side
         self.where = nn.Embedding(self.nowhere + 1, config.hidden, padding_idx=self.nowhere)
+        self.near = nn.Linear(5 * (config.features + 2), config.hidden, bias=False)
+        nn.init.zeros_(self.near.weight)
         walls = 4 * (config.reach + 1)
         self.feel = nn.Linear(walls + spec.num_actions + 1, config.hidden)
         self.think = nn.Linear(config.hidden, config.top)
@@ -279,16 +281,21 @@ class Relread(Policy):
         """[N, hidden]: what each unit makes of the egocentric map.
 
         A unit looks for one mixture of features with one pattern of places: a linear layer on the map whose weights are
-        products (what × where), computed from the few occupied cells.
+        products (what × where), computed from the few occupied cells. The agent's own cell and the four that it can
+        step on decide between life and death: they have a linear layer of their own, with weights free in every place.
         """
         reach = self.config.reach
         rows = (things.row - position[:, :1].long()).clamp(-reach, reach) + reach
         columns = (things.column - position[:, 1:].long()).clamp(-reach, reach) + reach
         seen = torch.cat((features, (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)), -1)
         cell = torch.where(things.exists, rows * self.side + columns, self.nowhere)
+        here = self.config.reach * (self.side + 1)
+        around = torch.tensor([here, here - self.side, here + self.side, here - 1, here + 1], device=cell.device)
+        there = (cell.unsqueeze(1) == around.unsqueeze(1)).to(seen.dtype)  # [N, 5, M]
+        near = self.near(torch.bmm(there, torch.cat((seen, torch.ones_like(seen[..., :1])), -1)).flatten(1))
         if relread_kernels.suits(features, self.what.weight):
-            return relread_kernels.look(seen, self.what.weight, self.what.bias, self.where.weight, cell)
-        return (self.what(seen) * self.where(cell)).sum(1)  # of [N, M, hidden]
+            return near + relread_kernels.look(seen, self.what.weight, self.what.bias, self.where.weight, cell)
+        return near + (self.what(seen) * self.where(cell)).sum(1)  # of [N, M, hidden]
 
     def _own(self, observation: dict[str, Tensor]) -> Tensor:
         """How far the border is in each direction (up to `reach`), what may be done, and whether anything is held."""

@@ -190,6 +190,8 @@ def _reinforce(steps: int, **changes: Any) -> Phase:
 
 _FINE = {"learning_rate": 5e-4, "entropy": 0.004, "final_entropy": 0.0005}
 """PPO of a policy that knows its way already."""
+_FINEST = {**_FINE, "learning_rate": 2e-4}
+"""The same where there is little left to learn."""
 
 _QUICK = Preset(
     name="quick",
@@ -199,11 +201,11 @@ _QUICK = Preset(
     ),
     agent="relread",
     phases={
-        "s1": (_imitate(150_000, teacher_steps=60_000), _reinforce(100_000, **_FINE)),
-        "s2": (_imitate(150_000), _reinforce(100_000, **_FINE)),
-        "s3": (_imitate(300_000), _reinforce(300_000, **_FINE)),
-        "s4": (_imitate(100_000), _reinforce(100_000, **_FINE)),
-        "s5": (_imitate(200_000), _reinforce(300_000, **_FINE)),
+        "s1": (_imitate(250_000, teacher_steps=60_000), _reinforce(50_000, **_FINEST)),
+        "s2": (_imitate(200_000), _reinforce(50_000, **_FINEST)),
+        "s3": (_imitate(200_000), _reinforce(250_000, **_FINE)),
+        "s4": (_imitate(50_000), _reinforce(100_000, **_FINE)),
+        "s5": (_imitate(150_000), _reinforce(300_000, **_FINE)),
     },
     env_options={"max_cycles": 80},
     team_reward=0.5,
@@ -215,7 +217,8 @@ _QUICK = Preset(
 _QUICK_RTFM = replace(
     _QUICK,
     phases={
-        "simple_stationary": (_imitate(150_000, teacher_steps=60_000), _reinforce(100_000, **_FINE)),
+        "simple_stationary": (_imitate(250_000, teacher_steps=60_000), _reinforce(50_000, **_FINEST)),
+        "nl": (_imitate(150_000), _reinforce(300_000, **_FINE)),
         EVERY_OTHER_STAGE: (_imitate(200_000), _reinforce(200_000, **_FINE)),
     },
 )
@@ -225,11 +228,13 @@ _QUICK_RL = replace(
     name="quick_rl",
     about="PPO alone, no teacher: minutes on two CPU cores with the relational reader; episodes of at most 80 steps.",
     phases={
-        "s1": (_reinforce(500_000),),
+        "s1": (_reinforce(600_000),),
         "s2": (_reinforce(500_000),),
-        "s4": (_reinforce(300_000, **_FINE),),
-        EVERY_OTHER_STAGE: (_reinforce(1_500_000, entropy=0.004, final_entropy=0.0005),),
+        "s3": (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
+        "s4": (_reinforce(200_000, **_FINE),),
+        "s5": (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
     },
+    evaluate_every=200_000,
 )
 
 _QUICK_RL_RTFM = replace(
