@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from dataclasses import dataclass
 from datetime import date
@@ -13,6 +12,7 @@ import tyro
 import magrounding.pretrained
 from benchmarks.command import run_command
 from magrounding.agents.team import CONFIG_FILE, load_team, seed_folder
+from magrounding.agents.weights import STATE_FILE, save_weights
 from magrounding.errors import CheckpointError, choose
 from magrounding.evaluation.evaluate import TRUE_MANUAL
 from magrounding.pretrained import ABOUT_FILE
@@ -23,12 +23,14 @@ from magrounding.training.metrics import METRICS_FILE, read_metrics
 
 @dataclass(frozen=True)
 class Arguments:
-    """Copy the last stage of one seed of a finished run into `magrounding/pretrained/`, with what it reached."""
+    """Copy one stage of one seed of a run into `magrounding/pretrained/`, in half precision, with what it reached."""
 
     run: Path
     """Run folder."""
     name: str
     """What load_team("pretrained:<name>") will take."""
+    stage: str | None = None
+    """Which stage; the run's last by default."""
     seed: int | None = None
     """Which of the run's seeds; the first by default."""
     to: Path = Path(magrounding.pretrained.__file__).parent
@@ -48,8 +50,9 @@ def publish(arguments: Arguments) -> None:
         raise CheckpointError(f"{target} exists already: remove it first, or choose another --name")
     seeds = settings.seeds
     seed = int(choose("seed of this run", str(seeds[0] if arguments.seed is None else arguments.seed), map(str, seeds)))
-    source, stage = seed_folder(arguments.run, seed, len(seeds)), settings.stages[-1]
-    load_team(arguments.run, seed, stage)
+    stage = choose("stage of this run", arguments.stage or settings.stages[-1], settings.stages)
+    source = seed_folder(arguments.run, seed, len(seeds))
+    team = load_team(arguments.run, seed, stage)
     lines = list(read_metrics(source / METRICS_FILE))
     after = [
         line
@@ -58,7 +61,7 @@ def publish(arguments: Arguments) -> None:
         and (line["stage"], line["when"], line["manual"]) == (stage, "after", TRUE_MANUAL)
         and line["phase"] == settings.preset.of_stage(stage)[-1].name
     ]
-    ended = [line for line in lines if line["kind"] == "phase"]
+    ended = [line for line in lines if line["kind"] == "phase" and line["stage"] == stage]
     if not after or not ended:
         raise CheckpointError(f"{arguments.run} has not been evaluated after {stage}: let it go on with --resume")
     config = read_json(arguments.run / CONFIG_FILE)
@@ -72,8 +75,10 @@ def publish(arguments: Arguments) -> None:
         "games": int(after[0]["games"]),
         "win_rates": {f"{line['set']}, {line['play']}": line["win_rate"] for line in after},
     }
-    shutil.copytree(source / stage, target / stage, ignore=lambda folder, names: [n for n in names if "." not in n])
-    write_json(target / CONFIG_FILE, {**config, "seeds": [seed]})
+    half = [{name: tensor.half() for name, tensor in policy.state_dict().items()} for policy in team.policies]
+    save_weights(target / stage, half, read_json(source / stage / STATE_FILE))
+    trained = list(settings.stages[: settings.stages.index(stage) + 1])
+    write_json(target / CONFIG_FILE, {**config, "seeds": [seed], "stages": trained})
     write_json(target / ABOUT_FILE, about)  # last: it makes the team known
     print(f"{target}: load it with load_team('pretrained:{arguments.name}')")
 

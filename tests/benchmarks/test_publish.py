@@ -1,0 +1,67 @@
+"""Publishing keeps one stage of one seed, in half precision, with what it reached; nonsense is one sentence."""
+
+import sys
+
+import pytest
+import torch
+
+from benchmarks import publish
+from magrounding import pretrained
+from magrounding.agents.scripted import RandomTeam
+from magrounding.agents.team import load_team
+from magrounding.evaluation import baselines
+from magrounding.storage import read_json
+from magrounding.training.curriculum import read_settings, run_curriculum
+from magrounding.training.presets import Promotion
+from tests.training.tiny_runs import phases_of, quiet, tiny_settings
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    changes = {"phases": phases_of({"*": Promotion(steps=60)}), "evaluate_every": None, "final_sets": ("eval",)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(baselines, "load", lambda entry: lambda vec: RandomTeam(vec.num_agents, 5))
+        run_curriculum(tiny_settings(stages=("s1", "s2"), seeds=(0, 1), **changes), folder, display=quiet())
+    return folder
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["publish", *map(str, arguments)])
+    return publish.main()
+
+
+@pytest.mark.parametrize(("chosen", "stage"), [([], "s2"), (["--stage", "s1"], "s1")])
+def test_what_is_published_loads_and_says_what_it_reached(finished, monkeypatch, tmp_path, chosen, stage):
+    assert run(monkeypatch, "--run", finished, "--name", "tiny", "--seed", 1, "--to", tmp_path, *chosen) == 0
+    monkeypatch.setattr(pretrained, "__file__", str(tmp_path / "__init__.py"))
+    assert pretrained.pretrained_names() == ("tiny",)
+    team, original = load_team("pretrained:tiny"), load_team(finished, 1, stage)
+    for there, here in zip(team.policies, original.policies, strict=True):
+        for name, tensor in here.state_dict().items():
+            torch.testing.assert_close(there.state_dict()[name], tensor.half().float(), rtol=0, atol=0)
+    about = read_json(tmp_path / "tiny" / pretrained.ABOUT_FILE)
+    assert (about["seed"], about["learnt_by"], about["games"]) == (1, "reinforcement alone", 8)
+    assert set(about["win_rates"]) >= {"eval, greedy", "eval, sampled"}
+    assert about["environment_steps"] == {"s1": 60, "s2": 120}[stage]
+    assert read_settings(tmp_path / "tiny").stages[-1] == stage
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--seed", 7], "unknown seed of this run '7'"),
+        (["--stage", "s5"], "unknown stage of this run 's5'"),
+        (["--name", "taken"], "exists already"),
+    ],
+)
+def test_nonsense_is_refused(finished, monkeypatch, tmp_path, capsys, arguments, complaint):
+    (tmp_path / "taken").mkdir()
+    assert run(monkeypatch, "--run", finished, "--name", "tiny", "--to", tmp_path, *arguments) == 2
+    assert complaint in capsys.readouterr().err
+    assert not (tmp_path / "tiny").exists()
+
+
+def test_no_run_there(monkeypatch, tmp_path, capsys):
+    assert run(monkeypatch, "--run", tmp_path / "nothing", "--name", "tiny", "--to", tmp_path) == 2
+    assert "does not exist" in capsys.readouterr().err
