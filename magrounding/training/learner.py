@@ -5,7 +5,6 @@ A learner is handed its own column: other agents' observations, actions and rewa
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -127,14 +126,6 @@ class Learner(ABC):
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
-
-
-def cosine_rate(steps: float, height: float, warm_up: float, anneal_steps: float, final: float) -> float:
-    """A rate that rises from 0 to `height` over `warm_up` steps, then falls as a cosine to `final` of its height."""
-    if steps < warm_up:
-        return height * (steps + 1) / warm_up
-    part = min(1.0, (steps - warm_up) / anneal_steps)
-    return height * (final + (1 - final) * 0.5 * (1 + math.cos(math.pi * part)))
 
 
 def _cuts(column: Column, games: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -253,9 +253,10 @@ _DEMO = replace(
         "and then PPO. It shows the whole road and stops before its end."
     ),
     phases={
-        "s1": (_imitate(80_000, teacher_steps=40_000), _reinforce(40_000, **_FINE)),
-        "s2": (_imitate(40_000), _reinforce(40_000, **_FINE)),
-        EVERY_OTHER_STAGE: (_imitate(60_000), _reinforce(40_000, **_FINE)),
+        "s1": (_imitate(150_000, teacher_steps=60_000), _reinforce(30_000, **_FINEST)),
+        "s2": (_imitate(80_000), _reinforce(20_000, **_FINEST)),
+        "s4": (_imitate(40_000), _reinforce(40_000, **_FINE)),
+        EVERY_OTHER_STAGE: (_imitate(100_000), _reinforce(100_000, **_FINE)),
     },
     evaluate_every=None,
     selection_games=100,
