@@ -86,7 +86,7 @@ def test_the_first_step_is_the_policy_gradient_of_normalised_advantages(policy):
     assert float(advantage[alive].std()) == pytest.approx(1, abs=1e-4)
     losses = learner._losses(rollout.documents, column, games, target, advantage, log_mu)
     parameters = list(learner.policy.parameters())
-    ours = torch.autograd.grad(losses.policy, parameters, allow_unused=True)
+    ours = torch.autograd.grad(losses["policy_loss"], parameters, allow_unused=True)
     now = learner.replay(rollout.documents, column, games)
     log_pi = now.logits.log_softmax(-1).gather(-1, torch.from_numpy(column.action)[..., None]).squeeze(-1)
     plain = torch.autograd.grad(-(log_pi * advantage)[alive].mean(), parameters, allow_unused=True)
@@ -103,8 +103,8 @@ def test_a_ratio_beyond_the_clip_has_no_gradient(policy):
     target, advantage, log_mu = learner._prepare(rollout.documents, column)
     gain = torch.ones_like(advantage)
     losses = learner._losses(rollout.documents, column, games, target, gain, log_mu - 1.0)  # ratio e > 1.2
-    assert losses.policy.item() == pytest.approx(-1.2, abs=1e-5)
-    gradient = torch.autograd.grad(losses.policy, list(policy.parameters()), allow_unused=True)
+    assert losses["policy_loss"].item() == pytest.approx(-1.2, abs=1e-5)
+    gradient = torch.autograd.grad(losses["policy_loss"], list(policy.parameters()), allow_unused=True)
     assert all(g is None or not g.any() for g in gradient)
 
 
