@@ -66,7 +66,8 @@ def test_the_loss_is_that_of_the_set_of_best_moves(policy):
         if t < 7:
             error[t] += CONFIG.gamma * CONFIG.decay * column.continues[t] * error[t + 1] * alive[t + 1]
     baseline = np.square(error)[alive].mean()
-    np.testing.assert_allclose(parts, [imitation, baseline, entropy, agreement], rtol=1e-4)
+    measured = [parts[name].item() for name in ("imitation_loss", "baseline_loss", "entropy", "agreement")]
+    np.testing.assert_allclose(measured, [imitation, baseline, entropy, agreement], rtol=1e-4)
     assert loss.item() == pytest.approx(imitation + 0.7 * baseline - 0.3 * entropy, rel=1e-4)
 
 
