@@ -11,9 +11,9 @@ import tyro
 
 from benchmarks.command import run_command
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.training.curriculum import read_settings, run_curriculum
+from magrounding.training.curriculum import run_curriculum
 from magrounding.training.demonstrations import digests
-from magrounding.training.settings import RunSettings, make_settings
+from magrounding.training.settings import RunSettings, make_settings, read_settings
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from benchmarks.command import run_command
 from magrounding.agents.team import load_team
 from magrounding.envs.render import ansi
 from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.pretrained import find_run
 from magrounding.registry import env_entry, make_vec
 from magrounding.threads import plan_threads, using
-from magrounding.training.curriculum import read_settings
 from magrounding.training.recording import RECORDING_SEED, StopRecording, record
+from magrounding.training.settings import read_settings
 from magrounding.training.teacher import make_expert
 from magrounding.vector import WorldVectorEnv
 
@@ -76,7 +77,7 @@ class Keyboard:
         while True:
             try:
                 letters = "".join(input(prompt).lower().split())
-            except EOFError:
+            except (EOFError, KeyboardInterrupt):
                 print()
                 raise StopRecording from None
             if letters == "q":
@@ -140,7 +141,7 @@ def _player(arguments: Arguments) -> tuple[dict[str, Any], Callable[[WorldVector
         raise ConfigurationError(f"{arguments.env} is played by one agent, got {arguments.agents}")
     kind, _, folder = arguments.player.partition(":")
     if kind == "run" and folder:
-        settings = read_settings(Path(folder))
+        settings = read_settings(find_run(folder))
         if (settings.env, settings.agents) != (arguments.env, options.get("agents", 1)):
             raise CheckpointError(
                 f"the run in {folder} plays {settings.env} with {settings.agents} agents, "

@@ -8,17 +8,18 @@ from datetime import date
 from pathlib import Path
 
 import tyro
+from torch import Tensor
 
 import magrounding.pretrained
 from benchmarks.command import run_command
 from magrounding.agents.team import CONFIG_FILE, load_team, seed_folder
 from magrounding.agents.weights import STATE_FILE, save_weights
-from magrounding.errors import CheckpointError, choose
+from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.evaluation.evaluate import TRUE_MANUAL
 from magrounding.pretrained import ABOUT_FILE
 from magrounding.storage import read_json, write_json
-from magrounding.training.curriculum import read_settings
 from magrounding.training.metrics import METRICS_FILE, read_metrics
+from magrounding.training.settings import read_settings
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,15 @@ def main() -> int:
 
 def publish(arguments: Arguments) -> None:
     """Copy, check that it loads, and write down where it came from."""
+    if Path(arguments.name).name != arguments.name:
+        raise ConfigurationError(f"--name is the name of a folder, without any path, got {arguments.name!r}")
     settings, target = read_settings(arguments.run), arguments.to / arguments.name
     if target.exists():
         raise CheckpointError(f"{target} exists already: remove it first, or choose another --name")
     seeds = settings.seeds
-    seed = int(choose("seed of this run", str(seeds[0] if arguments.seed is None else arguments.seed), map(str, seeds)))
+    seed = int(
+        choose("seed of this run", str(seeds[0] if arguments.seed is None else arguments.seed), [str(k) for k in seeds])
+    )
     stage = choose("stage of this run", arguments.stage or settings.stages[-1], settings.stages)
     source = seed_folder(arguments.run, seed, len(seeds))
     team = load_team(arguments.run, seed, stage)
@@ -73,14 +78,20 @@ def publish(arguments: Arguments) -> None:
         "environment_steps": ended[-1]["total_steps"],
         "training_minutes": round(ended[-1]["training_seconds"] / 60, 1),
         "games": int(after[0]["games"]),
+        "precision": "weights in float16; win rates are those of float32, before rounding",
         "win_rates": {f"{line['set']}, {line['play']}": line["win_rate"] for line in after},
     }
-    half = [{name: tensor.half() for name, tensor in policy.state_dict().items()} for policy in team.policies]
-    save_weights(target / stage, half, read_json(source / stage / STATE_FILE))
+    rounded = [{name: half(tensor) for name, tensor in policy.state_dict().items()} for policy in team.policies]
+    save_weights(target / stage, rounded, read_json(source / stage / STATE_FILE))
     trained = list(settings.stages[: settings.stages.index(stage) + 1])
     write_json(target / CONFIG_FILE, {**config, "seeds": [seed], "stages": trained})
     write_json(target / ABOUT_FILE, about)  # last: it makes the team known
     print(f"{target}: load it with load_team('pretrained:{arguments.name}')")
+
+
+def half(tensor: Tensor) -> Tensor:
+    """In half precision, where it has a fraction."""
+    return tensor.half() if tensor.is_floating_point() else tensor
 
 
 if __name__ == "__main__":

@@ -164,7 +164,7 @@ def learner_speed(options: Options) -> list[dict[str, Any]]:
     import torch
 
     from magrounding.threads import plan_threads, using
-    from magrounding.training.rollout import TRAINING
+    from magrounding.training.clock import TRAINING
     from magrounding.training.stage import StageSession
 
     settings = _learner_settings(options)
@@ -247,7 +247,7 @@ def check(options: Options) -> None:
     if options.learner is not None:
         preset = _learner_settings(options).preset
         if options.beside is not None:
-            _changes(options.beside, next(iter(preset.phases.values()))[-1].learner)
+            _changes(options.beside, preset.of_stage(_learner_settings(options).stages[0])[-1].learner)
 
 
 def run(options: Options) -> dict[str, Any]:
@@ -323,12 +323,16 @@ def _changes(text: str, config: Any) -> dict[str, Any]:
     """Options of a learner from "name=value,…", values as in JSON; ConfigurationError for what it does not have."""
     changes = {}
     for item in text.split(","):
-        name, _, value = item.partition("=")
+        name, _, value = item.strip().partition("=")
         choose("option of this learner", name, [field.name for field in fields(config) if field.name != "algorithm"])
+        default = getattr(config, name)
         try:
             changes[name] = json.loads(value)
         except ValueError:
-            raise ConfigurationError(f"--beside takes name=value with a number, true or false, got {item!r}") from None
+            changes[name] = value
+        number = type(changes[name]) is type(default) or (type(default) is float and type(changes[name]) is int)
+        if not number or changes[name] < 0 or (name in ("unroll", "epochs", "minibatches") and not changes[name]):
+            raise ConfigurationError(f"--beside takes values like the learner's own {name}={default}, got {item!r}")
     return changes
 
 

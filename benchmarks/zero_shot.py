@@ -16,7 +16,8 @@ from magrounding.evaluation.zero_shot import ZeroShot, zero_shot
 from magrounding.pretrained import find_run
 from magrounding.storage import write_json
 from magrounding.threads import plan_threads, using
-from magrounding.training.curriculum import read_settings, resolve_device
+from magrounding.training.device import resolve_device
+from magrounding.training.settings import read_settings
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ class MissingExtra(MagroundingError, ImportError):
 
 def choose(kind: str, value: str, known) -> str:
     """Return `value` if it is one of `known`; otherwise raise a ConfigurationError that lists what there is."""
-    if value not in tuple(known):  # a tuple also compares what cannot be a key of a dict
+    known = tuple(known)  # it also compares what cannot be a key of a dict
+    if value not in known:
         raise ConfigurationError(f"unknown {kind} {value!r}; choose from: {', '.join(known)}")
     return value

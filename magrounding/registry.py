@@ -34,6 +34,7 @@ class EnvEntry:
         stages: its values.
         curriculum: the stages a curriculum goes through by default, in order.
         evaluation_sets: name → the options (split, size) that make it.
+        note: a sentence for reports, on what their readers would else wonder about.
         reading_set: the one on which agents are also given wrong manuals.
         oracle: entry point of a scripted team that reads the world's state: the ceiling of reports.
         published: entry point of the papers' results, {(stage, evaluation set): (mean, standard deviation, source)}.
@@ -51,6 +52,7 @@ class EnvEntry:
     published: str | None = None
     multi_agent: bool = False
     reading_set: str = "eval"
+    note: str = ""
 
     @cached_property
     def factory(self) -> Callable[..., BatchedWorld]:
@@ -78,6 +80,11 @@ _RTFM_SETS = {
     "eval_paraphrase": {"split": "eval_paraphrase"},
 }
 
+_RTFM_NOTE = (
+    "Games of one number have the same maps in every split: who knows no word by heart wins the same ones in train, "
+    "eval and eval_new."
+)
+
 _RTFM_TASKS = (
     "simple_stationary_single_monster",
     "simple_stationary_single_item",
@@ -100,6 +107,7 @@ _ENVS = (
         evaluation_sets=_RTFM_SETS,
         oracle="magrounding.envs.rtfm.oracle:Oracle",
         published="magrounding.envs.rtfm.published:RTFM",
+        note=_RTFM_NOTE,
     ),
     EnvEntry(
         id="rock_paper_scissors",
@@ -120,6 +128,7 @@ _ENVS = (
         oracle="magrounding.envs.rtfm.oracle:Oracle",
         published="magrounding.envs.rtfm.published:MA_RTFM",
         multi_agent=True,
+        note=_RTFM_NOTE,
     ),
 )
 

@@ -185,6 +185,10 @@ class Relread(Policy):
         self.what = nn.Linear(config.features + 1, config.hidden)
         self.nowhere = self.side * self.side
         self.where = nn.Embedding(self.nowhere + 1, config.hidden, padding_idx=self.nowhere)
+        here = config.reach * (self.side + 1)
+        self.around: Tensor
+        around = torch.tensor([here, here - self.side, here + self.side, here - 1, here + 1])
+        self.register_buffer("around", around, persistent=False)
         self.near = nn.Linear(5 * (config.features + 2), config.hidden, bias=False)
         nn.init.zeros_(self.near.weight)
         walls = 4 * (config.reach + 1)
@@ -289,9 +293,7 @@ class Relread(Policy):
         columns = (things.column - position[:, 1:].long()).clamp(-reach, reach) + reach
         seen = torch.cat((features, (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)), -1)
         cell = torch.where(things.exists, rows * self.side + columns, self.nowhere)
-        here = self.config.reach * (self.side + 1)
-        around = torch.tensor([here, here - self.side, here + self.side, here - 1, here + 1], device=cell.device)
-        there = (cell.unsqueeze(1) == around.unsqueeze(1)).to(seen.dtype)  # [N, 5, M]
+        there = (cell.unsqueeze(1) == self.around.unsqueeze(1)).to(seen.dtype)  # [N, 5, M]
         near = self.near(torch.bmm(there, torch.cat((seen, torch.ones_like(seen[..., :1])), -1)).flatten(1))
         if relread_kernels.suits(features, self.what.weight):
             return near + relread_kernels.look(seen, self.what.weight, self.what.bias, self.where.weight, cell)

@@ -19,7 +19,10 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 _LANES = 64
-"""So many go through a layer together: few enough for the nearest cache, and for BLAS to start no threads."""
+"""So many go through a layer together at most: few enough for the nearest cache."""
+_ALONE = 1 << 18
+"""Multiplications of a product of matrices above which OpenBLAS wakes its own threads, which agents in threads of their
+own must not compete with."""
 
 
 def suits(*tensors: Tensor) -> bool:
@@ -232,8 +235,9 @@ class _Look(Function):
 @njit(cache=True, nogil=True)
 def _look(known, mixing, patterns, cell, hidden):
     things, cells = cell.shape[1], cell.reshape(-1)
-    for start in range(0, len(cells), _LANES):
-        what = np.dot(known[start : start + _LANES], mixing)
+    lanes = max(1, min(_LANES, _ALONE // mixing.size))
+    for start in range(0, len(cells), lanes):
+        what = np.dot(known[start : start + lanes], mixing)
         for at in range(len(what)):
             n, where = (start + at) // things, cells[start + at]
             if where != len(patterns) - 1:
@@ -246,11 +250,12 @@ def _look_back(gradient, order, known, mixing, patterns, cell, d_known, d_mixing
     """Things of one cell of the map together: the gradient of its what × where, summed, gives those of both."""
     things, cells = cell.shape[1], cell.reshape(-1)
     inputs, width = mixing.shape
+    lanes = max(1, min(_LANES, _ALONE // mixing.size))
     product = np.empty_like(mixing)
     start = 0
     while start < len(order) and cells[order[start]] != len(patterns) - 1:
         where, stop = cells[order[start]], start
-        while stop < min(len(order), start + _LANES) and cells[order[stop]] == where:
+        while stop < min(len(order), start + lanes) and cells[order[stop]] == where:
             stop += 1
         here, of_here = np.empty((stop - start, inputs), np.float32), np.empty((stop - start, width), np.float32)
         for at in range(stop - start):

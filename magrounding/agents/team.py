@@ -123,7 +123,8 @@ def load_team(
     Args:
         source: the run folder, or "pretrained:<name>" (see `magrounding.pretrained`).
         seed: which of the run's seeds; the first by default.
-        stage: whose weights; those of the last finished stage by default.
+        stage: whose weights; those of the last finished stage by default. "<stage>/imitate": as they were before the
+            stage went on without a teacher.
         device: where the networks go.
 
     Raises:
@@ -140,10 +141,11 @@ def load_team(
         raise CheckpointError(f"{root / CONFIG_FILE} is damaged: {error} is missing or of the wrong kind") from None
     folder = seed_folder(root, choose("seed of this run", seeds[0] if seed is None else str(seed), seeds), len(seeds))
     trained = [name for name in stages if (folder / name / STATE_FILE).exists()]
-    if not trained:
+    halfway = [path.parent.relative_to(folder).as_posix() for path in folder.glob(f"*/*/{STATE_FILE}")]
+    if not trained and not halfway:
         raise CheckpointError(f"{root} holds no trained stage yet; let its run go on with --resume")
-    stage = choose("trained stage of this run", stage or trained[-1], trained)
-    options: dict[str, Any] = {**env_options, env.stage_option: stage}
+    stage = choose("trained stage of this run", stage or (trained or halfway)[-1], [*trained, *sorted(halfway)])
+    options: dict[str, Any] = {**env_options, env.stage_option: stage.split("/")[0]}
     world = env.make_world(1, **options)
     weights, _ = load_weights(folder / stage, env=env.id, vocabulary_hash=world.vocabulary.hash, num_agents=num_agents)
     policies = []

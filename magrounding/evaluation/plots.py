@@ -50,7 +50,8 @@ def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
     for k, seed in enumerate(results.settings.seeds):
         colour = COLOURS[k % len(COLOURS)]
         lines = [line for line in results.select("train", seed, stage=stage) if "window_win_rate" in line]
-        start = lines[0]["total_steps"] - lines[0]["steps"] if lines else 0
+        own = [line for line in results.lines[seed] if line["stage"] == stage]
+        start = own[0]["total_steps"] - own[0]["steps"] if own else 0
         if lines:
             steps, wins = zip(
                 *((line["total_steps"] - start, 100 * line["window_win_rate"]) for line in lines), strict=True

@@ -10,9 +10,9 @@ from magrounding.evaluation.plots import plot_curves
 from magrounding.evaluation.results import RunResults, read_results
 from magrounding.evaluation.statistics import Statistics
 from magrounding.storage import write_atomic
+from magrounding.training.clock import TRAINING
 from magrounding.training.presets import Promotion
 from magrounding.training.progress import duration
-from magrounding.training.rollout import TRAINING
 
 REPORT_FILE = "report.md"
 CURVES_FILE = "curves.png"
@@ -38,10 +38,7 @@ def report(results: RunResults) -> str:
         results_table(results),
         _sources(results),
         f"![win rates during training]({CURVES_FILE})",
-        "## Do they read?",
-        "The same agents in the same games, handed a wrong manual: one that tells of the same words in other "
-        "assignments, or that of another game. Who wins as often as with the true one does not read.",
-        reading_table(results),
+        _reading(results),
         "## Budget",
         budget_table(results),
         time_shares(results),
@@ -59,11 +56,11 @@ def _how_to_read(results: RunResults) -> str:
         "mean."
     )
     return (
-        f"Win rates of the best weights of each phase (chosen on training games, never on held-out ones), taking the "
-        f"most likely action (greedy) or drawing from the policy (sampled). **{results.better_play.capitalize()}** "
-        "play wins more over all rows together: interval, steps and share of the oracle are its. Random and oracle "
-        "played the same games. Games of one number have the same maps in every split: who knows no word by heart wins "
-        f"the same ones in train, eval and eval_new. {spread}"
+        "Win rates of the weights at the end of each phase, or of the best where it was evaluated before its end "
+        "(chosen on training games, never on held-out ones), taking the most likely action (greedy) or drawing from it "
+        f"(sampled). **{results.better_play.capitalize()}** play wins more training games over all phases together: "
+        "interval, steps and share of the oracle are its. Random and oracle played the same games. "
+        f"{results.settings.entry.note} {spread}"
     )
 
 
@@ -99,6 +96,16 @@ def results_table(results: RunResults) -> str:
     return table((*heads, "random", "oracle", "share of the oracle", "paper"), rows)
 
 
+def _reading(results: RunResults) -> str:
+    rows = reading_table(results)
+    return rows and (
+        "## Do they read?\n\n"
+        f"The same agents in the same games of `{results.settings.entry.reading_set}`, handed a wrong manual: one that "
+        "tells of the same words in other assignments, or that of another game. Who wins as often as with the true one "
+        f"does not read.\n\n{rows}"
+    )
+
+
 def reading_table(results: RunResults) -> str:
     """Stage × phase: win rates with the true manual and with wrong ones, in the better way of playing."""
     settings, rows = results.settings, []
@@ -132,7 +139,8 @@ def budget_table(results: RunResults) -> str:
             rows.append((*where, f"{steps:,.0f}", f"{best:,.0f}", duration(took), duration(so_far)))
         else:
             rows.append((*where, "–", "–", "–", "–"))
-    heads = ("stage", "phase", "ends", "environment steps", "best weights at", "training", "training since the start")
+    steps = "steps learnt from" if results.settings.demonstrations else "environment steps"
+    heads = ("stage", "phase", "ends", steps, "weights of", "training", "training since the start")
     return table(heads, rows)
 
 

@@ -75,10 +75,14 @@ class RunResults:
 
     @cached_property
     def better_play(self) -> str:
-        """The way of playing that wins more over all rows together: the one that a report goes by."""
+        """The way of playing that wins more training games over all phases together: a report goes by it.
+
+        Held-out games have no say, or its numbers would be the better of two on the very games they are about. Where a
+        run was not evaluated on training games, greedy.
+        """
 
         def total(play: str) -> float:
-            rows = [self.final(*row, play) for row in self.reported()]
+            rows = [self.final(*row, play) for row in self.reported() if row[2] == "train"]
             return sum(row.mean for row in rows if row is not None)
 
         return max(PLAYS, key=total)

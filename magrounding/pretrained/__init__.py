@@ -1,6 +1,6 @@
-"""Trained teams that come with the package: each folder is a run folder cut down to one seed and its last stage.
+"""Trained teams that come with the package: each folder is a run folder cut down to one seed and one stage.
 
-`about.json` of each says by which command it was trained, when, for how long, and what it reached on held-out games.
+`about.json` of each says by which command it was trained, when, for how long, and what it reached on each set of games.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from magrounding.agents.player import Player
+from magrounding.training.clock import Clock
 from magrounding.training.demonstrations import Demonstrations
-from magrounding.training.rollout import Clock, Column, Documents, FinishedGames, Rollout, share_rewards
+from magrounding.training.rollout import Column, Documents, FinishedGames, Rollout, share_rewards
 
 
 class DemonstrationSource:

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from magrounding.training.minibatch import MinibatchConfig, MinibatchLearner
-from magrounding.training.returns import gae
 from magrounding.training.rollout import Column, Documents
 
 
@@ -24,17 +23,19 @@ class ImitationConfig(MinibatchConfig):
     Attributes:
         algorithm: its name in config files.
         teacher_steps: environment steps over which the share of games that the teacher leads falls from 1 to 0; the
-            student plays the others, and the teacher labels all (DAgger, Ross et al. 2011). `inf`: behaviour cloning.
+            student plays the others, and the teacher labels all (DAgger, Ross et al. 2011). None: behaviour cloning.
         teacher_noise: probability that a led agent takes any action instead.
     """
 
     algorithm: Literal["imitation"] = "imitation"
     baseline: float = 0.1
-    teacher_steps: float = 20_000
+    teacher_steps: float | None = 20_000
     teacher_noise: float = 0.1
 
     def teacher_share(self, steps: float) -> float:
         """Share of the games that the teacher leads after so many environment steps."""
+        if self.teacher_steps is None:
+            return 1.0
         return max(0.0, 1.0 - steps / self.teacher_steps) if self.teacher_steps else 0.0
 
 
@@ -66,15 +67,7 @@ class ImitationLearner(MinibatchLearner[ImitationConfig]):
         # The minimum of the dtype stands for "no": −inf would make gradients of a state without any label nan.
         imitation = mean(-torch.where(best, log_pi, torch.finfo(log_pi.dtype).min).logsumexp(-1))
         entropy = mean(-(log_pi.exp() * log_pi).sum(-1))
-        target = gae(
-            self._tensor(column.reward[:, games]),
-            self._tensor(column.worth[:, games]) * c.gamma,
-            now.value.detach(),
-            now.next_value,
-            self._tensor(column.continues[:, games]),
-            alive,
-            decay=c.decay,
-        ).target
+        target = self.returns(column, games, now).target
         baseline = mean((target - now.value).square())
         agreement = mean(best.gather(-1, now.logits.argmax(-1, keepdim=True)).squeeze(-1).float())
         parts = {

@@ -1,6 +1,7 @@
 """Learner: one agent's network, optimiser and schedule, and how it replays its column of a rollout.
 
-A learner is handed its own column: other agents' observations, actions and rewards never reach it.
+A learner is handed its own column: other agents' observations and actions never reach it. What does reach it beyond its
+own experience is asked for in the settings: shared parameters, a part of the team's reward, a teacher's labels.
 """
 
 from __future__ import annotations

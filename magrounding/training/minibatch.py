@@ -12,12 +12,17 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import Policy
-from magrounding.training.learner import Learner
+from magrounding.errors import choose
+from magrounding.training.learner import Learner, Replay
+from magrounding.training.returns import Returns, gae
+from magrounding.training.rollout import Column
 
 
 @dataclass(frozen=True)
 class MinibatchConfig:
     """Options of a learner that goes over a rollout several times.
+
+    The optimiser is Adam (Kingma and Ba 2015); values learn by generalised advantage estimation (Schulman et al. 2016).
 
     Attributes:
         unroll: T, steps between two updates.
@@ -53,6 +58,9 @@ class MinibatchConfig:
     baseline: float = 0.5
     clip_gradient: float = 1.0
     bf16: bool = False
+
+    def __post_init__(self) -> None:
+        choose("schedule", self.schedule, ("stage", "run"))
 
 
 Config = TypeVar("Config", bound=MinibatchConfig)
@@ -95,8 +103,7 @@ class MinibatchLearner(Learner, Generic[Config]):
         c, rate = self.config, self.rate(steps)
         self.set_rate(rate)
         order = np.random.default_rng(steps)  # a function of the step alone: a resumed run draws the same
-        totals: dict[str, float] = {"gradient_norm": 0.0}
-        count = c.epochs * min(c.minibatches, batch)
+        totals: dict[str, Tensor] = {}
         for _ in range(c.epochs):
             for games in np.array_split(order.permutation(batch), min(c.minibatches, batch)):
                 loss, parts = losses(games)
@@ -105,5 +112,18 @@ class MinibatchLearner(Learner, Generic[Config]):
                 norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), c.clip_gradient)
                 self.optimizer.step()
                 for name, part in {**parts, "gradient_norm": norm}.items():
-                    totals[name] = totals.get(name, 0.0) + float(part.detach()) / count
-        return {**totals, "learning_rate": float(rate)}
+                    totals[name] = totals.get(name, 0.0) + part.detach()
+        means = torch.stack(list(totals.values())).cpu() / (c.epochs * min(c.minibatches, batch))
+        return {**dict(zip(totals, means.tolist(), strict=True)), "learning_rate": float(rate)}
+
+    def returns(self, column: Column, games: np.ndarray, now: Replay) -> Returns:
+        """Targets and advantages [T, b] of some games [b] of a column, by generalised advantage estimation."""
+        return gae(
+            self._tensor(column.reward[:, games]),
+            self._tensor(column.worth[:, games]) * self.config.gamma,
+            now.value.detach(),
+            now.next_value,
+            self._tensor(column.continues[:, games]),
+            self._tensor(column.alive[:, games]),
+            decay=self.config.decay,
+        )

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from magrounding.training.minibatch import MinibatchConfig, MinibatchLearner
-from magrounding.training.returns import gae
 from magrounding.training.rollout import Column, Documents
 
 
@@ -33,7 +32,7 @@ class PPOConfig(MinibatchConfig):
 
 
 class PPOLearner(MinibatchLearner[PPOConfig]):
-    """PPO."""
+    """Proximal policy optimisation (Schulman et al. 2017)."""
 
     def bonus(self, steps: int) -> float:
         """Weight of the entropy after so many environment steps of the schedule."""
@@ -55,17 +54,9 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
     @torch.no_grad()
     def _prepare(self, documents: Documents, column: Column) -> tuple[Tensor, Tensor, Tensor]:
         """Targets, normalised advantages and log probabilities of the behaviour's actions, [T, B] each."""
-        now = self.replay(documents, column, np.arange(column.action.shape[1]))
+        games = np.arange(column.action.shape[1])
+        returns = self.returns(column, games, self.replay(documents, column, games))
         alive = self._tensor(column.alive)
-        returns = gae(
-            self._tensor(column.reward),
-            self._tensor(column.worth) * self.config.gamma,
-            now.value,
-            now.next_value,
-            self._tensor(column.continues),
-            alive,
-            decay=self.config.decay,
-        )
         lived = returns.advantage[alive]
         advantage = (returns.advantage - lived.mean()) / (lived.std() + 1e-8) if len(lived) > 1 else returns.advantage
         return returns.target, advantage, self._log_probability(self._tensor(column.logits), column.action)

@@ -226,7 +226,10 @@ _QUICK_RTFM = replace(
 _QUICK_RL = replace(
     _QUICK,
     name="quick_rl",
-    about="PPO alone, no teacher: minutes on two CPU cores with the relational reader; episodes of at most 80 steps.",
+    about=(
+        "PPO alone, no teacher: tens of minutes on two CPU cores with the relational reader; episodes of at most 80 "
+        "steps."
+    ),
     phases={
         "s1": (_reinforce(600_000),),
         "s2": (_reinforce(500_000),),
@@ -249,7 +252,7 @@ _DEMO = replace(
     _QUICK,
     name="demo",
     about=(
-        "A demonstration for two CPU cores and at most eight minutes: the beginning of quick, imitation of the oracle "
+        "A demonstration for two CPU cores and about eight minutes: the beginning of quick, imitation of the oracle "
         "and then PPO. It shows the whole road and stops before its end."
     ),
     phases={

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor
 from magrounding.agents.player import Player
 from magrounding.agents.team import SHARED_TEXT
 from magrounding.threads import ParallelMap
+from magrounding.training.clock import Clock
 from magrounding.training.teacher import Teacher
 from magrounding.vector import Observation, VectorEnv
 
@@ -70,7 +71,7 @@ class Column:
 
 @dataclass
 class FinishedGames:
-    """Games that ended during a rollout, in the order of their ends; not those that a teacher was leading.
+    """Games that ended during a rollout, in the order of their ends; not those in which a teacher ever led.
 
     Attributes:
         won: [F] bool.
@@ -131,23 +132,6 @@ def share_rewards(rewards: np.ndarray, acting: np.ndarray, team_reward: float) -
     return np.where(acting, (1 - team_reward) * own + team_reward * team, 0.0)
 
 
-TRAINING = ("world", "acting", "teaching", "learning")
-"""What a clock calls the parts of training."""
-
-
-@dataclass
-class Clock:
-    """Seconds of wall time by what they were spent on."""
-
-    spent: dict[str, float] = field(default_factory=dict)
-
-    def add(self, what: str, since: float) -> float:
-        """Book the time since `since` and return the present."""
-        now = time.perf_counter()
-        self.spent[what] = self.spent.get(what, 0.0) + now - since
-        return now
-
-
 class RolloutWorker:
     """Plays B games with n policies and records unrolls of T steps.
 
@@ -180,6 +164,7 @@ class RolloutWorker:
         self._teacher = teacher
         self._fields = [f for f in vec.spec.fields if f.name not in SHARED_TEXT]
         self._restarted = np.ones(vec.num_envs, np.bool_)
+        self._helped = np.zeros(vec.num_envs, np.bool_)  # games in which the teacher led
         self._observation: Observation = {}
         self._allocate()
 
@@ -187,6 +172,7 @@ class RolloutWorker:
         """Begin new games."""
         self._observation = self.vec.reset(seed=seed)
         self._restarted = np.ones(self.vec.num_envs, np.bool_)
+        self._helped = np.zeros(self.vec.num_envs, np.bool_)
 
     def collect(self, teacher_share: float = 0.0, steps: int = 0) -> Rollout:
         """Play T steps; call it after the weights have changed: every text is read again.
@@ -197,6 +183,7 @@ class RolloutWorker:
         """
         if self._teacher is not None:
             self._teacher.begin(self.vec.num_envs, teacher_share, steps)
+            self._helped |= self._teacher.leads
         for player in self.players:
             player.texts.forget()
         memories = [player.memory for player in self.players]
@@ -216,7 +203,7 @@ class RolloutWorker:
             self._observation, rewards, terminated, truncated, info = self.vec.step(actions)
             done = info["done"]
             self._record_outcome(t, rewards, terminated, truncated, done)
-            own = done if self._teacher is None else done & ~self._teacher.leads
+            own = done & ~self._helped
             if done.any():
                 won.append(info["won"][own])
                 length.append(info["length"][own])
@@ -225,6 +212,7 @@ class RolloutWorker:
                     final = {name: array.copy() for name, array in info["final_observation"].items()}
                     cuts.append((t, info["final_rows"].copy(), final, truncated.copy()))
             self._restarted = done.copy()
+            self._helped &= ~done if self._teacher is None else ~done | self._teacher.leads
             self.clock.add("world", since)
         self._record_observation(self.unroll)
         n = self.vec.num_agents
@@ -241,7 +229,7 @@ class RolloutWorker:
     def snapshot(self) -> dict[str, np.ndarray]:
         """Where the games stand, as arrays for `resume`."""
         games = {f"vec.{name}": array for name, array in self.vec.snapshot().items()}
-        return {**games, "restarted": self._restarted.copy()}
+        return {**games, "restarted": self._restarted.copy(), "helped": self._helped.copy()}
 
     def resume(self, snapshot: dict[str, np.ndarray]) -> None:
         """Go on exactly where `snapshot` was taken."""
@@ -249,6 +237,7 @@ class RolloutWorker:
             {name.removeprefix("vec."): array for name, array in snapshot.items() if name.startswith("vec.")}
         )
         self._restarted = snapshot["restarted"].astype(np.bool_)
+        self._helped = snapshot["helped"].astype(np.bool_)
 
     def _allocate(self) -> None:
         T, B, n = self.unroll, self.vec.num_envs, self.vec.num_agents

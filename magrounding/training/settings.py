@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
+from magrounding.agents.team import CONFIG_FILE
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.evaluation.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.registry import EnvEntry, agent_entry, env_entry
+from magrounding.storage import read_json
 from magrounding.training.algorithms import parse_config
 from magrounding.training.presets import IMITATE, Phase, Preset, Promotion, find_preset
 
@@ -181,3 +184,10 @@ def make_settings(
         entry.curriculum if stages is None else stages,
         seeds,
     )
+
+
+def read_settings(folder: Path) -> RunSettings:
+    """The settings of a run folder; CheckpointError where it is none."""
+    if not folder.is_dir():
+        raise CheckpointError(f"there is no run in {folder}: the folder does not exist")
+    return RunSettings.from_dict(read_json(folder / CONFIG_FILE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from magrounding.agents.player import Player
 from magrounding.agents.policy import Policy
-from magrounding.agents.team import Team, build_policy
+from magrounding.agents.team import SHARED_TEXT, Team, build_policy
 from magrounding.agents.weights import fit_weights
 from magrounding.evaluation.evaluate import TRUE_MANUAL, Evaluation, evaluate
 from magrounding.registry import make_vec
@@ -27,11 +28,12 @@ from magrounding.training.checkpoint import (
     unpack_learners,
     unpack_players,
 )
+from magrounding.training.clock import Clock
 from magrounding.training.demonstration_source import DemonstrationSource
 from magrounding.training.demonstrations import find_demonstrations
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.learner import Learner
-from magrounding.training.rollout import Clock, FinishedGames, RolloutWorker
+from magrounding.training.rollout import FinishedGames, RolloutWorker
 from magrounding.training.settings import RunSettings
 from magrounding.training.teacher import Teacher, make_expert
 
@@ -169,6 +171,7 @@ class StageSession:
 
     def resume(self, tensors: dict[str, Tensor], source: Path) -> None:
         """Go on exactly where `state` was taken."""
+        self._compile()
         unpack_learners(tensors, self.learners, source)
         unpack_players(tensors, self.players)
         self.worker.resume(unpack_arrays(tensors, "games/"))
@@ -196,10 +199,28 @@ class StageSession:
         return self.learners[0 if self.settings.share_parameters else agent].policy
 
     def _compile(self) -> None:
-        """Run the simulator's kernels once, so that no clock of training sees them being compiled."""
+        """Run every kernel of simulator, teacher and network once, so that no clock of training sees it compiled.
+
+        Games begin anew afterwards, and the network is a copy: nothing of it remains.
+        """
         since = time.perf_counter()
-        self.vec.reset(seed=self._games_seed)
+        seen = self.vec.reset(seed=self._games_seed)
         if self._teacher is not None:
             self._teacher.label()
+        policy = copy.deepcopy(self.players[0].policy)
+        device = next(policy.parameters()).device
+        shown = {
+            f.name: torch.from_numpy(seen[f.name] if f.name in SHARED_TEXT else seen[f.name][:, 0].copy()).to(device)
+            for f in self.vec.spec.fields
+        }
+        text = policy.encode_text(shown.pop("manual"), shown.pop("goal"))
+        memory = policy.initial_memory(self.vec.num_envs)
+        output = policy(
+            shown,
+            text,
+            torch.arange(self.vec.num_envs, device=device),
+            None if memory is None else memory.to(device),
+        )
+        (output.logits.softmax(-1).sum() + output.value.sum()).backward()
         self.vec.step(np.zeros((self.vec.num_envs, self.vec.num_agents), np.int64))
         self.clock.add("starting", since)

@@ -18,7 +18,9 @@ from magrounding.vector import VectorEnv
 class Expert(Protocol):
     """Whoever knows all best moves of every agent: an oracle of the environment."""
 
-    def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray: ...
+    def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """All best moves now, [B, n, A] bool, never none, never a masked one; of games `rows` [R], by default all."""
+        ...
 
 
 class Teacher:

@@ -7,7 +7,7 @@ from magrounding.errors import ConfigurationError
 from magrounding.evaluation.evaluate import OTHER_GAME, REASSIGNED, TRUE_MANUAL, evaluate
 from magrounding.pretrained import ABOUT_FILE, find_run, pretrained_names
 from magrounding.storage import read_json
-from magrounding.training.curriculum import read_settings
+from magrounding.training.settings import read_settings
 
 GAMES = 200
 

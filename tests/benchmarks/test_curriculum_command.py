@@ -149,7 +149,7 @@ def run(monkeypatch, capsys, *arguments):
         (["--env", "ma_rtfm", "--device", "tpu"], "unknown device 'tpu'"),
         (["--env", "ma_rtfm", "--team-reward", "1.5"], r"lies in \[0, 1\], got 1.5"),
         (["--env", "ma_rtfm", "--team-reward", "nan"], r"lies in \[0, 1\], got nan"),
-        (["--env", "ma_rtfm", "--resume"], "no run to resume in .*: the folder does not exist"),
+        (["--env", "ma_rtfm", "--resume"], "no run in .*: the folder does not exist"),
     ],
 )
 def test_bad_input_is_one_sentence(monkeypatch, capsys, tmp_path, arguments, complaint):

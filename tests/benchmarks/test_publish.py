@@ -11,8 +11,9 @@ from magrounding.agents.scripted import RandomTeam
 from magrounding.agents.team import load_team
 from magrounding.evaluation import baselines
 from magrounding.storage import read_json
-from magrounding.training.curriculum import read_settings, run_curriculum
+from magrounding.training.curriculum import run_curriculum
 from magrounding.training.presets import Promotion
+from magrounding.training.settings import read_settings
 from tests.training.tiny_runs import phases_of, quiet, tiny_settings
 
 

@@ -13,11 +13,12 @@ import magrounding as mg
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.evaluation.evaluate import MANUALS, PLAYS, REPORT_SEED, evaluate
 from magrounding.storage import read_json, write_json
-from magrounding.training.curriculum import read_settings, run_curriculum
+from magrounding.training.curriculum import run_curriculum
 from magrounding.training.metrics import METRICS_FILE, MetricsLog, read_metrics
 from magrounding.training.ppo import PPOConfig
 from magrounding.training.presets import Promotion
 from magrounding.training.progress import Display, Status, duration
+from magrounding.training.settings import read_settings
 from magrounding.training.stage import StageSession
 from tests.training.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
 

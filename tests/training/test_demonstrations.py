@@ -20,13 +20,14 @@ from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.evaluation import baselines
 from magrounding.evaluation.evaluate import REPORT_SEED, evaluate, play
 from magrounding.storage import read_json
-from magrounding.training.curriculum import read_settings, run_curriculum
+from magrounding.training.curriculum import run_curriculum
 from magrounding.training.demonstration_source import DemonstrationSource
 from magrounding.training.demonstrations import Demonstrations, digests, find_demonstrations
 from magrounding.training.imitation import ImitationConfig, ImitationLearner
 from magrounding.training.presets import Promotion
 from magrounding.training.progress import Display
 from magrounding.training.recording import RECORDING_SEED, StopRecording, record
+from magrounding.training.settings import read_settings
 from magrounding.training.stage import StageSession
 from tests.training.tiny_runs import IMITATION, phases_of, tiny_settings
 from tests.training.toy_games import ToyGames, ToyPolicy

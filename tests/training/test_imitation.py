@@ -11,8 +11,9 @@ import magrounding as mg
 from magrounding.agents.player import Player
 from magrounding.errors import ConfigurationError
 from magrounding.registry import ENVS
+from magrounding.training.clock import Clock
 from magrounding.training.imitation import ImitationConfig, ImitationLearner
-from magrounding.training.rollout import Clock, RolloutWorker
+from magrounding.training.rollout import RolloutWorker
 from magrounding.training.teacher import Teacher, make_expert
 from tests.training.toy_games import ToyExpert, ToyGames, ToyPolicy, collect
 

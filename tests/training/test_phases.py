@@ -9,9 +9,10 @@ import magrounding as mg
 from magrounding.errors import ConfigurationError
 from magrounding.registry import ENVS
 from magrounding.storage import read_json
-from magrounding.training.curriculum import read_settings, run_curriculum
+from magrounding.training.curriculum import run_curriculum
 from magrounding.training.metrics import METRICS_FILE, read_metrics
 from magrounding.training.presets import Promotion
+from magrounding.training.settings import read_settings
 from magrounding.training.stage import StageSession
 from tests.training.tiny_runs import (
     IMITATION,

@@ -8,10 +8,11 @@ import torch
 
 import magrounding as mg
 from magrounding.threads import ThreadPlan
-from magrounding.training.curriculum import read_settings, run_curriculum
+from magrounding.training.curriculum import run_curriculum
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.metrics import METRICS_FILE, read_metrics
 from magrounding.training.presets import Promotion
+from magrounding.training.settings import read_settings
 from magrounding.training.stage import StageSession
 from magrounding.training.teacher import Teacher
 from tests.training.tiny_runs import (

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import magrounding as mg
 from magrounding.agents.weights import load_weights
-from magrounding.training import curriculum
+from magrounding.training import curriculum, seed_run
 from magrounding.training.algorithms import AlgorithmConfig
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig
@@ -84,7 +84,7 @@ class Killed(BaseException):
 
 def killed_run(settings: RunSettings, folder: Path, last: Callable[[dict[str, Any]], bool]) -> None:
     """A run that is killed right after the first checkpoint for whose position `last` is true."""
-    save = curriculum.save_checkpoint
+    save = seed_run.save_checkpoint
 
     def save_and_die(path: Path, record: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
         save(path, record, tensors)
@@ -92,6 +92,6 @@ def killed_run(settings: RunSettings, folder: Path, last: Callable[[dict[str, An
             raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(curriculum, "save_checkpoint", save_and_die)
+        patch.setattr(seed_run, "save_checkpoint", save_and_die)
         with pytest.raises(Killed):
             curriculum.run_curriculum(settings, folder, display=quiet(), device="cpu")

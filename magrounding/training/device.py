@@ -1,0 +1,15 @@
+"""Where networks are computed."""
+
+from __future__ import annotations
+
+import torch
+
+from magrounding.errors import ConfigurationError, choose
+
+
+def resolve_device(name: str) -> torch.device:
+    """The device that a name stands for; ConfigurationError for one that is not there."""
+    choose("device", name, ("auto", "cpu", "cuda"))
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigurationError("device 'cuda' was asked for, but torch sees no GPU: use 'auto' or 'cpu'")
+    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
