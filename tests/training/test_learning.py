@@ -13,7 +13,7 @@ from magrounding.agents.scripted import RandomTeam
 from magrounding.agents.team import Team
 from magrounding.evaluation.evaluate import REPORT_SEED, evaluate
 from magrounding.threads import ThreadPlan, using
-from magrounding.training import ppo
+from magrounding.training import minibatch, ppo
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.presets import Phase, Preset, Promotion
 from magrounding.training.returns import Returns
@@ -45,14 +45,14 @@ NARROW = Preset(
 
 def shuffle_advantages(seed):
     """Every step gets the advantage of another: the same numbers, about nothing."""
-    gae, generator = ppo.gae, torch.Generator().manual_seed(seed)
+    gae, generator = minibatch.gae, torch.Generator().manual_seed(seed)
 
     def shuffled(*given, **options):
         target, advantage = gae(*given, **options)
         flat = advantage.flatten()
         return Returns(target, flat[torch.randperm(len(flat), generator=generator)].view_as(advantage))
 
-    ppo.gae = shuffled
+    minibatch.gae = shuffled
 
 
 def train_and_play(seed, shuffled):
