@@ -48,7 +48,7 @@ def test_where_they_come_from_is_written_down():
 @pytest.mark.parametrize("stage", ["s1", "s2"])
 def test_they_read(stage):
     """Who wins with the true manual loses with a wrong one: of the same words, or of another game."""
-    team = mg.load_team("pretrained:ma_rtfm-s2-2agents")
+    team = mg.load_team(f"pretrained:ma_rtfm-{stage}-2agents")
     options = {"stage": stage, "agents": 2, "split": "eval", "max_cycles": 80}
     won, *misled = (
         evaluate(team, "ma_rtfm", options, GAMES, seed=3 * 2**40, manual=manual, greedy=False).won.mean()

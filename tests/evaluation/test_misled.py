@@ -11,7 +11,7 @@ from magrounding.evaluation.evaluate import evaluate, play
 from magrounding.evaluation.misled import OtherManuals
 
 OPTIONS = {"stage": "s5", "agents": 2, "max_cycles": 12}
-SMALL = {"embedding": 8, "pair_hidden": 4, "message": 4, "entity_hidden": 4, "features": 4, "hidden": 8, "top": 6}
+SMALL = {"pair_hidden": 4, "message": 4, "entity_hidden": 4, "features": 4, "hidden": 8, "top": 6}
 
 
 @pytest.fixture(scope="module")
