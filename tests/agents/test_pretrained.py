@@ -51,10 +51,10 @@ def test_they_read(stage):
     team = mg.load_team(f"pretrained:ma_rtfm-{stage}-2agents")
     options = {"stage": stage, "agents": 2, "split": "eval", "max_cycles": 80}
     won, *misled = (
-        evaluate(team, "ma_rtfm", options, GAMES, seed=3 * 2**40, manual=manual, greedy=False).won.mean()
+        evaluate(team, "ma_rtfm", options, 1000, seed=3 * 2**40, manual=manual).won.mean()
         for manual in (TRUE_MANUAL, REASSIGNED, OTHER_GAME)
     )
-    assert won > 0.85
+    assert won > 0.9
     assert max(misled) < 0.15
 
 
