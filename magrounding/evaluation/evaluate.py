@@ -16,7 +16,7 @@ from magrounding.vector import VectorEnv
 REPORT_SEED = 2**40
 """First row's seed of the games that reports are about; training never comes near it."""
 SELECTION_SEED = 2**41
-"""Likewise of the games that choose the best weights of a stage: others, so a choice cannot flatter its own report."""
+"""Likewise of the games that choose the best weights of a phase: others, so a choice cannot flatter its own report."""
 
 GREEDY, SAMPLED = PLAYS = ("greedy", "sampled")
 """Ways of playing, as metrics and reports call them: the most likely action, or one drawn from the policy."""

@@ -57,7 +57,7 @@ def _how_to_read(results: RunResults) -> str:
     )
     return (
         "Win rates of the weights at the end of each phase, or of the best where it was evaluated before its end "
-        "(chosen on training games, never on held-out ones), taking the most likely action (greedy) or drawing from it "
+        "(chosen on training games, never on held-out ones), taking the most likely action (greedy) or drawing one "
         f"(sampled). **{results.better_play.capitalize()}** play wins more training games over all phases together: "
         "interval, steps and share of the oracle are its. Random and oracle played the same games. "
         f"{results.settings.entry.note} {spread}"

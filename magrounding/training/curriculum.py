@@ -17,6 +17,7 @@ from magrounding.training.presets import IMITATE
 from magrounding.training.progress import Display
 from magrounding.training.seed_run import SeedRun
 from magrounding.training.settings import RunSettings
+from magrounding.training.teacher import find_expert
 
 
 def run_curriculum(
@@ -75,11 +76,8 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
         ConfigurationError: nobody can teach a phase of imitation, or there is no such phase, or it would never end.
     """
     if not settings.demonstrations:
-        if settings.imitates and settings.entry.oracle is None:
-            raise ConfigurationError(
-                f"nobody can teach {settings.env}: it has no oracle; take a preset without imitation, "
-                "or --demonstrations"
-            )
+        if settings.imitates:
+            find_expert(settings.env)
         return {}
     if not settings.imitates:
         raise ConfigurationError(

@@ -27,7 +27,7 @@ class ImpalaConfig:
         unroll: T, steps between two updates.
         learning_rate: at the start of a schedule.
         anneal_steps: environment steps over which the rate falls linearly to 0.
-        schedule: "stage": the rate starts anew with every stage; "run": one schedule for the whole curriculum.
+        schedule: "stage": the rate starts anew with every phase; "run": one schedule for the whole curriculum.
         decay: of RMSProp's running mean of squares.
         epsilon: of RMSProp, added after the root.
         momentum: of RMSProp.

@@ -91,7 +91,8 @@ class Preset:
         env_options: of the environment, beside stage and number of agents.
         policy_options: of that agent's network; another is as its authors made it.
         team_reward: part of each agent's reward that is the team's mean instead of its own.
-        carry_optimizer: a stage inherits the optimiser's statistics along with the weights, as RTFM's program does.
+        carry_optimizer: a phase inherits the optimiser's statistics along with the weights, as RTFM's program does,
+            where the phase before had the same algorithm.
         evaluate_every: environment steps between evaluations within a phase; None: at its end only.
         selection_games: games of an evaluation within a phase; those on `train` choose its best weights.
         report_games: games of an evaluation after a phase, on each set.
@@ -140,19 +141,16 @@ class Preset:
         return replace(self, phases=phases)
 
 
-def _phases(learner: AlgorithmConfig, num_envs: int, **promotions: Promotion) -> dict[str, tuple[Phase, ...]]:
-    """One phase a stage, all with one learner; "every_other" stands for all that are not named."""
-    return {
-        EVERY_OTHER_STAGE if stage == "every_other" else stage: (Phase(learner, until, num_envs),)
-        for stage, until in promotions.items()
-    }
+def _as_published(steps: int, num_envs: int) -> tuple[Phase, ...]:
+    """V-trace for so many environment steps."""
+    return (Phase(ImpalaConfig(), Promotion(steps=steps), num_envs),)
 
 
 _PAPER_MA_RTFM = Preset(
     name="paper",
     about="EnDi's budgets (appendix B): 1.5e7 environment steps for S1, 5e7 for each later stage; 20 games at once.",
     agent="txt2pi",
-    phases=_phases(ImpalaConfig(), 20, s1=Promotion(steps=15_000_000), every_other=Promotion(steps=50_000_000)),
+    phases={"s1": _as_published(15_000_000, 20), EVERY_OTHER_STAGE: _as_published(50_000_000, 20)},
     env_options={"max_cycles": 1000, "occupants": 1},
     evaluate_every=2_500_000,
 )
@@ -160,19 +158,17 @@ _PAPER_MA_RTFM = Preset(
 _PAPER_RTFM = replace(
     _PAPER_MA_RTFM,
     about="RTFM's budgets (table 2, appendix D): 1e8 environment steps for the first task, 5e7 for each later one.",
-    phases=_phases(
-        ImpalaConfig(),
-        24,
-        simple_stationary=Promotion(steps=100_000_000),
-        every_other=Promotion(steps=50_000_000),
-    ),
+    phases={
+        "simple_stationary": _as_published(100_000_000, 24),
+        EVERY_OTHER_STAGE: _as_published(50_000_000, 24),
+    },
     evaluate_every=5_000_000,
 )
 
 _PAPER_ROCK_PAPER_SCISSORS = replace(
     _PAPER_RTFM,
     about="The budget of RTFM's appendix on rock-paper-scissors: 5e7 environment steps; 24 games, unrolls of 80.",
-    phases=_phases(ImpalaConfig(), 24, every_other=Promotion(steps=50_000_000)),
+    phases={EVERY_OTHER_STAGE: _as_published(50_000_000, 24)},
     env_options={"max_cycles": 1000},
 )
 

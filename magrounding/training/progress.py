@@ -15,12 +15,12 @@ class Status:
     """Where a run stands.
 
     Attributes:
-        seed, stage: names.
-        part: share of the stage's budget that is spent, 0 to 1; None where only a win rate ends it.
-        steps: environment steps in the stage.
+        seed, stage: names; a stage of several phases is named with its phase.
+        part: share of the phase's budget that is spent, 0 to 1; None where only a win rate ends it.
+        steps: environment steps in the phase.
         win_rate: over the window of training games; None before the first game has ended.
         speed: environment steps a second.
-        seconds_left: until the end of the whole run, at this speed and if no stage ends early; None where nobody knows.
+        seconds_left: until the end of the whole run, at this speed and if no phase ends early; None where nobody knows.
     """
 
     seed: int

@@ -77,9 +77,9 @@ class SeedRun:
         self._plan, self._map, self._display, self._stop = plan, parallel_map, display, stop
         self._clock = Clock()
         self._window: deque[bool] = deque()
-        self._best: dict[str, Tensor] = {}  # weights and optimiser statistics of the stage's best evaluation
-        self._carried: dict[str, Tensor] = {}  # those of the stage before
-        self._resumed: dict[str, Tensor] = {}  # the state within a stage that a checkpoint gave back
+        self._best: dict[str, Tensor] = {}  # weights and optimiser statistics of the phase's best evaluation
+        self._carried: dict[str, Tensor] = {}  # those of the phase before
+        self._resumed: dict[str, Tensor] = {}  # the state within a phase that a checkpoint gave back
         self._games: list[FinishedGames] = []  # since the last line of metrics
         self._losses: list[list[dict[str, float]]] = []
         self._last_save = self._last_tick = time.monotonic()
@@ -346,7 +346,7 @@ class SeedRun:
         return total
 
     def _save(self, session: StageSession | None) -> None:
-        """Write the checkpoint; without a session, one that lies between two stages."""
+        """Write the checkpoint; without a session, one that lies between two phases."""
         since = time.perf_counter()
         self._tick()
         self.at.spent = dict(self._clock.spent)

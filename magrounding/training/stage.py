@@ -165,7 +165,7 @@ class StageSession:
         return result
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that decides how the stage goes on, by name."""
+        """Everything that decides how the phase goes on, by name."""
         games = pack_arrays(self.worker.snapshot(), "games/")
         return {**pack_learners(self.learners), **pack_players(self.players), **games}
 
@@ -177,7 +177,7 @@ class StageSession:
         self.worker.resume(unpack_arrays(tensors, "games/"))
 
     def trained(self) -> dict[str, Tensor]:
-        """Copies of weights and optimiser states: what another stage can start from."""
+        """Copies of weights and optimiser states: what another phase can start from."""
         return pack_learners(self.learners)
 
     def inherit(self, tensors: dict[str, Tensor], source: Path, *, optimizer: bool = True) -> None:

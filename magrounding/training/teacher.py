@@ -64,9 +64,16 @@ class Teacher:
         actions[rows] = np.where(stray, self._rng.integers(best.shape[-1], size=taken.shape), taken)
 
 
-def make_expert(vec: VectorEnv) -> Expert:
-    """The oracle of an environment; ConfigurationError where there is none that can teach."""
-    oracle = env_entry(vec.id).oracle
+def find_expert(env: str) -> str:
+    """Entry point of the oracle of an environment id; ConfigurationError where there is none that can teach."""
+    oracle = env_entry(env).oracle
     if oracle is None:
-        raise ConfigurationError(f"nobody can teach {vec.id}: it has no oracle; learn from a file of demonstrations")
-    return load(oracle)(vec)
+        raise ConfigurationError(
+            f"nobody can teach {env}: it has no oracle; learn from --demonstrations, or without imitation"
+        )
+    return oracle
+
+
+def make_expert(vec: VectorEnv) -> Expert:
+    """The oracle of a vector env's games; see `find_expert`."""
+    return load(find_expert(vec.id))(vec)

@@ -7,24 +7,15 @@ import torch
 
 from benchmarks import publish
 from magrounding import pretrained
-from magrounding.agents.scripted import RandomTeam
 from magrounding.agents.team import load_team
-from magrounding.evaluation import baselines
 from magrounding.storage import read_json
-from magrounding.training.curriculum import run_curriculum
-from magrounding.training.presets import Promotion
 from magrounding.training.settings import read_settings
-from tests.training.tiny_runs import phases_of, quiet, tiny_settings
+from tests.training.tiny_runs import tiny_run
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    changes = {"phases": phases_of({"*": Promotion(steps=60)}), "evaluate_every": None, "final_sets": ("eval",)}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(baselines, "load", lambda entry: lambda vec: RandomTeam(vec.num_agents, 5))
-        run_curriculum(tiny_settings(stages=("s1", "s2"), seeds=(0, 1), **changes), folder, display=quiet())
-    return folder
+    return tiny_run(tmp_path_factory.mktemp("runs") / "run", "s1", "s2")
 
 
 def run(monkeypatch, *arguments):

@@ -1,32 +1,20 @@
 """The zero-shot command plays the run's teams on the sets asked for, and refuses nonsense in one sentence."""
 
-import io
 import json
 import sys
 
 import pytest
-from rich.console import Console
 
 from benchmarks import zero_shot
 from magrounding.agents.scripted import RandomTeam
 from magrounding.evaluation import baselines
-from magrounding.training.curriculum import run_curriculum
 from magrounding.training.metrics import METRICS_FILE, read_metrics
-from magrounding.training.presets import Promotion
-from magrounding.training.progress import Display
-from tests.training.tiny_runs import phases_of, tiny_settings
+from tests.training.tiny_runs import tiny_run
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    changes = {"phases": phases_of({"*": Promotion(steps=60)}), "evaluate_every": None, "final_sets": ("eval",)}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(baselines, "load", lambda entry: lambda vec: RandomTeam(vec.num_agents, 5))
-        run_curriculum(
-            tiny_settings(stages=("s2",), seeds=(0, 1), **changes), folder, display=Display(Console(file=io.StringIO()))
-        )
-    return folder
+    return tiny_run(tmp_path_factory.mktemp("runs") / "run", "s2")
 
 
 def run(monkeypatch, *arguments):

@@ -55,16 +55,22 @@ def shuffle_advantages(seed):
     minibatch.gae = shuffled
 
 
+def trained(preset, task, seed, steps):
+    """One agent's session after so many environment steps."""
+    settings = RunSettings("rtfm", preset.agent, 1, preset, (task,), (seed,))
+    session = StageSession(settings, task, 0, seed, torch.device("cpu"), ThreadPlan(1, 1, 1))
+    session.start()
+    for done in range(0, steps, session.steps_per_update):
+        session.iterate(done)
+    return session
+
+
 def train_and_play(seed, shuffled):
     """Win rate of a trained policy that draws its actions, over games of the task as published: no early time limit."""
     if shuffled:
         shuffle_advantages(seed)
-    settings = RunSettings("rtfm", "txt2pi", 1, NARROW, (TASK,), (seed,))
     with using(ThreadPlan(torch=1, agents=1, world=1)):
-        session = StageSession(settings, TASK, 0, seed, torch.device("cpu"), ThreadPlan(1, 1, 1))
-        session.start()
-        for steps in range(0, STEPS, session.steps_per_update):
-            session.iterate(steps)
+        session = trained(NARROW, TASK, seed, STEPS)
         team = Team([learner.policy for learner in session.learners], session.vec.spec)
         return win_rate(team)
 
@@ -120,13 +126,8 @@ def be_taught(seed, shuffled):
     """Win rates in held-out games, with the true manual and with one whose statements are all false."""
     if shuffled:
         shuffle_labels(seed)
-    task = "simple_stationary"
-    settings = RunSettings("rtfm", "relread", 1, STUDENT, (task,), (seed,))
     with using(ThreadPlan(torch=1, agents=1, world=1)):
-        session = StageSession(settings, task, 0, seed, torch.device("cpu"), ThreadPlan(1, 1, 1))
-        session.start()
-        for steps in range(0, LESSONS, session.steps_per_update):
-            session.iterate(steps)
+        session = trained(STUDENT, "simple_stationary", seed, LESSONS)
         return [
             float(session.evaluate("eval", 500, REPORT_SEED, greedy=False, manual=manual).won.mean())
             for manual in ("true", "reassigned")

@@ -11,7 +11,9 @@ import torch
 from rich.console import Console
 
 import magrounding as mg
+from magrounding.agents.scripted import RandomTeam
 from magrounding.agents.weights import load_weights
+from magrounding.evaluation import baselines
 from magrounding.training import curriculum, seed_run
 from magrounding.training.algorithms import AlgorithmConfig
 from magrounding.training.imitation import ImitationConfig
@@ -63,6 +65,15 @@ def tiny_settings(*, stages=("s1", "s3"), seeds=(0,), agents=2, share_parameters
 
 def quiet() -> Display:
     return Display(Console(file=io.StringIO()))
+
+
+def tiny_run(folder: Path, *stages: str) -> Path:
+    """A finished run of two seeds, a report against a random "oracle" included."""
+    changes = {"phases": phases_of({"*": Promotion(steps=60)}), "evaluate_every": None, "final_sets": ("eval",)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(baselines, "load", lambda entry: lambda vec: RandomTeam(vec.num_agents, 5))
+        curriculum.run_curriculum(tiny_settings(stages=stages, seeds=(0, 1), **changes), folder, display=quiet())
+    return folder
 
 
 def weights_of(folder: Path, stage: str = "s3") -> torch.Tensor:
