@@ -26,6 +26,8 @@ from threading import Thread
 from typing import Any, TypeVar
 from weakref import finalize
 
+from threadpoolctl import threadpool_limits
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -78,17 +80,19 @@ def plan_threads(num_agents: int, num_envs: int, *, cores: int | None = None, cu
 @contextmanager
 def using(plan: ThreadPlan) -> Iterator[ParallelMap]:
     """Set torch's threads as planned and yield a map over agents; both are undone at the end."""
+    import scipy.linalg.cython_blas  # noqa: F401  compiled kernels multiply by it; it has to be there to be limited
     import torch
 
     before = torch.get_num_threads()
     torch.set_num_threads(plan.torch)
     try:
-        if plan.agents == 1:
-            yield map
-        else:
-            # OpenMP counts threads for each thread that calls it: what was set above does not reach those of the pool.
-            with ThreadPoolExecutor(plan.agents, "agent", torch.set_num_threads, (plan.torch,)) as pool:
-                yield pool.map
+        with threadpool_limits(1, "blas"):  # products within compiled kernels, of which every agent runs its own
+            if plan.agents == 1:
+                yield map
+            else:
+                # OpenMP counts threads for each thread that calls it: what was set above does not reach the pool's.
+                with ThreadPoolExecutor(plan.agents, "agent", torch.set_num_threads, (plan.torch,)) as pool:
+                    yield pool.map
     finally:
         torch.set_num_threads(before)
 

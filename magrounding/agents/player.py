@@ -13,10 +13,11 @@ from magrounding.agents.text_cache import TextCache
 
 
 class Choice(NamedTuple):
-    """action [R] int64 and logits [R, A] float32, of the rows asked for."""
+    """action [R] int64, logits [R, A] float32 and value [R] float32, of the rows asked for."""
 
     action: np.ndarray
     logits: np.ndarray
+    value: np.ndarray
 
 
 class Player:
@@ -89,7 +90,7 @@ class Player:
             action = logits.argmax(-1)
         else:
             action = torch.multinomial(logits.softmax(-1), 1, generator=self.generator).squeeze(-1)
-        return Choice(action.numpy(), logits.numpy())
+        return Choice(action.numpy(), logits.numpy(), output.value.float().cpu().numpy())
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)

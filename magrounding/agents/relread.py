@@ -49,7 +49,7 @@ class Things(NamedTuple):
     First come the entities of the grid, then teammates with what they hold.
 
     Attributes:
-        words: [N, M, W] ids.
+        words: [N, M + 1, W] int32 ids; the last are those of what the agent itself holds.
         row, column: [N, M] int64.
         exists: [N, M] bool.
         is_ally: [N, M] bool.
@@ -148,6 +148,8 @@ class ManualReader(nn.Module):
 
     def _distinct(self, words: Tensor) -> tuple[Tensor, Tensor]:
         """The distinct ids [P] of `words` [...], and which of them each is (`unique` would sort them all)."""
+        if relread_kernels.suits(words):
+            return relread_kernels.distinct(words, self.vocabulary_size)
         is_there = torch.zeros(self.vocabulary_size, dtype=torch.bool, device=words.device)
         is_there[words.long()] = True
         return is_there.nonzero().squeeze(1), (is_there.cumsum(0) - 1)[words.long()]
@@ -189,8 +191,7 @@ class Relread(Policy):
         self.around: Tensor
         around = torch.tensor([here, here - self.side, here + self.side, here - 1, here + 1])
         self.register_buffer("around", around, persistent=False)
-        self.near = nn.Linear(5 * (config.features + 2), config.hidden, bias=False)
-        nn.init.zeros_(self.near.weight)
+        self.near = nn.Parameter(torch.zeros(5, config.features + 2, config.hidden))
         walls = 4 * (config.reach + 1)
         self.feel = nn.Linear(walls + spec.num_actions + 1, config.hidden)
         self.think = nn.Linear(config.hidden, config.top)
@@ -207,15 +208,18 @@ class Relread(Policy):
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
     ) -> PolicyOutput:
         things = self.find(observation)
-        features = self.relate(things, observation, text, document)
-        hidden = self.look(things, features, observation["position"]) + self.feel(self._own(observation))
-        top = F.relu(self.think(F.relu(hidden)))
+        features = self.relate(things, text, document)
+        hidden = self.look(things, features, observation["position"], self.feel(self._own(observation)))
+        top = F.relu(self.think(F.relu(hidden, inplace=True)), inplace=True)
         logits = self.policy(top).float()
         return PolicyOutput(mask_logits(logits, observation["action_mask"]), self.value(top).squeeze(-1).float())
 
     def find(self, observation: dict[str, Tensor]) -> Things:
         """The things that an observation shows; M is the most in any of the batch."""
-        grid = observation["grid"]
+        grid, held = observation["grid"], observation["inventory"]
+        mates = observation.get("teammates", held.new_zeros(len(held), 0, 2))
+        if relread_kernels.suits(grid, mates, held):
+            return Things(*relread_kernels.find(grid, mates, held, self.nobody, self.width))
         n, _, width, per_cell = grid.shape
         occupants = grid.reshape(n, -1, self.width).int()  # [N, P, W]
         present = ~self.nobody[occupants[:, :, 0].long()]
@@ -228,29 +232,28 @@ class Relread(Policy):
         cell[which, slot] = place // (per_cell // self.width)
         exists = torch.zeros(n, most, dtype=torch.bool, device=grid.device)
         exists[which, slot] = True
-        things = Things(words, cell // width, cell % width, exists, torch.zeros_like(exists))
-        mates = observation.get("teammates")
-        if mates is None:
-            return things
-        held = self._as_occupant(mates[:, :, 2:])
         row, column = mates[:, :, 0].long(), mates[:, :, 1].long()
         alive = row >= 0
-        joined = (held, row.clamp(min=0), column.clamp(min=0), alive, torch.ones_like(alive))
-        return Things(*(torch.cat(pair, 1) for pair in zip(things, joined, strict=True)))
+        return Things(
+            torch.cat((words, self._as_occupant(mates[:, :, 2:]), self._as_occupant(held).unsqueeze(1)), 1),
+            torch.cat((cell // width, row.clamp(min=0)), 1),
+            torch.cat((cell % width, column.clamp(min=0)), 1),
+            torch.cat((exists, alive), 1),
+            torch.cat((torch.zeros_like(exists), torch.ones_like(alive)), 1),
+        )
 
     def _as_occupant(self, inventory: Tensor) -> Tensor:
         """Words [N, …, W] of an inventory [N, …, I], padded or cut to what an occupant of a cell has."""
         return F.pad(inventory.int(), (0, max(0, self.width - inventory.shape[-1])))[..., : self.width]
 
-    def relate(self, things: Things, observation: dict[str, Tensor], text: TextEncoding, document: Tensor) -> Tensor:
+    def relate(self, things: Things, text: TextEncoding, document: Tensor) -> Tensor:
         """Features [N, M, C] of every thing: its bonds with the others, with the goal and with what the agent holds."""
-        held = self._as_occupant(observation["inventory"]).unsqueeze(1)
-        reading, which = self.reader.read(torch.cat((things.words, held), 1), text)  # [N, M + 1, W]
+        reading, which = self.reader.read(things.words, text)  # [N, M + 1, W]
         row = document.view(-1, 1, 1) * reading.facts.shape[1] + which[:, :-1]
         facts = F.embedding(row, reading.facts.flatten(0, 1)).flatten(2)  # [N, M, 2 W]
         alone = torch.cat((facts, things.is_ally.to(facts.dtype).unsqueeze(-1)), -1)
         bonds, with_held = self._bonds(reading, alone, document, which, things.exists)
-        holding = (held[:, :, :1] != 0).to(facts.dtype).expand(-1, alone.shape[1], 1)
+        holding = (things.words[:, -1:, :1] != 0).to(facts.dtype).expand(-1, alone.shape[1], 1)
         features = self.entity(torch.cat((self.pair_message(bonds), alone, with_held, holding), -1))
         return features * things.exists.unsqueeze(-1)
 
@@ -281,23 +284,37 @@ class Relread(Policy):
         others = exists.unsqueeze(1) & ~torch.eye(exists.shape[1], dtype=torch.bool, device=pairs.device)
         return (F.relu(pairs) * others.unsqueeze(-1)).sum(2), between[:, :, -1]
 
-    def look(self, things: Things, features: Tensor, position: Tensor) -> Tensor:
-        """[N, hidden]: what each unit makes of the egocentric map.
+    def look(self, things: Things, features: Tensor, position: Tensor, base: Tensor) -> Tensor:
+        """[N, hidden]: `base` (written over), and what each unit makes of the egocentric map.
 
         A unit looks for one mixture of features with one pattern of places: a linear layer on the map whose weights are
         products (what × where), computed from the few occupied cells. The agent's own cell and the four that it can
         step on decide between life and death: they have a linear layer of their own, with weights free in every place.
         """
-        reach = self.config.reach
+        place = self.place(things, position)
+        ally = (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)
+        known = torch.cat((features, ally, torch.ones_like(ally)), -1)
+        mixing = torch.cat((self.what.weight.t(), self.what.bias.unsqueeze(0)))
+        if relread_kernels.suits(features, mixing):
+            return relread_kernels.look(base, known, mixing, self.where.weight, self.near, place)
+        cell, which = place.unbind(-1)
+        there = F.one_hot(which + 1, len(self.around) + 1)[..., 1:].to(known.dtype)  # [N, M, 5]
+        near = torch.bmm(there.transpose(1, 2), known).flatten(1) @ self.near.flatten(0, 1)
+        return base + near + ((known @ mixing) * self.where(cell)).sum(1)  # of [N, M, hidden]
+
+    def place(self, things: Things, position: Tensor) -> Tensor:
+        """[N, M, 2]: cell of the egocentric map of every thing, and which of the five nearest that is, or -1.
+
+        What does not exist is `nowhere`; its pattern is zero.
+        """
+        reach, around = self.config.reach, self.around
+        if relread_kernels.suits(position):
+            return relread_kernels.place_around(things.row, things.column, things.exists, position, reach, around)
         rows = (things.row - position[:, :1].long()).clamp(-reach, reach) + reach
         columns = (things.column - position[:, 1:].long()).clamp(-reach, reach) + reach
-        seen = torch.cat((features, (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)), -1)
         cell = torch.where(things.exists, rows * self.side + columns, self.nowhere)
-        there = (cell.unsqueeze(1) == self.around.unsqueeze(1)).to(seen.dtype)  # [N, 5, M]
-        near = self.near(torch.bmm(there, torch.cat((seen, torch.ones_like(seen[..., :1])), -1)).flatten(1))
-        if relread_kernels.suits(features, self.what.weight):
-            return near + relread_kernels.look(seen, self.what.weight, self.what.bias, self.where.weight, cell)
-        return near + (self.what(seen) * self.where(cell)).sum(1)  # of [N, M, hidden]
+        same = cell.unsqueeze(-1) == around
+        return torch.stack((cell, torch.where(same.any(-1), same.int().argmax(-1), -1)), -1)
 
     def _own(self, observation: dict[str, Tensor]) -> Tensor:
         """How far the border is in each direction (up to `reach`), what may be done, and whether anything is held."""
@@ -324,7 +341,7 @@ class Relread(Policy):
             entity_mask: [N, H, W] in [0, 1], factors on the features of the entities of each cell.
         """
         things = self.find(observation)
-        features = self.relate(things, observation, text, document)
+        features = self.relate(things, text, document)
         n, _, c = features.shape
         height, width = observation["grid"].shape[1:3]
         cell = things.row * width + things.column

@@ -1,4 +1,4 @@
-"""What takes relread longest, compiled for a CPU: float32 in and out, with gradients written by hand.
+"""What takes relread longest, compiled for a CPU: ids and float32 in and out, with gradients written by hand.
 
 `relread` computes the same in a few lines of torch wherever these do not suit, and those lines are the definition.
 Kernels run in one thread and release the GIL, as agents learn in threads of their own. Whatever numba compiles here is
@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numba import njit
 from numba.core import config
 from torch import Tensor
@@ -20,18 +19,51 @@ from torch.autograd.function import once_differentiable
 
 _LANES = 64
 """So many go through a layer together at most: few enough for the nearest cache."""
-_ALONE = 1 << 18
-"""Multiplications of a product of matrices above which OpenBLAS wakes its own threads, which agents in threads of their
-own must not compete with."""
 
 
 def suits(*tensors: Tensor) -> bool:
-    """Whether these may be given to the functions of this module: float32 on a CPU, without autocast, with a JIT."""
+    """Whether these may be given to the functions of this module.
+
+    They have to be on a CPU, those of reals float32; there has to be a JIT, and no autocast.
+    """
     return (
         not getattr(config, "DISABLE_JIT", 0)
         and not torch.is_autocast_enabled("cpu")
-        and all(tensor.dtype == torch.float32 and tensor.device.type == "cpu" for tensor in tensors)
+        and all(
+            tensor.device.type == "cpu" and (tensor.dtype == torch.float32 or not tensor.is_floating_point())
+            for tensor in tensors
+        )
     )
+
+
+def find(
+    grid: Tensor, mates: Tensor, held: Tensor, nobody: Tensor, width: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The things that observations show: the fields of `relread.Things`.
+
+    Args:
+        grid: [N, H, W, K] ids.
+        mates: [N, n - 1, 2 + I], row, column and words of every teammate.
+        held: [N, I] ids.
+        nobody: [V] bool, ids that are no entity where an occupant's first word is looked for.
+        width: words of an occupant.
+    """
+    occupants = grid.flatten(1, 2).contiguous().numpy()
+    most = _most(occupants, nobody.numpy(), width)
+    n, m = len(grid), most + mates.shape[1]
+    words = torch.zeros(n, m + 1, width, dtype=torch.int32)
+    row, column = torch.zeros(n, m, dtype=torch.int64), torch.zeros(n, m, dtype=torch.int64)
+    exists, is_ally = torch.zeros(n, m, dtype=torch.bool), torch.zeros(n, m, dtype=torch.bool)
+    into = [tensor.numpy() for tensor in (words, row, column, exists, is_ally)]
+    _find(occupants, grid.shape[2], mates.numpy(), held.numpy(), nobody.numpy(), most, *into)
+    return words, row, column, exists, is_ally
+
+
+def distinct(words: Tensor, vocabulary_size: int) -> tuple[Tensor, Tensor]:
+    """The distinct ids [P] int64 of `words` [...], in order, and which of them each is [...] int64."""
+    which = torch.empty(words.shape, dtype=torch.int64)
+    ids = _distinct(words.contiguous().view(-1).numpy(), vocabulary_size, which.view(-1).numpy())
+    return torch.from_numpy(ids), which
 
 
 def relate(
@@ -58,21 +90,87 @@ def relate(
     return sums.t().view(n, m, -1), with_held.t().view(n, m, -1)
 
 
-def look(features: Tensor, weight: Tensor, bias: Tensor, patterns: Tensor, cell: Tensor) -> Tensor:
-    """`(linear(features, weight, bias) * patterns[cell]).sum(1)`, of things whose cell is not the last pattern.
+def look(base: Tensor, known: Tensor, mixing: Tensor, patterns: Tensor, near: Tensor, place: Tensor) -> Tensor:
+    """What a layer makes of a map, from what is known of the few things on it.
+
+    `base + ((known @ mixing) * patterns[cell]).sum(1)`, of things whose cell is not the last pattern; of those on the
+    k-th of some cells also `known @ near[k]`.
 
     Args:
-        features: [N, M, F].
-        weight, bias: [H, F] and [H].
+        base: [N, H], written over.
+        known: [N, M, F].
+        mixing: [F, H].
         patterns: [cells, H].
-        cell: [N, M].
+        near: [C, F, H].
+        place: [N, M, 2], cell and k (-1: none of those) of each thing.
     """
-    known, mixing = F.pad(features.flatten(0, 1), (0, 1), value=1.0), torch.cat((weight.t(), bias.unsqueeze(0)))
-    return _Look.apply(known, mixing, patterns, cell)
+    return _Look.apply(base, known.flatten(0, 1), mixing, patterns, near, place)
+
+
+def place_around(row: Tensor, column: Tensor, exists: Tensor, position: Tensor, reach: int, around: Tensor) -> Tensor:
+    """Cell of the egocentric map [N, M, 2] of every thing, and which of `around` it is; see `relread.Relread.place`."""
+    place = torch.empty(*row.shape, 2, dtype=torch.int64)
+    arrays = (tensor.numpy() for tensor in (row, column, exists, position, around, place))
+    _place(reach, *arrays)
+    return place
 
 
 def _array(tensor: Tensor) -> np.ndarray:
     return tensor.detach().contiguous().numpy()
+
+
+@njit(nogil=True)
+def _is_entity(occupants, n, cell, first, nobody):
+    return not nobody[occupants[n, cell, first]]
+
+
+@njit(cache=True, nogil=True)
+def _most(occupants, nobody, width):
+    """The most entities of any observation, 1 at least."""
+    most = 1
+    for n in range(len(occupants)):
+        count = 0
+        for cell in range(occupants.shape[1]):
+            for first in range(0, occupants.shape[2], width):
+                count += _is_entity(occupants, n, cell, first, nobody)
+        most = max(most, count)
+    return most
+
+
+@njit(cache=True, nogil=True)
+def _find(occupants, columns, mates, held, nobody, most, words, row, column, exists, is_ally):
+    width = words.shape[2]
+    for n in range(len(occupants)):
+        slot = 0
+        for cell in range(occupants.shape[1]):
+            for first in range(0, occupants.shape[2], width):
+                if _is_entity(occupants, n, cell, first, nobody):
+                    for w in range(width):
+                        words[n, slot, w] = occupants[n, cell, first + w]
+                    row[n, slot], column[n, slot] = cell // columns, cell % columns
+                    exists[n, slot] = True
+                    slot += 1
+        for mate in range(mates.shape[1]):
+            slot = most + mate
+            for w in range(min(width, mates.shape[2] - 2)):
+                words[n, slot, w] = mates[n, mate, 2 + w]
+            row[n, slot], column[n, slot] = max(mates[n, mate, 0], 0), max(mates[n, mate, 1], 0)
+            exists[n, slot], is_ally[n, slot] = mates[n, mate, 0] >= 0, True
+        for w in range(min(width, held.shape[1])):
+            words[n, -1, w] = held[n, w]
+
+
+@njit(cache=True, nogil=True)
+def _distinct(words, vocabulary_size, which):
+    place = np.full(vocabulary_size, -1)
+    for word in words:
+        place[word] = 0
+    ids = np.flatnonzero(place == 0)
+    for p in range(len(ids)):
+        place[ids[p]] = p
+    for i in range(len(words)):
+        which[i] = place[words[i]]
+    return ids
 
 
 class _Relate(Function):
@@ -214,68 +312,118 @@ def _relate_back(
                 _scatter(d_mentions, d_alike, span, document, which, n, i, things, d_with_held, n * things + i)
 
 
+@njit(cache=True, nogil=True)
+def _place(reach, row, column, exists, position, around, place):
+    side = 2 * reach + 1
+    for n in range(row.shape[0]):
+        for i in range(row.shape[1]):
+            down = min(max(row[n, i] - position[n, 0], -reach), reach) + reach
+            right = min(max(column[n, i] - position[n, 1], -reach), reach) + reach
+            place[n, i, 0] = down * side + right if exists[n, i] else side * side
+            place[n, i, 1] = -1
+            for k in range(len(around)):
+                if place[n, i, 0] == around[k]:
+                    place[n, i, 1] = k
+
+
 class _Look(Function):
     @staticmethod
-    def forward(ctx: Any, known: Tensor, mixing: Tensor, patterns: Tensor, cell: Tensor) -> Tensor:
-        ctx.save_for_backward(known, mixing, patterns, cell)
-        hidden = known.new_zeros(len(cell), mixing.shape[1])
-        _look(_array(known), _array(mixing), _array(patterns), _array(cell), hidden.numpy())
-        return hidden
+    def forward(ctx: Any, base: Tensor, *tensors: Tensor) -> Tensor:
+        ctx.save_for_backward(*tensors)
+        ctx.mark_dirty(base)
+        _look(*map(_array, tensors), base.detach().numpy())  # pyright: ignore[reportCallIssue]
+        return base
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        gradients = [tensor.new_zeros(tensor.shape) for tensor in ctx.saved_tensors[:3]]
-        known, mixing, patterns, cell, *d_arrays = map(_array, (*ctx.saved_tensors, *gradients))
-        order = np.argsort(cell, axis=None, kind="stable")
-        _look_back(_array(gradient), order, known, mixing, patterns, cell, *d_arrays)
-        return (*gradients, None)
+        gradients = [tensor.new_zeros(tensor.shape) for tensor in ctx.saved_tensors[:4]]
+        _look_back(_array(gradient), *map(_array, (*ctx.saved_tensors, *gradients)))
+        return (gradient, *gradients, None)
+
+
+@njit(nogil=True)
+def _existing(place, nowhere):
+    """The things that exist."""
+    some, count = np.empty(place.shape[0] * place.shape[1], np.int64), 0
+    for thing in range(len(some)):
+        if place[thing // place.shape[1], thing % place.shape[1], 0] != nowhere:
+            some[count] = thing
+            count += 1
+    return some[:count]
+
+
+@njit(nogil=True)
+def _on_each(place, cells):
+    """The things on each of some cells, one after the other, and where each cell's begin."""
+    order, begins = np.empty(place.shape[0] * place.shape[1], np.int64), np.zeros(cells + 1, np.int64)
+    for k in range(cells):
+        begins[k + 1] = begins[k]
+        for thing in range(len(order)):
+            if place[thing // place.shape[1], thing % place.shape[1], 1] == k:
+                order[begins[k + 1]] = thing
+                begins[k + 1] += 1
+    return order, begins
+
+
+@njit(nogil=True)
+def _rows(source, which):
+    """source[which], contiguous."""
+    rows = np.empty((len(which), source.shape[1]), np.float32)
+    for at in range(len(which)):
+        rows[at] = source[which[at]]
+    return rows
+
+
+@njit(nogil=True)
+def _add_product(into, one, other):
+    """into += one * other, of rows; short enough a loop for a compiler to see that it can be done by many at once."""
+    for h in range(len(into)):
+        into[h] += one[h] * other[h]
 
 
 @njit(cache=True, nogil=True)
-def _look(known, mixing, patterns, cell, hidden):
-    things, cells = cell.shape[1], cell.reshape(-1)
-    lanes = max(1, min(_LANES, _ALONE // mixing.size))
-    for start in range(0, len(cells), lanes):
-        what = np.dot(known[start : start + lanes], mixing)
-        for at in range(len(what)):
-            n, where = (start + at) // things, cells[start + at]
-            if where != len(patterns) - 1:
-                for h in range(mixing.shape[1]):
-                    hidden[n, h] += what[at, h] * patterns[where, h]
+def _look(known, mixing, patterns, near, place, hidden):
+    things = place.shape[1]
+    exist = _existing(place, len(patterns) - 1)
+    for start in range(0, len(exist), _LANES):
+        some = exist[start : start + _LANES]
+        what = np.dot(_rows(known, some), mixing)
+        for at in range(len(some)):
+            n, i = divmod(some[at], things)
+            _add_product(hidden[n], what[at], patterns[place[n, i, 0]])
+    order, begins = _on_each(place, len(near))
+    for k in range(len(near)):
+        for start in range(begins[k], begins[k + 1], _LANES):
+            some = order[start : min(start + _LANES, begins[k + 1])]
+            what = np.dot(_rows(known, some), near[k])
+            for at in range(len(some)):
+                hidden[some[at] // things] += what[at]
 
 
 @njit(cache=True, nogil=True)
-def _look_back(gradient, order, known, mixing, patterns, cell, d_known, d_mixing, d_patterns):
-    """Things of one cell of the map together: the gradient of its what × where, summed, gives those of both."""
-    things, cells = cell.shape[1], cell.reshape(-1)
-    inputs, width = mixing.shape
-    lanes = max(1, min(_LANES, _ALONE // mixing.size))
-    product = np.empty_like(mixing)
-    start = 0
-    while start < len(order) and cells[order[start]] != len(patterns) - 1:
-        where, stop = cells[order[start]], start
-        while stop < min(len(order), start + lanes) and cells[order[stop]] == where:
-            stop += 1
-        here, of_here = np.empty((stop - start, inputs), np.float32), np.empty((stop - start, width), np.float32)
-        for at in range(stop - start):
-            thing = order[start + at]
-            n = thing // things
-            for f in range(inputs):
-                here[at, f] = known[thing, f]
-            for h in range(width):
-                of_here[at, h] = gradient[n, h]
-        for f in range(inputs):
-            for h in range(width):
-                product[f, h] = mixing[f, h] * patterns[where, h]
-        d_here = np.dot(of_here, product.T)
-        for at in range(stop - start):
-            thing = order[start + at]
-            for f in range(inputs):
-                d_known[thing, f] = d_here[at, f]
-        d_product = np.dot(here.T, of_here)
-        for f in range(inputs):
-            for h in range(width):
-                d_patterns[where, h] += mixing[f, h] * d_product[f, h]
-                d_mixing[f, h] += patterns[where, h] * d_product[f, h]
-        start = stop
+def _look_back(gradient, known, mixing, patterns, near, place, d_known, d_mixing, d_patterns, d_near):
+    things = place.shape[1]
+    exist = _existing(place, len(patterns) - 1)
+    for start in range(0, len(exist), _LANES):
+        some = exist[start : start + _LANES]
+        here = _rows(known, some)
+        what = np.dot(here, mixing)
+        of_what = np.zeros_like(what)
+        for at in range(len(some)):
+            n, i = divmod(some[at], things)
+            _add_product(d_patterns[place[n, i, 0]], what[at], gradient[n])
+            _add_product(of_what[at], patterns[place[n, i, 0]], gradient[n])
+        d_here = np.dot(of_what, mixing.T)
+        for at in range(len(some)):
+            d_known[some[at]] = d_here[at]
+        d_mixing += np.dot(here.T, of_what)
+    order, begins = _on_each(place, len(near))
+    for k in range(len(near)):
+        for start in range(begins[k], begins[k + 1], _LANES):
+            some = order[start : min(start + _LANES, begins[k + 1])]
+            of_some = _rows(gradient, some // things)
+            d_near[k] += np.dot(_rows(known, some).T, of_some)
+            d_here = np.dot(of_some, near[k].T)
+            for at in range(len(some)):
+                d_known[some[at]] += d_here[at]

@@ -97,6 +97,7 @@ class DemonstrationSource:
         return Column(
             observation={name: array[index, i] for name, array in shown.observation.items()},
             logits=np.zeros((*now.shape, shown.labels.shape[-1]), np.float32),
+            value=np.zeros(now.shape, np.float32),
             action=shown.actions[now, i],
             reward=self._rewards[now, i],
             alive=self._acted[now, i] & inside,

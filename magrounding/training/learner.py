@@ -7,6 +7,7 @@ own experience is asked for in the settings: shared parameters, a part of the te
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +74,21 @@ class Learner(ABC):
         if len(times):
             next_value[self._tensor(times), self._tensor(rows)] = final_values.detach()
         return Replay(logits[:-1], values[:-1], next_value)
+
+    @torch.no_grad()
+    def recall(self, documents: Documents, column: Column) -> Replay:
+        """A column as the network saw it while it acted, for a learner whose weights have not changed since.
+
+        Only what it never looked at is looked at now: the boundary observation. After a time-out there is more of that,
+        and a recurrent network would need its memory: those columns are replayed.
+        """
+        games = np.arange(column.action.shape[1])
+        if column.memory is not None or len(column.cut[0]):
+            return self.replay(documents, column, games)
+        last = replace(column, observation={name: array[-1:] for name, array in column.observation.items()})
+        _, bootstrap, _ = self._unroll(replace(documents, index=documents.index[-1:]), last, games)
+        value = self._tensor(column.value)
+        return Replay(self._tensor(column.logits), value, following_values(value, bootstrap[0]))
 
     def _unroll(self, documents: Documents, column: Column, games: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
         """Logits [T+1, b, A] and values [T+1, b] float32, and the values [F] of final observations."""

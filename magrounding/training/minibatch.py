@@ -77,7 +77,7 @@ class MinibatchLearner(Learner, Generic[Config]):
     def __init__(self, policy: Policy, config: Config) -> None:
         super().__init__(policy, bf16=config.bf16)
         self.config = config
-        self.optimizer = torch.optim.Adam(policy.parameters(), lr=config.learning_rate, eps=config.epsilon)
+        self.optimizer = torch.optim.Adam(policy.parameters(), lr=config.learning_rate, eps=config.epsilon, fused=True)
 
     def rate(self, steps: int) -> float:
         """Learning rate after so many environment steps of the schedule: warm-up, then a cosine."""

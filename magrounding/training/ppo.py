@@ -55,7 +55,7 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
     def _prepare(self, documents: Documents, column: Column) -> tuple[Tensor, Tensor, Tensor]:
         """Targets, normalised advantages and log probabilities of the behaviour's actions, [T, B] each."""
         games = np.arange(column.action.shape[1])
-        returns = self.returns(column, games, self.replay(documents, column, games))
+        returns = self.returns(column, games, self.recall(documents, column))
         alive = self._tensor(column.alive)
         lived = returns.advantage[alive]
         advantage = (returns.advantage - lived.mean()) / (lived.std() + 1e-8) if len(lived) > 1 else returns.advantage

@@ -43,6 +43,7 @@ class Column:
     Attributes:
         observation: [T+1, B, …] for each of the agent's keys, the last row being the boundary step.
         logits: [T, B, A] float32 of the behaviour policy.
+        value: [T, B] float32, what it expected.
         action: [T, B] int64.
         reward: [T, B] float32.
         alive: [T, B] bool, the agent acted in this step; everything else about other steps is to be ignored.
@@ -57,6 +58,7 @@ class Column:
 
     observation: Observation
     logits: np.ndarray
+    value: np.ndarray
     action: np.ndarray
     reward: np.ndarray
     alive: np.ndarray
@@ -112,6 +114,7 @@ def _join(columns: Sequence[Column], batch: int) -> Column:
     return Column(
         observation={name: beside([c.observation[name] for c in columns]) for name in first.observation},
         logits=beside([c.logits for c in columns]),
+        value=beside([c.value for c in columns]),
         action=beside([c.action for c in columns]),
         reward=beside([c.reward for c in columns]),
         alive=beside([c.alive for c in columns]),
@@ -247,6 +250,7 @@ class RolloutWorker:
         self._keys = np.zeros((T + 1, B), np.int64)
         self._restarts = np.zeros((T + 1, B), np.bool_)
         self._logits = [np.zeros((T, B, self.vec.spec.num_actions), np.float32) for _ in range(n)]
+        self._values = np.zeros((n, T, B), np.float32)
         self._actions = np.zeros((n, T, B), np.int64)
         self._labels = np.zeros((n, T, B, self.vec.spec.num_actions) if self._teacher else 0, np.bool_)
         self._rewards = np.zeros((n, T, B), np.float32)
@@ -273,6 +277,7 @@ class RolloutWorker:
             choice = self.players[i].choose(column, self._text["manual"][t], self._text["goal"][t], self._keys[t])
             self._actions[i, t] = choice.action
             self._logits[i][t] = choice.logits
+            self._values[i, t] = choice.value
 
         for _ in self._map(choose, range(len(self.players))):
             pass
@@ -307,6 +312,7 @@ class RolloutWorker:
         return Column(
             observation=self._seen[i],
             logits=self._logits[i],
+            value=self._values[i],
             action=self._actions[i],
             reward=self._rewards[i],
             alive=self._alive[i, :-1],

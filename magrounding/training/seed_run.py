@@ -151,6 +151,8 @@ class SeedRun:
                 same = before.learner.algorithm == self.phase.learner.algorithm
                 session.inherit(self._carried, source, optimizer=same and self.preset.carry_optimizer)
             session.start()
+            if self.at.phase and self.preset.evaluate_every:
+                self._evaluate_within(session)  # what the phase before reached: this one may end with no better
         self._window = deque(map(bool, window), maxlen=self.phase.until.window)
 
     def _train(self, session: StageSession) -> None:

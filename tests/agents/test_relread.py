@@ -129,12 +129,11 @@ def test_it_sees_the_place_of_things_relative_to_itself(policy):
     things = policy.find(observation)
     text = policy.encode_text(manual, goal)
     with torch.no_grad():
-        features = policy.relate(things, observation, text, torch.arange(16))
-        here = policy.look(things, features, observation["position"])
-        moved = policy.look(
-            things._replace(column=things.column + 1), features, observation["position"] + torch.tensor([0, 1])
-        )
-        aside = policy.look(things._replace(column=things.column + 1), features, observation["position"])
+        features = policy.relate(things, text, torch.arange(16))
+        right, position = things._replace(column=things.column + 1), observation["position"]
+        here = policy.look(things, features, position, torch.zeros(16, policy.config.hidden))
+        moved = policy.look(right, features, position + torch.tensor([0, 1]), torch.zeros(16, policy.config.hidden))
+        aside = policy.look(right, features, position, torch.zeros(16, policy.config.hidden))
     torch.testing.assert_close(here, moved)
     assert not torch.allclose(here, aside)
 

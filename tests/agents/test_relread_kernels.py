@@ -59,7 +59,7 @@ def compare(monkeypatch, policy, observation, texts):
     calls = []
     monkeypatch.setattr(relread_kernels, "suits", lambda *_: calls.append(1) or True)
     fast = everything(policy, observation, texts)
-    assert len(calls) == 2  # bonds; the map
+    assert len(calls) == 5  # things; their words; bonds; places; the map
     monkeypatch.setattr(relread_kernels, "suits", lambda *_: False)
     policy.feel.register_forward_pre_hook(lambda _, inputs: (inputs[0].double(),))
     exact = everything(policy.double(), observation, texts)

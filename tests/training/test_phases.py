@@ -62,6 +62,20 @@ def test_each_phase_leaves_its_weights(taught):
     assert torch.equal(torch.stack(parameters), weights_of(taught, "s1"))
 
 
+def test_a_phase_that_does_harm_ends_with_the_weights_it_began_with(tmp_path, monkeypatch):
+    evaluate = StageSession.evaluate
+
+    def wins_until_it_learns(session, *arguments):
+        result = evaluate(session, *arguments)
+        result.won[:] = not any(learner.optimizer.state for learner in session.learners)
+        return result
+
+    monkeypatch.setattr(StageSession, "evaluate", wins_until_it_learns)
+    run_curriculum(taught_settings(stages=("s1",)), tmp_path / "harmed", display=quiet(), device="cpu")
+    assert torch.equal(weights_of(tmp_path / "harmed", "s1"), weights_of(tmp_path / "harmed", "s1/imitate"))
+    assert read_json(tmp_path / "harmed" / "s1" / "state.json")["steps"] == 0
+
+
 def test_metrics_tell_phases_apart(taught):
     lines = list(read_metrics(taught / METRICS_FILE))
     walked = [("s1", "imitate"), ("s1", "reinforce"), ("s2", "reinforce")]
