@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from gymnasium import spaces
+
+SHARED_TEXT = ("manual", "goal")
+"""What all agents of a game read, once an episode."""
+
+
+def shared_text(observation: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """`manual` [B, S, L] and `goal` [B, G] of some games; a world whose goal never changes shows none: G = 0."""
+    manual = observation["manual"]
+    goal = observation.get("goal")
+    return {"manual": manual, "goal": np.zeros((len(manual), 0), np.int16) if goal is None else goal}
 
 
 @dataclass(frozen=True)

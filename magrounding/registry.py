@@ -97,6 +97,8 @@ _RTFM_TASKS = (
     "nl",
 )
 
+_MESSENGER_SETS = {name: {"split": name} for name in ("train", "val", "test")}
+
 _ENVS = (
     EnvEntry(
         id="rtfm",
@@ -129,6 +131,25 @@ _ENVS = (
         published="magrounding.envs.rtfm.published:MA_RTFM",
         multi_agent=True,
         note=_RTFM_NOTE,
+    ),
+    EnvEntry(
+        id="messenger",
+        world="magrounding.envs.messenger.stages:make_messenger",
+        stage_option="stage",
+        stages=("s1", "s2", "s3"),
+        curriculum=("s1", "s2", "s3"),
+        evaluation_sets={**_MESSENGER_SETS, "test_seen_dynamics": {"split": "test_seen_dynamics"}},
+        reading_set="test",
+    ),
+    EnvEntry(
+        id="ma_messenger",
+        world="magrounding.envs.messenger.stages:make_ma_messenger",
+        stage_option="stage",
+        stages=("s1", "s2", "s3", "s4"),
+        curriculum=("s1", "s2", "s3", "s4"),
+        evaluation_sets=_MESSENGER_SETS,
+        multi_agent=True,
+        reading_set="test",
     ),
 )
 

@@ -13,14 +13,13 @@ from magrounding.agents.player import Player
 from magrounding.agents.policy import Policy
 from magrounding.agents.weights import STATE_FILE, fit_weights, load_weights
 from magrounding.errors import CheckpointError, choose
-from magrounding.observation import ObservationSpec
+from magrounding.observation import SHARED_TEXT, ObservationSpec, shared_text
 from magrounding.pretrained import find_run
 from magrounding.registry import agent_entry, env_entry, load
 from magrounding.storage import read_json
 from magrounding.threads import ParallelMap
 
 CONFIG_FILE = "config.json"
-SHARED_TEXT = ("manual", "goal")
 TeamMemory = list[Player]
 """What a team remembers between steps: one Player for each agent, changed in place by `act`."""
 
@@ -80,9 +79,10 @@ class Team:
 
         def choose_for(i: int) -> np.ndarray:
             column = {name: obs[name][:, i] for name in self.keys}
-            return memory[i].choose(column, obs["manual"], obs["goal"], keys, rows=rows, greedy=greedy).action
+            return memory[i].choose(column, texts["manual"], texts["goal"], keys, rows=rows, greedy=greedy).action
 
-        actions = np.zeros((len(obs["manual"]), self.num_agents), np.int64)
+        texts = shared_text(obs)
+        actions = np.zeros((len(texts["manual"]), self.num_agents), np.int64)
         for i, action in enumerate(self._map(choose_for, range(self.num_agents))):
             actions[slice(None) if rows is None else rows, i] = action
         return actions, memory
@@ -102,7 +102,8 @@ class Team:
             key = None if info is None else info.get(agent, {}).get("document")
             column = {name: seen[name][None] for name in self.keys}
             keys = None if key is None else np.array([key], np.int64)
-            choice = player.choose(column, seen["manual"][None], seen["goal"][None], keys, greedy=greedy)
+            texts = shared_text({name: seen[name][None] for name in SHARED_TEXT if name in seen})
+            choice = player.choose(column, texts["manual"], texts["goal"], keys, greedy=greedy)
             actions[agent] = int(choice.action[0])
         return actions
 

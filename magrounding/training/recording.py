@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from magrounding.agents.team import SHARED_TEXT
 from magrounding.errors import ConfigurationError
 from magrounding.evaluation.evaluate import Actor, quotas
+from magrounding.observation import SHARED_TEXT, shared_text
 from magrounding.training.demonstrations import Demonstrations, Header
 from magrounding.vector import Observation, VectorEnv
 
@@ -57,7 +57,7 @@ def record(
     obs, info = vec.reset(seed=seed), vec.info
     while (rows := np.flatnonzero(played < quota)).size:
         game = first[rows] + played[rows]
-        tape.read(game, {name: obs[name][rows] for name in SHARED_TEXT}, info["document"][rows])
+        tape.read(game, {name: text[rows] for name, text in shared_text(obs).items()}, info["document"][rows])
         chosen = {"rows": rows} if partial else {}
         seen, alive = {name: obs[name][rows] for name in tape.keys}, info["alive"][rows]
         best = None if best_actions is None else best_actions(**chosen)[rows]
@@ -91,7 +91,8 @@ class _Tape:
     def __init__(self, vec: VectorEnv, games: int) -> None:
         self.keys = [field.name for field in vec.spec.fields if field.name not in SHARED_TEXT]
         self.won, self.finished = np.zeros(games, np.bool_), np.zeros(games, np.bool_)
-        self._texts = {name: np.zeros((games, *vec.spec[name].shape), vec.spec[name].dtype) for name in SHARED_TEXT}
+        shown = shared_text(vec.spec.allocate(1))
+        self._texts = {name: np.zeros((games, *text.shape[1:]), text.dtype) for name, text in shown.items()}
         self._documents = np.full(games, -1, np.int64)  # keys of texts are not negative
         self._parts: list[tuple[np.ndarray, ...]] = []
         self._seen: dict[str, list[np.ndarray]] = {name: [] for name in self.keys}

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.player import Player
-from magrounding.agents.team import SHARED_TEXT
+from magrounding.observation import SHARED_TEXT, shared_text
 from magrounding.threads import ParallelMap
 from magrounding.training.clock import Clock
 from magrounding.training.teacher import Teacher
@@ -245,8 +245,8 @@ class RolloutWorker:
     def _allocate(self) -> None:
         T, B, n = self.unroll, self.vec.num_envs, self.vec.num_agents
         self._seen = [{f.name: np.zeros((T + 1, B, *f.shape), f.dtype) for f in self._fields} for _ in range(n)]
-        texts = [f for f in self.vec.spec.fields if f.name in SHARED_TEXT]
-        self._text = {f.name: np.zeros((T + 1, B, *f.shape), f.dtype) for f in texts}
+        texts = shared_text(self.vec.spec.allocate(B))
+        self._text = {name: np.zeros((T + 1, *array.shape), array.dtype) for name, array in texts.items()}
         self._keys = np.zeros((T + 1, B), np.int64)
         self._restarts = np.zeros((T + 1, B), np.bool_)
         self._logits = [np.zeros((T, B, self.vec.spec.num_actions), np.float32) for _ in range(n)]
@@ -262,8 +262,8 @@ class RolloutWorker:
         for i, seen in enumerate(self._seen):
             for name, buffer in seen.items():
                 buffer[t] = self._observation[name][:, i]
-        for name, buffer in self._text.items():
-            buffer[t] = self._observation[name]
+        for name, array in shared_text(self._observation).items():
+            self._text[name][t] = array
         self._keys[t] = self.vec.info["document"]
         self._alive[:, t] = self.vec.info["alive"].T
         self._restarts[t] = self._restarted

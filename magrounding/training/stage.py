@@ -12,9 +12,10 @@ from torch import Tensor
 
 from magrounding.agents.player import Player
 from magrounding.agents.policy import Policy
-from magrounding.agents.team import SHARED_TEXT, Team, build_policy
+from magrounding.agents.team import Team, build_policy
 from magrounding.agents.weights import fit_weights
 from magrounding.evaluation.evaluate import TRUE_MANUAL, Evaluation, evaluate
+from magrounding.observation import shared_text
 from magrounding.registry import make_vec
 from magrounding.threads import ParallelMap, ThreadPlan
 from magrounding.training.algorithms import make_learner
@@ -209,11 +210,9 @@ class StageSession:
             self._teacher.label()
         policy = copy.deepcopy(self.players[0].policy)
         device = next(policy.parameters()).device
-        shown = {
-            f.name: torch.from_numpy(seen[f.name] if f.name in SHARED_TEXT else seen[f.name][:, 0].copy()).to(device)
-            for f in self.vec.spec.fields
-        }
-        text = policy.encode_text(shown.pop("manual"), shown.pop("goal"))
+        own = [field.name for field in self.vec.spec.fields if not field.shared]
+        shown = {name: torch.from_numpy(seen[name][:, 0].copy()).to(device) for name in own}
+        text = policy.encode_text(*(torch.from_numpy(array).to(device) for array in shared_text(seen).values()))
         memory = policy.initial_memory(self.vec.num_envs)
         output = policy(
             shown,

@@ -42,6 +42,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "eval": {"split": "eval"},
     "eval_new": {"split": "eval_new"},
     "eval_paraphrase": {"split": "eval_paraphrase"},
+    "val": {"split": "val"},
+    "test": {"split": "test"},
+    "test_seen_dynamics": {"split": "test_seen_dynamics"},
 }
 STAGES = [(entry.id, {entry.stage_option: stage}) for entry in mg.ENVS.values() for stage in entry.stages]
 
@@ -52,7 +55,8 @@ def _cases() -> list[Any]:
     for entry in mg.ENVS.values():
         for name, variant in VARIANTS.items():
             unknown = variant.keys() - entry.options.keys()
-            if unknown or (len(entry.evaluation_sets) < 5 and variant.get("split", "eval") != "eval"):
+            splits = {options["split"] for options in entry.evaluation_sets.values()}
+            if unknown or variant.get("split", "train") not in splits:
                 continue
             for stage in {entry.stages[0]: 0, entry.stages[-1]: 0}:
                 options = {entry.stage_option: stage, **variant}

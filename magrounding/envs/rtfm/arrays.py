@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 # Columns of Games.scalars [B, NUM_SCALARS] int64.
-SEED, EPISODE, STEP, DRAWS, TEAM, TEAM_DIVISION, ELEMENT_DIVISION, TARGETS_LEFT, OUTCOME = range(9)
+SEED, EPISODE, STEP, DRAWS, TEAM, TEAM_DIVISION, ELEMENT_DIVISION, TARGETS_LEFT, OUTCOME = range(9)  # as `compiled`
 NUM_SCALARS = 9
 # Values of OUTCOME.
 RUNNING, WON, LOST, TIMED_OUT = range(4)

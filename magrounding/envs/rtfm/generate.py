@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
+from magrounding.envs.compiled import copy_row, document_key, shuffled_place
 from magrounding.envs.rtfm.arrays import (
     COLUMN,
     DRAWS,
@@ -26,7 +26,7 @@ from magrounding.envs.rtfm.arrays import (
     WORD_2,
 )
 from magrounding.envs.rtfm.splits import draw_assignment
-from magrounding.seeding import LAYOUT, NUM_STREAMS, ORDER, TASK, TEXT, below, hash64, stream_key
+from magrounding.seeding import LAYOUT, NUM_STREAMS, ORDER, TASK, TEXT, below, stream_key
 
 
 @njit
@@ -53,12 +53,6 @@ def start_games(first, last, rules, tables, games, manual, goal, out):
         for a in range(rules.agents):
             entities[a, HELD] = -1
             out.alive[b, a] = True
-
-
-@njit
-def document_key(text_key, redrawn, salt):
-    """A positive int64 that names the text on show: its stream, the step it was redrawn in, and the configuration."""
-    return np.int64(hash64(hash64(text_key, salt), redrawn) >> np.uint64(1))
 
 
 @njit(inline="always")
@@ -167,7 +161,7 @@ def write_text(b, rules, tables, games, manual, goal):
         element_shift = 1 + below(key, 2 * statements + 1, of_element.shape[1] - 1)
         team_shift = 1 + below(key, 2 * statements + 2, of_team.shape[1] - 1)
     for k in range(statements):
-        line = manual[b, _place_of_statement(key, k, statements) if rules.shuffle_manual else k]
+        line = manual[b, shuffled_place(key, k, statements) if rules.shuffle_manual else k]
         if k < of_element.shape[1]:
             members = tables.element_lists[scalars[ELEMENT_DIVISION], _further(k, element_shift, of_element.shape[1])]
             copy_row(of_element[below(key, draws + k, of_element.shape[0]), k, members], line)
@@ -182,24 +176,3 @@ def write_text(b, rules, tables, games, manual, goal):
 def _further(k, shift, count):
     """(k + shift) mod count of a shift below count, without a division."""
     return k + shift if k + shift < count else k + shift - count
-
-
-@njit
-def _place_of_statement(key, k, count):
-    """Where statement k goes: the rank of its draw among those of all statements (equal draws keep their order)."""
-    mine = hash64(key, k)
-    rank = 0
-    for other in range(count):
-        theirs = hash64(key, other)
-        if theirs < mine or (theirs == mine and other < k):
-            rank += 1
-    return rank
-
-
-@njit
-def copy_row(source, target):
-    """target[: len(source)] = source, then zeros (a plain loop compiles to vector instructions, a slice does not)."""
-    for i in range(source.shape[0]):
-        target[i] = source[i]
-    for i in range(source.shape[0], target.shape[0]):
-        target[i] = 0

@@ -7,25 +7,13 @@ three, and no others, are cached, and close over a checksum of everything that i
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable
-from pathlib import Path
-from types import ModuleType
-
 from numba import njit
 
 from magrounding import seeding
+from magrounding.envs import compiled
 from magrounding.envs.rtfm import arrays, dynamics, generate, observe, ontology, splits
 
-_SOURCES = (arrays, dynamics, generate, observe, ontology, seeding, splits)
-
-
-def checksum(modules: Iterable[ModuleType]) -> int:
-    """A positive integer that changes with the source of any of these modules."""
-    total = 1
-    for module in modules:
-        total = zlib.crc32(Path(str(module.__file__)).read_bytes(), total)
-    return total | 1
+_SOURCES = (arrays, compiled, dynamics, generate, observe, ontology, seeding, splits)
 
 
 def _entry_points(version: int):
@@ -49,4 +37,4 @@ def _entry_points(version: int):
     return start_rows, step_rows, write_states
 
 
-start_rows, step_rows, write_states = _entry_points(checksum(_SOURCES))
+start_rows, step_rows, write_states = _entry_points(compiled.checksum(_SOURCES))

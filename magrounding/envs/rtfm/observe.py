@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from magrounding.envs.compiled import copy_row, document_key
 from magrounding.envs.rtfm.arrays import (
     COLUMN,
     EPISODE,
@@ -16,7 +17,7 @@ from magrounding.envs.rtfm.arrays import (
     WORD_2,
 )
 from magrounding.envs.rtfm.dynamics import play_games
-from magrounding.envs.rtfm.generate import copy_row, document_key, start_games, write_text
+from magrounding.envs.rtfm.generate import start_games, write_text
 from magrounding.envs.rtfm.ontology import ALLY_ID, EMPTY_ID, FOG_ID, ME_ID
 from magrounding.seeding import TEXT
 

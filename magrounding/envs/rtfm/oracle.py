@@ -9,10 +9,10 @@ import numpy as np
 from numba import njit
 
 from magrounding import seeding
+from magrounding.envs.compiled import checksum
 from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.rtfm import arrays, dynamics, evasion, paths, planning, pursuit
 from magrounding.envs.rtfm.arrays import STEP
-from magrounding.envs.rtfm.kernels import checksum
 from magrounding.envs.rtfm.pursuit import MAX_SIDE, Pursuit, symmetries
 from magrounding.envs.rtfm.world import RTFMWorld
 from magrounding.errors import ConfigurationError, InvalidAction

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from magrounding.envs.compiled import CompiledWorld
 from magrounding.envs.render import Figure, Scene
 from magrounding.envs.rtfm import kernels, splits
 from magrounding.envs.rtfm.arrays import (
     ACTION_NAMES,
     COLUMN,
-    EPISODE,
     HELD,
     LOST,
     NUM_COLUMNS,
@@ -21,7 +21,6 @@ from magrounding.envs.rtfm.arrays import (
     OUTCOME,
     PRESENT,
     ROW,
-    SEED,
     STEP,
     TEAMMATE_WIDTH,
     TIMED_OUT,
@@ -31,6 +30,7 @@ from magrounding.envs.rtfm.arrays import (
     Games,
     Results,
     Rules,
+    Tables,
     Views,
 )
 from magrounding.envs.rtfm.ontology import (
@@ -43,12 +43,11 @@ from magrounding.envs.rtfm.ontology import (
     rtfm_vocabulary,
 )
 from magrounding.envs.rtfm.tables import make_tables
-from magrounding.envs.world import BatchedWorld, StepBuffers
+from magrounding.envs.world import StepBuffers
 from magrounding.errors import ConfigurationError, choose
 from magrounding.observation import ObservationField, ObservationSpec
 from magrounding.seeding import NUM_STREAMS
-from magrounding.threads import RowThreads
-from magrounding.vocabulary import PAD
+from magrounding.vocabulary import PAD, Vocabulary
 
 if TYPE_CHECKING:
     from magrounding.envs.rtfm.tasks import Task
@@ -89,7 +88,7 @@ class WorldOptions:
     manual: str = "true"
 
 
-class RTFMWorld(BatchedWorld):
+class RTFMWorld(CompiledWorld):
     """Read to Fight Monsters.
 
     Args:
@@ -106,84 +105,45 @@ class RTFMWorld(BatchedWorld):
     time_limit_is_loss = True
 
     def __init__(self, num_envs: int, task: Task, options: WorldOptions, num_threads: int = 1) -> None:
-        self.num_envs, self.task, self.options, self.num_threads = num_envs, task, options, num_threads
-        self.num_agents = options.agents
-        self.max_cycles = options.max_cycles
         _check(task, options, num_threads)
-        self.vocabulary = rock_paper_scissors_vocabulary() if task.letters else rtfm_vocabulary()
-        self._rules = _make_rules(task, options)
-        num_entities = self._rules.agents + self._rules.monsters + self._rules.items
+        rules = _make_rules(task, options)
+        num_entities = rules.agents + rules.monsters + rules.items
         interior = (options.size - 2) ** 2
         if num_entities > interior:
             raise ConfigurationError(
                 f"a {options.size}×{options.size} map has room for {interior} entities, this game has {num_entities}; "
                 "take a larger size or fewer agents"
             )
-        self._tables = make_tables(task, options, self.vocabulary)
-        self.spec = self._make_spec()
-        self.observation = self.spec.allocate(num_envs)
-        self.final_observation = self.spec.allocate(num_envs)
-        self.final_rows = np.zeros(0, np.int64)
-        self.out = StepBuffers.allocate(num_envs, options.agents)
-        self._games = Games(
+        vocabulary = rock_paper_scissors_vocabulary() if task.letters else rtfm_vocabulary()
+        tables = make_tables(task, options, vocabulary)
+        games = Games(
             np.zeros((num_envs, NUM_STREAMS), np.uint64),
             np.zeros((num_envs, NUM_SCALARS), np.int64),
             np.zeros((num_envs, num_entities, NUM_COLUMNS), np.int16),
         )
-        self._views = _views(self.observation)
-        self._finals = _views(self.final_observation)
-        self._results = Results(*(getattr(self.out, name) for name in Results._fields))
-        self._slots = np.zeros(num_envs, np.int64)
-        self._state = np.zeros((num_envs, len(self._tables.background) + 5 * options.agents), np.int16)
-        self.state_layout = _state_layout(self.spec)
-        self._threads = RowThreads(num_envs, num_threads)
-
-    def reset(self, seeds: np.ndarray | None = None) -> None:
-        scalars = self._games.scalars
-        if seeds is None:
-            scalars[:, EPISODE] += 1
-        else:
-            scalars[:, SEED] = seeds
-            scalars[:, EPISODE] = 0
-        self.final_rows = self.final_rows[:0]
-        self._threads.run(
-            kernels.start_rows, self._slots, self._rules, self._tables, self._games, self._views, self._results
+        super().__init__(
+            num_envs,
+            task,
+            options,
+            num_threads,
+            spec=_make_spec(options, tables, vocabulary),
+            vocabulary=vocabulary,
+            kernels=kernels,
+            rules=rules,
+            tables=tables,
+            games=games,
+            agent_facts=5,
         )
 
-    def step(self, actions: np.ndarray, auto_reset: bool) -> None:
-        self._threads.run(
-            kernels.step_rows,
-            actions,
-            auto_reset,
-            self._slots,
-            self._rules,
-            self._tables,
-            self._games,
-            self._views,
-            self._finals,
-            self._results,
-        )
-        if auto_reset:
-            self.final_rows = np.flatnonzero(self.out.done)
-            self._close_ranks()
+    def _view(self, observation: dict[str, np.ndarray]) -> Views:
+        grid = observation["grid"]
+        flat = grid.reshape(*grid.shape[:2], -1)
+        teammates = observation.get("teammates", np.zeros((len(grid), 1, 0, TEAMMATE_WIDTH), np.int16))
+        rest = {key: observation[key] for key in Views._fields if key not in ("grid", "teammates")}
+        return Views(flat, teammates=teammates, **rest)
 
-    def _close_ranks(self) -> None:
-        """Each chunk of rows wrote its final observations from its own first row on: put them behind one another."""
-        end = np.searchsorted(self.final_rows, self._threads.chunks[0][1])
-        for first, last in self._threads.chunks[1:]:
-            count = np.searchsorted(self.final_rows, last) - end
-            for array in self.final_observation.values():
-                array[end : end + count] = array[first : first + count]
-            end += count
-
-    def state(self) -> np.ndarray:
-        kernels.write_states(self._rules, self._tables, self._games, self._state)
-        return self._state
-
-    def text(self, row: int) -> dict[str, str | list[str]]:
-        decode = self.vocabulary.decode
-        manual = [decode(line) for line in self.observation["manual"][row]]
-        return {"manual": manual, "goal": decode(self.observation["goal"][row])}
+    def _collect(self, out: StepBuffers) -> Results:
+        return Results(*(getattr(out, name) for name in Results._fields))
 
     def scene(self, row: int) -> Scene:
         entities, scalars, words = self._games.entities[row], self._games.scalars[row], self.vocabulary.words
@@ -216,55 +176,32 @@ class RTFMWorld(BatchedWorld):
             outcome={WON: "won", LOST: "lost", TIMED_OUT: "lost"}.get(int(scalars[OUTCOME]), ""),
         )
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        return {name: array.copy() for name, array in self._memory().items()}
 
-    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
-        memory = self._memory()
-        if {k: (v.shape, v.dtype) for k, v in memory.items()} != {k: (v.shape, v.dtype) for k, v in snapshot.items()}:
-            raise ConfigurationError("the snapshot belongs to a world of another configuration")
-        for name, array in memory.items():
-            array[:] = snapshot[name]
-        self.final_rows = self.final_rows[:0]
-
-    def __getstate__(self) -> dict[str, Any]:
-        arguments = (self.num_envs, self.task, self.options, self.num_threads)
-        return {"arguments": arguments, "snapshot": self.snapshot()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(*state["arguments"])
-        self.restore(state["snapshot"])
-
-    def _memory(self) -> dict[str, np.ndarray]:
-        parts = {"games": self._games._asdict(), "out": vars(self.out), "observation": self.observation}
-        return {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
-
-    def _make_spec(self) -> ObservationSpec:
-        options, ids, n = self.options, self.vocabulary, self.num_agents
-        tables, top, size = self._tables, len(ids) - 1, options.size
-        statements = tables.element_lists.shape[1] + tables.team_lists.shape[1]
-        length = max(tables.element_sentences.shape[-1], tables.team_sentences.shape[-1])
-        fields = [
-            ObservationField("grid", (size, size, 2 * options.occupants), 0, top),
-            ObservationField("position", (2,), -1, size - 1),
-            ObservationField("manual", (statements, length), 0, top, shared=True),
-            ObservationField("goal", (tables.goal_sentences.shape[-1],), 0, top, shared=True),
-            ObservationField("inventory", (2,), 0, top),
-            ObservationField("action_mask", (len(ACTION_NAMES),), 0, 1, "int8"),
-        ]
-        if n > 1:
-            fields.append(ObservationField("teammates", (n - 1, TEAMMATE_WIDTH), -1, max(top, size)))
-        return ObservationSpec(
-            fields=tuple(fields),
-            num_agents=n,
-            num_actions=len(ACTION_NAMES),
-            height=size,
-            width=size,
-            vocabulary_size=len(ids),
-            scenery_ids=(PAD, EMPTY_ID, WALL_ID, FOG_ID),
-            avatar_ids=(ME_ID, ALLY_ID),
-            words_per_occupant=2,
-        )
+def _make_spec(options: WorldOptions, tables: Tables, vocabulary: Vocabulary) -> ObservationSpec:
+    n, top, size = options.agents, len(vocabulary) - 1, options.size
+    statements = tables.element_lists.shape[1] + tables.team_lists.shape[1]
+    length = max(tables.element_sentences.shape[-1], tables.team_sentences.shape[-1])
+    fields = [
+        ObservationField("grid", (size, size, 2 * options.occupants), 0, top),
+        ObservationField("position", (2,), -1, size - 1),
+        ObservationField("manual", (statements, length), 0, top, shared=True),
+        ObservationField("goal", (tables.goal_sentences.shape[-1],), 0, top, shared=True),
+        ObservationField("inventory", (2,), 0, top),
+        ObservationField("action_mask", (len(ACTION_NAMES),), 0, 1, "int8"),
+    ]
+    if n > 1:
+        fields.append(ObservationField("teammates", (n - 1, TEAMMATE_WIDTH), -1, max(top, size)))
+    return ObservationSpec(
+        fields=tuple(fields),
+        num_agents=n,
+        num_actions=len(ACTION_NAMES),
+        height=size,
+        width=size,
+        vocabulary_size=len(vocabulary),
+        scenery_ids=(PAD, EMPTY_ID, WALL_ID, FOG_ID),
+        avatar_ids=(ME_ID, ALLY_ID),
+        words_per_occupant=2,
+    )
 
 
 def _check(task: Task, options: WorldOptions, num_threads: int) -> None:
@@ -315,18 +252,3 @@ def _make_rules(task: Task, options: WorldOptions) -> Rules:
         side=splits.SPLITS[options.split],
         salt=salt,
     )
-
-
-def _views(observation: dict[str, np.ndarray]) -> Views:
-    grid = observation["grid"]
-    flat = grid.reshape(*grid.shape[:2], -1)
-    teammates = observation.get("teammates", np.zeros((len(grid), 1, 0, TEAMMATE_WIDTH), np.int16))
-    rest = {key: observation[key] for key in Views._fields if key not in ("grid", "teammates")}
-    return Views(flat, teammates=teammates, **rest)
-
-
-def _state_layout(spec: ObservationSpec) -> dict[str, tuple[slice, tuple[int, ...]]]:
-    shape = spec["grid"].shape
-    cells = int(np.prod(shape))
-    end = cells + 5 * spec.num_agents
-    return {"grid": (slice(0, cells), shape), "agents": (slice(cells, end), (spec.num_agents, 5))}

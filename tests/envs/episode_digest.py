@@ -1,7 +1,7 @@
 """Digests of whole episodes: one number that changes if any observation, reward or flag of any step does.
 
-`python -m tests.envs.rtfm_digest` prints digests and the splits as JSON: the tests run it in other processes
-(without JIT, under another hash seed) and compare. `python -m tests.envs.rtfm_digest golden` writes the golden
+`python -m tests.envs.episode_digest` prints digests and the splits as JSON: the tests run it in other processes
+(without JIT, under another hash seed) and compare. `python -m tests.envs.episode_digest golden` writes the golden
 file. Do that only together with a new version of the env ids and a line in the changelog: a digest changes exactly
 when dynamics, text, reward, mask or the shape of an observation do.
 """
@@ -16,11 +16,14 @@ from pathlib import Path
 import numpy as np
 
 import magrounding as mg
+from magrounding.envs.messenger.splits import triples
+from magrounding.envs.messenger.stages import STAGES as MESSENGER_STAGES
+from magrounding.envs.messenger.stages import TEAM_STAGES
 from magrounding.envs.rtfm import splits
 from magrounding.envs.rtfm.tasks import ROCK_PAPER_SCISSORS, STAGES, TASKS
 from magrounding.vector import WorldVectorEnv
 
-GOLDEN = Path(__file__).with_name("golden_rtfm.json")
+GOLDEN = Path(__file__).with_name("golden_episodes.json")
 CASES = {
     **{f"rtfm/{task}": ("rtfm", {"task": task}) for task in TASKS},
     **{f"rock_paper_scissors/{task}": ("rock_paper_scissors", {"task": task}) for task in ROCK_PAPER_SCISSORS},
@@ -29,6 +32,11 @@ CASES = {
     "ma_rtfm/s5 eval_paraphrase": ("ma_rtfm", {"stage": "s5", "agents": 3, "split": "eval_paraphrase", "sight": 3}),
     "ma_rtfm/s4 eval": ("ma_rtfm", {"stage": "s4", "agents": 5, "split": "eval", "occupants": 1, "chase_range": None}),
     "ma_rtfm/s3 left": ("ma_rtfm", {"stage": "s3", "agents": 2, "size": 6, "put_aside": "left", "max_cycles": 7}),
+    **{f"messenger/{stage}": ("messenger", {"stage": stage}) for stage in MESSENGER_STAGES},
+    **{f"ma_messenger/{stage}": ("ma_messenger", {"stage": stage, "agents": 2}) for stage in TEAM_STAGES},
+    "messenger/s2 test": ("messenger", {"stage": "s2", "split": "test", "manual": "reassigned", "max_cycles": 9}),
+    "ma_messenger/s3 val": ("ma_messenger", {"stage": "s3", "agents": 4, "split": "val"}),
+    "ma_messenger/s4 train_sc": ("ma_messenger", {"stage": "s4", "agents": 3, "split": "train_sc"}),
     "rtfm/nl resampled": ("rtfm", {"task": "nl", "resample_text": True, "shuffle_manual": False, "max_cycles": 9}),
 }
 
@@ -72,6 +80,7 @@ def split_digests() -> dict[str, str]:
     for task in ROCK_PAPER_SCISSORS:
         for split in ("train", "eval"):
             sides[f"{task}/{split}"] = splits.letter_triples(task, split).tobytes()
+    sides.update({f"messenger/{which}": triples(which).tobytes() for which in ("many", "single", "val", "test")})
     return {name: hashlib.sha256(side).hexdigest()[:16] for name, side in sides.items()}
 
 

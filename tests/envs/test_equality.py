@@ -12,16 +12,25 @@ import pytest
 
 import magrounding as mg
 from magrounding.errors import ConfigurationError
-from tests.envs.rtfm_digest import CASES, GOLDEN, digest, digests, scripted_actions, split_digests
+from tests.envs.episode_digest import CASES, GOLDEN, digest, digests, scripted_actions, split_digests
 
 ROOT = Path(__file__).parents[2]
-BUSY = ["rtfm/nl", "rock_paper_scissors/permutation", "ma_rtfm/s1", "ma_rtfm/s5 eval_new", "ma_rtfm/s3 left"]
+BUSY = [
+    "rtfm/nl",
+    "rock_paper_scissors/permutation",
+    "ma_rtfm/s1",
+    "ma_rtfm/s5 eval_new",
+    "ma_rtfm/s3 left",
+    "messenger/s3",
+    "ma_messenger/s4",
+    "ma_messenger/s3 val",
+]
 
 
 def elsewhere(**environment):
     """What another process makes of the same episodes; warnings are errors there."""
     result = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "tests.envs.rtfm_digest"],
+        [sys.executable, "-W", "error", "-m", "tests.envs.episode_digest"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
@@ -45,7 +54,7 @@ def test_another_process_and_hash_seed_play_the_same_episodes():
 
 @pytest.mark.parametrize("name", CASES)
 def test_golden_episodes(name):
-    """A digest that differs means that dynamics, text, reward or mask changed: bump the version (see rtfm_digest)."""
+    """A digest that differs means that dynamics, text, reward or mask changed: bump the version (`episode_digest`)."""
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
     assert golden.keys() == CASES.keys()
     env, options = CASES[name]

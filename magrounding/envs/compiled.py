@@ -1,0 +1,182 @@
+"""What worlds share whose rules are kernels over rows: bookkeeping of the batch, and kernels that any of them needs."""
+
+from __future__ import annotations
+
+import zlib
+from abc import abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from magrounding.envs.world import BatchedWorld, StepBuffers
+from magrounding.errors import ConfigurationError
+from magrounding.observation import ObservationSpec
+from magrounding.seeding import hash64
+from magrounding.threads import RowThreads
+from magrounding.vocabulary import Vocabulary
+
+SEED, EPISODE = 0, 1
+"""The first columns of any world's `games.scalars` [B, …] int64."""
+
+
+class CompiledWorld(BatchedWorld):
+    """B games in flat arrays, played by kernels.
+
+    A subclass takes (num_envs, task, options, num_threads), builds what its kernels read and calls this constructor.
+
+    Args:
+        num_envs: B.
+        task, options: what it was made with, kept for pickling.
+        num_threads: threads that share the rows; episodes do not depend on it.
+        spec: what agents observe.
+        vocabulary: words of the ids.
+        kernels: module with `start_rows(first, last, slots, rules, tables, games, views, results)`,
+            `step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, results)`, which
+            writes the last observations of chunk `first` … `last` from row `first` of `finals` on, and
+            `write_states(rules, tables, games, states)`.
+        rules, tables: what they read.
+        games: NamedTuple of the arrays that they change; `scalars` is one of them.
+        agent_facts: int16 numbers that `state` holds about every agent, after the ids of the grid.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        task: Any,
+        options: Any,
+        num_threads: int,
+        *,
+        spec: ObservationSpec,
+        vocabulary: Vocabulary,
+        kernels: Any,
+        rules: Any,
+        tables: Any,
+        games: Any,
+        agent_facts: int,
+    ) -> None:
+        self.num_envs, self.task, self.options, self.num_threads = num_envs, task, options, num_threads
+        self.num_agents, self.spec, self.vocabulary = spec.num_agents, spec, vocabulary
+        self.max_cycles = options.max_cycles
+        self.observation = spec.allocate(num_envs)
+        self.final_observation = spec.allocate(num_envs)
+        self.final_rows = np.zeros(0, np.int64)
+        self.out = StepBuffers.allocate(num_envs, spec.num_agents)
+        cells = int(np.prod(spec["grid"].shape))
+        end = cells + agent_facts * spec.num_agents
+        self.state_layout = {
+            "grid": (slice(0, cells), spec["grid"].shape),
+            "agents": (slice(cells, end), (spec.num_agents, agent_facts)),
+        }
+        self._kernels, self._rules, self._tables, self._games = kernels, rules, tables, games
+        self._views, self._finals = self._view(self.observation), self._view(self.final_observation)
+        self._results = self._collect(self.out)
+        self._slots = np.zeros(num_envs, np.int64)
+        self._state = np.zeros((num_envs, end), np.int16)
+        self._threads = RowThreads(num_envs, num_threads)
+
+    @abstractmethod
+    def _view(self, observation: dict[str, np.ndarray]) -> Any:
+        """Batch buffers as the kernels take them."""
+
+    @abstractmethod
+    def _collect(self, out: StepBuffers) -> Any:
+        """Step buffers as the kernels take them."""
+
+    def reset(self, seeds: np.ndarray | None = None) -> None:
+        scalars = self._games.scalars
+        if seeds is None:
+            scalars[:, EPISODE] += 1
+        else:
+            scalars[:, SEED] = seeds
+            scalars[:, EPISODE] = 0
+        self.final_rows = self.final_rows[:0]
+        arrays = self._slots, self._rules, self._tables, self._games, self._views, self._results
+        self._threads.run(self._kernels.start_rows, *arrays)
+
+    def step(self, actions: np.ndarray, auto_reset: bool) -> None:
+        arrays = self._rules, self._tables, self._games, self._views, self._finals, self._results
+        self._threads.run(self._kernels.step_rows, actions, auto_reset, self._slots, *arrays)
+        if auto_reset:
+            self.final_rows = np.flatnonzero(self.out.done)
+            self._close_ranks()
+
+    def _close_ranks(self) -> None:
+        """Each chunk of rows wrote its final observations from its own first row on: put them behind one another."""
+        end = np.searchsorted(self.final_rows, self._threads.chunks[0][1])
+        for first, last in self._threads.chunks[1:]:
+            count = np.searchsorted(self.final_rows, last) - end
+            for array in self.final_observation.values():
+                array[end : end + count] = array[first : first + count]
+            end += count
+
+    def state(self) -> np.ndarray:
+        self._kernels.write_states(self._rules, self._tables, self._games, self._state)
+        return self._state
+
+    def text(self, row: int) -> dict[str, str | list[str]]:
+        decode = self.vocabulary.decode
+        manual = [decode(line) for line in self.observation["manual"][row]]
+        goal = decode(self.observation["goal"][row]) if "goal" in self.observation else ""
+        return {"manual": manual, "goal": goal}
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        return {name: array.copy() for name, array in self._memory().items()}
+
+    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
+        memory = self._memory()
+        if {k: (v.shape, v.dtype) for k, v in memory.items()} != {k: (v.shape, v.dtype) for k, v in snapshot.items()}:
+            raise ConfigurationError("the snapshot belongs to a world of another configuration")
+        for name, array in memory.items():
+            array[:] = snapshot[name]
+        self.final_rows = self.final_rows[:0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        arguments = (self.num_envs, self.task, self.options, self.num_threads)
+        return {"arguments": arguments, "snapshot": self.snapshot()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(*state["arguments"])  # pyright: ignore[reportCallIssue]  the subclass takes these four
+        self.restore(state["snapshot"])
+
+    def _memory(self) -> dict[str, np.ndarray]:
+        parts = {"games": self._games._asdict(), "out": vars(self.out), "observation": self.observation}
+        return {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
+
+
+def checksum(modules: Iterable[ModuleType]) -> int:
+    """A positive integer that changes with the source of any of these modules."""
+    total = 1
+    for module in modules:
+        total = zlib.crc32(Path(str(module.__file__)).read_bytes(), total)
+    return total | 1
+
+
+@njit
+def document_key(text_key, redrawn, salt):
+    """A positive int64 that names the text on show: its stream, the step it was redrawn in, and the configuration."""
+    return np.int64(hash64(hash64(text_key, salt), redrawn) >> np.uint64(1))
+
+
+@njit
+def shuffled_place(key, k, count):
+    """Where the k-th of `count` goes: the rank of its draw among those of all (equal draws keep their order)."""
+    mine = hash64(key, k)
+    rank = 0
+    for other in range(count):
+        theirs = hash64(key, other)
+        if theirs < mine or (theirs == mine and other < k):
+            rank += 1
+    return rank
+
+
+@njit
+def copy_row(source, target):
+    """target[: len(source)] = source, then zeros (a plain loop compiles to vector instructions, a slice does not)."""
+    for i in range(source.shape[0]):
+        target[i] = source[i]
+    for i in range(source.shape[0], target.shape[0]):
+        target[i] = 0

@@ -1,0 +1,128 @@
+"""How B games lie in memory: the arrays that the kernels share, and the names of their columns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+# Columns of Games.scalars [B, NUM_SCALARS] int64; WITH_MESSAGE: the agents began with messages.
+SEED, EPISODE, STEP, DRAWS, WITH_MESSAGE, OUTCOME = range(6)  # the first two as `compiled`
+NUM_SCALARS = 6
+# Values of OUTCOME.
+RUNNING, WON, LOST, TIMED_OUT = range(4)
+
+# Columns of Games.entities [B, E, NUM_COLUMNS] int16. Slots: agents, enemy, messages, goals, decoys.
+# Y, X: upper left corner of its square, in half cells. KIND: number of ENTITIES. ROLE: what touching it means, for a
+# decoy ENEMY. HOLDS, DONE: an agent carries a message, has done its part. TURN: [k] is the slot that comes k-th.
+Y, X, PRESENT, KIND, ROLE, MOVEMENT, HOLDS, DONE, TURN = range(9)
+NUM_COLUMNS = 9
+
+ENEMY, MESSAGE, GOAL = range(3)
+CHASING, FLEEING, IMMOVABLE, WANDERING = range(4)
+UNKNOWN = WANDERING
+"""An entity that wanders is one of whose movement the manual says nothing."""
+
+ACTION_NAMES = ("stay", "up", "down", "left", "right")
+Y_STEP = np.array([0, -1, 1, 0, 0], np.int64)
+X_STEP = np.array([0, 0, 0, -1, 1], np.int64)
+
+SIZE = 10
+CELL = 2
+"""Half cells in a cell. An agent steps over a cell, an entity that chases or flees over half of one."""
+EDGE = CELL * (SIZE - 1)
+"""The largest Y and X."""
+
+TEAMMATE_WIDTH = 3
+"""Row, column and the inventory of a teammate."""
+
+
+class Rules(NamedTuple):
+    """The configuration, as the kernels read it.
+
+    Attributes:
+        agents: n, which is also the number of messages and of goals.
+        decoys: decoys of the message and of the goal: 0 or 1 of each.
+        occupants: K, occupants that a cell shows.
+        max_cycles: limit of steps.
+        delivers: a message has to be taken to a goal; else an agent's part is to reach the one or the other.
+        wanders: entities step at random, over whole cells, and block one another.
+        begins_with_message: how often in ten games the agents begin with messages.
+        says_nothing: how often in a hundred a sentence is silent about movement.
+        pick_up: reward for taking a message, the taker's own.
+        adds_up: every hostile contact of a step costs 1; else all of them together.
+        mixed: every fourth game takes its triple from the second table.
+        reassigned: every sentence tells of another role.
+        salt: of document keys.
+    """
+
+    agents: int
+    decoys: int
+    occupants: int
+    max_cycles: int
+    delivers: bool
+    wanders: bool
+    begins_with_message: int
+    says_nothing: int
+    pick_up: float
+    adds_up: bool
+    mixed: bool
+    reassigned: bool
+    salt: int
+
+
+class Tables(NamedTuple):
+    """What games are generated from and described with.
+
+    Attributes:
+        triples, other_triples: [P, 3] kinds of enemy, message and goal.
+        movements: [M, 5] of enemy, message, goal, message's decoy, goal's decoy.
+        starts: [S, E, 2] rows and columns of all slots, or none: then the agents start in the middle, the entities
+            on any of `cells`.
+        cells: [C, 2] rows and columns.
+        sentences: [R, L] int16.
+        first, choices: [12, 3, 4], where in `sentences` those about a kind, role and movement are, and how many.
+    """
+
+    triples: np.ndarray
+    other_triples: np.ndarray
+    movements: np.ndarray
+    starts: np.ndarray
+    cells: np.ndarray
+    sentences: np.ndarray
+    first: np.ndarray
+    choices: np.ndarray
+
+
+class Games(NamedTuple):
+    """The state of B games: keys [B, 5] uint64 (one for each random stream), scalars and entities (columns above)."""
+
+    keys: np.ndarray
+    scalars: np.ndarray
+    entities: np.ndarray
+
+
+class Views(NamedTuple):
+    """Observations of B games: the arrays of `ObservationSpec`, `grid` flattened to [B, n, H * W * K]."""
+
+    grid: np.ndarray
+    position: np.ndarray
+    manual: np.ndarray
+    inventory: np.ndarray
+    action_mask: np.ndarray
+    teammates: np.ndarray
+
+
+class Results(NamedTuple):
+    """The arrays of `StepBuffers`, in the same order."""
+
+    rewards: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    alive: np.ndarray
+    illegal: np.ndarray
+    done: np.ndarray
+    won: np.ndarray
+    length: np.ndarray
+    returns: np.ndarray
+    document: np.ndarray

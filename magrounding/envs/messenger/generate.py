@@ -1,0 +1,119 @@
+"""Kernels that start an episode: who is what, how all move, where they stand, and the manual."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from magrounding.envs.compiled import copy_row, document_key, shuffled_place
+from magrounding.envs.messenger.arrays import (
+    CELL,
+    DONE,
+    DRAWS,
+    ENEMY,
+    EPISODE,
+    GOAL,
+    HOLDS,
+    KIND,
+    MESSAGE,
+    MOVEMENT,
+    OUTCOME,
+    PRESENT,
+    ROLE,
+    RUNNING,
+    SEED,
+    SIZE,
+    STEP,
+    UNKNOWN,
+    WITH_MESSAGE,
+    X,
+    Y,
+)
+from magrounding.seeding import LAYOUT, NUM_STREAMS, TASK, TEXT, below, stream_key
+
+
+@njit
+def start_games(first, last, rules, tables, games, manual, out):
+    """Generate, in each row that is done, the episode that its seed and episode number name, text and all."""
+    for b in range(first, last):
+        if not out.done[b]:
+            continue
+        keys, scalars, entities = games.keys[b], games.scalars[b], games.entities[b]
+        for stream in range(NUM_STREAMS):
+            keys[stream] = stream_key(scalars[SEED], scalars[EPISODE], stream)
+        scalars[STEP] = 0
+        scalars[DRAWS] = 0
+        scalars[OUTCOME] = RUNNING
+        _draw_task(keys[TASK], rules, tables, scalars, entities)
+        if tables.starts.shape[0]:
+            start = tables.starts[below(keys[LAYOUT], 0, tables.starts.shape[0])]
+            for e in range(entities.shape[0]):
+                entities[e, Y] = CELL * start[e, 0]
+                entities[e, X] = CELL * start[e, 1]
+        else:
+            _place(keys[LAYOUT], rules.agents, tables.cells, entities)
+        _write_manual(keys, rules, tables, entities, manual[b])
+        out.document[b] = document_key(keys[TEXT], 0, rules.salt)
+        for a in range(rules.agents):
+            out.alive[b, a] = True
+
+
+@njit
+def _draw_task(key, rules, tables, scalars, entities):
+    """Kinds, roles and movements; agents with or without messages."""
+    n = rules.agents
+    triples = tables.other_triples if rules.mixed and below(key, 0, 4) == 0 else tables.triples
+    triple = triples[below(key, 1, triples.shape[0])]
+    movement = tables.movements[below(key, 2, tables.movements.shape[0])]
+    scalars[WITH_MESSAGE] = below(key, 3, 10) < rules.begins_with_message
+    for e in range(entities.shape[0]):
+        entities[e, PRESENT] = 1
+        entities[e, HOLDS] = e < n and scalars[WITH_MESSAGE]
+        entities[e, DONE] = 0
+        if e >= n:
+            part = ENEMY if e == n else MESSAGE if e <= 2 * n else GOAL if e <= 3 * n else e - 3 * n + 2
+            is_decoy = e > 3 * n
+            entities[e, KIND] = triple[part - 2 if is_decoy else part]
+            entities[e, ROLE] = ENEMY if is_decoy else part
+            entities[e, MOVEMENT] = movement[part]
+
+
+@njit
+def _place(key, n, cells, entities):
+    """All agents in the middle, all others on distinct uniform cells."""
+    counter = 0
+    for e in range(entities.shape[0]):
+        y, x, free = CELL * (SIZE // 2), CELL * (SIZE // 2), e < n
+        while not free:
+            cell = cells[below(key, counter, cells.shape[0])]
+            counter += 1
+            y, x, free = CELL * cell[0], CELL * cell[1], True
+            for other in range(n, e):
+                if entities[other, Y] == y and entities[other, X] == x:
+                    free = False
+        entities[e, Y] = y
+        entities[e, X] = x
+
+
+@njit
+def _write_manual(keys, rules, tables, entities, manual):
+    """A sentence for each kind and role, in random order; with decoys also one that is false.
+
+    Statements 0, 1, 2 are about enemy, message and goal, 3 and 4 about the decoys. Number 5 tells of the enemy's kind
+    another role and another movement. A reassigned manual shifts all roles.
+    """
+    n, key = rules.agents, keys[TEXT]
+    statements = manual.shape[0]
+    shift = 1 + below(key, statements, 2) if rules.reassigned else 0
+    for k in range(statements):
+        slot = n + (0 if k == 0 or k == 5 else 1 + (k - 1) * n if k <= 2 else 2 * n + k - 2)
+        kind, role, movement = entities[slot, KIND], entities[slot, ROLE], entities[slot, MOVEMENT]
+        if k == 5:
+            role = MESSAGE + below(keys[TASK], 4, 2)
+            movement = (movement + 1 + below(keys[TASK], 5, 2)) % 3
+        if below(key, statements + 1 + 2 * k, 100) < rules.says_nothing:
+            movement = UNKNOWN
+        role = (role + shift) % 3
+        which = tables.first[kind, role, movement] + below(
+            key, statements + 2 + 2 * k, tables.choices[kind, role, movement]
+        )
+        copy_row(tables.sentences[which], manual[shuffled_place(key, k, statements)])

@@ -1,0 +1,130 @@
+"""Stages as data, and the functions that make their worlds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import permutations, product
+
+import numpy as np
+
+from magrounding.envs.messenger.arrays import CHASING, FLEEING, IMMOVABLE, WANDERING
+from magrounding.envs.messenger.world import MessengerWorld, WorldOptions
+from magrounding.errors import choose
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is on the board, how it moves and how it is told.
+
+    Attributes:
+        max_cycles: limit of steps.
+        cells: [column, row] of where entities (and agents without a place of their own) begin.
+        centre: the agents all begin in the middle, [5, 5]; else the one agent begins on one of `cells`.
+        moves: "still", "wander" (at random) or "roles" (each kind chases, flees or stands, as the manual says).
+        delivers: a message has to be taken to a goal; else a contact with either is the end of an agent's part.
+        decoys: a decoy of the message and one of the goal, and a false statement.
+        begins_with_message: how often in ten games the agents begin with messages.
+        says_nothing: how often in a hundred a sentence is silent about movement.
+        pick_up: reward for taking a message.
+        team: rules of several agents: rewards of an end are ±1 for all.
+    """
+
+    max_cycles: int
+    cells: tuple[tuple[int, int], ...]
+    centre: bool = True
+    moves: str = "still"
+    delivers: bool = False
+    decoys: bool = False
+    begins_with_message: int = 0
+    says_nothing: int = 50
+    pick_up: float = 0.0
+    team: bool = False
+
+    def movements(self, new_dynamics: bool) -> np.ndarray:
+        """[M, 5] of enemy, message, goal and of the two decoys, each differing from what it mimics and the other."""
+        if self.moves != "roles":
+            return np.full((1, 5), IMMOVABLE if self.moves == "still" else WANDERING, np.int64)
+        kinds = CHASING, FLEEING, IMMOVABLE
+        ways = product(kinds, repeat=3) if new_dynamics and not self.decoys else permutations(kinds)
+        rows = []
+        for enemy, message, goal in ways:
+            decoys = [(m, g) for m, g in product(kinds, repeat=2) if m != message and g != goal and m != g]
+            rows += [(enemy, message, goal, m, g) for m, g in (decoys if self.decoys else [(IMMOVABLE, IMMOVABLE)])]
+        return np.array(rows, np.int64)
+
+    def starts(self, agents: int) -> np.ndarray:
+        """[S, slots, 2] rows and columns of everybody, or none where entities are to be scattered around the middle."""
+        entities = 1 + 2 * agents + 2 * self.decoys
+        middle = [(5, 5)] * agents if self.centre else []
+        if self.team and agents != 2:
+            return np.zeros((0, agents + entities, 2), np.int64)
+        places = permutations(self.cells, entities if self.centre else entities + 1)
+        return np.array([[(row, column) for column, row in (*middle, *chosen)] for chosen in places], np.int64)
+
+
+STAGES = {
+    "s1": Stage(max_cycles=4, cells=((5, 3), (3, 5), (7, 5), (5, 7)), begins_with_message=2),
+    "s2": Stage(
+        max_cycles=64,
+        cells=((2, 2), (7, 2), (2, 7), (7, 7)),
+        centre=False,
+        moves="roles",
+        delivers=True,
+        says_nothing=15,
+        pick_up=0.5,
+    ),
+    "s3": Stage(
+        max_cycles=128,
+        cells=((1, 6), (2, 1), (5, 4), (5, 9), (8, 1), (9, 6)),
+        centre=False,
+        moves="roles",
+        delivers=True,
+        decoys=True,
+        says_nothing=0,
+        pick_up=0.5,
+    ),
+}
+"""MESSENGER (Hanjie et al. 2021)."""
+
+_AROUND = ((4, 7), (6, 7), (5, 3), (3, 5), (7, 5))
+
+TEAM_STAGES = {
+    "s1": Stage(max_cycles=4, cells=_AROUND, begins_with_message=2, team=True),
+    "s2": Stage(max_cycles=32, cells=_AROUND, moves="wander", begins_with_message=2, says_nothing=100, team=True),
+    "s3": Stage(max_cycles=64, cells=_AROUND, moves="wander", delivers=True, says_nothing=100, pick_up=0.2, team=True),
+    "s4": Stage(max_cycles=64, cells=_AROUND, moves="roles", delivers=True, says_nothing=0, pick_up=0.2, team=True),
+}
+"""Multi-agent MESSENGER (Ding et al. 2023); s4 is ours."""
+
+
+def make_messenger(
+    num_envs: int,
+    *,
+    num_threads: int = 1,
+    stage: str = "s1",
+    split: str = "train",
+    max_cycles: int | None = None,
+    manual: str = "true",
+    corpus: str | None = None,
+) -> MessengerWorld:
+    """MESSENGER for one agent (Hanjie et al. 2021). Options are those of `WorldOptions`."""
+    chosen = STAGES[choose("stage", stage, STAGES)]
+    limit = chosen.max_cycles if max_cycles is None else max_cycles
+    return MessengerWorld(num_envs, chosen, WorldOptions(1, split, limit, manual, corpus), num_threads)
+
+
+def make_ma_messenger(
+    num_envs: int,
+    *,
+    num_threads: int = 1,
+    stage: str = "s1",
+    agents: int = 2,
+    split: str = "train",
+    max_cycles: int | None = None,
+    manual: str = "true",
+    corpus: str | None = None,
+) -> MessengerWorld:
+    """Multi-agent MESSENGER (Ding et al. 2023, EnDi). Options are those of `WorldOptions`."""
+    chosen = TEAM_STAGES[choose("stage", stage, TEAM_STAGES)]
+    limit = chosen.max_cycles if max_cycles is None else max_cycles
+    return MessengerWorld(num_envs, chosen, WorldOptions(agents, split, limit, manual, corpus), num_threads)
