@@ -58,6 +58,21 @@ class Policy(nn.Module, ABC):
             memory: [N, …] for recurrent policies.
         """
 
+    def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
+        """A loss that grounds symbols without rewards or labels: what is on a board is what its own manual speaks of.
+
+        InfoNCE (van den Oord et al. 2018) over U boards and their U manuals, both ways. The score of a board and a
+        manual is the sum, over the board's entities, of the log of the sum of how well each statement fits.
+
+        Args:
+            observation: U observations, as in `forward`.
+            text: encoding of the U documents that they belong to, in order.
+
+        Raises:
+            ConfigurationError: a network that has no such loss.
+        """
+        raise ConfigurationError(f"{type(self).__name__.lower()} has no contrastive loss: set `contrast` to 0")
+
     def initial_memory(self, num_envs: int) -> Tensor | None:
         """Memory at the start of an episode; None for a policy without one."""
         return None
@@ -115,7 +130,7 @@ def configure(agent: str, defaults: Config, options: Mapping[str, Any]) -> Confi
 
 
 def check_config(config: Any) -> None:
-    """Raise a ConfigurationError unless sizes are positive integers and flags are flags."""
+    """Raise a ConfigurationError unless flags are flags and sizes positive integers (or a default of 0)."""
     for field in fields(config):
         value = getattr(config, field.name)
         if isinstance(field.default, bool):
@@ -124,6 +139,7 @@ def check_config(config: Any) -> None:
         elif isinstance(field.default, int | tuple):
             many = isinstance(field.default, tuple)
             sizes = value if many else (value,)
-            if not isinstance(sizes, tuple) or not sizes or any(type(size) is not int or size < 1 for size in sizes):
-                what = "a list of positive integers" if many else "a positive integer"
+            least = 0 if field.default == 0 else 1
+            if not isinstance(sizes, tuple) or not sizes or any(type(n) is not int or n < least for n in sizes):
+                what = "a list of positive integers" if many else "a positive integer" if least else "0 or positive"
                 raise ConfigurationError(f"{field.name} is {what}, not {value!r}")

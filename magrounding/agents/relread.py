@@ -17,7 +17,11 @@ from torch import Tensor, nn
 
 from magrounding.agents import relread_kernels
 from magrounding.agents.policy import Policy, PolicyOutput, TextEncoding, check_config, configure, mask_logits
+from magrounding.errors import ConfigurationError
 from magrounding.observation import ObservationSpec
+
+_CLOSENESS = 8.0
+"""Logit of a symbol and a statement whose embeddings point the same way."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +29,18 @@ class RelreadConfig:
     """Options of relread.
 
     Attributes:
+        kinship: E, width of the embeddings by which symbols are looked for in statements that do not contain them; 0:
+            nothing but a word itself is like it. They learn by `Relread.contrast`.
+        meaning: D, numbers that a statement tells of whoever it is about, learned for each word; 0: none, so that no
+            word means anything but by where else it stands.
         pair_hidden, message: widths of the network that looks at each pair of things, and of what it tells.
         entity_hidden, features: widths of the network that sums up a thing, and of what it puts on the map.
         reach: R, cells that the egocentric map reaches in each direction; what is farther lies on its edge.
         hidden, top: widths of the layers between map and heads.
     """
 
+    kinship: int = 0
+    meaning: int = 0
     pair_hidden: int = 32
     message: int = 16
     entity_hidden: int = 32
@@ -70,7 +80,7 @@ class Reading(NamedTuple):
     Attributes:
         mentions: [U, P, P], said(w) · w': what is said of w mentions w'.
         alike: [U, P, P], cosine of said(w) and said(w').
-        facts: [U, P, 2], said(w) · goal, and how much any statement has to do with w.
+        facts: [U, P, 2 + D], said(w) · goal, how much any statement has to do with w, and what they mean.
     """
 
     mentions: Tensor
@@ -85,26 +95,44 @@ class ManualReader(nn.Module):
     words of training: new ones then look like nothing the policy knows.) Words that stand in many statements say little
     of any: in the value, a word of k statements weighs k^-fade, with a learned exponent.
 
+    Where a world shows symbols that no statement contains, two tables of embeddings say which statement a symbol is
+    kin to (`kinship`), and a third what the words of a statement mean (`meaning`).
+
     Args:
         vocabulary_size: V.
+        kinship: E, or 0.
+        meaning: D, or 0.
     """
 
-    def __init__(self, vocabulary_size: int) -> None:
+    def __init__(self, vocabulary_size: int, kinship: int = 0, meaning: int = 0) -> None:
         super().__init__()
         self.vocabulary_size = vocabulary_size
         self.fade = nn.Parameter(torch.tensor(1.0))
         self.sharpness = nn.Parameter(torch.tensor(6.0))
+        self.symbols = nn.Embedding(vocabulary_size, kinship) if kinship else None
+        self.words = nn.Embedding(vocabulary_size, kinship) if kinship else None
+        self.meanings = nn.Embedding(vocabulary_size, meaning) if meaning else None
+        for table in (self.words, self.meanings):
+            if table is not None:
+                nn.init.normal_(table.weight, std=0.01)  # a word that training never shows shall say next to nothing
 
     def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         """Encode U documents.
 
         `key`, `value` [U, S, V]: which words each statement has, and what they weigh; `overlap` [U, S, S], `goal`
-        [U, S]: how much each statement's value has in common with that of every other, and with the goal.
+        [U, S]: how much each statement's value has in common with that of every other, and with the goal. With kinship
+        `kin` [U, S, E], with meanings `meaning` [U, S, D]: the sums of the words', the one of length 1.
         """
         statements, asked = self._words(manual), self._words(goal)
         weight = statements.sum(1, keepdim=True).clamp(min=1) ** -self.fade  # [U, 1, V]
         value = statements * weight
+        learned = {}
+        if self.words is not None:
+            learned["kin"] = F.normalize(statements @ self.words.weight, dim=-1)
+        if self.meanings is not None:
+            learned["meaning"] = statements @ self.meanings.weight
         return {
+            **learned,
             "key": statements,
             "value": value,
             "overlap": torch.bmm(value, value.transpose(1, 2)),
@@ -134,17 +162,29 @@ class ManualReader(nn.Module):
         distinct, which = self._distinct(words)
         # Statements come before words in every table, so that no product has to copy what it multiplies.
         scores = text["key"].index_select(2, distinct)  # [U, S, P]
-        attention = (self.sharpness * scores).softmax(1)
+        attention = self.sharpness * scores
+        if self.symbols is not None:
+            attention = attention + self.kinship(distinct, text).transpose(1, 2)
+        attention = attention.softmax(1)
         mentioned = text["value"].index_select(2, distinct)  # [U, S, P], how much each statement mentions each word
         through = torch.bmm(text["overlap"], attention)  # [U, S, P]
         length = (through * attention).sum(1, keepdim=True).clamp(min=1e-8).sqrt()
         is_word = (distinct != 0).to(scores.dtype)  # of no word nothing is said
         goal = (text["goal"].unsqueeze(2) * attention).sum(1, keepdim=True)  # [U, 1, P]
-        facts = (torch.cat((goal, scores.amax(1, keepdim=True)), 1) * is_word).transpose(1, 2)
+        facts = [goal, scores.amax(1, keepdim=True)]
+        if "meaning" in text:
+            facts.append(torch.bmm(text["meaning"].transpose(1, 2), attention))
+        facts = (torch.cat(facts, 1) * is_word).transpose(1, 2)
         attention = attention * is_word
         mentions = torch.bmm(attention.transpose(1, 2), mentioned)  # [U, P, P]
         alike = torch.bmm((attention / length).transpose(1, 2), through / length)
         return Reading(mentions, alike, facts), which
+
+    def kinship(self, words: Tensor, text: TextEncoding) -> Tensor:
+        """[U, P, S]: how much each of some words [P] is kin to each statement, in [−8, 8]."""
+        if self.symbols is None:
+            raise ConfigurationError("relread grounds symbols by contrast only with embeddings: set its option kinship")
+        return _CLOSENESS * F.normalize(self.symbols(words.long()), dim=-1) @ text["kin"].transpose(1, 2)
 
     def _distinct(self, words: Tensor) -> tuple[Tensor, Tensor]:
         """The distinct ids [P] of `words` [...], and which of them each is (`unique` would sort them all)."""
@@ -167,12 +207,12 @@ class Relread(Policy):
         super().__init__()
         self.config = config
         self.width = spec.words_per_occupant
-        self.reader = ManualReader(spec.vocabulary_size)
+        self.reader = ManualReader(spec.vocabulary_size, config.kinship, config.meaning)
         self.nobody: Tensor
         self.register_buffer("nobody", torch.zeros(spec.vocabulary_size, dtype=torch.bool), persistent=False)
         self.nobody[[*spec.scenery_ids, *spec.avatar_ids]] = True
         words = self.width
-        alone = 2 * words + 1  # goal relation and spoken_of of each word, is_ally
+        alone = (2 + config.meaning) * words + 1  # facts of each word, is_ally
         self.pair_of = nn.Linear(alone, config.pair_hidden)
         self.pair_with = nn.Linear(alone, config.pair_hidden)
         self.pair_relations = nn.Linear(3 * words * words, config.pair_hidden)
@@ -250,7 +290,7 @@ class Relread(Policy):
         """Features [N, M, C] of every thing: its bonds with the others, with the goal and with what the agent holds."""
         reading, which = self.reader.read(things.words, text)  # [N, M + 1, W]
         row = document.view(-1, 1, 1) * reading.facts.shape[1] + which[:, :-1]
-        facts = F.embedding(row, reading.facts.flatten(0, 1)).flatten(2)  # [N, M, 2 W]
+        facts = F.embedding(row, reading.facts.flatten(0, 1)).flatten(2)  # [N, M, (2 + D) W]
         alone = torch.cat((facts, things.is_ally.to(facts.dtype).unsqueeze(-1)), -1)
         bonds, with_held = self._bonds(reading, alone, document, which, things.exists)
         holding = (things.words[:, -1:, :1] != 0).to(facts.dtype).expand(-1, alone.shape[1], 1)
@@ -264,7 +304,7 @@ class Relread(Policy):
 
         Args:
             reading, which: what the manuals say, and of which of their P words [N, M + 1, W]; the last are held.
-            alone: [N, M, 2 W + 1], what is known of each thing by itself.
+            alone: [N, M, (2 + D) W + 1], what is known of each thing by itself.
             document, exists: [N] and [N, M].
 
         Returns:
@@ -324,6 +364,15 @@ class Relread(Policy):
         walls = F.one_hot(distances.clamp(0, self.config.reach), self.config.reach + 1).flatten(1)
         holding = (observation["inventory"][:, :1] != 0).float()
         return torch.cat((walls.float(), observation["action_mask"].float(), holding), 1)
+
+    def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
+        things = self.find(observation)
+        symbols, shown = things.words[:, :-1, 0], things.exists & ~things.is_ally
+        distinct, which = self.reader._distinct(symbols)
+        spoken_of = self.reader.kinship(distinct, text).logsumexp(2).t()  # [P, U], of each symbol in each manual
+        told = (F.embedding(which, spoken_of) * shown.unsqueeze(-1)).sum(1)  # [boards, manuals]
+        own = torch.arange(len(told), device=told.device)
+        return (F.cross_entropy(told, own) + F.cross_entropy(told.t(), own)) / 2
 
     def ground(
         self,

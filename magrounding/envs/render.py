@@ -15,7 +15,7 @@ class Figure:
 
     Attributes:
         row, column: cell, from the top left.
-        kind: "agent", "monster" or "item".
+        kind: "agent", "monster" or "item"; in MESSENGER "enemy", "message", "goal" or "decoy".
         name: what it is: "goblin", "sword"; an agent's index.
         quality: the word before the name: a monster's element ("fire"), an item's modifier ("blessed"); "" where there
             is none.
@@ -37,7 +37,7 @@ class Scene:
         figures: who and what is on the grid; dead agents, slain monsters and taken items are not.
         alive: for each agent.
         inventories: for each agent, what it holds ("blessed sword"), or "".
-        goal, manual: the texts.
+        goal, manual: the texts; the goal is "" where there is none.
         step, max_cycles: how far the episode has come.
         outcome: "", "won" or "lost".
     """
@@ -69,7 +69,8 @@ def ansi(scene: Scene) -> str:
     for figure, code in zip(scene.figures, codes, strict=True):
         if figure.kind != "agent":
             lines.append(f"{code:<3} " + f"{figure.quality} {figure.name} ({figure.kind})".strip())
-    lines += ["", f"goal: {scene.goal}", "manual:", *(f"  {statement}" for statement in scene.manual)]
+    lines += ["", f"goal: {scene.goal}"] if scene.goal else [""]
+    lines += ["manual:", *(f"  {statement}" for statement in scene.manual)]
     return "\n".join(lines)
 
 

@@ -48,7 +48,7 @@ class ImitationLearner(MinibatchLearner[ImitationConfig]):
         if labels is None:
             raise TypeError("an imitation learner needs a rollout with labels: collect it with a teacher")
         return self.descend(
-            column.action.shape[1], steps, lambda games: self._losses(documents, column, games, labels[:, games])
+            documents, column, steps, lambda games: self._losses(documents, column, games, labels[:, games])
         )
 
     def _losses(

@@ -15,7 +15,7 @@ from magrounding.agents.policy import Policy
 from magrounding.errors import choose
 from magrounding.training.learner import Learner, Replay
 from magrounding.training.returns import Returns, gae
-from magrounding.training.rollout import Column
+from magrounding.training.rollout import Column, Documents
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class MinibatchConfig:
         decay: lambda of generalised advantage estimation.
         entropy: weight of the entropy bonus.
         baseline: weight of the squared error of the value.
+        contrast: weight of the network's contrastive loss (`Policy.contrast`); 0: none.
+        weight_decay: of every weight in a step, as a share of the rate (Loshchilov and Hutter 2019).
         clip_gradient: norm of a step's gradient.
         bf16: compute networks in bfloat16 (losses and weights stay float32).
     """
@@ -56,6 +58,8 @@ class MinibatchConfig:
     decay: float = 0.95
     entropy: float = 0.01
     baseline: float = 0.5
+    contrast: float = 0.0
+    weight_decay: float = 0.0
     clip_gradient: float = 1.0
     bf16: bool = False
 
@@ -77,7 +81,13 @@ class MinibatchLearner(Learner, Generic[Config]):
     def __init__(self, policy: Policy, config: Config) -> None:
         super().__init__(policy, bf16=config.bf16)
         self.config = config
-        self.optimizer = torch.optim.Adam(policy.parameters(), lr=config.learning_rate, eps=config.epsilon, fused=True)
+        self.optimizer = torch.optim.AdamW(
+            policy.parameters(),
+            lr=config.learning_rate,
+            eps=config.epsilon,
+            weight_decay=config.weight_decay,
+            fused=True,
+        )
 
     def rate(self, steps: int) -> float:
         """Learning rate after so many environment steps of the schedule: warm-up, then a cosine."""
@@ -88,25 +98,32 @@ class MinibatchLearner(Learner, Generic[Config]):
         return c.learning_rate * (c.final_rate + (1 - c.final_rate) * 0.5 * (1 + math.cos(math.pi * part)))
 
     def descend(
-        self, batch: int, steps: int, losses: Callable[[np.ndarray], tuple[Tensor, dict[str, Tensor]]]
+        self,
+        documents: Documents,
+        column: Column,
+        steps: int,
+        losses: Callable[[np.ndarray], tuple[Tensor, dict[str, Tensor]]],
     ) -> dict[str, float]:
         """Take `epochs` × `minibatches` gradient steps.
 
         Args:
-            batch: B, games of the rollout.
+            documents, column: what is learnt from.
             steps: environment steps of the schedule before this rollout.
             losses: of some games [b]: what to descend, and its parts by name.
 
         Returns:
             The parts' means, the gradient norm and the rate, for the log.
         """
-        c, rate = self.config, self.rate(steps)
+        c, rate, batch = self.config, self.rate(steps), column.action.shape[1]
         self.set_rate(rate)
         order = np.random.default_rng(steps)  # a function of the step alone: a resumed run draws the same
         totals: dict[str, Tensor] = {}
         for _ in range(c.epochs):
             for games in np.array_split(order.permutation(batch), min(c.minibatches, batch)):
                 loss, parts = losses(games)
+                if c.contrast:
+                    parts["contrastive_loss"] = contrast = self.contrast(documents, column, games)
+                    loss = loss + c.contrast * contrast
                 self.optimizer.zero_grad(set_to_none=True)
                 loss.backward()
                 norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), c.clip_gradient)
@@ -115,6 +132,16 @@ class MinibatchLearner(Learner, Generic[Config]):
                     totals[name] = totals.get(name, 0.0) + part.detach()
         means = torch.stack(list(totals.values())).cpu() / (c.epochs * min(c.minibatches, batch))
         return {**dict(zip(totals, means.tolist(), strict=True)), "learning_rate": float(rate)}
+
+    def contrast(self, documents: Documents, column: Column, games: np.ndarray) -> Tensor:
+        """The network's contrastive loss, of some games [b]: the first board and the text of each of their episodes."""
+        used, first = np.unique(documents.index[:, games], return_index=True)
+        boards = {
+            name: self._tensor(array[:, games].reshape(-1, *array.shape[2:])[first])
+            for name, array in column.observation.items()
+        }
+        text = self.policy.encode_text(self._tensor(documents.manual[used]), self._tensor(documents.goal[used]))
+        return self.policy.contrast(boards, text)
 
     def returns(self, column: Column, games: np.ndarray, now: Replay) -> Returns:
         """Targets and advantages [T, b] of some games [b] of a column, by generalised advantage estimation."""

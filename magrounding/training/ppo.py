@@ -49,7 +49,7 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
             policy, baseline, entropy = parts["policy_loss"], parts["baseline_loss"], parts["entropy"]
             return policy + self.config.baseline * baseline - self.bonus(steps) * entropy, parts
 
-        return self.descend(column.action.shape[1], steps, losses)
+        return self.descend(documents, column, steps, losses)
 
     @torch.no_grad()
     def _prepare(self, documents: Documents, column: Column) -> tuple[Tensor, Tensor, Tensor]:

@@ -94,8 +94,9 @@ class Preset:
         carry_optimizer: a phase inherits the optimiser's statistics along with the weights, as RTFM's program does,
             where the phase before had the same algorithm.
         evaluate_every: environment steps between evaluations within a phase; None: at its end only.
-        selection_games: games of an evaluation within a phase; those on `train` choose its best weights.
+        selection_games: games of an evaluation within a phase; those on `selection_set` choose its best weights.
         report_games: games of an evaluation after a phase, on each set.
+        selection_set: evaluation set that chooses a phase's best weights; never one of the held-out ones.
         watched_sets: evaluation sets within a phase, and after one that another follows in the same stage.
         stage_sets: after a stage; None: every set of the environment.
         final_sets: after the last stage; None: every set of the environment.
@@ -114,6 +115,7 @@ class Preset:
     evaluate_every: int | None = None
     selection_games: int = 500
     report_games: int = 1000
+    selection_set: str = "train"
     watched_sets: tuple[str, ...] = ("train", "eval")
     stage_sets: tuple[str, ...] | None = ("train", "eval")
     final_sets: tuple[str, ...] | None = None

@@ -295,7 +295,8 @@ class RolloutWorker:
 
     def _documents(self) -> Documents:
         _, first, index = np.unique(self._keys, return_index=True, return_inverse=True)
-        distinct = {name: buffer.reshape(-1, *buffer.shape[2:])[first] for name, buffer in self._text.items()}
+        rows = self._keys.size
+        distinct = {name: buffer.reshape(rows, *buffer.shape[2:])[first] for name, buffer in self._text.items()}
         return Documents(distinct["manual"], distinct["goal"], index.reshape(self._keys.shape).astype(np.int64))
 
     def _column(

@@ -224,11 +224,11 @@ class SeedRun:
         self._save(None)
 
     def _evaluate_within(self, session: StageSession) -> None:
-        """Evaluate within a phase; games of `train` choose the best weights, those of other sets are only reported."""
+        """Evaluate within a phase; one set's games choose the best weights, those of others are only reported."""
         for name in self.preset.watched_sets:
             result = self._evaluate(session, name, self.preset.selection_games, SELECTION_SEED, "within", greedy=False)
             win_rate = float(result.won.mean())
-            if name == "train" and win_rate >= self.at.best_win_rate:
+            if name == self.preset.selection_set and win_rate >= self.at.best_win_rate:
                 self._best = session.trained()
                 self.at.best_win_rate, self.at.best_steps = win_rate, self.at.steps
         self.at.evaluated_at = self.at.steps

@@ -10,10 +10,12 @@ import pytest
 import magrounding as mg
 from examples.picture import find_moment
 from magrounding.envs.drawing.creatures import _CREATURES, _KIN
+from magrounding.envs.drawing.figures import FIGURES
 from magrounding.envs.drawing.pen import AGENT_COLOURS, ELEMENTS, hashed, quality_colour
 from magrounding.envs.drawing.picture import _BACKGROUND, HEIGHT, WIDTH, _text_block
 from magrounding.envs.drawing.sprites import sprite
 from magrounding.envs.drawing.weapons import _ALIKE, _WEAPONS
+from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.render import Figure, Scene, ansi, rgb_array
 from magrounding.envs.rtfm import ontology
 
@@ -126,6 +128,39 @@ def test_every_known_name_has_a_figure_of_its_own():
     assert len(shapes) == len(_WEAPONS)
     agents = {sprite("agent", str(i), "", 48).tobytes() for i in range(len(AGENT_COLOURS))}
     assert len(agents) == len(AGENT_COLOURS)
+
+
+def test_messenger_has_figures_of_its_own(monkeypatch):
+    names = {*ENTITIES, "message"}
+    assert names == {*FIGURES, "sword"}
+    images = {name: sprite("enemy", name, "", 48) for name in names}
+    assert len({image.tobytes() for image in images.values()}) == len(names)
+    for name, image in images.items():
+        assert (np.asarray(image)[..., 3] == 255).mean() > 0.15
+        for kind in ("message", "goal", "decoy", "item"):
+            assert sprite(kind, name, "", 48).tobytes() == image.tobytes()
+    weapons = []
+    monkeypatch.setattr("magrounding.envs.drawing.sprites.draw_weapon", lambda pen, name, tint: weapons.append(name))
+    for name in names:
+        sprite.__wrapped__("enemy", name, "", 48)
+    assert weapons == ["sword"]
+
+
+def test_a_scene_without_a_goal_shows_none():
+    assert ansi(scene(goal="")).splitlines() == [
+        line for line in ansi(scene()).splitlines() if not line.startswith("goal:")
+    ]
+    with_goal, without = rgb_array(scene()), rgb_array(scene(goal=""))
+    np.testing.assert_array_equal(without[:, :820], with_goal[:, :820])
+    np.testing.assert_array_equal(without[:95, 820:], with_goal[:95, 820:])
+    np.testing.assert_array_equal(without[92:292, 820:], with_goal[200:400, 820:], "the rest moves up")
+
+
+@pytest.mark.parametrize(("name", "agents"), [("messenger", 1), ("ma_messenger", 3)])
+def test_games_of_messenger_can_be_seen(name, agents):
+    env = mg.make(name, stage="s3", render_mode="rgb_array", **({"agents": agents} if agents > 1 else {}))
+    env.reset(seed=0)
+    assert env.render().shape == (HEIGHT, WIDTH, 3)
 
 
 def test_unknown_words_get_fixed_looks():

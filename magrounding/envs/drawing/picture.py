@@ -168,11 +168,14 @@ def _draw_panel(image: Image.Image, scene: Scene) -> None:
     _paste_pill(image, _PANEL, 73, max(6, min(1.0, scene.step / scene.max_cycles) * _PANEL_WIDTH), 6, badge[1])
     shown = [word for figure in scene.figures for word in (figure.quality, figure.name)]
     words = frozenset(word for word in (*shown, *" ".join(scene.inventories).split()) if word)
-    _draw_heading(draw, 106, "GOAL")
-    goal = _text_block((scene.goal,), words, INK, (_PANEL_WIDTH, 80), 25)
-    image.paste(goal, (_PANEL, 122))
-    _draw_heading(draw, 214, "AGENTS")
-    top = _draw_agents(image, scene, 230, 186) + 14
+    top = 106
+    if scene.goal:
+        _draw_heading(draw, top, "GOAL")
+        goal = _text_block((scene.goal,), words, INK, (_PANEL_WIDTH, 80), 25)
+        image.paste(goal, (_PANEL, top + 16))
+        top += 108
+    _draw_heading(draw, top, "AGENTS")
+    top = _draw_agents(image, scene, top + 16, 186) + 14
     _draw_heading(draw, top, "MANUAL")
     top += 18
     manual = _text_block(scene.manual, words, _MUTED, (_PANEL_WIDTH, HEIGHT - _MARGIN - top), 18)

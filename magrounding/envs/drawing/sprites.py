@@ -1,4 +1,4 @@
-"""Figures as small pictures: creatures, weapons, rune stones, numbered agents, each on its dark outline."""
+"""Figures as small pictures: creatures, people, things, weapons, rune stones, numbered agents, each on its outline."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import lru_cache
 from PIL import Image, ImageDraw, ImageFilter
 
 from magrounding.envs.drawing.creatures import draw_creature
+from magrounding.envs.drawing.figures import FIGURES
 from magrounding.envs.drawing.pen import AGENT_COLOURS, INK, PAPER, TINTS, Colour, Pen, hashed, mix, quality_colour
 from magrounding.envs.drawing.weapons import draw_weapon
 
@@ -44,6 +45,8 @@ def sprite(kind: str, name: str, quality: str, side: int) -> Image.Image:
         _agent(pen, name, "#a9a9ad" if kind == "dead" else agent_colour(name))
     elif kind == "monster":
         draw_creature(pen, name, quality_colour(quality or name))
+    elif name in FIGURES:
+        FIGURES[name](pen)
     elif len(name) <= LETTERS_ON_STONE:
         _token(pen, name, hashed(name, TINTS))
     else:

@@ -1,0 +1,99 @@
+"""Grounding by contrast: what is on the board is what the manual speaks of."""
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.policy import make_policy
+from magrounding.agents.relread import Relread
+from magrounding.envs.messenger.arrays import KIND
+from magrounding.envs.messenger.entities import ENTITIES
+from magrounding.envs.messenger.manual import CELLS, our_corpus
+from magrounding.errors import ConfigurationError
+from magrounding.observation import shared_text
+
+
+def boards(rows=32, seed=0, **options):
+    """Spec, boards and texts of games of MESSENGER that have just begun."""
+    vec = mg.make_vec("messenger", rows, copy=True, **{"stage": "s1", **options})
+    observation = vec.reset(seed=seed)
+    texts = [torch.from_numpy(array) for array in shared_text(observation).values()]
+    return vec, {k: torch.from_numpy(v[:, 0].copy()) for k, v in observation.items() if k != "manual"}, texts
+
+
+def reader(spec, **options):
+    torch.manual_seed(0)
+    policy = make_policy("relread", spec, **{"kinship": 16, "meaning": 4, **options})
+    assert isinstance(policy, Relread)
+    return policy
+
+
+def test_the_loss_is_that_of_a_slow_loop():
+    vec, board, texts = boards(rows=5, stage="s3")
+    policy = reader(vec.spec)
+    text = policy.encode_text(*texts)
+    symbols, words = policy.reader.symbols.weight, policy.reader.words.weight
+    score = torch.zeros(5, 5)
+    for i in range(5):
+        for j in range(5):
+            for symbol in board["grid"][i].flatten().long():
+                if 2 <= symbol <= 13:  # an entity, once for each time it is there
+                    query, fits = symbols[symbol] / symbols[symbol].norm(), []
+                    for line in texts[0][j]:
+                        key = words[sorted(set(line[line > 0].tolist()))].sum(0)
+                        fits.append(8 * query @ key / key.norm())
+                    score[i, j] += torch.stack(fits).logsumexp(0)
+    expected = sum(-s.log_softmax(1).diagonal().mean() for s in (score, score.t())) / 2
+    torch.testing.assert_close(policy.contrast(board, text), expected)
+
+
+def test_it_grounds_symbols_without_reward_or_label():
+    """Descent on the loss alone: on boards never seen, symbols are kin to the statements about them, and no other."""
+    vec, *_ = boards()
+    policy = reader(vec.spec, kinship=32)
+    optimizer = torch.optim.AdamW(policy.parameters(), lr=3e-3, weight_decay=0.1)
+    for step in range(400):
+        _, board, texts = boards(rows=128, seed=128 * step)
+        loss = policy.contrast(board, policy.encode_text(*texts))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    vec, _, texts = boards(rows=200, split="test")
+    entities = vec.world._games.entities[:, 1:]
+    with torch.no_grad():
+        kin = policy.reader.kinship(torch.arange(14), policy.encode_text(*texts))  # [U, symbols, S]
+
+    about = {sentence: cell[0] for cell in CELLS for sentence in our_corpus()["test"][cell]}
+    right = [
+        ENTITIES[kind] == about[vec.world.text(b)["manual"][int(kin[b, 2 + kind].argmax())]]
+        for b in range(200)
+        for kind in entities[b, :, KIND].tolist()
+    ]
+    assert np.mean(right) > 0.9, np.mean(right)
+
+
+def test_a_meaning_reaches_the_policy_and_unseen_words_say_next_to_nothing():
+    vec, board, texts = boards()
+    policy = reader(vec.spec)
+    torch.nn.init.normal_(policy.policy.weight)
+
+    def logits():
+        with torch.no_grad():
+            return policy(board, policy.encode_text(*texts), torch.arange(32)).logits
+
+    before = logits()
+    assert policy.reader.meanings.weight.abs().max() < 0.1
+    with torch.no_grad():
+        policy.reader.meanings.weight.normal_()
+    assert (logits() - before).abs().max() > 0.01
+
+
+def test_who_has_no_such_loss_says_so():
+    vec, board, texts = boards()
+    plain = make_policy("relread", vec.spec)
+    with pytest.raises(ConfigurationError, match="set its option kinship"):
+        plain.contrast(board, plain.encode_text(*texts))
+    other = make_policy("conv", vec.spec)
+    with pytest.raises(ConfigurationError, match="no contrastive loss"):
+        other.contrast(board, other.encode_text(*texts))
