@@ -10,6 +10,7 @@ from magrounding.agents.relread import Relread
 from magrounding.envs.messenger.arrays import KIND
 from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.messenger.manual import CELLS, our_corpus
+from magrounding.envs.messenger.splits import triples
 from magrounding.errors import ConfigurationError
 from magrounding.observation import shared_text
 
@@ -49,11 +50,14 @@ def test_the_loss_is_that_of_a_slow_loop():
 
 
 def test_it_grounds_symbols_without_reward_or_label():
-    """Descent on the loss alone: on boards never seen, symbols are kin to the statements about them, and no other."""
+    """Descent on the loss alone: on boards never seen, symbols are kin to the statements about them, and no other.
+
+    Dog, fish and bird are always together in training, and so are sword, ball and mage: which is which no board tells.
+    """
     vec, *_ = boards()
     policy = reader(vec.spec, kinship=32)
     optimizer = torch.optim.AdamW(policy.parameters(), lr=3e-3, weight_decay=0.1)
-    for step in range(400):
+    for step in range(200):
         _, board, texts = boards(rows=128, seed=128 * step)
         loss = policy.contrast(board, policy.encode_text(*texts))
         optimizer.zero_grad()
@@ -63,12 +67,12 @@ def test_it_grounds_symbols_without_reward_or_label():
     entities = vec.world._games.entities[:, 1:]
     with torch.no_grad():
         kin = policy.reader.kinship(torch.arange(14), policy.encode_text(*texts))  # [U, symbols, S]
-
     about = {sentence: cell[0] for cell in CELLS for sentence in our_corpus()["test"][cell]}
     right = [
         ENTITIES[kind] == about[vec.world.text(b)["manual"][int(kin[b, 2 + kind].argmax())]]
         for b in range(200)
         for kind in entities[b, :, KIND].tolist()
+        if kind in triples("many")
     ]
     assert np.mean(right) > 0.9, np.mean(right)
 
