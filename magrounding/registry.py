@@ -139,6 +139,7 @@ _ENVS = (
         stages=("s1", "s2", "s3"),
         curriculum=("s1", "s2", "s3"),
         evaluation_sets={**_MESSENGER_SETS, "test_seen_dynamics": {"split": "test_seen_dynamics"}},
+        published="magrounding.envs.messenger.published:MESSENGER",
         reading_set="test",
     ),
     EnvEntry(
@@ -148,6 +149,7 @@ _ENVS = (
         stages=("s1", "s2", "s3", "s4"),
         curriculum=("s1", "s2", "s3", "s4"),
         evaluation_sets=_MESSENGER_SETS,
+        published="magrounding.envs.messenger.published:MA_MESSENGER",
         multi_agent=True,
         reading_set="test",
     ),
