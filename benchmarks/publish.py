@@ -19,6 +19,7 @@ from magrounding.evaluation.evaluate import TRUE_MANUAL
 from magrounding.pretrained import ABOUT_FILE
 from magrounding.storage import read_json, write_json
 from magrounding.training.metrics import METRICS_FILE, read_metrics
+from magrounding.training.presets import IMITATE
 from magrounding.training.settings import read_settings
 
 
@@ -74,7 +75,7 @@ def publish(arguments: Arguments) -> None:
         "command": config.get("command"),
         "date": date.today().isoformat(),
         "seed": seed,
-        "learnt_by": settings.learnt_by(stage, ended[-1]["phase"]),
+        "learnt_by": settings.learnt_by(stage, ended[-1]["phase"] if ended[-1]["best_steps"] else IMITATE),
         "environment_steps": ended[-1]["total_steps"],
         "training_minutes": round(ended[-1]["training_seconds"] / 60, 1),
         "games": int(after[0]["games"]),

@@ -78,7 +78,7 @@ def results_table(results: RunResults) -> str:
     """Stage × phase × set: trained team in both ways of playing, interval, random, oracle, paper."""
     rows, better = [], results.better_play
     for stage, phase, name in results.reported():
-        learnt = results.settings.learnt_by(stage, phase)
+        learnt = results.learnt_by(stage, phase)
         wins = {play: results.final(stage, phase, name, play) for play in PLAYS}
         won, length = wins[better], results.final(stage, phase, name, better, "length")
         if won is None or length is None:
@@ -115,7 +115,7 @@ def reading_table(results: RunResults) -> str:
         if wins[-1] is not None:
             others = results.baselines.get(f"{stage}/{name}", {})
             floor = _percent(others["random"]["win_rate"]) if "random" in others else "–"
-            rows.append((stage, settings.learnt_by(stage, phase.name), *map(_spread, wins), floor))
+            rows.append((stage, results.learnt_by(stage, phase.name), *map(_spread, wins), floor))
     if not rows:
         return ""
     return table(("stage", "learnt by", *(f"manual: {manual}" for manual in manuals), "random"), rows)

@@ -73,6 +73,16 @@ class RunResults:
         ]
         return summarise(scores) if scores else None
 
+    def learnt_by(self, stage: str, phase: str) -> str:
+        """How the weights after a phase came about; where it ended with those that it began with, it taught nothing."""
+        ends = [
+            line["best_steps"]
+            for seed in self.settings.seeds
+            for line in self.select("phase", seed, stage=stage, phase=phase)
+        ]
+        told, kept = self.settings.learnt_by(stage, phase), ends.count(0)
+        return f"{told}: in {kept} of {len(ends)} seeds what it began with was better and stayed" if kept else told
+
     @cached_property
     def better_play(self) -> str:
         """The way of playing that wins more training games over all phases together: a report goes by it.

@@ -74,6 +74,8 @@ def test_a_phase_that_does_harm_ends_with_the_weights_it_began_with(tmp_path, mo
     run_curriculum(taught_settings(stages=("s1",)), tmp_path / "harmed", display=quiet(), device="cpu")
     assert torch.equal(weights_of(tmp_path / "harmed", "s1"), weights_of(tmp_path / "harmed", "s1/imitate"))
     assert read_json(tmp_path / "harmed" / "s1" / "state.json")["steps"] == 0
+    report = (tmp_path / "harmed" / "report.md").read_text(encoding="utf-8")
+    assert "reinforcement after imitation: in 1 of 1 seeds what it began with was better and stayed" in report
 
 
 def test_metrics_tell_phases_apart(taught):
