@@ -10,7 +10,7 @@ from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.errors import ConfigurationError
 from magrounding.evaluation.evaluate import play
 from tests.envs.rtfm_games import document_of
-from tests.envs.test_rtfm_equality import record, same
+from tests.envs.test_equality import record, same
 
 MONSTERS = [
     ("rtfm", {"task": "simple_stationary_single_item"}),
