@@ -11,8 +11,11 @@ import tyro
 
 from benchmarks.command import run_command
 from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.training.algorithms import AlgorithmConfig
 from magrounding.training.curriculum import run_curriculum
 from magrounding.training.demonstrations import digests
+from magrounding.training.minibatch import MinibatchConfig
+from magrounding.training.presets import Preset
 from magrounding.training.settings import RunSettings, make_settings, read_settings
 
 
@@ -36,6 +39,8 @@ class Arguments:
     """Let one network play for all agents; by default each has its own."""
     team_reward: float | None = None
     """Part of each agent's reward that is the team's mean instead of its own, 0 to 1; the preset's by default."""
+    contrast: float | None = None
+    """Weight of the contrastive loss that grounds symbols, in every phase; the preset's by default."""
     demonstrations: str | None = None
     """Files from which phases of imitation learn, separated by commas, one a stage; by default the oracle teaches."""
     out: Path | None = None
@@ -76,8 +81,22 @@ def requested(arguments: Arguments) -> RunSettings:
         settings = replace(settings, preset=settings.preset.with_learners(lambda learner: replace(learner, bf16=True)))
     if arguments.team_reward is not None:
         settings = replace(settings, preset=replace(settings.preset, team_reward=arguments.team_reward))
+    if arguments.contrast is not None:
+        settings = replace(settings, preset=_with_contrast(settings.preset, arguments.contrast))
     files = digests(_items(arguments.demonstrations or ""))
     return replace(settings, share_parameters=arguments.share_parameters, demonstrations=files)
+
+
+def _with_contrast(preset: Preset, weight: float) -> Preset:
+    if weight < 0:
+        raise ConfigurationError(f"--contrast is the weight of a loss, 0 or positive, got {weight:g}")
+
+    def change(learner: AlgorithmConfig) -> AlgorithmConfig:
+        if not isinstance(learner, MinibatchConfig):
+            raise ConfigurationError(f"preset {preset.name!r} learns without minibatches: leave out --contrast")
+        return replace(learner, contrast=weight)
+
+    return preset.with_learners(change)
 
 
 def run_folder(arguments: Arguments) -> Path:
@@ -101,6 +120,10 @@ def _resumed(arguments: Arguments, folder: Path) -> RunSettings:
         "seeds": (None if arguments.seeds is None else tuple(map(_seed, _items(arguments.seeds))), settings.seeds),
         "bf16": (arguments.bf16 or None, all(phase.learner.bf16 for _, phase in settings.phases())),
         "share-parameters": (arguments.share_parameters or None, settings.share_parameters),
+        "contrast": (
+            arguments.contrast,
+            next((getattr(phase.learner, "contrast", None) for _, phase in settings.phases()), None),
+        ),
         "team-reward": (arguments.team_reward, settings.preset.team_reward),
         "demonstrations": (
             None if arguments.demonstrations is None else tuple(_items(arguments.demonstrations)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,34 +14,51 @@ from magrounding.training.presets import IMITATE
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from magrounding.evaluation.results import RunResults
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Told apart by colour-blind eyes too (Okabe and Ito)."""
-MARKERS = {"train": "o", "eval": "D"}
 
 
 def plot_curves(results: RunResults) -> bytes:
     """A PNG with one panel for each stage."""
+    stages = results.settings.stages
+    figure, panels = make_figure(len(stages))
+    for stage, panel in zip(stages, panels, strict=True):
+        _draw_stage(results, stage, panel)
+    settings = results.settings
+    figure.suptitle(f"{settings.env}, {settings.agents} × {settings.agent}, preset {settings.preset.name}")
+    return finish(figure, panels)
+
+
+def make_figure(stages: int) -> tuple[Figure, list[Axes]]:
+    """A figure with a row of panels, one for each stage."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    stages = results.settings.stages
-    figure = Figure(figsize=(max(6.0, 3.2 * len(stages)), 4.2), layout="constrained")
+    figure = Figure(figsize=(max(6.0, 3.2 * stages), 4.2), layout="constrained")
     FigureCanvasAgg(figure)
-    panels = figure.subplots(1, len(stages), sharey=True, squeeze=False)[0]
-    for stage, panel in zip(stages, panels, strict=True):
-        _draw_stage(results, stage, panel)
-    panels[0].set_ylabel("games won (%)")
+    return figure, list(figure.subplots(1, stages, sharey=True, squeeze=False)[0])
+
+
+def finish(figure: Figure, panels: Sequence[Axes]) -> bytes:
+    """Axes of win rates over steps, one legend for all panels, and the PNG."""
     handles: dict[str, Artist] = {}
     for panel in panels:
+        panel.set_xlabel("environment steps")
+        panel.set_ylim(-2, 102)
+        panel.set_yticks(np.arange(0, 101, 20))
+        panel.grid(alpha=0.3)
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
+        panel.locator_params(axis="x", nbins=4)
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    columns = max(1, min(len(handles), 2 * len(stages)))
+    panels[0].set_ylabel("games won (%)")
+    columns = max(1, min(len(handles), 2 * len(panels)))
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns, frameon=False)
-    settings = results.settings
-    figure.suptitle(f"{settings.env}, {settings.agents} × {settings.agent}, preset {settings.preset.name}")
     data = io.BytesIO()
     figure.savefig(data, format="png", dpi=130, metadata={"Software": None})
     return data.getvalue()
@@ -50,14 +68,13 @@ def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
     for k, seed in enumerate(results.settings.seeds):
         colour = COLOURS[k % len(COLOURS)]
         lines = [line for line in results.select("train", seed, stage=stage) if "window_win_rate" in line]
-        own = [line for line in results.lines[seed] if line["stage"] == stage]
-        start = own[0]["total_steps"] - own[0]["steps"] if own else 0
+        start = results.start_of(seed, stage)
         if lines:
             steps, wins = zip(
                 *((line["total_steps"] - start, 100 * line["window_win_rate"]) for line in lines), strict=True
             )
             panel.plot(steps, wins, color=colour, linewidth=1.6, label=f"training, seed {seed}")
-        for name, marker in MARKERS.items():
+        for name in results.settings.preset.watched_sets:
             points = results.select("evaluation", seed, stage=stage, set=name, play=SAMPLED, manual=TRUE_MANUAL)
             if points:
                 # An evaluation after a phase stands where the phase ended; hollow markers are held-out games.
@@ -66,6 +83,7 @@ def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
                 )
                 face = colour if name == "train" else "white"
                 label = f"evaluation, {name}" if k == 0 else None
+                marker = "o" if name == "train" else "D"
                 panel.plot(steps, wins, marker, color=colour, markerfacecolor=face, markersize=6, label=label, zorder=3)
         if k == 0 and len(results.settings.preset.of_stage(stage)) > 1:
             for ended in results.select("phase", seed, stage=stage, phase=IMITATE):
@@ -75,10 +93,3 @@ def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
         if who in others:
             panel.axhline(100 * others[who]["win_rate"], color="0.35", linestyle=style, linewidth=1.2, label=who)
     panel.set_title(stage, fontsize=11)
-    panel.set_xlabel("environment steps")
-    panel.set_ylim(-2, 102)
-    panel.set_yticks(np.arange(0, 101, 20))
-    panel.grid(alpha=0.3)
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
-    panel.locator_params(axis="x", nbins=4)

@@ -49,7 +49,7 @@ def report(results: RunResults) -> str:
 
 
 def _how_to_read(results: RunResults) -> str:
-    spread = (
+    spread_note = (
         "There is one seed, so nothing is known of the spread."
         if len(results.settings.seeds) == 1
         else "± is the standard deviation over seeds; the interval is a 95 % bootstrap interval of the interquartile "
@@ -57,10 +57,10 @@ def _how_to_read(results: RunResults) -> str:
     )
     return (
         "Win rates of the weights at the end of each phase, or of the best where it was evaluated before its end "
-        "(chosen on training games, never on held-out ones), taking the most likely action (greedy) or drawing one "
-        f"(sampled). **{results.better_play.capitalize()}** play wins more training games over all phases together: "
-        "interval, steps and share of the oracle are its. Random and oracle played the same games. "
-        f"{results.settings.entry.note} {spread}"
+        f"(chosen on other games of `{results.settings.preset.selection_set}`), taking the most likely action (greedy) "
+        f"or drawing one (sampled). **{results.better_play.capitalize()}** play wins more training games over all "
+        "phases together: interval, steps and share of the oracle are its. Random and oracle played the same games. "
+        + " ".join(filter(None, (results.settings.entry.note, spread_note)))
     )
 
 
@@ -85,12 +85,12 @@ def results_table(results: RunResults) -> str:
             rows.append((stage, learnt, name, "not reached", *[""] * 7))
             continue
         others = results.baselines.get(f"{stage}/{name}", {})
-        floor, ceiling = (_percent(others[who]["win_rate"]) if who in others else "–" for who in ("random", "oracle"))
+        floor, ceiling = (percent(others[who]["win_rate"]) if who in others else "–" for who in ("random", "oracle"))
         best = others.get("oracle", {}).get("win_rate")
-        share = _percent(won.mean / best) if best else "–"
+        share = percent(won.mean / best) if best else "–"
         paper = results.published.get((stage, name))
-        known = "–" if paper is None else f"{_percent(paper[0])} ± {_percent(paper[1])}"
-        both = [_spread(wins[play], bold=play == better) for play in PLAYS]
+        known = "–" if paper is None else f"{percent(paper[0])} ± {percent(paper[1])}"
+        both = [spread(wins[play], bold=play == better) for play in PLAYS]
         rows.append((stage, learnt, name, *both, _interval(won), f"{length.mean:.1f}", floor, ceiling, share, known))
     heads = ("stage", "learnt by", "set", *PLAYS, "IQM, 95 % interval", "steps a game")
     return table((*heads, "random", "oracle", "share of the oracle", "paper"), rows)
@@ -114,8 +114,8 @@ def reading_table(results: RunResults) -> str:
         wins = [results.final(stage, phase.name, name, results.better_play, manual=manual) for manual in manuals]
         if wins[-1] is not None:
             others = results.baselines.get(f"{stage}/{name}", {})
-            floor = _percent(others["random"]["win_rate"]) if "random" in others else "–"
-            rows.append((stage, results.learnt_by(stage, phase.name), *map(_spread, wins), floor))
+            floor = percent(others["random"]["win_rate"]) if "random" in others else "–"
+            rows.append((stage, results.learnt_by(stage, phase.name), *map(spread, wins), floor))
     if not rows:
         return ""
     return table(("stage", "learnt by", *(f"manual: {manual}" for manual in manuals), "random"), rows)
@@ -150,7 +150,7 @@ def rule_text(rule: Promotion) -> str:
     if rule.steps is not None:
         conditions.append(f"after {rule.steps:,} steps")
     if rule.win_rate is not None:
-        conditions.append(f"at {_percent(rule.win_rate)} wins over {rule.window:,} training games")
+        conditions.append(f"at {percent(rule.win_rate)} wins over {rule.window:,} training games")
     text = (" or " if rule.rule == "any" else " and ").join(conditions)
     return text if rule.minutes is None else f"{text}, at the latest after {rule.minutes:g} min"
 
@@ -166,7 +166,7 @@ def time_shares(results: RunResults) -> str:
     total = sum(spent.values())
     if not total:
         return ""
-    shares = ", ".join(f"{name} {_percent(seconds / total)}" for name, seconds in spent.items())
+    shares = ", ".join(f"{name} {percent(seconds / total)}" for name, seconds in spent.items())
     loop = sum(spent.get(name, 0.0) for name in TRAINING)
     lasts = [line for seed in results.settings.seeds for line in results.select("train", seed)[-1:]]
     samples = sum(line["total_steps"] for line in lasts) * results.settings.agents
@@ -185,7 +185,7 @@ def facts(results: RunResults) -> str:
         ("parameters", "one network for all agents" if settings.share_parameters else "each agent its own network"),
         (
             "reward",
-            f"{_percent(1 - preset.team_reward)} the agent's own, {_percent(preset.team_reward)} the team's mean",
+            f"{percent(1 - preset.team_reward)} the agent's own, {percent(preset.team_reward)} the team's mean",
         ),
         ("teacher", _teacher(results)),
         ("evaluation", f"{preset.report_games:,} games on each set after a phase"),
@@ -217,21 +217,23 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in body)
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """A share as reports print it."""
     return f"{100 * share:.1f} %"
 
 
-def _spread(statistics: Statistics | None, *, bold: bool = False) -> str:
+def spread(statistics: Statistics | None, *, bold: bool = False) -> str:
+    """Mean and, of several seeds, standard deviation of a share."""
     if statistics is None:
         return "–"
-    mean = f"**{_percent(statistics.mean)}**" if bold else _percent(statistics.mean)
-    return mean if statistics.seeds == 1 else f"{mean} ± {_percent(statistics.std)}"
+    mean = f"**{percent(statistics.mean)}**" if bold else percent(statistics.mean)
+    return mean if statistics.seeds == 1 else f"{mean} ± {percent(statistics.std)}"
 
 
 def _interval(statistics: Statistics) -> str:
     if statistics.seeds == 1:
         return "–"
-    return f"{_percent(statistics.iqm)} [{_percent(statistics.low)}, {_percent(statistics.high)}]"
+    return f"{percent(statistics.iqm)} [{percent(statistics.low)}, {percent(statistics.high)}]"
 
 
 def _options(options: dict | object) -> str:

@@ -49,6 +49,11 @@ class RunResults:
             if line["kind"] == kind and all(line.get(name) == value for name, value in equal.items())
         ]
 
+    def start_of(self, seed: int, stage: str) -> int:
+        """Environment steps of a seed before a stage began."""
+        own = [line for line in self.lines[seed] if line["stage"] == stage]
+        return own[0]["total_steps"] - own[0]["steps"] if own else 0
+
     def reported(self) -> Iterator[tuple[str, str, str]]:
         """(stage, phase, set) of every evaluation after a phase, in order."""
         for stage, phase in self.settings.phases():

@@ -1,0 +1,95 @@
+"""Runs side by side: the numbers of each in its own line, curves that are drawn, and refusals."""
+
+import io
+import re
+import sys
+from dataclasses import replace
+
+import pytest
+from matplotlib.image import imread
+
+from benchmarks import compare
+from magrounding.evaluation.comparison import comparison, plot_comparison, stage_table
+from magrounding.evaluation.results import read_results
+from tests.training.tiny_runs import tiny_run
+
+WINS = {"true": 0.5, "reassigned": 0.25, "of another game": 0.125}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    root = tmp_path_factory.mktemp("runs")
+    return [tiny_run(root / "long", "s1", "s2"), tiny_run(root / "short", "s1")]
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["compare", *map(str, arguments)])
+    return compare.main()
+
+
+def cells(text):
+    return [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines()]
+
+
+def test_every_run_has_a_line_with_its_own_numbers(folders):
+    runs = dict(zip(("two", "one"), map(read_results, folders), strict=True))
+    altered = {seed: [dict(line) for line in lines] for seed, lines in runs["one"].lines.items()}
+    for seed, lines in altered.items():
+        for line in lines:
+            if line["kind"] == "evaluation":
+                line["win_rate"] = WINS[line["manual"]] + seed / 8
+    runs["one"] = replace(runs["one"], lines=altered)
+    heads, _, two, one, random, oracle = cells(stage_table(runs, "s1"))
+    assert heads[:2] == ["run", "train"]
+    assert heads[-4:] == ["manual: reassigned", "manual: of another game", "environment steps", "training"]
+    assert [row[0] for row in (two, one, random, oracle)] == ["two", "one", "random", "oracle"]
+    assert one[heads.index("eval")] == "56.2 % ± 8.8 %"
+    assert one[heads.index("manual: reassigned")] == "31.2 % ± 8.8 %"
+    assert one[heads.index("manual: of another game")] == "18.8 % ± 8.8 %"
+    assert two[heads.index("environment steps")] == "60"
+    assert [row[0] for row in cells(stage_table(runs, "s2"))[2:]] == ["two", "random", "oracle"]
+
+
+def test_the_command_writes_a_page_and_a_picture(folders, monkeypatch, tmp_path, capsys):
+    out = tmp_path / "new" / "ab"
+    assert run(monkeypatch, "--runs", *folders, "--names", "with", "without", "--out", out) == 0
+    text = (out / compare.COMPARISON_FILE).read_text()
+    assert "with, without" in text.splitlines()[0]
+    assert re.findall("^## (.*)$", text, re.MULTILINE) == ["s1", "s2", "Runs"]
+    assert f"({compare.FIGURE_FILE})" in text
+    picture = imread(io.BytesIO((out / compare.FIGURE_FILE).read_bytes()))
+    assert picture[..., :3].min() < 0.5 < picture[..., :3].mean()
+    assert str(out) in capsys.readouterr().out
+
+
+def test_curves_differ_where_runs_do(folders):
+    runs = dict(zip("ab", map(read_results, folders), strict=True))
+    once = plot_comparison(runs)
+    lines = {
+        seed: [{**line, "win_rate": 0.9} if "win_rate" in line else line for line in of_seed]
+        for seed, of_seed in runs["a"].lines.items()
+    }
+    assert plot_comparison({**runs, "a": replace(runs["a"], lines=lines)}) != once
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--runs", 0], "takes two runs or more"),
+        (["--runs", 0, 1, "--names", "one"], "a name of its own for each of the 2 runs"),
+        (["--runs", 0, 1, "--names", "one", "one"], "a name of its own"),
+        (["--runs", 0, "nowhere"], "nowhere"),
+    ],
+)
+def test_nonsense_is_refused(folders, monkeypatch, tmp_path, capsys, arguments, complaint):
+    chosen = [folders[a] if isinstance(a, int) else a for a in arguments]
+    assert run(monkeypatch, *chosen, "--out", tmp_path / "out") == 2
+    assert complaint in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_runs_of_different_teams_are_not_compared(folders):
+    runs = dict(zip("ab", map(read_results, folders), strict=True))
+    alone = replace(runs["b"], settings=replace(runs["b"].settings, agents=3))
+    with pytest.raises(compare.ConfigurationError, match="3 × ma_rtfm"):
+        comparison({**runs, "b": alone}, "x.png")
