@@ -261,7 +261,7 @@ _QUICK_RL_MESSENGER = replace(
     ),
     phases={
         "s1": _ground(100_000, 256, learning_rate=1e-3, unroll=8, gamma=0.95),
-        "s2": _ground(400_000, 128),
+        "s2": _ground(600_000, 128),
         "s3": _ground(1_000_000, 128),
     },
     env_options={},
