@@ -193,6 +193,7 @@ def facts(results: RunResults) -> str:
             (
                 f"{stage} {phase.name}",
                 f"{phase.num_envs} games at once, "
+                + (f"of {_options(phase.games)}, " if phase.games else "")
                 + _options({name: getattr(phase.learner, name) for name in phase.learner.__dataclass_fields__}),
             )
             for stage, phase in settings.phases()

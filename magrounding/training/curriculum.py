@@ -48,8 +48,8 @@ def run_curriculum(
     from magrounding.evaluation.report import write_report
 
     where = resolve_device(device)
-    for stage in settings.stages:  # bad options come to light before anything is written
-        settings.entry.make_world(1, **settings.stage_options(stage))
+    for stage, phase in settings.phases():  # bad options come to light before anything is written
+        settings.entry.make_world(1, **{**settings.stage_options(stage), **phase.games})
     demonstrators = _check_teaching(settings)
     if resume:
         read_json(folder / CONFIG_FILE)

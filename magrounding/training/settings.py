@@ -162,7 +162,8 @@ class RunSettings:
 
 
 def _parse_phase(content: Mapping[str, Any]) -> Phase:
-    return Phase(parse_config(content["learner"]), Promotion(**content["until"]), content["num_envs"])
+    until = Promotion(**content["until"])
+    return Phase(parse_config(content["learner"]), until, content["num_envs"], dict(content["games"]))
 
 
 def make_settings(

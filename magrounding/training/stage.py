@@ -78,7 +78,8 @@ class StageSession:
         self.clock = clock or Clock()
         self._plan, self._map = plan, parallel_map
         num_envs, config = self.phase.num_envs, self.phase.learner
-        self.vec = make_vec(settings.env, num_envs, num_threads=plan.world, **settings.stage_options(stage))
+        games = {**settings.stage_options(stage), **self.phase.games}
+        self.vec = make_vec(settings.env, num_envs, num_threads=plan.world, **games)
         self.vocabulary_hash = self.vec.vocabulary.hash
         place = (settings.entry.stages.index(stage), phase)
         self.learners: list[Learner] = []

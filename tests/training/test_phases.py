@@ -9,6 +9,7 @@ import magrounding as mg
 from magrounding.errors import ConfigurationError
 from magrounding.registry import ENVS
 from magrounding.storage import read_json
+from magrounding.threads import plan_threads
 from magrounding.training.curriculum import run_curriculum
 from magrounding.training.metrics import METRICS_FILE, read_metrics
 from magrounding.training.presets import Promotion
@@ -194,4 +195,26 @@ def test_a_teacher_has_to_be_there_before_anything_is_written(tmp_path, monkeypa
     monkeypatch.setitem(ENVS, "ma_rtfm", replace(ENVS["ma_rtfm"], oracle=None))
     with pytest.raises(ConfigurationError, match="nobody can teach ma_rtfm"):
         run_curriculum(taught_settings(), tmp_path / "run", display=quiet(), device="cpu")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_phase_may_learn_from_games_of_its_own():
+    """Its own options count for what is learnt from, and for nothing that is measured."""
+    phases = {"s1": (replace(TAUGHT["s1"][0], games={"split": "eval", "max_cycles": 5}), TAUGHT["s1"][1])}
+    settings = taught_settings(stages=("s1",), phases=phases)
+    sessions = [StageSession(settings, "s1", phase, 0, torch.device("cpu"), plan_threads(1, 6)) for phase in range(2)]
+    told = [(session.vec.options.get("split"), session.vec.options["max_cycles"]) for session in sessions]
+    assert told == [("eval", 5), (None, 8)]  # of training, as nothing else is said
+    assert settings.stage_options("s1", "eval_new") == {
+        "stage": "s1",
+        "agents": 2,
+        "max_cycles": 8,
+        "split": "eval_new",
+    }
+
+
+def test_games_that_cannot_be_are_refused_before_anything_is_written(tmp_path):
+    phases = {"s1": (replace(TAUGHT["s1"][0], games={"split": "nowhere"}),)}
+    with pytest.raises(ConfigurationError, match="nowhere"):
+        run_curriculum(taught_settings(stages=("s1",), phases=phases), tmp_path / "run", display=quiet(), device="cpu")
     assert not (tmp_path / "run").exists()
