@@ -52,6 +52,7 @@ class ObservationSpec:
         scenery_ids: ids in `grid` that are nobody: padding, empty, wall, fog.
         avatar_ids: ids in `grid` that are agents: me, ally. Every other id in `grid` belongs to an entity.
         words_per_occupant: ids that one occupant of a cell takes: K is a multiple of it.
+        words: the word of each id, for networks that read with a pretrained language model; empty where nobody says.
     """
 
     fields: tuple[ObservationField, ...]
@@ -63,6 +64,7 @@ class ObservationSpec:
     scenery_ids: tuple[int, ...]
     avatar_ids: tuple[int, ...]
     words_per_occupant: int = 1
+    words: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> ObservationField:
         for field in self.fields:

@@ -166,11 +166,13 @@ class AgentEntry:
         id: what `--agent` takes.
         policy: entry point of a function `(spec, **options) -> Policy`, or None for a scripted agent.
         options: what this id sets among the policy's options.
+        env_options: what it needs of the environment.
     """
 
     id: str
     policy: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    env_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 _TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
@@ -184,6 +186,8 @@ _AGENTS = (
     AgentEntry("txt2pi_no_text_mod", _TXT2PI, {"text_modulation": False}),
     AgentEntry("film", _BASELINE, {"modulate": True}),
     AgentEntry("conv", _BASELINE, {"modulate": False}),
+    AgentEntry("emma", "magrounding.agents.emma:make_emma"),
+    AgentEntry("emma_game_id", "magrounding.agents.emma:make_game_id", env_options={"game_id": True}),
 )
 
 AGENTS: dict[str, AgentEntry] = {entry.id: entry for entry in _AGENTS}

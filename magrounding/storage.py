@@ -17,7 +17,7 @@ def write_atomic(path: Path, data: bytes | str) -> None:
         OSError: the disk refused.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")  # several processes may write the same file
     try:
         with partial.open("wb") as file:
             file.write(data.encode() if isinstance(data, str) else data)

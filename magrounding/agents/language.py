@@ -1,10 +1,11 @@
-"""Reading: word ids to states, one for each word, with recurrent networks that padding never touches."""
+"""Reading: word ids to states, one for each word: embeddings, or recurrent networks that padding never touches."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 RECURRENT = ("lstm", "gru")
@@ -68,6 +69,26 @@ class TextEncoder(nn.Module):
             rows = (mirror + ids.shape[1] * torch.arange(len(ids), device=ids.device)[:, None]).flatten()
             back = back.flatten(0, 1).index_select(0, rows).view_as(ahead)
             return torch.cat((ahead, back), 2), mask
+
+
+class WordStates(nn.Module):
+    """The state of a word is its embedding: what is learnt from scratch where a pretrained model would read.
+
+    Args:
+        vocabulary_size: V.
+        width: of an embedding.
+        tokens: statements are filled up with padding to so many words; longer ones stay as they are.
+    """
+
+    def __init__(self, vocabulary_size: int, width: int, tokens: int) -> None:
+        super().__init__()
+        self.width, self.tokens = width, tokens
+        self.words = nn.Embedding(vocabulary_size, width, padding_idx=0)
+
+    def forward(self, manual: Tensor) -> tuple[Tensor, Tensor]:
+        """States [U, S, T, width] of manual [U, S, L], and mask [U, S, T], true for words."""
+        ids = F.pad(manual, (0, max(0, self.tokens - manual.shape[2])))
+        return self.words(ids.int()), ids != 0
 
 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:

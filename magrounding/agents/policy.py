@@ -33,11 +33,13 @@ class PolicyOutput(NamedTuple):
 
 
 class Policy(nn.Module, ABC):
-    """One agent's network.
+    """One agent's network; `config` holds its options.
 
     Text is encoded once for each distinct document; `forward` gathers what it needs by index, so a step never reads a
     document again.
     """
+
+    config: Any
 
     @abstractmethod
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
@@ -55,7 +57,7 @@ class Policy(nn.Module, ABC):
                 wrote them.
             text: encoding of U documents.
             document: [N] int64, which of the U documents each observation reads.
-            memory: [N, …] for recurrent policies.
+            memory: [N, …] for policies that remember.
         """
 
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
@@ -76,6 +78,25 @@ class Policy(nn.Module, ABC):
     def initial_memory(self, num_envs: int) -> Tensor | None:
         """Memory at the start of an episode; None for a policy without one."""
         return None
+
+    def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor | None:
+        """The memory before each of T steps, where it follows from what was seen: learners then replay all at once.
+
+        Args:
+            memory: [B, …] before the first step.
+            observation: [T, B, …] for each key.
+            restarts: [T, B] bool, the observation is the first of an episode.
+
+        Returns:
+            [T, B, …]; None for a recurrent policy, whose memory takes a step to know.
+        """
+        return None
+
+
+def info_nce(scores: Tensor) -> Tensor:
+    """InfoNCE both ways: scores [U, U] of every board with every manual, those that belong together on the diagonal."""
+    own = torch.arange(len(scores), device=scores.device)
+    return (F.cross_entropy(scores, own) + F.cross_entropy(scores.t(), own)) / 2
 
 
 def mask_logits(logits: Tensor, action_mask: Tensor) -> Tensor:

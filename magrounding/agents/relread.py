@@ -16,7 +16,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents import relread_kernels
-from magrounding.agents.policy import Policy, PolicyOutput, TextEncoding, check_config, configure, mask_logits
+from magrounding.agents.policy import (
+    Policy,
+    PolicyOutput,
+    TextEncoding,
+    check_config,
+    configure,
+    info_nce,
+    mask_logits,
+)
 from magrounding.errors import ConfigurationError
 from magrounding.observation import ObservationSpec
 
@@ -371,8 +379,7 @@ class Relread(Policy):
         distinct, which = self.reader._distinct(symbols)
         spoken_of = self.reader.kinship(distinct, text).logsumexp(2).t()  # [P, U], of each symbol in each manual
         told = (F.embedding(which, spoken_of) * shown.unsqueeze(-1)).sum(1)  # [boards, manuals]
-        own = torch.arange(len(told), device=told.device)
-        return (F.cross_entropy(told, own) + F.cross_entropy(told.t(), own)) / 2
+        return info_nce(told)
 
     def ground(
         self,

@@ -83,9 +83,15 @@ class Learner(ABC):
         and a recurrent network would need its memory: those columns are replayed.
         """
         games = np.arange(column.action.shape[1])
-        if column.memory is not None or len(column.cut[0]):
+        memories = self._memories(column, games)
+        if len(column.cut[0]) or (column.memory is not None and memories is None):
             return self.replay(documents, column, games)
-        last = replace(column, observation={name: array[-1:] for name, array in column.observation.items()})
+        last = replace(
+            column,
+            observation={name: array[-1:] for name, array in column.observation.items()},
+            memory=None if memories is None else memories[-1],
+            restarts=column.restarts[-1:],
+        )
         _, bootstrap, _ = self._unroll(replace(documents, index=documents.index[-1:]), last, games)
         value = self._tensor(column.value)
         return Replay(self._tensor(column.logits), value, following_values(value, bootstrap[0]))
@@ -99,22 +105,33 @@ class Learner(ABC):
         times, rows, cut = _cuts(column, games)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bf16):
             text = self.policy.encode_text(self._tensor(documents.manual[used]), self._tensor(documents.goal[used]))
-            if column.memory is None:
+            before = self._memories(column, games)
+            if column.memory is None or before is not None:
                 flat = {name: self._tensor(array.reshape(-1, *array.shape[2:])) for name, array in observation.items()}
-                output = self.policy(flat, text, self._tensor(local.reshape(-1)), None)
-                logits, values = output.logits, output.value
-                memories = None
+                memory = None if before is None else before.flatten(0, 1)
+                logits, values, after = self.policy(flat, text, self._tensor(local.reshape(-1)), memory)
+                memories = None if after is None else after.unflatten(0, index.shape)
             else:
                 logits, values, memories = self._recur(observation, text, local, column, games)
             final_values = values[:0]
             if len(times):
                 last = {name: self._tensor(array[cut]) for name, array in column.final.items()}
-                # A recurrent policy looks back from the final observation with the memory of the step it followed.
+                # Who remembers looks back from the final observation with the memory of the step it followed.
                 memory = None if memories is None else memories[self._tensor(times), self._tensor(rows)]
                 with torch.no_grad():
                     final_values = self.policy(last, text, self._tensor(local[times, rows]), memory).value
         shape = index.shape
         return logits.float().view(*shape, -1), values.float().view(shape), final_values.float()
+
+    def _memories(self, column: Column, games: np.ndarray) -> Tensor | None:
+        """[T+1, b, …] before each step of some games, of a policy that knows them without replaying the steps."""
+        if column.memory is None:
+            return None
+        return self.policy.memories(
+            column.memory[self._tensor(games)],
+            {name: self._tensor(array[:, games]) for name, array in column.observation.items()},
+            self._tensor(column.restarts[:, games]),
+        )
 
     def _recur(
         self,

@@ -86,9 +86,9 @@ class RunSettings:
 
     @property
     def env_options(self) -> dict[str, Any]:
-        """Options of the environment, all but its stage."""
+        """Options of the environment, all but its stage: the preset's, and what the networks need."""
         team = {"agents": self.agents} if self.entry.multi_agent else {}
-        return {**self.preset.env_options, **team}
+        return {**self.preset.env_options, **agent_entry(self.agent).env_options, **team}
 
     def stage_options(self, stage: str, evaluation_set: str | None = None) -> dict[str, Any]:
         """Options of the environment in a stage, as trained on, or as an evaluation set has it."""

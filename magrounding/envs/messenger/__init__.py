@@ -12,7 +12,8 @@ Text:
     `manual` has a sentence for each entity in random order (three; six in S3, of which one is false). Sentences are
     ours: templates with blanks for entity (3 synonyms), adjective (3) and role word (3); train, val and test share no
     template. There is no goal: it is the same in every game. `manual="reassigned"` is a test of reading: every
-    description names another role. `corpus` takes sentences from files instead.
+    description names another role. `corpus` takes sentences from files instead. With `game_id` the manual is no
+    text but three ids: the symbols of enemy, message and goal.
 
 Actions:
     0 stay, 1 up, 2 down, 3 left, 4 right. Moves off the board are masked and do nothing.
@@ -26,7 +27,7 @@ Observations:
                                          order that changes every step; K = min(entities + agents, 6)
     `position`      [2]                  row and column of the agent
     `distance`      [10, 10, 2]          (dx / W, dy / H) to each cell (single games; from `position`)
-    `manual`        [3 or 6, L]          the descriptions; shared by the team
+    `manual`        [3 or 6, L]          the descriptions; shared by the team ([1, 3] with `game_id`)
     `inventory`     [1]                  16 with a message in hand
     `action_mask`   [5]                  which actions do something
     `teammates`     [n−1, 3]             row, column and inventory of the others, in agent order; absent when n = 1

@@ -53,6 +53,7 @@ class Rules(NamedTuple):
         adds_up: every hostile contact of a step costs 1; else all of them together.
         mixed: every fourth game takes its triple from the second table.
         reassigned: every sentence tells of another role.
+        game_id: the manual is the symbols of enemy, message and goal.
         salt: of document keys.
     """
 
@@ -68,6 +69,7 @@ class Rules(NamedTuple):
     adds_up: bool
     mixed: bool
     reassigned: bool
+    game_id: bool
     salt: int
 
 

@@ -28,6 +28,7 @@ from magrounding.envs.messenger.arrays import (
     X,
     Y,
 )
+from magrounding.envs.messenger.entities import FIRST_SYMBOL
 from magrounding.seeding import LAYOUT, NUM_STREAMS, TASK, TEXT, below, stream_key
 
 
@@ -99,11 +100,18 @@ def _write_manual(keys, rules, tables, entities, manual):
     """A sentence for each kind and role, in random order; with decoys also one that is false.
 
     Statements 0, 1, 2 are about enemy, message and goal, 3 and 4 about the decoys. Number 5 tells of the enemy's kind
-    another role and another movement. A reassigned manual shifts all roles.
+    another role and another movement. A reassigned manual shifts all roles. With `game_id`, the one line of the manual
+    is the symbols of enemy, message and goal.
     """
     n, key = rules.agents, keys[TEXT]
     statements = manual.shape[0]
     shift = 1 + below(key, statements, 2) if rules.reassigned else 0
+    if rules.game_id:
+        for role in range(3):
+            manual[0, (role + shift) % 3] = (
+                FIRST_SYMBOL + entities[n + (0 if role == ENEMY else 1 + (role - 1) * n), KIND]
+            )
+        return
     for k in range(statements):
         slot = n + (0 if k == 0 or k == 5 else 1 + (k - 1) * n if k <= 2 else 2 * n + k - 2)
         kind, role, movement = entities[slot, KIND], entities[slot, ROLE], entities[slot, MOVEMENT]

@@ -106,11 +106,12 @@ def make_messenger(
     max_cycles: int | None = None,
     manual: str = "true",
     corpus: str | None = None,
+    game_id: bool = False,
 ) -> MessengerWorld:
     """MESSENGER for one agent (Hanjie et al. 2021). Options are those of `WorldOptions`."""
     chosen = STAGES[choose("stage", stage, STAGES)]
     limit = chosen.max_cycles if max_cycles is None else max_cycles
-    return MessengerWorld(num_envs, chosen, WorldOptions(1, split, limit, manual, corpus), num_threads)
+    return MessengerWorld(num_envs, chosen, WorldOptions(1, split, limit, manual, corpus, game_id), num_threads)
 
 
 def make_ma_messenger(
@@ -123,8 +124,9 @@ def make_ma_messenger(
     max_cycles: int | None = None,
     manual: str = "true",
     corpus: str | None = None,
+    game_id: bool = False,
 ) -> MessengerWorld:
     """Multi-agent MESSENGER (Ding et al. 2023, EnDi). Options are those of `WorldOptions`."""
     chosen = TEAM_STAGES[choose("stage", stage, TEAM_STAGES)]
     limit = chosen.max_cycles if max_cycles is None else max_cycles
-    return MessengerWorld(num_envs, chosen, WorldOptions(agents, split, limit, manual, corpus), num_threads)
+    return MessengerWorld(num_envs, chosen, WorldOptions(agents, split, limit, manual, corpus, game_id), num_threads)

@@ -40,6 +40,7 @@ from magrounding.envs.messenger.entities import (
     ENTITIES,
     ME_ID,
     ME_WITH_MESSAGE_ID,
+    ROLES,
 )
 from magrounding.envs.messenger.splits import SPLITS, triples
 from magrounding.envs.render import Figure, Scene
@@ -66,6 +67,8 @@ class WorldOptions:
         manual: "true", or "reassigned" for one in which every description names another role: for tests of reading.
         corpus: folder with text_train.json, text_val.json and text_test.json to take the sentences from (see
             `manual.read_corpus`); None for our own.
+        game_id: the manual is one line, the symbols of enemy, message and goal, instead of sentences: for those who are
+            told who is who and need not read (the ablation Game-ID of EMMA).
     """
 
     agents: int = 1
@@ -73,6 +76,7 @@ class WorldOptions:
     max_cycles: int = 64
     manual: str = "true"
     corpus: str | None = None
+    game_id: bool = False
 
 
 class MessengerWorld(CompiledWorld):
@@ -159,6 +163,8 @@ def _make_tables(stage: Stage, options: WorldOptions, num_threads: int) -> tuple
             f"{options.agents} agents need {1 + 2 * options.agents} cells around the middle, the board has "
             f"{len(around)}: at most {most} agents"
         )
+    if not isinstance(options.game_id, bool):
+        raise ConfigurationError(f"game_id is true or false, not {options.game_id!r}")
     if options.corpus is not None and not isinstance(options.corpus, str):
         raise ConfigurationError(f"corpus must be the path of a folder, got {options.corpus!r}")
     mixed = split.combinations == "mixed"
@@ -194,16 +200,18 @@ def _make_rules(stage: Stage, options: WorldOptions) -> Rules:
         adds_up=not stage.team,
         mixed=SPLITS[options.split].combinations == "mixed",
         reassigned=options.manual == "reassigned",
+        game_id=options.game_id,
         salt=salt,
     )
 
 
 def _make_spec(rules: Rules, tables: Tables, vocabulary: Vocabulary) -> ObservationSpec:
     n, top = rules.agents, len(vocabulary) - 1
+    text = (1, len(ROLES)) if rules.game_id else (6 if rules.decoys else 3, tables.sentences.shape[1])
     fields = [
         ObservationField("grid", (SIZE, SIZE, rules.occupants), 0, ALLY_WITH_MESSAGE_ID),
         ObservationField("position", (2,), -1, SIZE - 1),
-        ObservationField("manual", (6 if rules.decoys else 3, tables.sentences.shape[1]), 0, top, shared=True),
+        ObservationField("manual", text, 0, top, shared=True),
         ObservationField("inventory", (1,), 0, ME_WITH_MESSAGE_ID),
         ObservationField("action_mask", (len(ACTION_NAMES),), 0, 1, "int8"),
     ]
@@ -219,4 +227,5 @@ def _make_spec(rules: Rules, tables: Tables, vocabulary: Vocabulary) -> Observat
         scenery_ids=(PAD,),
         avatar_ids=(ME_ID, ME_WITH_MESSAGE_ID, ALLY_ID, ALLY_WITH_MESSAGE_ID),
         words_per_occupant=1,
+        words=vocabulary.words,
     )

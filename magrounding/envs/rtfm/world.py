@@ -201,6 +201,7 @@ def _make_spec(options: WorldOptions, tables: Tables, vocabulary: Vocabulary) ->
         scenery_ids=(PAD, EMPTY_ID, WALL_ID, FOG_ID),
         avatar_ids=(ME_ID, ALLY_ID),
         words_per_occupant=2,
+        words=vocabulary.words,
     )
 
 

@@ -1,0 +1,99 @@
+"""The occupied cells of a stack of maps, and a convolution that touches no others.
+
+A board of 100 cells shows a handful of things, and what a network makes of a thing depends on little: which words it
+shows, and which document is read. So each distinct thing is looked at once, and each cell where it is shown refers to
+it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Occupied:
+    """O occupied cells of F frames of N maps, and the D distinct things that they show.
+
+    Attributes:
+        words: [D, K] int64 ids of all that a cell shows.
+        document: [D] int64, which document its observation reads.
+        which: [O] int64, which of the D each cell shows.
+        place: [O] int64, index of the cell and its frame among [N, H, W, F].
+        shape: (N, H, W, F).
+    """
+
+    words: Tensor
+    document: Tensor
+    which: Tensor
+    place: Tensor
+    shape: tuple[int, int, int, int]
+
+    @classmethod
+    def find(cls, frames: Tensor, somebody: Tensor, document: Tensor) -> Occupied:
+        """Look for whatever is there.
+
+        Args:
+            frames: [N, H, W, F, K] ids.
+            somebody: [V] bool, the ids whose cells count as occupied.
+            document: [N] int64.
+        """
+        n, height, width, history, per_cell = frames.shape
+        place = _any(frames.reshape(-1, per_cell), somebody).nonzero().squeeze(1)
+        shown = frames.reshape(-1, per_cell).index_select(0, place).long()
+        read = document.index_select(0, place // (height * width * history))
+        which = read
+        for word in shown.t():  # several sorts of numbers take a tenth of the time of one sort of rows
+            if bool(word.any()):
+                which = torch.unique(which * len(somebody) + word, return_inverse=True)[1]
+        count = int(which.max()) + 1 if len(which) else 0
+        # Of cells that show the same, any may lend its words: they are the same.
+        first = which.new_zeros(count).index_copy_(0, which, torch.arange(len(which), device=which.device))
+        shape = (n, height, width, history)
+        return cls(shown.index_select(0, first), read.index_select(0, first), which, place, shape)
+
+    def cells(self) -> Tensor:
+        """[O] the index of each cell among [N, H, W], whatever its frame."""
+        return self.place // self.shape[3]
+
+    def spread(self, features: Tensor) -> Tensor:
+        """Maps [N, F · C, H, W] of features [O, C] of the occupied cells; frame k has channels C·k to C·(k+1) − 1."""
+        n, height, width, history = self.shape
+        maps = features.new_zeros(n * height * width * history, features.shape[1]).index_copy(0, self.place, features)
+        return maps.view(n, height, width, -1).permute(0, 3, 1, 2)
+
+    def convolve(self, features: Tensor, conv: nn.Conv2d) -> Tensor:
+        """A convolution (stride 1, no padding) of the maps that are 0 where no cell is occupied, without its bias.
+
+        A thing reaches an output through each tap of the kernel. What it gives to each, as part of each frame, is one
+        product of matrices; every cell that shows it adds that to the outputs around.
+
+        Args:
+            features: [D, C] of each distinct thing.
+            conv: in_channels are those of F frames of at least C channels, of which the first C are these.
+
+        Returns:
+            [N, H', W', M], channels last.
+        """
+        n, height, width, history = self.shape
+        (tall, wide), maps = conv.kernel_size, conv.out_channels
+        rows, columns, taps = height - tall + 1, width - wide + 1, tall * wide
+        kernel = conv.weight.view(maps, history, -1, taps)[:, :, : features.shape[1]]  # [M, F, C, taps]
+        given = (features @ kernel.permute(2, 1, 3, 0).flatten(1)).view(-1, maps)  # [D · F · taps, M]
+        tap = torch.arange(taps, device=features.device)
+        cell, frame = self.cells(), self.place % history
+        row = (cell // width % height).unsqueeze(1) - tap // wide  # [O, taps], of the output
+        column = (cell % width).unsqueeze(1) - tap % wide
+        inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+        target = ((cell // (height * width)).unsqueeze(1) * rows + row) * columns + column
+        source = (self.which * history + frame).unsqueeze(1) * taps + tap
+        out = given.new_zeros(n * rows * columns, maps)
+        out = out.index_add(0, target[inside], given.index_select(0, source[inside]))
+        return out.view(n, rows, columns, maps)
+
+
+def _any(ids: Tensor, marked: Tensor) -> Tensor:
+    """[R] bool, whether any of the ids in each row of [R, K] is marked."""
+    return marked.index_select(0, ids.flatten().int()).view(ids.shape).any(1)

@@ -1,0 +1,199 @@
+"""Reading with a pretrained language model that is not trained: each sentence once, and never again on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.storage import write_atomic
+
+_TOKENIZERS = ("tokenizer.json", "vocab.txt")
+_BATCH = 64
+"""Sentences that the model reads at once."""
+_KEPT = 4096
+"""Sentences that are kept in memory: 230 MB where a state has 768 numbers."""
+
+
+class States(NamedTuple):
+    """What a model makes of a sentence: states [T, D] float16, and mask [T] bool, true up to its last token."""
+
+    states: Tensor
+    mask: Tensor
+
+
+class PretrainedStates:
+    """Token states of statements: the last hidden states of a language model.
+
+    No torch module: the model's weights belong to no optimiser and to no checkpoint.
+
+    Args:
+        folder: of the model, as `transformers` saves one: config.json, a tokenizer, weights as safetensors.
+        words: the word of each id; the model reads the words of a statement, joined by spaces.
+        tokens: every statement is filled up with padding to so many of the model's tokens.
+        kept: folder where states are kept; "": `user_cache()`.
+
+    Raises:
+        ConfigurationError: a folder that holds no such model, or a world that does not say its words.
+        MissingExtra: `transformers` is not installed.
+    """
+
+    def __init__(self, folder: str, words: Sequence[str], tokens: int, kept: str = "") -> None:
+        if not words:
+            raise ConfigurationError("this world does not say which words its ids are: no language model can read them")
+        self._words = tuple(words)
+        self._model = _open(folder, tokens, kept or str(user_cache()))
+        self.width = self._model.width
+
+    def __call__(self, manual: Tensor) -> tuple[Tensor, Tensor]:
+        """States [U, S, T, width] float32 of manual [U, S, L], and mask [U, S, T], true for tokens."""
+        lines = manual.flatten(0, 1).tolist()
+        read = self._model.read([" ".join(self._words[i] for i in line if i) for line in lines])
+        states, mask = (part.to(manual.device).unflatten(0, manual.shape[:2]) for part in read)
+        return states.float(), mask
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PretrainedStates:
+        return self  # copies of a network read with the same model, which never changes
+
+
+class LanguageModel:
+    """A model and what it has read, in memory and on disk.
+
+    States are kept by content (files of the model, sentence) as halves, and those that were just computed are rounded
+    too: what a run learns from does not depend on what was read before it. The model is loaded when something new comes
+    up.
+
+    Args:
+        folder: of the model.
+        tokens: T.
+        kept: folder where states are kept.
+    """
+
+    def __init__(self, folder: Path, tokens: int, kept: Path) -> None:
+        self.width, files = _inspect(folder)
+        if find_spec("transformers") is None:
+            raise MissingExtra("reading with a language model", "lm")
+        self._folder, self._tokens = folder, tokens
+        self._kept = kept / f"{_hash(files)[:32]}-{tokens}"
+        self._memory: dict[str, States] = {}  # in the order of their last use
+        self._loaded: tuple[Any, Any] | None = None
+        self._lock = Lock()  # agents read side by side
+
+    def read(self, sentences: Sequence[str]) -> States:
+        """States [R, T, width] float16 and mask [R, T] of R sentences."""
+        order = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
+        with self._lock:
+            found = {sentence: self._recall(sentence) for sentence in order}
+            new = [sentence for sentence, states in found.items() if states is None]
+            for start in range(0, len(new), _BATCH):
+                found.update(self._compute(new[start : start + _BATCH]))
+            known = {sentence: states for sentence, states in found.items() if states is not None}
+            self._memory.update(known)
+            for sentence in list(self._memory)[: max(0, len(self._memory) - _KEPT)]:
+                del self._memory[sentence]
+        rows = torch.tensor([order[sentence] for sentence in sentences])
+        return States(*(torch.stack(part).index_select(0, rows) for part in zip(*known.values(), strict=True)))
+
+    def _recall(self, sentence: str) -> States | None:
+        """From memory or from disk; a file that is damaged is as good as none."""
+        if sentence in self._memory:
+            return self._memory.pop(sentence)
+        try:
+            return States(**load(self._file(sentence).read_bytes()))
+        except (FileNotFoundError, SafetensorError, TypeError):
+            return None
+
+    @torch.no_grad()
+    def _compute(self, sentences: list[str]) -> dict[str, States]:
+        """Let the model read, and keep what it makes of the sentences."""
+        tokenizer, network = self._load()
+        tokens = tokenizer(sentences, padding="max_length", max_length=self._tokens, return_tensors=None)
+        for sentence, ids in zip(sentences, tokens["input_ids"], strict=True):
+            if len(ids) > self._tokens:
+                raise ConfigurationError(
+                    f"{sentence!r} has {len(ids)} tokens, more than {self._tokens}: raise the option tokens"
+                )
+        inputs = {name: torch.tensor(rows) for name, rows in tokens.items()}
+        with torch.autocast("cpu", enabled=False):
+            states = network(**inputs).last_hidden_state.half()
+        read = {
+            sentence: States(rows.clone(), mask)
+            for sentence, rows, mask in zip(sentences, states, inputs["attention_mask"].bool(), strict=True)
+        }
+        for sentence, parts in read.items():
+            write_atomic(self._file(sentence), save({k: v.contiguous() for k, v in parts._asdict().items()}))
+        return read
+
+    def _load(self) -> tuple[Any, Any]:
+        """The tokenizer and the network, from the folder and nowhere else."""
+        if self._loaded is None:
+            from transformers import AutoModel, AutoTokenizer
+
+            try:
+                tokenizer = AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
+                network, info = AutoModel.from_pretrained(
+                    self._folder, local_files_only=True, use_safetensors=True, output_loading_info=True
+                )
+            except Exception as error:  # transformers raises whatever its parts do
+                reason = str(error).strip().splitlines()[0]
+                raise ConfigurationError(f"transformers cannot load the model in {self._folder}: {reason}") from None
+            lacking = [name for name in info["missing_keys"] if "pooler" not in name]  # which no token's state needs
+            if lacking:
+                raise ConfigurationError(f"the weights in {self._folder} lack {lacking[0]} and {len(lacking) - 1} more")
+            self._loaded = tokenizer, network.float().eval()
+        return self._loaded
+
+    def _file(self, sentence: str) -> Path:
+        return self._kept / f"{hashlib.sha256(sentence.encode()).hexdigest()}.safetensors"
+
+
+def user_cache() -> Path:
+    """Where this package keeps what it can compute again."""
+    return Path.home() / ".cache" / "magrounding"
+
+
+@cache
+def _open(folder: str, tokens: int, kept: str) -> LanguageModel:
+    """One model for all agents of a process."""
+    return LanguageModel(Path(folder), tokens, Path(kept))
+
+
+def _inspect(folder: Path) -> tuple[int, list[Path]]:
+    """The width of a model's states and the files that decide them; ConfigurationError where one is lacking."""
+    if not folder.is_dir():
+        raise ConfigurationError(f"there is no language model in {folder}: the folder does not exist")
+    if not any(folder.glob("*.safetensors")):
+        if any(folder.glob("*.bin")) or any(folder.glob("*.pt")):
+            raise ConfigurationError(
+                f"the weights in {folder} are pickled, and a pickle can run any program: save them as safetensors"
+            )
+        raise ConfigurationError(f"{folder} lacks a language model's weights, a file such as model.safetensors")
+    if not any((folder / name).is_file() for name in _TOKENIZERS):
+        raise ConfigurationError(f"{folder} lacks a tokenizer: {' or '.join(_TOKENIZERS)}")
+    try:
+        width = json.loads((folder / "config.json").read_text(encoding="utf-8"))["hidden_size"]
+    except FileNotFoundError:
+        raise ConfigurationError(f"{folder} lacks config.json, which says what model it holds") from None
+    except (ValueError, KeyError, TypeError):
+        raise ConfigurationError(f"{folder / 'config.json'} does not say the hidden_size of a language model") from None
+    return int(width), sorted(path for kind in ("safetensors", "json", "txt") for path in folder.glob(f"*.{kind}"))
+
+
+def _hash(files: Sequence[Path]) -> str:
+    """SHA-256 over names and contents."""
+    total = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            total.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
+    return total.hexdigest()

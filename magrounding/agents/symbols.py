@@ -1,0 +1,214 @@
+"""What EMMA and its ablation share: three frames of symbols, and a trunk that looks at them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from magrounding.agents.occupied import Occupied
+from magrounding.agents.policy import (
+    Policy,
+    PolicyOutput,
+    TextEncoding,
+    check_config,
+    mask_logits,
+)
+from magrounding.errors import ConfigurationError
+from magrounding.observation import ObservationSpec
+
+SYMBOLS = 25
+"""Rows of the paper's table of symbols; worlds with larger ids have more."""
+
+NO_FRAME = -1
+"""What memory holds before there is anything to remember."""
+
+
+@dataclass(frozen=True)
+class EmmaConfig:
+    """Options of EMMA; sizes and choices are those of the released program.
+
+    Attributes:
+        width: of keys, values and symbols.
+        history: frames that are looked at, the present one included.
+        maps: of the 2 × 2 convolution.
+        hidden: units of the layers between maps and heads.
+        tokens: positions of a sentence; the rest of a shorter one is padding.
+        mask_pad: leave padding out where a sentence's tokens are summed up; the released program does not.
+        embedding: width of a word, where words are learnt from scratch.
+        language_model: folder of a pretrained language model, which reads in place of words learnt from scratch (the
+            paper's is BERT, base, uncased); it is not trained.
+        cache: folder of what that model has read; "": a folder of the user's.
+        sparse: compute the convolution from occupied cells only. Either way it is the same function.
+    """
+
+    width: int = 256
+    history: int = 3
+    maps: int = 64
+    hidden: int = 128
+    tokens: int = 36
+    mask_pad: bool = False
+    embedding: int = 256
+    language_model: str = ""
+    cache: str = ""
+    sparse: bool = True
+
+    def __post_init__(self) -> None:
+        check_config(self)
+
+
+class SymbolPolicy(Policy):
+    """What EMMA and Game-ID share: frames, a table of symbols, and the trunk that looks at what every cell shows.
+
+    A cell shows what its entities are and the embeddings of its agents, added and divided by 1 + n (two halves for one
+    agent). Frames are stacked as channels, the oldest first. An occupant of several words is as many symbols: the query
+    of a cell is the mean over all of them.
+
+    Args:
+        spec: what the agent observes.
+        config: the options.
+        constants: G, channels of a vector that is the same in all cells of a game.
+    """
+
+    def __init__(self, spec: ObservationSpec, config: EmmaConfig, constants: int = 0) -> None:
+        super().__init__()
+        self.config, self.num_agents, self.width = config, spec.num_agents, spec.words_per_occupant
+        self.grid_shape = spec["grid"].shape
+        height, width, _ = self.grid_shape
+        if min(height, width) < 2:
+            raise ConfigurationError(f"a 2 × 2 convolution needs a map of at least 2 × 2 cells, got {height} × {width}")
+        rows = max(SYMBOLS, int(spec["grid"].high) + 1)
+        self.symbols = nn.Embedding(rows, config.width, padding_idx=0)
+        self.trunk = nn.Conv2d(config.history * (config.width + constants), config.maps, 2)
+        flat = config.maps * (height - 1) * (width - 1)
+        self.actor, self.critic = (_head(flat, config.hidden, out) for out in (spec.num_actions, 1))
+        self.somebody: Tensor
+        self.avatar: Tensor
+        ids = torch.arange(rows)
+        self.register_buffer("somebody", ~torch.isin(ids, torch.tensor(spec.scenery_ids)), persistent=False)
+        self.register_buffer("avatar", torch.isin(ids, torch.tensor(spec.avatar_ids)), persistent=False)
+
+    def identify(self, queries: Tensor, text: TextEncoding, document: Tensor) -> Tensor:
+        """What entities are, [D, width], by queries [D, width] and the documents [D] of U that are read for them."""
+        raise NotImplementedError
+
+    def constants(self, text: TextEncoding) -> Tensor | None:
+        """[U, G] what all cells of a game show; None: nothing."""
+        return None
+
+    def forward(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
+    ) -> PolicyOutput:
+        seen, memory = self.find(observation, document, memory)
+        if self.config.sparse:
+            maps = self._convolve(seen, text, document)
+        else:
+            maps = self.trunk(self._ground(seen, text, document)).permute(0, 2, 3, 1)
+        features = F.leaky_relu(maps).flatten(1)
+        logits, value = self.actor(features).float(), self.critic(features).squeeze(-1).float()
+        return PolicyOutput(mask_logits(logits, observation["action_mask"]), value, memory)
+
+    def ground(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        position_features: Tensor | None = None,
+        entity_mask: Tensor | None = None,
+        memory: Tensor | None = None,
+    ) -> Tensor:
+        """The maps [N, C, H, W] of what cells show in each frame, in grid coordinates.
+
+        Args:
+            observation, text, document, memory: as in `forward`.
+            position_features: [N, P, H, W], appended to the channels; by default none.
+            entity_mask: [N, H, W], factors on what the entities of a cell are, the same in all frames; agents stay.
+        """
+        seen, _ = self.find(observation, document, memory)
+        maps = self._ground(seen, text, document, entity_mask)
+        return maps if position_features is None else torch.cat((maps, position_features), 1)
+
+    def find(
+        self, observation: dict[str, Tensor], document: Tensor, memory: Tensor | None = None
+    ) -> tuple[Occupied, Tensor]:
+        """The occupied cells of the present frame and those remembered, and what to remember after it."""
+        grid = observation["grid"]
+        if grid.shape[1:] != self.grid_shape:
+            made, got = (" × ".join(map(str, shape)) for shape in (self.grid_shape, grid.shape[1:]))
+            raise ConfigurationError(f"this network is made for a grid of {made} and cannot look at one of {got}")
+        before = self.initial_memory(len(grid)).to(grid.device) if memory is None else memory
+        frames = self._add_frame(before, grid)
+        return Occupied.find(frames, self.somebody, document), frames[:, :, :, 1:]
+
+    def show(self, seen: Occupied, text: TextEncoding) -> tuple[Tensor, Tensor]:
+        """What the entities and the agents of each distinct thing add to a cell, both [D, width]."""
+        is_avatar = self.avatar[seen.words[:, :: self.width]].repeat_interleave(self.width, 1)  # by its first word
+        agents = self.symbols(seen.words.where(is_avatar, 0)).sum(1)
+        words = seen.words.where(~is_avatar & self.somebody[seen.words], 0)
+        queries = self.symbols(words).sum(1) / (words != 0).sum(1, keepdim=True).clamp(min=1)
+        share = 1 + self.num_agents
+        return self.identify(queries, text, seen.document) / share, agents / share
+
+    def initial_memory(self, num_envs: int) -> Tensor:
+        """[N, H, W, F − 1, K] int16, the frames before the first: none."""
+        height, width, per_cell = self.grid_shape
+        return torch.full((num_envs, height, width, self.config.history - 1, per_cell), NO_FRAME, dtype=torch.int16)
+
+    def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor:
+        before = []
+        for grid, restart in zip(observation["grid"], restarts, strict=True):
+            memory = torch.where(restart.view(-1, 1, 1, 1, 1), NO_FRAME, memory)
+            before.append(memory)
+            memory = self._add_frame(memory, grid)[:, :, :, 1:]
+        return torch.stack(before)
+
+    def _add_frame(self, memory: Tensor, grid: Tensor) -> Tensor:
+        """The frames [N, H, W, F, K] so far, the oldest first; at the start of an episode all are its first."""
+        frame = grid.unsqueeze(3)
+        return torch.cat((torch.where(memory == NO_FRAME, frame, memory), frame), 3)
+
+    def _ground(
+        self, seen: Occupied, text: TextEncoding, document: Tensor, entity_mask: Tensor | None = None
+    ) -> Tensor:
+        entities, agents = (part.index_select(0, seen.which) for part in self.show(seen, text))
+        if entity_mask is not None:
+            entities = entities * entity_mask.flatten().index_select(0, seen.cells()).unsqueeze(1)
+        cells = seen.spread(entities + agents)
+        constants = self.constants(text)
+        if constants is None:
+            return cells
+        height, width = cells.shape[2:]
+        same = constants.index_select(0, document)[:, None, :, None, None].expand(
+            -1, self.config.history, -1, height, width
+        )
+        return torch.cat((cells.unflatten(1, (self.config.history, -1)), same), 2).flatten(1, 2)
+
+    def _convolve(self, seen: Occupied, text: TextEncoding, document: Tensor) -> Tensor:
+        """The trunk's maps [N, H − 1, W − 1, M] of what `_ground` would give it."""
+        entities, agents = self.show(seen, text)
+        maps, bias = seen.convolve(entities + agents, self.trunk), cast(Tensor, self.trunk.bias)
+        constants = self.constants(text)
+        if constants is None:
+            return maps + bias
+        # What is the same in all cells and frames, every tap of every frame adds to every output.
+        kernel = self.trunk.weight.sum((2, 3)).unflatten(1, (self.config.history, -1)).sum(1)  # [M, width + G]
+        same = F.linear(constants, kernel[:, -constants.shape[1] :], bias).index_select(0, document)
+        return maps + same[:, None, None]
+
+
+def initialize(network: nn.Module) -> None:
+    """Xavier-uniform weights (Glorot and Bengio 2010), but no row for padding: the released program clears it later."""
+    for parameter in network.parameters():
+        if parameter.dim() > 1:
+            nn.init.xavier_uniform_(parameter)
+    for module in network.modules():
+        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            nn.init.zeros_(module.weight[module.padding_idx].data)
+
+
+def _head(width: int, hidden: int, out: int) -> nn.Sequential:
+    layers = nn.Linear(width, hidden), nn.LeakyReLU(), nn.Linear(hidden, hidden), nn.LeakyReLU(), nn.Linear(hidden, out)
+    return nn.Sequential(*layers)
