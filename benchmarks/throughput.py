@@ -17,7 +17,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from multiprocessing import get_context
@@ -35,6 +35,8 @@ from magrounding.storage import write_json
 from magrounding.threads import available_cores
 
 if TYPE_CHECKING:
+    from magrounding.agents.policy import Policy
+    from magrounding.training.algorithms import AlgorithmConfig
     from magrounding.training.settings import RunSettings
 
 WINDOWS = 5
@@ -69,7 +71,7 @@ class Options:
     bf16: bool = False
     """compute that learner's networks in bfloat16"""
     beside: str | None = None
-    """other settings of that learner to measure in turn with it, e.g. chunk=0,bf16=false"""
+    """other settings of that learner or its network to measure in turn with it, e.g. chunk=0,bf16=false"""
     json: Path | None = None
     """file to write everything to"""
 
@@ -173,14 +175,14 @@ def learner_speed(options: Options) -> list[dict[str, Any]]:
     plan = plan_threads(settings.agents, phase.num_envs)
 
     def session(**changes: Any) -> StageSession:
-        changed = replace(phase, learner=replace(phase.learner, **changes))
-        chosen = replace(settings, preset=replace(preset, phases={settings.stages[0]: (changed,)}))
-        made = StageSession(chosen, settings.stages[0], 0, 0, torch.device("cpu"), plan, parallel_map)
+        made = StageSession(
+            _changed(settings, changes), settings.stages[0], 0, 0, torch.device("cpu"), plan, parallel_map
+        )
         made.start()
         return made
 
     own = {"bf16": options.bf16}
-    variants = [own] if options.beside is None else [own, {**own, **_changes(options.beside, phase.learner)}]
+    variants = [own] if options.beside is None else [own, {**own, **_changes(options)}]
     with using(plan) as parallel_map:
         measured = []
         for changes in variants:
@@ -245,9 +247,9 @@ def check(options: Options) -> None:
         raise ConfigurationError(f"--json {options.json}: its folder does not exist; make it first")
     env_entry(options.env).make_world(options.num_envs, **_env_options(options))
     if options.learner is not None:
-        preset = _learner_settings(options).preset
+        settings = _learner_settings(options)
         if options.beside is not None:
-            _changes(options.beside, preset.of_stage(_learner_settings(options).stages[0])[-1].learner)
+            _network(_changed(settings, _changes(options)))
 
 
 def run(options: Options) -> dict[str, Any]:
@@ -319,19 +321,51 @@ def _learner_settings(options: Options) -> RunSettings:
     return replace(settings, preset=preset)
 
 
-def _changes(text: str, config: Any) -> dict[str, Any]:
-    """Options of a learner from "name=value,…", values as in JSON; ConfigurationError for what it does not have."""
+def _learner_options(settings: RunSettings) -> AlgorithmConfig:
+    return settings.preset.of_stage(settings.stages[0])[-1].learner
+
+
+def _network(settings: RunSettings) -> Policy:
+    from magrounding.agents.policy import make_policy
+
+    spec = settings.entry.make_world(1, **settings.stage_options(settings.stages[0])).spec
+    return make_policy(settings.agent, spec, **settings.policy_options)
+
+
+def _changed(settings: RunSettings, changes: Mapping[str, Any]) -> RunSettings:
+    """One phase of the settings, with options of its learner changed, and of the network those that no learner has."""
+    stage, preset = settings.stages[0], settings.preset
+    phase, names = preset.of_stage(stage)[-1], [field.name for field in fields(_learner_options(settings))]
+    learner = replace(phase.learner, **{name: value for name, value in changes.items() if name in names})
+    network = {name: value for name, value in changes.items() if name not in names}
+    changed = replace(
+        preset,
+        agent=settings.agent,
+        policy_options={**settings.policy_options, **network},
+        phases={stage: (replace(phase, learner=learner),)},
+    )
+    return replace(settings, preset=changed)
+
+
+def _changes(options: Options) -> dict[str, Any]:
+    """Options of a learner or its network from `beside`, "name=value,…", values as in JSON.
+
+    Raises:
+        ConfigurationError: what neither has, or a value of another kind than the option's own.
+    """
+    settings = _learner_settings(options)
+    known = vars(_network(settings).config) | vars(_learner_options(settings))
     changes = {}
-    for item in text.split(","):
+    for item in (options.beside or "").split(","):
         name, _, value = item.strip().partition("=")
-        choose("option of this learner", name, [field.name for field in fields(config) if field.name != "algorithm"])
-        default = getattr(config, name)
+        default = known[choose("option of this learner", name, [name for name in known if name != "algorithm"])]
         try:
             changes[name] = json.loads(value)
         except ValueError:
             changes[name] = value
-        number = type(changes[name]) is type(default) or (type(default) is float and type(changes[name]) is int)
-        if not number or changes[name] < 0 or (name in ("unroll", "epochs", "minibatches") and not changes[name]):
+        same = type(changes[name]) is type(default) or (type(default) is float and type(changes[name]) is int)
+        few = name in ("unroll", "epochs", "minibatches") and not changes[name]
+        if not same or few or (not isinstance(default, str) and changes[name] < 0):
             raise ConfigurationError(f"--beside takes values like the learner's own {name}={default}, got {item!r}")
     return changes
 

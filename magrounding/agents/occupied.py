@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -21,8 +22,8 @@ class Occupied:
         words: [D, K] int64 ids of all that a cell shows.
         document: [D] int64, which document its observation reads.
         which: [O] int64, which of the D each cell shows.
-        place: [O] int64, index of the cell and its frame among [N, H, W, F].
-        shape: (N, H, W, F).
+        place: [O] int64, index of the cell and its frame among [N, F, H, W].
+        shape: (N, F, H, W).
     """
 
     words: Tensor
@@ -36,11 +37,11 @@ class Occupied:
         """Look for whatever is there.
 
         Args:
-            frames: [N, H, W, F, K] ids.
+            frames: [N, F, H, W, K] ids.
             somebody: [V] bool, the ids whose cells count as occupied.
             document: [N] int64.
         """
-        n, height, width, history, per_cell = frames.shape
+        n, history, height, width, per_cell = frames.shape
         place = _any(frames.reshape(-1, per_cell), somebody).nonzero().squeeze(1)
         shown = frames.reshape(-1, per_cell).index_select(0, place).long()
         read = document.index_select(0, place // (height * width * history))
@@ -51,21 +52,22 @@ class Occupied:
         count = int(which.max()) + 1 if len(which) else 0
         # Of cells that show the same, any may lend its words: they are the same.
         first = which.new_zeros(count).index_copy_(0, which, torch.arange(len(which), device=which.device))
-        shape = (n, height, width, history)
+        shape = (n, history, height, width)
         return cls(shown.index_select(0, first), read.index_select(0, first), which, place, shape)
 
     def cells(self) -> Tensor:
         """[O] the index of each cell among [N, H, W], whatever its frame."""
-        return self.place // self.shape[3]
+        _, history, height, width = self.shape
+        area = height * width
+        return self.place // (history * area) * area + self.place % area
 
     def spread(self, features: Tensor) -> Tensor:
         """Maps [N, F · C, H, W] of features [O, C] of the occupied cells; frame k has channels C·k to C·(k+1) − 1."""
-        n, height, width, history = self.shape
-        maps = features.new_zeros(n * height * width * history, features.shape[1]).index_copy(0, self.place, features)
-        return maps.view(n, height, width, -1).permute(0, 3, 1, 2)
+        maps = features.new_zeros(math.prod(self.shape), features.shape[1]).index_copy_(0, self.place, features)
+        return maps.view(*self.shape, -1).permute(0, 1, 4, 2, 3).flatten(1, 2)
 
-    def convolve(self, features: Tensor, conv: nn.Conv2d) -> Tensor:
-        """A convolution (stride 1, no padding) of the maps that are 0 where no cell is occupied, without its bias.
+    def convolve(self, features: Tensor, conv: nn.Conv2d, bias: Tensor) -> Tensor:
+        """A convolution (stride 1, no padding) of the maps that are 0 where no cell is occupied.
 
         A thing reaches an output through each tap of the kernel. What it gives to each, as part of each frame, is one
         product of matrices; every cell that shows it adds that to the outputs around.
@@ -73,23 +75,24 @@ class Occupied:
         Args:
             features: [D, C] of each distinct thing.
             conv: in_channels are those of F frames of at least C channels, of which the first C are these.
+            bias: [N, M] or [1, M], in place of the convolution's own.
 
         Returns:
             [N, H', W', M], channels last.
         """
-        n, height, width, history = self.shape
+        n, history, height, width = self.shape
         (tall, wide), maps = conv.kernel_size, conv.out_channels
         rows, columns, taps = height - tall + 1, width - wide + 1, tall * wide
         kernel = conv.weight.view(maps, history, -1, taps)[:, :, : features.shape[1]]  # [M, F, C, taps]
         given = (features @ kernel.permute(2, 1, 3, 0).flatten(1)).view(-1, maps)  # [D · F · taps, M]
         tap = torch.arange(taps, device=features.device)
-        cell, frame = self.cells(), self.place % history
+        cell, frame = self.cells(), self.place // (height * width) % history
         row = (cell // width % height).unsqueeze(1) - tap // wide  # [O, taps], of the output
         column = (cell % width).unsqueeze(1) - tap % wide
         inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
         target = ((cell // (height * width)).unsqueeze(1) * rows + row) * columns + column
         source = (self.which * history + frame).unsqueeze(1) * taps + tap
-        out = given.new_zeros(n * rows * columns, maps)
+        out = bias.to(given.dtype)[:, None].expand(n, rows * columns, maps).flatten(0, 1)
         out = out.index_add(0, target[inside], given.index_select(0, source[inside]))
         return out.view(n, rows, columns, maps)
 

@@ -107,9 +107,8 @@ class SymbolPolicy(Policy):
             maps = self._convolve(seen, text, document)
         else:
             maps = self.trunk(self._ground(seen, text, document)).permute(0, 2, 3, 1)
-        features = F.leaky_relu(maps).flatten(1)
-        logits, value = self.actor(features).float(), self.critic(features).squeeze(-1).float()
-        return PolicyOutput(mask_logits(logits, observation["action_mask"]), value, memory)
+        logits, value = self._decide(F.leaky_relu(maps).flatten(1))
+        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory)
 
     def ground(
         self,
@@ -141,7 +140,7 @@ class SymbolPolicy(Policy):
             raise ConfigurationError(f"this network is made for a grid of {made} and cannot look at one of {got}")
         before = self.initial_memory(len(grid)).to(grid.device) if memory is None else memory
         frames = self._add_frame(before, grid)
-        return Occupied.find(frames, self.somebody, document), frames[:, :, :, 1:]
+        return Occupied.find(frames, self.somebody, document), frames[:, 1:]
 
     def show(self, seen: Occupied, text: TextEncoding) -> tuple[Tensor, Tensor]:
         """What the entities and the agents of each distinct thing add to a cell, both [D, width]."""
@@ -153,22 +152,22 @@ class SymbolPolicy(Policy):
         return self.identify(queries, text, seen.document) / share, agents / share
 
     def initial_memory(self, num_envs: int) -> Tensor:
-        """[N, H, W, F − 1, K] int16, the frames before the first: none."""
+        """[N, F − 1, H, W, K] int16, the frames before the first: none."""
         height, width, per_cell = self.grid_shape
-        return torch.full((num_envs, height, width, self.config.history - 1, per_cell), NO_FRAME, dtype=torch.int16)
+        return torch.full((num_envs, self.config.history - 1, height, width, per_cell), NO_FRAME, dtype=torch.int16)
 
     def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor:
         before = []
         for grid, restart in zip(observation["grid"], restarts, strict=True):
             memory = torch.where(restart.view(-1, 1, 1, 1, 1), NO_FRAME, memory)
             before.append(memory)
-            memory = self._add_frame(memory, grid)[:, :, :, 1:]
+            memory = self._add_frame(memory, grid)[:, 1:]
         return torch.stack(before)
 
     def _add_frame(self, memory: Tensor, grid: Tensor) -> Tensor:
-        """The frames [N, H, W, F, K] so far, the oldest first; at the start of an episode all are its first."""
-        frame = grid.unsqueeze(3)
-        return torch.cat((torch.where(memory == NO_FRAME, frame, memory), frame), 3)
+        """The frames [N, F, H, W, K] so far, the oldest first; at the start of an episode all are its first."""
+        frame = grid.unsqueeze(1)
+        return torch.cat((torch.where(memory == NO_FRAME, frame, memory), frame), 1)
 
     def _ground(
         self, seen: Occupied, text: TextEncoding, document: Tensor, entity_mask: Tensor | None = None
@@ -188,15 +187,20 @@ class SymbolPolicy(Policy):
 
     def _convolve(self, seen: Occupied, text: TextEncoding, document: Tensor) -> Tensor:
         """The trunk's maps [N, H − 1, W − 1, M] of what `_ground` would give it."""
+        constants, bias = self.constants(text), cast(Tensor, self.trunk.bias).unsqueeze(0)
+        if constants is not None:
+            # What is the same in all cells and frames, every tap of every frame adds to every output.
+            kernel = self.trunk.weight.sum((2, 3)).unflatten(1, (self.config.history, -1)).sum(1)  # [M, width + G]
+            bias = F.linear(constants, kernel[:, -constants.shape[1] :], bias[0]).index_select(0, document)
         entities, agents = self.show(seen, text)
-        maps, bias = seen.convolve(entities + agents, self.trunk), cast(Tensor, self.trunk.bias)
-        constants = self.constants(text)
-        if constants is None:
-            return maps + bias
-        # What is the same in all cells and frames, every tap of every frame adds to every output.
-        kernel = self.trunk.weight.sum((2, 3)).unflatten(1, (self.config.history, -1)).sum(1)  # [M, width + G]
-        same = F.linear(constants, kernel[:, -constants.shape[1] :], bias).index_select(0, document)
-        return maps + same[:, None, None]
+        return seen.convolve(entities + agents, self.trunk, bias)
+
+    def _decide(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits [N, A] and value [N]; the two wide layers on the same features are one product."""
+        wide = cast(nn.Linear, self.actor[0]), cast(nn.Linear, self.critic[0])
+        weight, bias = torch.cat([layer.weight for layer in wide]), torch.cat([layer.bias for layer in wide])
+        act, judge = F.linear(features, weight, bias).chunk(2, 1)
+        return self.actor[1:](act), self.critic[1:](judge).squeeze(-1)
 
 
 def initialize(network: nn.Module) -> None:
