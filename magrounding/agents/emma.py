@@ -31,12 +31,13 @@ class Emma(SymbolPolicy):
     def __init__(self, spec: ObservationSpec, config: EmmaConfig) -> None:
         super().__init__(spec, config)
         if config.language_model:
-            self.reader = PretrainedStates(config.language_model, spec.words, config.tokens, config.cache)
+            reader = PretrainedStates(config.language_model, spec.words, config.tokens, config.cache)
         else:
-            self.reader = WordStates(spec.vocabulary_size, config.embedding, config.tokens)
-        self.key_attention, self.value_attention = SelfAttention(self.reader.width), SelfAttention(self.reader.width)
-        self.key, self.value = nn.Linear(self.reader.width, config.width), nn.Linear(self.reader.width, config.width)
+            reader = WordStates(spec.vocabulary_size, config.embedding, config.tokens)
+        self.key_attention, self.value_attention = SelfAttention(reader.width), SelfAttention(reader.width)
+        self.key, self.value = nn.Linear(reader.width, config.width), nn.Linear(reader.width, config.width)
         initialize(self)
+        self.reader = reader  # which knows best how its words begin
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         """`key`, `value` [U, S, width] of each sentence of manual [U, S, L], and `spoken` [U, S]: it has words.

@@ -84,6 +84,9 @@ class WordStates(nn.Module):
         super().__init__()
         self.width, self.tokens = width, tokens
         self.words = nn.Embedding(vocabulary_size, width, padding_idx=0)
+        with torch.no_grad():
+            # Large enough for keys to differ from the start, so small that a word training never shows says little.
+            self.words.weight.mul_(0.2)
 
     def forward(self, manual: Tensor) -> tuple[Tensor, Tensor]:
         """States [U, S, T, width] of manual [U, S, L], and mask [U, S, T], true for words."""
