@@ -60,6 +60,17 @@ def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
     assert sum(speed["shares"].values()) <= 1.0
 
 
+def test_networks_are_compared_too(monkeypatch):
+    preset = PRESETS["quick_rl"]["messenger"]
+    phase = preset.of_stage("s1")[-1]
+    small = replace(preset, phases={"*": (replace(phase, num_envs=4, learner=replace(phase.learner, unroll=5)),)})
+    monkeypatch.setitem(PRESETS["quick_rl"], "messenger", small)
+    options = replace(QUICK, env="messenger", learner="emma", preset="quick_rl", seconds=0.01)
+    narrow, other = throughput.learner_speed(replace(options, beside="hidden=8,sparse=false,epochs=1"))
+    assert other["settings"] == {"bf16": False, "hidden": 8, "sparse": False, "epochs": 1}
+    assert other["parameters"] < narrow["parameters"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -75,6 +86,8 @@ def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
         (["--preset", "giant"], "unknown preset 'giant'"),
         (["--beside", "speed=9"], "unknown option of this learner 'speed'"),
         (["--beside", "chunk=none"], "got 'chunk=none'"),
+        (["--beside", "head=big"], "unknown head 'big'"),
+        (["--beside", "head_width=-4"], "got 'head_width=-4'"),
         (["--json", "no/such/folder/speed.json"], "folder does not exist"),
     ],
 )

