@@ -24,6 +24,7 @@ BRIEF = Preset(
     about="Next to nothing.",
     agent="emma",
     phases={"*": (Phase(PPOConfig(unroll=6, contrast=1.0), Promotion(steps=72), num_envs=6),)},
+    env_options={"max_cycles": 8},
     policy_options={"width": 16, "maps": 4, "hidden": 8},
     selection_games=6,
     report_games=8,
@@ -54,7 +55,7 @@ def test_game_id_is_told_symbols_all_the_way(tmp_path):
     settings = RunSettings("messenger", "emma_game_id", 1, replace(BRIEF, agent="emma_game_id"), ("s1",))
     run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
     options = json.loads((tmp_path / "run" / CONFIG_FILE).read_text())["env_options"]
-    assert options == {"game_id": True}
+    assert options == {"max_cycles": 8, "game_id": True}
     team = load_team(tmp_path / "run")
     assert isinstance(team.policies[0], GameId)
     vec = mg.make_vec("messenger", 5, stage="s1", **options)
