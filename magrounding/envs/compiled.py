@@ -19,7 +19,7 @@ from magrounding.seeding import hash64
 from magrounding.threads import RowThreads
 from magrounding.vocabulary import Vocabulary
 
-SEED, EPISODE = 0, 1
+SEED, EPISODE, STEP = range(3)
 """The first columns of any world's `games.scalars` [B, …] int64."""
 
 

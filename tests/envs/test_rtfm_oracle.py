@@ -4,13 +4,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from scipy.optimize import linear_sum_assignment
 
 import magrounding as mg
 from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, PRESENT, ROW, TARGET
 from magrounding.envs.rtfm.dynamics import CHASE_TENTHS
 from magrounding.envs.rtfm.oracle import Oracle, _solve_pursuit
-from magrounding.envs.rtfm.planning import IMPOSSIBLE, assign
 from magrounding.envs.rtfm.pursuit import DISCOUNT, SAFE_SHARE, add_move_odds
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.evaluation.evaluate import play
@@ -230,18 +228,6 @@ def test_it_refuses_what_it_cannot_play():
         Oracle(object())  # type: ignore[arg-type]
     with pytest.raises(InvalidAction, match="reset"):
         Oracle(mg.make_vec("rtfm", 2)).best_actions()
-
-
-def test_assignments_cost_the_least():
-    rng = np.random.default_rng(3)
-    for n in (1, 2, 3, 5):
-        for _ in range(50):
-            costs, choice = rng.integers(1, 6, (n, n)).astype(float), np.full(n, -1)
-            costs[rng.random(costs.shape) < 0.2] = IMPOSSIBLE
-            assign(costs, choice)
-            rows, columns = linear_sum_assignment(costs)
-            assert sorted(choice) == list(range(n))
-            assert costs[np.arange(n), choice].sum() == costs[rows, columns].sum()
 
 
 def test_odds_are_those_of_the_world():

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 # Columns of Games.scalars [B, NUM_SCALARS] int64; WITH_MESSAGE: the agents began with messages.
-SEED, EPISODE, STEP, DRAWS, WITH_MESSAGE, OUTCOME = range(6)  # the first two as `compiled`
+SEED, EPISODE, STEP, DRAWS, WITH_MESSAGE, OUTCOME = range(6)  # the first three as `compiled`
 NUM_SCALARS = 6
 # Values of OUTCOME.
 RUNNING, WON, LOST, TIMED_OUT = range(4)

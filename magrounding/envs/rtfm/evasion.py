@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from magrounding.envs.assignment import IMPOSSIBLE, assign
 from magrounding.envs.rtfm.arrays import COLUMN, COLUMN_STEP, ELEMENT, HELD, PRESENT, ROW, ROW_STEP, STAY, TARGET
-from magrounding.envs.rtfm.planning import IMPOSSIBLE, assign, irreplaceable, survey
+from magrounding.envs.rtfm.planning import irreplaceable, survey
 from magrounding.envs.rtfm.pursuit import add_move_odds, inside
 
 TAKES_ANOTHERS = np.float32(0.9)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from magrounding.envs.assignment import IMPOSSIBLE, assign
 from magrounding.envs.rtfm.arrays import COLUMN_STEP, ELEMENT, HELD, PRESENT, ROW_STEP, STAY
-from magrounding.envs.rtfm.planning import IMPOSSIBLE, assign, irreplaceable, survey
+from magrounding.envs.rtfm.planning import irreplaceable, survey
 from magrounding.envs.rtfm.pursuit import inside
 
 FAR = 1 << 20

@@ -227,13 +227,3 @@ def _iterate_dragon(value, given, steps, odds):
                 value[agent, monster, 0] = best
         if change < TOLERANCE:
             return
-
-
-def symmetries(side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The arrays `turned`, `symmetry` and `orbit` of a `Pursuit`, and the cells that represent the orbits."""
-    cells = side * side
-    square = np.arange(cells).reshape(side, side)
-    turned = np.stack([np.rot90(view, k).ravel() for view in (square, square.T) for k in range(4)])
-    representatives, orbit = np.unique(turned.min(axis=0), return_inverse=True)
-    nowhere = np.full((8, 1), cells)
-    return np.concatenate([turned, nowhere], axis=1), turned.argmin(axis=0), orbit, representatives

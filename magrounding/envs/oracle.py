@@ -1,0 +1,119 @@
+"""WorldOracle: what oracles of compiled worlds share. They read the world's state, never its text."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numba import njit
+
+from magrounding import seeding
+from magrounding.envs import compiled
+from magrounding.envs.compiled import CompiledWorld
+from magrounding.envs.parallel import WorldEnv
+from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.vector import VectorEnv, WorldVectorEnv
+
+_FIRST_DRAW = 1 << 32
+"""Oracles draw from the stream ORDER from this counter on, where no world ever comes."""
+
+World = TypeVar("World", bound=CompiledWorld)
+
+
+class WorldOracle(ABC, Generic[World]):
+    """A scripted team that knows all best moves: the ceiling of reports and a teacher for imitation.
+
+    Args:
+        env: a vector env, or a single one (`magrounding.make`).
+        world: the kind of world that it plays.
+        plays: names of the games, for an error.
+
+    Raises:
+        ConfigurationError: an env of another world.
+    """
+
+    accepts_rows = True
+
+    def __init__(self, env: VectorEnv | WorldEnv, world: type[World], plays: str) -> None:
+        found = getattr(env, "world", None)
+        if not isinstance(env, WorldVectorEnv | WorldEnv) or not isinstance(found, world):
+            raise ConfigurationError(f"this oracle plays {plays}, not {getattr(env, 'id', env)!r}")
+        self._env = env
+        self._world = found
+        self._labels = np.zeros((found.num_envs, found.num_agents, len(found.action_names)), np.bool_)
+        self._actions = np.zeros((found.num_envs, found.num_agents), np.int64)
+        self._every = np.arange(found.num_envs)
+
+    @abstractmethod
+    def _label(self, rows: np.ndarray) -> None:
+        """Write the best moves in the games `rows` [R] to `self._labels` [B, n, A]: at least one, none masked."""
+
+    def initial_memory(self, num_envs: int) -> None:
+        """It remembers nothing."""
+
+    def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """All best moves of every agent, now.
+
+        Args:
+            rows: [R] games of a vector env to think about; by default all. The others keep what was found before.
+
+        Returns:
+            [B, n, A] bool, never empty and never a masked action; staying for who can do nothing else.
+
+        Raises:
+            InvalidAction: before the first reset.
+        """
+        if not self._world._games.keys.any():
+            raise InvalidAction("call reset() before asking an oracle")
+        self._label(self._every if rows is None else rows)
+        return self._labels.copy()
+
+    def act(
+        self,
+        obs: Any = None,
+        memory: None = None,
+        info: Any = None,
+        greedy: bool = True,
+        rows: np.ndarray | None = None,
+    ) -> tuple[Any, None]:
+        """One of each agent's best moves, drawn uniformly; the draw is decided by seed, episode and step.
+
+        Args:
+            obs, memory, info, greedy: as for trained teams; none of them is read.
+            rows: [R] games of a vector env to play; the others get any action.
+
+        Returns:
+            Actions [B, n] int64 of a vector env, or {agent: int} for the living agents of a single one; and None.
+        """
+        labels, games = self.best_actions(rows), self._world._games
+        _draw(self._every if rows is None else rows, labels, games.keys, games.scalars, self._actions)
+        if isinstance(self._env, WorldEnv):
+            chosen = dict(zip(self._env.possible_agents, self._actions[0].tolist(), strict=True))
+            return {agent: chosen[agent] for agent in self._env.agents}, None
+        return self._actions.copy(), None
+
+
+def _entry_points(version: int):
+    """The kernel that Python calls, cached as those of `rtfm.kernels` are: see there. The condition is always true."""
+
+    @njit(cache=True, nogil=True)
+    def draw(rows, labels, keys, scalars, actions):
+        n, moves = labels.shape[1:] if version else (0, 0)
+        for b in rows:
+            for a in range(n):
+                count = 0
+                for move in range(moves):
+                    count += labels[b, a, move]
+                counter = _FIRST_DRAW + scalars[b, compiled.STEP] * n + a
+                pick = seeding.below(keys[b, seeding.ORDER], counter, count)
+                for move in range(moves):
+                    if labels[b, a, move]:
+                        if pick == 0:
+                            actions[b, a] = move
+                        pick -= 1
+
+    return draw
+
+
+_draw = _entry_points(compiled.checksum((compiled, seeding)))
