@@ -23,6 +23,7 @@ CHASING, FLEEING, IMMOVABLE, WANDERING = range(4)
 UNKNOWN = WANDERING
 """An entity that wanders is one of whose movement the manual says nothing."""
 
+STAY = 0
 ACTION_NAMES = ("stay", "up", "down", "left", "right")
 Y_STEP = np.array([0, -1, 1, 0, 0], np.int64)
 X_STEP = np.array([0, 0, 0, -1, 1], np.int64)

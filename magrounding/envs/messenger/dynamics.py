@@ -120,11 +120,11 @@ def _chase_or_flee(e, n, key, scalars, entities):
     down, right = entities[nearest, Y] - y, entities[nearest, X] - x
     count = 0
     for move in range(1, 5):
-        count += _gains(move, down, right, best, sign)
+        count += gains(move, down, right, best, sign)
     scalars[DRAWS] += 1
     pick = below(key, scalars[DRAWS], count if count else 4)
     for move in range(1, 5):
-        if not count or _gains(move, down, right, best, sign):
+        if not count or gains(move, down, right, best, sign):
             if pick == 0:
                 y, x = y + Y_STEP[move], x + X_STEP[move]
                 if y >= 0 and y <= EDGE and x >= 0 and x <= EDGE:
@@ -135,7 +135,7 @@ def _chase_or_flee(e, n, key, scalars, entities):
 
 
 @njit(inline="always")
-def _gains(move, down, right, distance, sign):
+def gains(move, down, right, distance, sign):
     """Whether half a cell in this direction brings something so far off nearer (sign 1) or farther away (−1)."""
     return sign * (distance - abs(down - Y_STEP[move]) - abs(right - X_STEP[move])) > 0
 
@@ -145,6 +145,15 @@ def _meet(entities, a, e):
     """Whether the square of an agent and that of an entity that is there overlap."""
     down, right = entities[a, Y] - entities[e, Y], entities[a, X] - entities[e, X]
     return entities[e, PRESENT] and abs(down) < CELL and abs(right) < CELL
+
+
+@njit(inline="always")
+def wrong_role(holds, delivers):
+    """The role that an agent with or without a message must not touch, beside ENEMY, or −1.
+
+    With a message in hand another message means nothing, or, where a goal is all there is to reach, a mistake.
+    """
+    return MESSAGE if holds and not delivers else GOAL if not holds else -1
 
 
 @njit
@@ -162,8 +171,7 @@ def _touch(b, rules, key, scalars, entities, rewards):
         if entities[a, DONE]:
             continue
         holds = entities[a, HOLDS]
-        # With a message in hand another message means nothing, or, where a goal is all there is to reach, a mistake.
-        wrong = MESSAGE if holds and not rules.delivers else GOAL if not holds else -1
+        wrong = wrong_role(holds, rules.delivers)
         for e in range(n, entities.shape[0]):
             if entities[e, ROLE] == wrong:
                 hostile += _meet(entities, a, e)
