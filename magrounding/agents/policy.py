@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -120,6 +120,18 @@ def _pad_to(tensor: Tensor, shape: torch.Size) -> Tensor:
     """The tensor with zeros behind each axis but the first that is shorter than in `shape`."""
     missing = [max(want - have, 0) for want, have in zip(shape[1:], tensor.shape[1:], strict=True)]
     return F.pad(tensor, [side for size in reversed(missing) for side in (0, size)]) if any(missing) else tensor
+
+
+def freeze(policy: Policy, names: Sequence[str]) -> None:
+    """Keep all parameters from learning whose names begin with one of `names`; ConfigurationError where none does."""
+    for name in names:
+        found = [parameter for known, parameter in policy.named_parameters() if known.startswith(name)]
+        if not found:
+            raise ConfigurationError(
+                f"{type(policy).__name__.lower()} has no parameter whose name begins with {name!r}"
+            )
+        for parameter in found:
+            parameter.requires_grad_(False)
 
 
 def make_policy(id: str, spec: ObservationSpec, **options: Any) -> Policy:

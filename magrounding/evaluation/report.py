@@ -194,6 +194,7 @@ def facts(results: RunResults) -> str:
                 f"{stage} {phase.name}",
                 f"{phase.num_envs} games at once, "
                 + (f"of {_options(phase.games)}, " if phase.games else "")
+                + (f"without {', '.join(frozen)}, " if (frozen := settings.frozen(phase)) else "")
                 + _options({name: getattr(phase.learner, name) for name in phase.learner.__dataclass_fields__}),
             )
             for stage, phase in settings.phases()

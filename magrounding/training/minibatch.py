@@ -41,7 +41,7 @@ class MinibatchConfig:
         baseline: weight of the squared error of the value.
         contrast: weight of the network's contrastive loss (`Policy.contrast`); 0: none.
         weight_decay: of every weight in a step, as a share of the rate (Loshchilov and Hutter 2019).
-        clip_gradient: norm of a step's gradient.
+        clip_gradient: norm of a step's gradient; 0: any.
         bf16: compute networks in bfloat16 (losses and weights stay float32).
     """
 
@@ -126,7 +126,7 @@ class MinibatchLearner(Learner, Generic[Config]):
                     loss = loss + c.contrast * contrast
                 self.optimizer.zero_grad(set_to_none=True)
                 loss.backward()
-                norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), c.clip_gradient)
+                norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), c.clip_gradient or math.inf)
                 self.optimizer.step()
                 for name, part in {**parts, "gradient_norm": norm}.items():
                     totals[name] = totals.get(name, 0.0) + part.detach()

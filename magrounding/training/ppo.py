@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from magrounding.training.minibatch import MinibatchConfig, MinibatchLearner
+from magrounding.training.returns import normalised_returns
 from magrounding.training.rollout import Column, Documents
 
 
@@ -22,6 +23,8 @@ class PPOConfig(MinibatchConfig):
         clip: bound on how far the ratio of probabilities may leave 1.
         entropy: weight of the entropy bonus, at the start; it falls linearly over warm-up and annealing.
         final_entropy: and in the end.
+        normalised_returns: the flavour of MESSENGER's program: `decay` counts for nothing, values learn the returns of
+            a rollout, normalised, and advantages are what those exceed the values by (`returns.normalised_returns`).
     """
 
     algorithm: Literal["ppo"] = "ppo"
@@ -29,6 +32,7 @@ class PPOConfig(MinibatchConfig):
     warm_up: float = 20_000
     clip: float = 0.2
     final_entropy: float = 0.001
+    normalised_returns: bool = False
 
 
 class PPOLearner(MinibatchLearner[PPOConfig]):
@@ -54,12 +58,15 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
     @torch.no_grad()
     def _prepare(self, documents: Documents, column: Column) -> tuple[Tensor, Tensor, Tensor]:
         """Targets, normalised advantages and log probabilities of the behaviour's actions, [T, B] each."""
-        games = np.arange(column.action.shape[1])
-        returns = self.returns(column, games, self.recall(documents, column))
-        alive = self._tensor(column.alive)
+        log_mu = self._log_probability(self._tensor(column.logits), column.action)
+        alive, now = self._tensor(column.alive), self.recall(documents, column)
+        if self.config.normalised_returns:
+            reward, continues = self._tensor(column.reward), self._tensor(column.continues)
+            return *normalised_returns(reward, self.config.gamma, now.value, continues, alive), log_mu
+        returns = self.returns(column, np.arange(column.action.shape[1]), now)
         lived = returns.advantage[alive]
         advantage = (returns.advantage - lived.mean()) / (lived.std() + 1e-8) if len(lived) > 1 else returns.advantage
-        return returns.target, advantage, self._log_probability(self._tensor(column.logits), column.action)
+        return returns.target, advantage, log_mu
 
     def _losses(
         self,

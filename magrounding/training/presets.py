@@ -68,12 +68,15 @@ class Phase:
         until: when the phase is over.
         num_envs: B, games of a rollout.
         games: options of the environment for the games that are learnt from, such as another split of training games.
+        frozen: modules and parameters of the preset's own agent that do not learn in this phase, by the beginnings of
+            their names.
     """
 
     learner: AlgorithmConfig
     until: Promotion
     num_envs: int
     games: Mapping[str, Any] = field(default_factory=dict)
+    frozen: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -322,6 +325,52 @@ _QUICK_MA_MESSENGER = replace(
     team_reward=0.5,
 )
 
+
+def _as_messenger(steps: int, gamma: float, frozen: tuple[str, ...] = ()) -> tuple[Phase, ...]:
+    """PPO of MESSENGER's program: one game, buffers of 64 steps, four passes, no schedule."""
+    learner = PPOConfig(
+        unroll=64,
+        epochs=4,
+        minibatches=1,
+        learning_rate=5e-5,
+        warm_up=0,
+        final_rate=1.0,
+        epsilon=1e-8,
+        gamma=gamma,
+        clip=0.1,
+        final_entropy=0.01,
+        clip_gradient=0.0,
+        normalised_returns=True,
+    )
+    return (Phase(learner, Promotion(steps=steps), 1, frozen=frozen),)
+
+
+_GROUNDED = ("symbols", "key", "reader")
+"""What EMMA finds sentences with, once it has learnt to: symbols, keys and, where it is trained, the words' table."""
+
+_PAPER_MESSENGER = Preset(
+    name="paper",
+    about=(
+        "EMMA's learner, with its discounts and what it freezes after S1, and EnDi's budgets, as EMMA's are hours: "
+        "3e7 environment steps for S1, 5e7 for each later stage; one game at a time."
+    ),
+    agent="emma",
+    phases={"s1": _as_messenger(30_000_000, 0.8), EVERY_OTHER_STAGE: _as_messenger(50_000_000, 0.99, _GROUNDED)},
+    evaluate_every=500_000,
+    selection_set="val",
+    watched_sets=("train", "val"),
+    stage_sets=None,
+)
+
+_PAPER_MA_MESSENGER = replace(
+    _PAPER_MESSENGER,
+    about=(
+        "EMMA as EnDi trained it (appendix B): 3e7 environment steps for S1, 5e7 for each later stage; one game at a "
+        "time."
+    ),
+    phases={"s1": _as_messenger(30_000_000, 0.99), EVERY_OTHER_STAGE: _as_messenger(50_000_000, 0.99, _GROUNDED)},
+)
+
 _DEMO = replace(
     _QUICK,
     name="demo",
@@ -343,7 +392,13 @@ _DEMO = replace(
 )
 
 PRESETS: dict[str, dict[str, Preset]] = {
-    "paper": {"ma_rtfm": _PAPER_MA_RTFM, "rtfm": _PAPER_RTFM, "rock_paper_scissors": _PAPER_ROCK_PAPER_SCISSORS},
+    "paper": {
+        "ma_rtfm": _PAPER_MA_RTFM,
+        "rtfm": _PAPER_RTFM,
+        "rock_paper_scissors": _PAPER_ROCK_PAPER_SCISSORS,
+        "messenger": _PAPER_MESSENGER,
+        "ma_messenger": _PAPER_MA_MESSENGER,
+    },
     "quick": {
         "ma_rtfm": _QUICK,
         "rtfm": _QUICK_RTFM,

@@ -3,9 +3,9 @@
 An unroll may hold the end of an episode anywhere. Three facts about each step say what to make of it:
 
 * `discount`: what the value after the step is worth: gamma, or 0 where nothing follows (termination, a time-out that
-is a loss). * `next_value`: the value after the step: of the next observation of the unroll, or, where the episode was
-cut off by a time limit
-  that is nobody's fault, of its true final observation.
+  is a loss).
+* `next_value`: the value after the step: of the next observation of the unroll, or, where the episode was cut off by a
+  time limit that is nobody's fault, of its true final observation.
 * `continues`: whether the next step of the unroll belongs to the same episode of the same living agent.
 """
 
@@ -27,6 +27,29 @@ class Returns(NamedTuple):
 def following_values(values: Tensor, bootstrap: Tensor) -> Tensor:
     """[T, B] value of the next observation, from values [T, B] and the value [B] of the boundary observation."""
     return torch.cat([values[1:], bootstrap[None]])
+
+
+@torch.no_grad()
+def normalised_returns(reward: Tensor, gamma: float, value: Tensor, continues: Tensor, alive: Tensor) -> Returns:
+    """Discounted sums of rewards, normalised over the unroll, and what they exceed the value by.
+
+    The flavour of MESSENGER's program (Hanjie et al. 2021): nothing is added for what the unroll's end cuts off.
+
+    Args:
+        reward: [T, B].
+        gamma: discount of a step.
+        value: [T, B] values of the learner, which live on the normalised scale.
+        continues: [T, B] bool; where false the sum starts anew.
+        alive: [T, B] bool; where false nothing is learnt: the target is `value`, the advantage 0.
+    """
+    total, later = torch.zeros_like(reward), torch.zeros_like(reward[0])
+    for t in reversed(range(len(reward))):
+        total[t] = later = reward[t] + gamma * torch.where(continues[t], later, 0.0)
+    lived = total[alive]
+    if len(lived) > 1:
+        total = (total - lived.mean()) / (lived.std() + 1e-5)
+    target = torch.where(alive, total, value)
+    return Returns(target, target - value)
 
 
 @torch.no_grad()

@@ -84,6 +84,10 @@ class RunSettings:
         """Options of the networks: the preset's, unless another agent than its own was asked for."""
         return self.preset.policy_options if self.agent == self.preset.agent else {}
 
+    def frozen(self, phase: Phase) -> tuple[str, ...]:
+        """Beginnings of the names of what does not learn in a phase; of another agent than the preset's all learns."""
+        return phase.frozen if self.agent == self.preset.agent else ()
+
     @property
     def env_options(self) -> dict[str, Any]:
         """Options of the environment, all but its stage: the preset's, and what the networks need."""
@@ -163,7 +167,8 @@ class RunSettings:
 
 def _parse_phase(content: Mapping[str, Any]) -> Phase:
     until = Promotion(**content["until"])
-    return Phase(parse_config(content["learner"]), until, content["num_envs"], dict(content["games"]))
+    games, frozen = dict(content["games"]), tuple(content["frozen"])
+    return Phase(parse_config(content["learner"]), until, content["num_envs"], games, frozen)
 
 
 def make_settings(

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.player import Player
-from magrounding.agents.policy import Policy
+from magrounding.agents.policy import Policy, freeze
 from magrounding.agents.team import Team, build_policy
 from magrounding.agents.weights import fit_weights
 from magrounding.evaluation.evaluate import TRUE_MANUAL, Evaluation, evaluate
@@ -86,6 +86,7 @@ class StageSession:
         for i in range(settings.num_learners):
             drawn_from = derive_seed(seed, WEIGHTS, i)
             policy = build_policy(settings.agent, self.vec.spec, settings.policy_options, drawn_from).to(device)
+            freeze(policy, settings.frozen(self.phase))
             self.learners.append(make_learner(policy, config))
         self.players = [
             Player(

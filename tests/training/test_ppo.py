@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from magrounding.agents.player import Player
+from magrounding.agents.policy import freeze
+from magrounding.errors import ConfigurationError
 from magrounding.training.ppo import PPOConfig, PPOLearner
 from magrounding.training.rollout import RolloutWorker
 from tests.training.toy_games import ToyGames, ToyPolicy, collect
@@ -131,3 +133,34 @@ def test_team_reward_mixes_own_and_mean_of_the_living():
     mean = (reward * alive).sum(0) / np.maximum(alive.sum(0), 1)
     expected = np.where(alive, 0.5 * reward + 0.5 * mean, 0)
     np.testing.assert_allclose(np.stack([column.reward for column in mixed.columns]), expected, atol=1e-6)
+
+
+def test_values_learn_normalised_returns_in_messengers_flavour(policy):
+    """With nothing else to learn from, the value comes close to the normalised returns, whatever the rewards' scale."""
+    rollout = collect(ToyGames(num_envs=32, end=0.5), [policy, ToyPolicy()])
+    rollout.columns[0].reward *= 100
+    plain, flavoured = (
+        updated(policy, rollout, replace(CONFIG, normalised_returns=on, decay=1.0))[1]["baseline_loss"]
+        for on in (False, True)
+    )
+    assert flavoured < 3 < 100 < plain
+
+
+def test_gradients_are_as_long_as_they_are_without_a_clip(policy):
+    rollout = collect(ToyGames(num_envs=8), [policy, ToyPolicy()])
+    free, tight, loose = (updated(policy, rollout, replace(CONFIG, clip_gradient=norm))[0] for norm in (0.0, 1e-3, 1e9))
+    assert torch.equal(free, loose)
+    assert not torch.equal(free, tight)
+
+
+def test_what_is_frozen_does_not_learn(policy):
+    rollout = collect(ToyGames(num_envs=8), [policy, ToyPolicy()])
+    names = [name for name, _ in policy.named_parameters()]
+    freeze(policy, names[:1])
+    learner = PPOLearner(policy, CONFIG)
+    before = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
+    learner.update(rollout.documents, rollout.columns[0], 100)
+    same = {name for name, tensor in policy.state_dict().items() if torch.equal(tensor, before[name])}
+    assert same == set(names[:1])
+    with pytest.raises(ConfigurationError, match="toypolicy has no parameter whose name begins with 'nose'"):
+        freeze(policy, ["nose"])

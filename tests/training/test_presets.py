@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from magrounding.agents.policy import freeze, make_policy
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.registry import ENVS
 from magrounding.storage import read_json, write_json
@@ -98,3 +99,17 @@ def test_worlds_can_lie_and_the_set_for_it_exists(env):
     settings = make_settings(env, preset=next(name for name, of_env in PRESETS.items() if env in of_env))
     assert settings.wrong_manuals == ("reassigned", "of another game")
     assert settings.entry.reading_set in settings.entry.evaluation_sets
+
+
+def test_only_the_presets_own_agent_is_frozen():
+    settings = make_settings("messenger", preset="paper")
+    frozen = {stage: settings.frozen(phase) for stage, phase in settings.phases()}
+    assert frozen == {"s1": (), "s2": ("symbols", "key", "reader"), "s3": ("symbols", "key", "reader")}
+    spec = settings.entry.make_world(1, stage="s2").spec
+    policy = make_policy("emma", spec)
+    freeze(policy, frozen["s2"])
+    learns = {name.split(".")[0] for name, p in policy.named_parameters() if p.requires_grad}
+    stays = {name.split(".")[0] for name, p in policy.named_parameters() if not p.requires_grad}
+    assert stays == {"symbols", "key", "key_attention", "reader"}
+    assert {"value", "value_attention"} < learns
+    assert not any(make_settings("messenger", "relread", preset="paper").frozen(p) for _, p in settings.phases())

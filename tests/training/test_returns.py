@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from magrounding.training.returns import following_values, gae, vtrace
+from magrounding.training.returns import following_values, gae, normalised_returns, vtrace
 
 T, B = 7, 5
 
@@ -131,3 +131,23 @@ def test_gae_is_the_papers_sum(seed):
 def test_returns_carry_no_gradient():
     given = [x.clone().requires_grad_() if x.is_floating_point() else x for x in unroll(5)]
     assert not any(part.requires_grad for part in (*vtrace(*given), *gae(*given[1:])))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_normalised_returns_are_those_of_a_slow_loop(seed):
+    _, reward, _, value, _, continues, alive = unroll(seed, dead=0.2)
+    total = torch.zeros(T, B)
+    for b in range(B):
+        for s in range(T):
+            for t in range(s, T):
+                total[s, b] += 0.9 ** (t - s) * reward[t, b]
+                if not continues[t, b]:
+                    break
+    expected = (total - total[alive].mean()) / (total[alive].std() + 1e-5)
+    target, advantage = normalised_returns(reward, 0.9, value, continues, alive)
+    torch.testing.assert_close(target[alive], expected[alive])
+    torch.testing.assert_close(advantage[alive], (expected - value)[alive])
+    assert target[alive].mean().abs() < 1e-5
+    assert abs(target[alive].std() - 1) < 1e-4
+    assert torch.equal(target[~alive], value[~alive])
+    assert not advantage[~alive].any()
