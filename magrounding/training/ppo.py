@@ -62,7 +62,8 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
         alive, now = self._tensor(column.alive), self.recall(documents, column)
         if self.config.normalised_returns:
             reward, continues = self._tensor(column.reward), self._tensor(column.continues)
-            return *normalised_returns(reward, self.config.gamma, now.value, continues, alive), log_mu
+            target, advantage = normalised_returns(reward, self.config.gamma, now.value, continues, alive)
+            return target, advantage, log_mu
         returns = self.returns(column, np.arange(column.action.shape[1]), now)
         lived = returns.advantage[alive]
         advantage = (returns.advantage - lived.mean()) / (lived.std() + 1e-8) if len(lived) > 1 else returns.advantage
