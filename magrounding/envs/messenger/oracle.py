@@ -31,9 +31,9 @@ class Oracle(WorldOracle[MessengerWorld]):
     A move is judged by the true odds of the entities' next moves, and from then on by tables (`pursuit`) of one agent,
     its target and one hostile entity, solved by value iteration; several hostile ones are put together as if they were
     independent. Left out are what comes after the message, that teammates draw entities away later on, that wandering
-    entities block one another, and the time limit. Of one agent's games it wins all in S1, 9999 of 10000 in S2 and
-    0.993 in S3, where two chasers can still trap it between them; three agents are short of time and room in S1 (it
-    wins what can be won, 0.84) and among three chasing goals in S4 (0.96).
+    entities block one another, and the time limit. One agent wins all of S1 and S2 and 0.994 of S3, where two chasers
+    can still trap it between them. Three win all of S1 that can be won in time (0.84), 0.98 of S2, where they wait too
+    long for a crowd to clear, and 0.96 of S4's test games, where three goals may chase them.
 
     Args:
         env: a vector env, or a single one (`magrounding.make`), of `messenger` or `ma_messenger`.
