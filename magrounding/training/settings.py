@@ -167,7 +167,7 @@ class RunSettings:
 
 def _parse_phase(content: Mapping[str, Any]) -> Phase:
     until = Promotion(**content["until"])
-    games, frozen = dict(content["games"]), tuple(content["frozen"])
+    games, frozen = dict(content.get("games", {})), tuple(content.get("frozen", ()))  # runs of before have neither
     return Phase(parse_config(content["learner"]), until, content["num_envs"], games, frozen)
 
 
