@@ -169,16 +169,33 @@ class AgentEntry:
         policy: entry point of a function `(spec, **options) -> Policy`, or None for a scripted agent.
         options: what this id sets among the policy's options.
         env_options: what it needs of the environment.
+        built_on: id of the agent whose network it extends: a preset's options of that network are for this one too.
     """
 
     id: str
     policy: str
     options: Mapping[str, Any] = field(default_factory=dict)
     env_options: Mapping[str, Any] = field(default_factory=dict)
+    built_on: str | None = None
 
 
 _TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
 _BASELINE = "magrounding.agents.baselines:make_baseline"
+
+_ENDI = {
+    "endi_num": {"regularizer": "num"},
+    "endi_dis": {"regularizer": "dis"},
+    "endi_sup": {"regularizer": "dis", "modelling": False},
+    "endi_reg": {"regularizer": "none"},
+}
+
+
+def _endi(id: str, grounding: str) -> AgentEntry:
+    """EnDi on a grounding module; on txt2π, the paper's for RTFM, it is called by its bare name."""
+    name = id if grounding == "txt2pi" else f"{id}_{grounding}"
+    options = {**_ENDI[id], "grounding": grounding}
+    return AgentEntry(name, "magrounding.endi.agent:make_endi", options, built_on=grounding)
+
 
 _AGENTS = (
     AgentEntry("relread", "magrounding.agents.relread:make_relread"),
@@ -190,6 +207,7 @@ _AGENTS = (
     AgentEntry("conv", _BASELINE, {"modulate": False}),
     AgentEntry("emma", "magrounding.agents.emma:make_emma"),
     AgentEntry("emma_game_id", "magrounding.agents.emma:make_game_id", env_options={"game_id": True}),
+    *(_endi(id, grounding) for grounding in ("txt2pi", "emma", "relread") for id in _ENDI),
 )
 
 AGENTS: dict[str, AgentEntry] = {entry.id: entry for entry in _AGENTS}

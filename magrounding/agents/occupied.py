@@ -66,7 +66,7 @@ class Occupied:
         maps = features.new_zeros(math.prod(self.shape), features.shape[1]).index_copy_(0, self.place, features)
         return maps.view(*self.shape, -1).permute(0, 1, 4, 2, 3).flatten(1, 2)
 
-    def convolve(self, features: Tensor, conv: nn.Conv2d, bias: Tensor) -> Tensor:
+    def convolve(self, features: Tensor, conv: nn.Conv2d, bias: Tensor, factor: Tensor | None = None) -> Tensor:
         """A convolution (stride 1, no padding) of the maps that are 0 where no cell is occupied.
 
         A thing reaches an output through each tap of the kernel. What it gives to each, as part of each frame, is one
@@ -76,6 +76,7 @@ class Occupied:
             features: [D, C] of each distinct thing.
             conv: in_channels are those of F frames of at least C channels, of which the first C are these.
             bias: [N, M] or [1, M], in place of the convolution's own.
+            factor: [O] on what each occupied cell shows.
 
         Returns:
             [N, H', W', M], channels last.
@@ -93,7 +94,10 @@ class Occupied:
         target = ((cell // (height * width)).unsqueeze(1) * rows + row) * columns + column
         source = (self.which * history + frame).unsqueeze(1) * taps + tap
         out = bias.to(given.dtype)[:, None].expand(n, rows * columns, maps).flatten(0, 1)
-        out = out.index_add(0, target[inside], given.index_select(0, source[inside]))
+        given = given.index_select(0, source[inside])
+        if factor is not None:
+            given = given * factor.unsqueeze(1).expand(-1, taps)[inside].unsqueeze(1).to(given.dtype)
+        out = out.index_add(0, target[inside], given)
         return out.view(n, rows, columns, maps)
 
 

@@ -28,6 +28,10 @@ class Player:
         num_envs: B.
         generator: CPU random numbers of the sampled actions; None plays with torch's own.
         bf16: compute in bfloat16 where autocast does.
+
+    Attributes:
+        memory: [B, …] of a policy that remembers.
+        taken: [B, H, W] int8, how a policy that divides entities divided them last, see `endi.division.Division.taken`.
     """
 
     def __init__(
@@ -40,6 +44,7 @@ class Player:
         self.texts = TextCache(policy, num_envs)
         self.device = next(policy.parameters()).device
         self.memory: Tensor | None = None
+        self.taken: np.ndarray | None = None
         self.restart(np.ones(num_envs, np.bool_))
 
     def restart(self, rows: np.ndarray) -> None:
@@ -68,7 +73,7 @@ class Player:
         """Choose the next action of each game.
 
         Args:
-            observation: this agent's keys, [B, …].
+            observation: this agent's keys, [B, …], and in training the noise of `Policy.draw_noise`.
             manual, goal: [B, S, L] and [B, G] ids on show.
             keys: [B] int64 keys of the texts, or None when unknown.
             rows: [R] the games to play; all by default.
@@ -85,12 +90,20 @@ class Player:
             output = self.policy(columns, text, index, memory)
         if output.memory is not None:
             self.memory = output.memory if rows is None else self.memory.index_copy(0, index, output.memory)  # type: ignore[union-attr]
+        if output.division is not None:
+            self._keep(output.division.taken(*observation["grid"].shape[1:3]).cpu().numpy(), some)
         logits = output.logits.float().cpu()
         if greedy:
             action = logits.argmax(-1)
         else:
             action = torch.multinomial(logits.softmax(-1), 1, generator=self.generator).squeeze(-1)
         return Choice(action.numpy(), logits.numpy(), output.value.float().cpu().numpy())
+
+    def _keep(self, taken: np.ndarray, rows: np.ndarray) -> None:
+        """Note how the entities were divided, [R, H, W], in some games."""
+        if self.taken is None or self.taken.shape[1:] != taken.shape[1:]:
+            self.taken = np.full((self.num_envs, *taken.shape[1:]), -1, np.int8)
+        self.taken[rows] = taken
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +14,9 @@ from torch import Tensor, nn
 from magrounding.errors import ConfigurationError, choose
 from magrounding.observation import ObservationSpec
 from magrounding.registry import agent_entry, load
+
+if TYPE_CHECKING:
+    from magrounding.endi.division import Division
 
 TextEncoding = dict[str, Tensor]
 """What a policy keeps of U distinct documents: every tensor has U as its first dimension.
@@ -25,11 +28,47 @@ Config = TypeVar("Config")
 
 
 class PolicyOutput(NamedTuple):
-    """logits [N, A] (masked actions at the dtype's minimum), value [N], memory [N, …] or None."""
+    """What a network makes of N observations.
+
+    Attributes:
+        logits: [N, A], masked actions at the dtype's minimum.
+        value: [N].
+        memory: [N, …] or None.
+        division: how it divided the entities between itself and others, where it does.
+        seen: whatever of this pass the network's own `auxiliary` goes on from.
+    """
 
     logits: Tensor
     value: Tensor
     memory: Tensor | None = None
+    division: Division | None = None
+    seen: Any = None
+
+
+class Others(NamedTuple):
+    """What the other agents did in the same step, in agent order.
+
+    Attributes:
+        action: [N, n − 1] int64.
+        acted: [N, n − 1] bool, false for the dead and where nobody knows.
+    """
+
+    action: Tensor
+    acted: Tensor
+
+
+class Auxiliary(NamedTuple):
+    """What a network learns beside actions and values, of N observations; learners weigh it.
+
+    Attributes:
+        modelling: [N], loss of foreseeing what others do, or None.
+        division: [N], loss of dividing entities badly, or None.
+        facts: name → [N] for the log, nan where there is nothing to tell.
+    """
+
+    modelling: Tensor | None
+    division: Tensor | None
+    facts: dict[str, Tensor]
 
 
 class Policy(nn.Module, ABC):
@@ -37,9 +76,14 @@ class Policy(nn.Module, ABC):
 
     Text is encoded once for each distinct document; `forward` gathers what it needs by index, so a step never reads a
     document again.
+
+    Attributes:
+        config: options.
+        models_others: it is to be told, after the event, what the other agents did.
     """
 
     config: Any
+    models_others: bool = False
 
     @abstractmethod
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
@@ -54,7 +98,7 @@ class Policy(nn.Module, ABC):
         Args:
             observation: one agent's keys: `grid` [N, H, W, K], `position` [N, 2], `inventory` [N, I],
                 `action_mask` [N, A], `teammates` [N, n-1, 2+I] (several agents only); integer tensors as the world
-                wrote them.
+                wrote them. While training also `noise` [N, …], where `draw_noise` gave any.
             text: encoding of U documents.
             document: [N] int64, which of the U documents each observation reads.
             memory: [N, …] for policies that remember.
@@ -74,6 +118,27 @@ class Policy(nn.Module, ABC):
             ConfigurationError: a network that has no such loss.
         """
         raise ConfigurationError(f"{type(self).__name__.lower()} has no contrastive loss: set `contrast` to 0")
+
+    def draw_noise(self, num_envs: int, generator: torch.Generator | None = None) -> Tensor | None:
+        """Random numbers [N, …], on the CPU, for N forward passes in training; learners replay them. None: no need."""
+        return None
+
+    def auxiliary(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        output: PolicyOutput,
+        others: Others | None,
+    ) -> Auxiliary | None:
+        """What is learnt beside actions and values; None: nothing.
+
+        Args:
+            observation, text, document: as in `forward`.
+            output: what `forward` made of them.
+            others: what the other agents then did; None where nobody says.
+        """
+        return None
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
         """Memory at the start of an episode; None for a policy without one."""

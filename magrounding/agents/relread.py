@@ -256,11 +256,14 @@ class Relread(Policy):
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
     ) -> PolicyOutput:
         things = self.find(observation)
-        features = self.relate(things, text, document)
+        logits, value = self.decide(observation, things, self.relate(things, text, document))
+        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float())
+
+    def decide(self, observation: dict[str, Tensor], things: Things, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits [N, A] of all actions and values [N], given the features [N, M, C] of what is in sight."""
         hidden = self.look(things, features, observation["position"], self.feel(self._own(observation)))
         top = F.relu(self.think(F.relu(hidden, inplace=True)), inplace=True)
-        logits = self.policy(top).float()
-        return PolicyOutput(mask_logits(logits, observation["action_mask"]), self.value(top).squeeze(-1).float())
+        return self.policy(top), self.value(top).squeeze(-1)
 
     def find(self, observation: dict[str, Tensor]) -> Things:
         """The things that an observation shows; M is the most in any of the batch."""
@@ -339,16 +342,9 @@ class Relread(Policy):
         products (what × where), computed from the few occupied cells. The agent's own cell and the four that it can
         step on decide between life and death: they have a linear layer of their own, with weights free in every place.
         """
-        place = self.place(things, position)
-        ally = (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)
-        known = torch.cat((features, ally, torch.ones_like(ally)), -1)
         mixing = torch.cat((self.what.weight.t(), self.what.bias.unsqueeze(0)))
-        if relread_kernels.suits(features, mixing):
-            return relread_kernels.look(base, known, mixing, self.where.weight, self.near, place)
-        cell, which = place.unbind(-1)
-        there = F.one_hot(which + 1, len(self.around) + 1)[..., 1:].to(known.dtype)  # [N, M, 5]
-        near = torch.bmm(there.transpose(1, 2), known).flatten(1) @ self.near.flatten(0, 1)
-        return base + near + ((known @ mixing) * self.where(cell)).sum(1)  # of [N, M, hidden]
+        place = self.place(things, position)
+        return look(base, with_presence(things, features), mixing, self.where.weight, self.near, place)
 
     def place(self, things: Things, position: Tensor) -> Tensor:
         """[N, M, 2]: cell of the egocentric map of every thing, and which of the five nearest that is, or -1.
@@ -366,12 +362,9 @@ class Relread(Policy):
 
     def _own(self, observation: dict[str, Tensor]) -> Tensor:
         """How far the border is in each direction (up to `reach`), what may be done, and whether anything is held."""
-        height, width = observation["grid"].shape[1:3]  # of this map, which may be larger than those of training
-        row, column = observation["position"].long().unbind(-1)
-        distances = torch.stack((row, height - 1 - row, column, width - 1 - column), 1)
-        walls = F.one_hot(distances.clamp(0, self.config.reach), self.config.reach + 1).flatten(1)
+        walls = border_distances(observation["position"], observation["grid"].shape[1:3], self.config.reach)
         holding = (observation["inventory"][:, :1] != 0).float()
-        return torch.cat((walls.float(), observation["action_mask"].float(), holding), 1)
+        return torch.cat((walls, observation["action_mask"].float(), holding), 1)
 
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         things = self.find(observation)
@@ -408,6 +401,43 @@ class Relread(Policy):
         cells = features.new_zeros(n * height * width, c).index_add_(0, index.flatten(), features.flatten(0, 1))
         cells = cells.view(n, height, width, c).permute(0, 3, 1, 2)
         return cells if position_features is None else torch.cat((cells, position_features), 1)
+
+
+def with_presence(things: Things, features: Tensor) -> Tensor:
+    """[N, M, C + 2]: features [N, M, C] of things, whether they are teammates, and 1."""
+    ally = (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)
+    return torch.cat((features, ally, torch.ones_like(ally)), -1)
+
+
+def look(base: Tensor, known: Tensor, mixing: Tensor, patterns: Tensor, near: Tensor, place: Tensor) -> Tensor:
+    """What a layer makes of an egocentric map with few things on it, see `Relread.look` and `relread_kernels.look`.
+
+    Args:
+        base: [N, H], written over.
+        known: [N, M, F] of the things.
+        mixing, patterns, near: [F, H], [cells, H] and [5, F, H], the weights.
+        place: [N, M, 2] of `Relread.place`.
+    """
+    if relread_kernels.suits(known, mixing):
+        return relread_kernels.look(base, known, mixing, patterns, near, place)
+    cell, which = place.unbind(-1)
+    there = F.one_hot(which + 1, len(near) + 1)[..., 1:].to(known.dtype)  # [N, M, 5]
+    on_cells = torch.bmm(there.transpose(1, 2), known).flatten(1) @ near.flatten(0, 1)
+    return base + on_cells + ((known @ mixing) * F.embedding(cell, patterns, len(patterns) - 1)).sum(1)  # of [N, M, H]
+
+
+def border_distances(position: Tensor, shape: torch.Size, reach: int) -> Tensor:
+    """[N, 4 (reach + 1)] one-hot: how far the border is in each direction, up to `reach`.
+
+    Args:
+        position: [N, 2] row and column.
+        shape: of the map, which may be larger than those of training.
+        reach: cells.
+    """
+    height, width = shape
+    row, column = position.long().unbind(-1)
+    distances = torch.stack((row, height - 1 - row, column, width - 1 - column), 1)
+    return F.one_hot(distances.clamp(0, reach), reach + 1).flatten(1).float()
 
 
 def make_relread(spec: ObservationSpec, **options: Any) -> Relread:

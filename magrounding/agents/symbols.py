@@ -84,7 +84,7 @@ class SymbolPolicy(Policy):
         self.symbols = nn.Embedding(rows, config.width, padding_idx=0)
         self.trunk = nn.Conv2d(config.history * (config.width + constants), config.maps, 2)
         flat = config.maps * (height - 1) * (width - 1)
-        self.actor, self.critic = (_head(flat, config.hidden, out) for out in (spec.num_actions, 1))
+        self.actor, self.critic = (action_head(flat, config.hidden, out) for out in (spec.num_actions, 1))
         self.somebody: Tensor
         self.avatar: Tensor
         ids = torch.arange(rows)
@@ -107,7 +107,7 @@ class SymbolPolicy(Policy):
             maps = self._convolve(seen, text, document)
         else:
             maps = self.trunk(self._ground(seen, text, document)).permute(0, 2, 3, 1)
-        logits, value = self._decide(F.leaky_relu(maps).flatten(1))
+        logits, value = self.decide(F.leaky_relu(maps).flatten(1))
         return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory)
 
     def ground(
@@ -139,7 +139,7 @@ class SymbolPolicy(Policy):
             made, got = (" × ".join(map(str, shape)) for shape in (self.grid_shape, grid.shape[1:]))
             raise ConfigurationError(f"this network is made for a grid of {made} and cannot look at one of {got}")
         before = self.initial_memory(len(grid)).to(grid.device) if memory is None else memory
-        frames = self._add_frame(before, grid)
+        frames = self.add_frame(before, grid)
         return Occupied.find(frames, self.somebody, document), frames[:, 1:]
 
     def show(self, seen: Occupied, text: TextEncoding) -> tuple[Tensor, Tensor]:
@@ -161,10 +161,10 @@ class SymbolPolicy(Policy):
         for grid, restart in zip(observation["grid"], restarts, strict=True):
             memory = torch.where(restart.view(-1, 1, 1, 1, 1), NO_FRAME, memory)
             before.append(memory)
-            memory = self._add_frame(memory, grid)[:, 1:]
+            memory = self.add_frame(memory, grid)[:, 1:]
         return torch.stack(before)
 
-    def _add_frame(self, memory: Tensor, grid: Tensor) -> Tensor:
+    def add_frame(self, memory: Tensor, grid: Tensor) -> Tensor:
         """The frames [N, F, H, W, K] so far, the oldest first; at the start of an episode all are its first."""
         frame = grid.unsqueeze(1)
         return torch.cat((torch.where(memory == NO_FRAME, frame, memory), frame), 1)
@@ -195,7 +195,7 @@ class SymbolPolicy(Policy):
         entities, agents = self.show(seen, text)
         return seen.convolve(entities + agents, self.trunk, bias)
 
-    def _decide(self, features: Tensor) -> tuple[Tensor, Tensor]:
+    def decide(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """Logits [N, A] and value [N]; the two wide layers on the same features are one product."""
         wide = cast(nn.Linear, self.actor[0]), cast(nn.Linear, self.critic[0])
         weight, bias = torch.cat([layer.weight for layer in wide]), torch.cat([layer.bias for layer in wide])
@@ -213,6 +213,7 @@ def initialize(network: nn.Module) -> None:
             nn.init.zeros_(module.weight[module.padding_idx].data)
 
 
-def _head(width: int, hidden: int, out: int) -> nn.Sequential:
+def action_head(width: int, hidden: int, out: int) -> nn.Sequential:
+    """EMMA's layers between flat maps and `out` numbers."""
     layers = nn.Linear(width, hidden), nn.LeakyReLU(), nn.Linear(hidden, hidden), nn.LeakyReLU(), nn.Linear(hidden, out)
     return nn.Sequential(*layers)

@@ -87,6 +87,15 @@ class Team:
             actions[slice(None) if rows is None else rows, i] = action
         return actions, memory
 
+    def taken(self, memory: TeamMemory) -> np.ndarray | None:
+        """How the agents divided the entities in the last `act`; None for a team that divides nothing.
+
+        Returns:
+            [B, n, H, W] int8: 1 an entity that the agent takes, 0 one that it leaves to others, −1 no entity.
+        """
+        shares = [player.taken for player in memory if player.taken is not None]
+        return np.stack(shares, 1) if len(shares) == len(memory) else None
+
     def _act_single(
         self,
         obs: Mapping[str, Mapping[str, np.ndarray]],

@@ -10,7 +10,7 @@ import numpy as np
 from magrounding.agents.player import Player
 from magrounding.training.clock import Clock
 from magrounding.training.demonstrations import Demonstrations
-from magrounding.training.rollout import Column, Documents, FinishedGames, Rollout, share_rewards
+from magrounding.training.rollout import Column, Documents, FinishedGames, OthersColumn, Rollout, share_rewards
 
 
 class DemonstrationSource:
@@ -108,4 +108,9 @@ class DemonstrationSource:
             memory=None if memory is None else memory.to(self._players[i].device),
             restarts=self._restarts[index],
             labels=shown.labels[now, i],
+            others=self._others(i, now, inside) if policy.models_others else None,
         )
+
+    def _others(self, i: int, now: np.ndarray, inside: np.ndarray) -> OthersColumn:
+        actions, acted = (np.moveaxis(array[now], -1, 0) for array in (self.demonstrations.actions, self._acted))
+        return OthersColumn.of(i, actions, acted & inside)

@@ -34,6 +34,8 @@ class ImpalaConfig:
         gamma: discount of a step.
         entropy: weight of the entropy bonus.
         baseline: weight of half the squared error of the value.
+        modelling: weight of the loss by which a network foresees what others do (EnDi's λ_sup).
+        division: weight of the loss by which a network divides entities among agents (EnDi's λ_reg).
         clip_rho: bound on V-trace's importance weights.
         clip_c: bound on the weights that pass later errors back.
         clip_reward: rewards are clipped to ± this.
@@ -54,6 +56,8 @@ class ImpalaConfig:
     gamma: float = 0.99
     entropy: float = 0.005
     baseline: float = 0.5
+    modelling: float = 1.0
+    division: float = 0.1
     clip_rho: float = 1.0
     clip_c: float = 1.0
     clip_reward: float = 1.0
@@ -63,11 +67,12 @@ class ImpalaConfig:
 
 
 class Losses(NamedTuple):
-    """Sums over time, means over the batch, of one agent's update."""
+    """Sums over time and games of one agent's update; `auxiliary` is weighted already."""
 
     policy: Tensor
     baseline: Tensor
     entropy: Tensor
+    auxiliary: Tensor
 
 
 class ImpalaLearner(Learner):
@@ -79,7 +84,7 @@ class ImpalaLearner(Learner):
     """
 
     def __init__(self, policy: Policy, config: ImpalaConfig) -> None:
-        super().__init__(policy, bf16=config.bf16)
+        super().__init__(policy, bf16=config.bf16, modelling=config.modelling, division=config.division)
         self.config = config
         self.optimizer = torch.optim.RMSprop(
             policy.parameters(),
@@ -99,28 +104,30 @@ class ImpalaLearner(Learner):
         self.set_rate(rate)
         self.optimizer.zero_grad(set_to_none=True)
         batch = column.action.shape[1]
-        totals = torch.zeros(3)
+        totals, told = torch.zeros(4), []
         chunk = batch if self.device.type == "cuda" else self.config.chunk or batch
         for start in range(0, batch, chunk):
             games = np.arange(start, min(batch, start + chunk))
-            losses = self._losses(documents, column, games)
+            losses, parts = self._losses(documents, column, games)
+            told.append({name: part.detach() for name, part in parts.items()})
             c = self.config
-            total = losses.policy + c.baseline * losses.baseline - c.entropy * losses.entropy
+            total = losses.policy + c.baseline * losses.baseline - c.entropy * losses.entropy + losses.auxiliary
             (total / batch).backward()
             totals += torch.stack([part.detach() for part in losses]).cpu() / batch
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.clip_gradient)
         self.optimizer.step()
-        policy, baseline, entropy = totals.tolist()
+        policy, baseline, entropy, _ = totals.tolist()
         return {
             "policy_loss": policy,
             "baseline_loss": baseline,
             "entropy": entropy * batch / max(1, int(column.alive.sum())),
             "gradient_norm": float(norm),
             "learning_rate": rate,
+            **{name: float(torch.stack([parts[name] for parts in told]).mean()) for name in told[0]},
         }
 
-    def _losses(self, documents: Documents, column: Column, games: np.ndarray) -> Losses:
-        """Loss terms summed over time and over some games."""
+    def _losses(self, documents: Documents, column: Column, games: np.ndarray) -> tuple[Losses, dict[str, Tensor]]:
+        """Loss terms summed over time and over some games, and what the network tells of the auxiliary ones."""
         now = self.replay(documents, column, games)
         log_pi = now.logits.log_softmax(-1)  # [T, b, A]
         action = self._tensor(column.action[:, games])[..., None]
@@ -141,8 +148,11 @@ class ImpalaLearner(Learner):
         )
         # A masked action has probability 0 and a hugely negative logarithm: their product is 0, and so is its gradient.
         entropy = -(log_pi.exp() * log_pi).sum(-1)
-        return Losses(
+        beside, told = self.auxiliary(now, alive)
+        losses = Losses(
             policy=torch.where(alive, -log_pi_action * returns.advantage, 0.0).sum(),
             baseline=0.5 * torch.where(alive, returns.target - now.value, 0.0).square().sum(),
             entropy=torch.where(alive, entropy, 0.0).sum(),
+            auxiliary=beside,
         )
+        return losses, told

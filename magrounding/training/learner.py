@@ -1,7 +1,8 @@
 """Learner: one agent's network, optimiser and schedule, and how it replays its column of a rollout.
 
 A learner is handed its own column: other agents' observations and actions never reach it. What does reach it beyond its
-own experience is asked for in the settings: shared parameters, a part of the team's reward, a teacher's labels.
+own experience is asked for in the settings: shared parameters, a part of the team's reward, a teacher's labels; and a
+network that models others is told what they did, once they did it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.agents.policy import Policy
+from magrounding.agents.policy import Auxiliary, Others, Policy
 from magrounding.training.returns import following_values
 from magrounding.training.rollout import Column, Documents
 
@@ -26,11 +27,13 @@ class Replay(NamedTuple):
         logits: [T, b, A] float32.
         value: [T, b] float32.
         next_value: [T, b], without gradient: of the next observation, or of the true last one of an episode cut off.
+        auxiliary: what else the network learns, [T, b] each, or None.
     """
 
     logits: Tensor
     value: Tensor
     next_value: Tensor
+    auxiliary: Auxiliary | None = None
 
 
 class Learner(ABC):
@@ -39,12 +42,14 @@ class Learner(ABC):
     Args:
         policy: the network, on its device.
         bf16: compute it in bfloat16.
+        modelling, division: weights of the losses in `Auxiliary`.
     """
 
     optimizer: torch.optim.Optimizer
 
-    def __init__(self, policy: Policy, *, bf16: bool) -> None:
+    def __init__(self, policy: Policy, *, bf16: bool, modelling: float, division: float) -> None:
         self.policy = policy
+        self._weights = {"modelling": modelling, "division": division}
         self.device = next(policy.parameters()).device
         self._bf16 = bf16
 
@@ -68,12 +73,36 @@ class Learner(ABC):
 
     def replay(self, documents: Documents, column: Column, games: np.ndarray) -> Replay:
         """Run the network over some games [b] of a column, gradients included."""
-        logits, values, final_values = self._unroll(documents, column, games)
+        logits, values, final_values, auxiliary = self._unroll(documents, column, games)
         next_value = following_values(values[:-1].detach(), values[-1].detach())
         times, rows, _ = _cuts(column, games)
         if len(times):
             next_value[self._tensor(times), self._tensor(rows)] = final_values.detach()
-        return Replay(logits[:-1], values[:-1], next_value)
+        return Replay(logits[:-1], values[:-1], next_value, auxiliary)
+
+    def auxiliary(self, now: Replay, alive: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """What else the network learns in the living steps.
+
+        Args:
+            now: a replay of some games [b].
+            alive: [T, b] bool.
+
+        Returns:
+            The weighted losses, summed over steps and games, and for the log the mean of each and of what else is told.
+        """
+        total, parts = alive.new_zeros((), dtype=torch.float32), {}
+        if now.auxiliary is None:
+            return total, parts
+        for name, weight in self._weights.items():
+            loss = getattr(now.auxiliary, name)
+            if loss is not None:
+                summed = torch.where(alive, loss, 0.0).sum()
+                total = total + weight * summed
+                parts[f"{name}_loss"] = summed / alive.sum().clamp(min=1)
+        for name, fact in now.auxiliary.facts.items():
+            told = alive & ~fact.isnan()
+            parts[name] = torch.where(told, fact, 0.0).sum() / told.sum().clamp(min=1)
+        return total, parts
 
     @torch.no_grad()
     def recall(self, documents: Documents, column: Column) -> Replay:
@@ -91,13 +120,19 @@ class Learner(ABC):
             observation={name: array[-1:] for name, array in column.observation.items()},
             memory=None if memories is None else memories[-1],
             restarts=column.restarts[-1:],
+            others=None,
         )
-        _, bootstrap, _ = self._unroll(replace(documents, index=documents.index[-1:]), last, games)
+        _, bootstrap, *_ = self._unroll(replace(documents, index=documents.index[-1:]), last, games)
         value = self._tensor(column.value)
         return Replay(self._tensor(column.logits), value, following_values(value, bootstrap[0]))
 
-    def _unroll(self, documents: Documents, column: Column, games: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits [T+1, b, A] and values [T+1, b] float32, and the values [F] of final observations."""
+    def _unroll(
+        self, documents: Documents, column: Column, games: np.ndarray
+    ) -> tuple[Tensor, Tensor, Tensor, Auxiliary | None]:
+        """Logits [T+1, b, A] and values [T+1, b] float32, values [F] of final observations, and what is learnt beside.
+
+        Of what is learnt beside, the boundary step is left out: [T, b].
+        """
         index = documents.index[:, games]
         used, local = np.unique(index, return_inverse=True)  # the texts of these games only
         local = local.reshape(index.shape)
@@ -108,10 +143,13 @@ class Learner(ABC):
             before = self._memories(column, games)
             if column.memory is None or before is not None:
                 flat = {name: self._tensor(array.reshape(-1, *array.shape[2:])) for name, array in observation.items()}
-                memory = None if before is None else before.flatten(0, 1)
-                logits, values, after = self.policy(flat, text, self._tensor(local.reshape(-1)), memory)
-                memories = None if after is None else after.unflatten(0, index.shape)
+                memory, read = None if before is None else before.flatten(0, 1), self._tensor(local.reshape(-1))
+                output = self.policy(flat, text, read, memory)
+                logits, values = output.logits, output.value
+                memories = None if output.memory is None else output.memory.unflatten(0, index.shape)
+                auxiliary = self.policy.auxiliary(flat, text, read, output, self._others(column, games))
             else:
+                auxiliary = None
                 logits, values, memories = self._recur(observation, text, local, column, games)
             final_values = values[:0]
             if len(times):
@@ -121,7 +159,19 @@ class Learner(ABC):
                 with torch.no_grad():
                     final_values = self.policy(last, text, self._tensor(local[times, rows]), memory).value
         shape = index.shape
-        return logits.float().view(*shape, -1), values.float().view(shape), final_values.float()
+        return (
+            logits.float().view(*shape, -1),
+            values.float().view(shape),
+            final_values.float(),
+            None if auxiliary is None else _by_step(auxiliary, shape),
+        )
+
+    def _others(self, column: Column, games: np.ndarray) -> Others | None:
+        """What the others did, as the network is told: [(T+1) · b, n − 1]."""
+        if column.others is None:
+            return None
+        pair = column.others.action, column.others.acted
+        return Others(*(self._tensor(array[:, games]).flatten(0, 1) for array in pair))
 
     def _memories(self, column: Column, games: np.ndarray) -> Tensor | None:
         """[T+1, b, …] before each step of some games, of a policy that knows them without replaying the steps."""
@@ -160,6 +210,16 @@ class Learner(ABC):
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+
+def _by_step(auxiliary: Auxiliary, shape: tuple[int, ...]) -> Auxiliary:
+    """What is learnt beside in each of T steps of b games, from the rows of T + 1 steps; shape is (T + 1, b)."""
+
+    def steps(rows: Tensor) -> Tensor:
+        return rows.view(shape)[:-1]
+
+    modelling, division = (None if loss is None else steps(loss) for loss in auxiliary[:2])
+    return Auxiliary(modelling, division, {name: steps(fact.detach()) for name, fact in auxiliary.facts.items()})
 
 
 def _cuts(column: Column, games: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -40,6 +40,8 @@ class MinibatchConfig:
         entropy: weight of the entropy bonus.
         baseline: weight of the squared error of the value.
         contrast: weight of the network's contrastive loss (`Policy.contrast`); 0: none.
+        modelling: weight of the loss by which a network foresees what others do (EnDi's λ_sup).
+        division: weight of the loss by which a network divides entities among agents (EnDi's λ_reg).
         weight_decay: of every weight in a step, as a share of the rate (Loshchilov and Hutter 2019).
         clip_gradient: norm of a step's gradient; 0: any.
         bf16: compute networks in bfloat16 (losses and weights stay float32).
@@ -59,6 +61,8 @@ class MinibatchConfig:
     entropy: float = 0.01
     baseline: float = 0.5
     contrast: float = 0.0
+    modelling: float = 1.0
+    division: float = 1.0
     weight_decay: float = 0.0
     clip_gradient: float = 1.0
     bf16: bool = False
@@ -79,7 +83,7 @@ class MinibatchLearner(Learner, Generic[Config]):
     """
 
     def __init__(self, policy: Policy, config: Config) -> None:
-        super().__init__(policy, bf16=config.bf16)
+        super().__init__(policy, bf16=config.bf16, modelling=config.modelling, division=config.division)
         self.config = config
         self.optimizer = torch.optim.AdamW(
             policy.parameters(),

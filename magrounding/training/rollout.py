@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from magrounding.agents.player import Player
+from magrounding.endi.diagnostics import describe_divisions
 from magrounding.observation import SHARED_TEXT, shared_text
 from magrounding.threads import ParallelMap
 from magrounding.training.clock import Clock
@@ -37,11 +38,31 @@ class Documents:
 
 
 @dataclass
+class OthersColumn:
+    """What the other agents did, in agent order; of the boundary step nothing.
+
+    Attributes:
+        action: [T+1, B, n − 1] int64.
+        acted: [T+1, B, n − 1] bool, who was alive to act.
+    """
+
+    action: np.ndarray
+    acted: np.ndarray
+
+    @classmethod
+    def of(cls, i: int, actions: np.ndarray, acted: np.ndarray) -> OthersColumn:
+        """Of all but agent i, from actions and acted [n, T, B]."""
+        others = (np.moveaxis(np.delete(array, i, 0), 0, -1) for array in (actions, acted))
+        return cls(*(np.pad(array, ((0, 1), (0, 0), (0, 0))) for array in others))
+
+
+@dataclass
 class Column:
     """What one agent lived through; the next rollout overwrites it.
 
     Attributes:
-        observation: [T+1, B, …] for each of the agent's keys, the last row being the boundary step.
+        observation: [T+1, B, …] for each of the agent's keys, the last row being the boundary step. A network that
+            draws noise finds there as `noise` what it drew; 0 in the boundary step.
         logits: [T, B, A] float32 of the behaviour policy.
         value: [T, B] float32, what it expected.
         action: [T, B] int64.
@@ -54,6 +75,8 @@ class Column:
         memory: [B, …] of a recurrent policy before the first step, or None.
         restarts: [T+1, B] bool, the row's observation is the first of an episode (memory starts afresh).
         labels: [T, B, A] bool, the moves that a teacher held to be best, or None without a teacher.
+        others: what the others did, for a network that models them, or None.
+        facts: what else the log is to tell of the agent's play.
     """
 
     observation: Observation
@@ -69,6 +92,8 @@ class Column:
     memory: Tensor | None
     restarts: np.ndarray
     labels: np.ndarray | None = None
+    others: OthersColumn | None = None
+    facts: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -111,6 +136,7 @@ def _join(columns: Sequence[Column], batch: int) -> Column:
     times, rows = zip(*(column.cut for column in columns), strict=True)
     memories = [column.memory for column in columns if column.memory is not None]
     labels = [column.labels for column in columns if column.labels is not None]
+    others = [column.others for column in columns if column.others is not None]
     return Column(
         observation={name: beside([c.observation[name] for c in columns]) for name in first.observation},
         logits=beside([c.logits for c in columns]),
@@ -125,6 +151,8 @@ def _join(columns: Sequence[Column], batch: int) -> Column:
         memory=torch.cat(memories) if memories else None,
         restarts=beside([c.restarts for c in columns]),
         labels=beside(labels) if labels else None,
+        others=OthersColumn(beside([o.action for o in others]), beside([o.acted for o in others])) if others else None,
+        facts={name: float(np.mean([c.facts[name] for c in columns])) for name in first.facts},
     )
 
 
@@ -189,6 +217,8 @@ class RolloutWorker:
             self._helped |= self._teacher.leads
         for player in self.players:
             player.texts.forget()
+        for taken in self._taken:
+            taken.clear()
         memories = [player.memory for player in self.players]
         won, length, returns = [], [], []
         cuts: list[tuple[int, np.ndarray, Observation, np.ndarray]] = []
@@ -219,9 +249,13 @@ class RolloutWorker:
             self.clock.add("world", since)
         self._record_observation(self.unroll)
         n = self.vec.num_agents
+        columns = [self._column(i, cuts, memories[i]) for i in range(n)]
+        if all(self._taken):
+            facts = describe_divisions(np.array(self._taken), self._alive[:, :-1])
+            columns = [replace(column, facts=own) for column, own in zip(columns, facts, strict=True)]
         return Rollout(
             documents=self._documents(),
-            columns=[self._column(i, cuts, memories[i]) for i in range(n)],
+            columns=columns,
             games=FinishedGames(
                 np.concatenate([*won, np.zeros(0, np.bool_)]),
                 np.concatenate([*length, np.zeros(0, np.int32)]),
@@ -245,6 +279,11 @@ class RolloutWorker:
     def _allocate(self) -> None:
         T, B, n = self.unroll, self.vec.num_envs, self.vec.num_agents
         self._seen = [{f.name: np.zeros((T + 1, B, *f.shape), f.dtype) for f in self._fields} for _ in range(n)]
+        for seen, player in zip(self._seen, self.players, strict=True):
+            noise = player.policy.draw_noise(B, torch.Generator())
+            if noise is not None:
+                seen["noise"] = np.zeros((T + 1, *noise.shape), noise.numpy().dtype)
+        self._taken: list[list[np.ndarray]] = [[] for _ in range(n)]
         texts = shared_text(self.vec.spec.allocate(B))
         self._text = {name: np.zeros((T + 1, *array.shape), array.dtype) for name, array in texts.items()}
         self._keys = np.zeros((T + 1, B), np.int64)
@@ -260,8 +299,8 @@ class RolloutWorker:
 
     def _record_observation(self, t: int) -> None:
         for i, seen in enumerate(self._seen):
-            for name, buffer in seen.items():
-                buffer[t] = self._observation[name][:, i]
+            for key in self._fields:
+                seen[key.name][t] = self._observation[key.name][:, i]
         for name, array in shared_text(self._observation).items():
             self._text[name][t] = array
         self._keys[t] = self.vec.info["document"]
@@ -272,9 +311,15 @@ class RolloutWorker:
         """Actions [B, n] int64; each agent reads its own column."""
 
         def choose(i: int) -> None:
-            self.players[i].restart(self._restarted)
+            player = self.players[i]
+            player.restart(self._restarted)
+            noise = player.policy.draw_noise(self.vec.num_envs, player.generator)
+            if noise is not None:
+                self._seen[i]["noise"][t] = noise.numpy()
             column = {name: buffer[t] for name, buffer in self._seen[i].items()}
-            choice = self.players[i].choose(column, self._text["manual"][t], self._text["goal"][t], self._keys[t])
+            choice = player.choose(column, self._text["manual"][t], self._text["goal"][t], self._keys[t])
+            if player.taken is not None:
+                self._taken[i].append(player.taken.copy())
             self._actions[i, t] = choice.action
             self._logits[i][t] = choice.logits
             self._values[i, t] = choice.value
@@ -303,7 +348,7 @@ class RolloutWorker:
         self, i: int, cuts: list[tuple[int, np.ndarray, Observation, np.ndarray]], memory: Tensor | None
     ) -> Column:
         times, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        final = {name: [buffer[0, :0]] for name, buffer in self._seen[i].items()}
+        final = {key.name: [self._seen[i][key.name][0, :0]] for key in self._fields}
         for t, final_rows, observation, truncated in cuts:
             mine = truncated[final_rows, i]
             rows.append(final_rows[mine])
@@ -324,4 +369,7 @@ class RolloutWorker:
             memory=memory,
             restarts=self._restarts,
             labels=self._labels[i] if self._teacher else None,
+            others=OthersColumn.of(i, self._actions, self._alive[:, :-1])
+            if self.players[i].policy.models_others
+            else None,
         )

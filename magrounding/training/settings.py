@@ -81,8 +81,9 @@ class RunSettings:
 
     @property
     def policy_options(self) -> Mapping[str, Any]:
-        """Options of the networks: the preset's, unless another agent than its own was asked for."""
-        return self.preset.policy_options if self.agent == self.preset.agent else {}
+        """Options of the networks: the preset's, unless they are other ones than its own, and not built on those."""
+        own = self.preset.agent in (self.agent, agent_entry(self.agent).built_on)
+        return self.preset.policy_options if own else {}
 
     def frozen(self, phase: Phase) -> tuple[str, ...]:
         """Beginnings of the names of what does not learn in a phase; of another agent than the preset's all learns."""

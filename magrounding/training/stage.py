@@ -130,7 +130,7 @@ class StageSession:
             steps: environment steps of the rate's schedule so far.
 
         Returns:
-            the games that ended, and each learner's losses.
+            the games that ended, and each learner's losses, with what the log is to tell of its play.
         """
         config = self.phase.learner
         share = config.teacher_share(steps) if isinstance(config, ImitationConfig) else 0.0
@@ -141,7 +141,7 @@ class StageSession:
             documents, columns = rollout.joined()
 
         def update(i: int) -> dict[str, float]:
-            return self.learners[i].update(documents, columns[i], steps)
+            return {**self.learners[i].update(documents, columns[i], steps), **columns[i].facts}
 
         losses = list(self._map(update, range(len(self.learners))))
         self.clock.add("learning", since)

@@ -1,0 +1,173 @@
+"""EnDi: an agent that divides the entities between itself and the others (Ding, Zhang, Yue, Wang, Huang, Lu 2023).
+
+From two views of the goal, as it lies to itself and to the others, it decides which entities it takes. It acts on those
+that it takes, and foresees what the others do from those that it leaves them. Any grounding module can look at the
+entities; each has a file here.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from magrounding.agents.policy import Auxiliary, Others, Policy, PolicyOutput, TextEncoding, mask_logits
+from magrounding.endi.division import Division, divide, draw_noise
+from magrounding.endi.modelling import modelling_loss
+from magrounding.endi.places import Places
+from magrounding.endi.regularizers import REGULARIZERS, dis, num
+from magrounding.errors import ConfigurationError, choose
+from magrounding.observation import ObservationSpec
+from magrounding.registry import load
+
+_GROUNDINGS = {
+    "txt2pi": "magrounding.endi.on_txt2pi:make_endi_txt2pi",
+    "emma": "magrounding.endi.on_emma:make_endi_emma",
+    "relread": "magrounding.endi.on_relread:make_endi_relread",
+}
+"""Grounding module → what makes an EnDi of it."""
+
+
+@dataclass(frozen=True)
+class EnDiOptions:
+    """Options that EnDi has with every grounding module.
+
+    Attributes:
+        regularizer: of the division: "num", "dis" or "none" (EnDi-reg).
+        modelling: foresee what others do; False is EnDi-sup.
+        squared: `num` as the released program has it.
+    """
+
+    regularizer: str = "dis"
+    modelling: bool = True
+    squared: bool = False
+
+
+class Survey(NamedTuple):
+    """What an EnDi sees before it divides.
+
+    Attributes:
+        places: what can be divided.
+        logits: [N, P, 2], of self and of others.
+        seen: whatever the two views of the divided entities start from.
+        memory: [N, …] or None.
+    """
+
+    places: Places
+    logits: Tensor
+    seen: Any
+    memory: Tensor | None = None
+
+
+class EnDi(Policy):
+    """What is the same for all grounding modules.
+
+    Args:
+        spec: what the agent observes.
+        config: options, those of the grounding module included.
+
+    Raises:
+        ConfigurationError: an unknown regulariser, or nobody to divide with.
+    """
+
+    def __init__(self, spec: ObservationSpec, config: EnDiOptions) -> None:
+        super().__init__()
+        choose("regularizer", config.regularizer, REGULARIZERS)
+        if spec.num_agents < 2:
+            raise ConfigurationError("EnDi divides entities between agents: it needs two of them or more")
+        self.config: Any = config
+        self.models_others = config.modelling
+        self.num_agents, self.num_others = spec.num_agents, spec.num_agents - 1
+        self.map = spec.height, spec.width
+
+    @abstractmethod
+    def survey(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None
+    ) -> Survey:
+        """Look at the goal from both sides; arguments as in `forward`."""
+
+    @abstractmethod
+    def decide(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: Any, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Logits [N, A] and values [N], given what `mask` [N, P] leaves to be seen."""
+
+    @abstractmethod
+    def foresee(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: Any, mask: Tensor
+    ) -> Tensor:
+        """Logits [N, n − 1, A] of what each of the others does, given what `mask` [N, P] leaves to be seen."""
+
+    def forward(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
+    ) -> PolicyOutput:
+        places, scores, seen, memory = self.survey(observation, text, document, memory)
+        division = divide(scores, places, self._noise_at(places, observation))
+        logits, value = self.decide(observation, text, document, seen, division.own)
+        return PolicyOutput(
+            mask_logits(logits.float(), observation["action_mask"]), value.float(), memory, division, seen
+        )
+
+    def draw_noise(self, num_envs: int, generator: torch.Generator | None = None) -> Tensor:
+        """[N, H, W], one number for each cell."""
+        return draw_noise((num_envs, *self.map), generator)
+
+    def auxiliary(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        output: PolicyOutput,
+        others: Others | None,
+    ) -> Auxiliary:
+        """L_sup and L_reg; nothing is detached between them and the division."""
+        division = output.division
+        if division is None:
+            raise TypeError("the output of another network: EnDi's has a division")
+        facts, modelling = {"division_entropy": _entropy(division)}, None
+        if self.config.modelling and others is not None:
+            logits = self.foresee(observation, text, document, output.seen, division.others).float()
+            modelling, facts["modelling_accuracy"] = modelling_loss(logits, others)
+        return Auxiliary(modelling, self._regularize(division, observation), facts)
+
+    def _regularize(self, division: Division, observation: dict[str, Tensor]) -> Tensor | None:
+        if self.config.regularizer == "none":
+            return None
+        if self.config.regularizer == "num":
+            return num(division, self.num_agents, squared=self.config.squared)
+        height, width = observation["grid"].shape[1:3]
+        return dis(division, observation["position"], observation["teammates"], height, width)
+
+    def _noise_at(self, places: Places, observation: dict[str, Tensor]) -> Tensor | None:
+        """The noise [N, P] of the cell that each place lies in."""
+        noise = observation.get("noise")
+        if noise is None:
+            return None
+        return noise.flatten(1).gather(1, places.row * noise.shape[2] + places.column)
+
+
+def _entropy(division: Division) -> Tensor:
+    """[N] nats: mean entropy of the division of an entity, nan where none is seen."""
+    log_probabilities = F.logsigmoid(torch.stack((division.difference, -division.difference)))
+    entropy = -(log_probabilities.exp() * log_probabilities).sum(0)
+    entity = division.places.is_entity
+    return torch.where(entity, entropy, 0.0).sum(1) / entity.sum(1)
+
+
+def make_endi(spec: ObservationSpec, *, grounding: str = "txt2pi", **options: Any) -> EnDi:
+    """Make an EnDi.
+
+    Args:
+        spec: what the agent observes.
+        grounding: the module that looks at entities: "txt2pi" (the paper's for RTFM), "emma" (the paper's for
+            MESSENGER) or "relread".
+        options: `EnDiOptions` and the options of that module.
+
+    Raises:
+        ConfigurationError: an unknown module or option, a value that cannot be, or one agent alone.
+    """
+    return load(_GROUNDINGS[choose("grounding", grounding, tuple(_GROUNDINGS))])(spec, **options)

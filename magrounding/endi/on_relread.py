@@ -1,0 +1,137 @@
+"""EnDi on relread: it divides the things in sight themselves, never a map of cells, and learns at relread's pace.
+
+What the text makes of a thing is computed once. The division is decided from it and from how far the thing is from
+oneself and from the nearest of the others; a mask hides it. That something is there stays visible, as a hidden entity
+of txt2π differs from an empty cell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from magrounding.agents.policy import TextEncoding, configure
+from magrounding.agents.relread import Relread, RelreadConfig, Things, border_distances, look, with_presence
+from magrounding.endi.agent import EnDi, EnDiOptions, Survey
+from magrounding.endi.places import Places, distance_to_nearest
+from magrounding.observation import ObservationSpec
+
+
+@dataclass(frozen=True)
+class EnDiRelreadConfig(EnDiOptions, RelreadConfig):
+    """Options of EnDi on relread: `EnDiOptions`, `RelreadConfig`, and two more.
+
+    Attributes:
+        division_hidden: width of the network that divides.
+        others_hidden: width of the two layers that foresee what others do.
+    """
+
+    division_hidden: int = 32
+    others_hidden: int = 64
+
+
+class _Seen(NamedTuple):
+    things: Things
+    features: Tensor  # [N, M, C], nothing hidden
+
+
+class EnDiRelread(EnDi):
+    """Divides things; an entity that shares its cell with an agent can be hidden like any other.
+
+    Args:
+        spec: what the agent observes.
+        config: the options.
+    """
+
+    def __init__(self, spec: ObservationSpec, config: EnDiRelreadConfig) -> None:
+        super().__init__(spec, config)
+        self.reader = Relread(spec, config)
+        self.divider = nn.Sequential(
+            nn.Linear(config.features + 2, config.division_hidden),
+            nn.ReLU(),
+            nn.Linear(config.division_hidden, 2),
+        )
+        modelled = self.num_others if config.modelling else 0
+        self.modelling = nn.ModuleList(_Foresight(config, spec.num_actions) for _ in range(modelled))
+
+    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
+        return self.reader.encode_text(manual, goal)
+
+    def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
+        return self.reader.contrast(observation, text)
+
+    def survey(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None
+    ) -> Survey:
+        things = self.reader.find(observation)
+        features = self.reader.relate(things, text, document)
+        entity = things.exists & ~things.is_ally
+        places = Places(things.row, things.column, entity, can_hide=entity)
+        height, width = observation["grid"].shape[1:3]
+        distances = [
+            distance_to_nearest(places, agents, height, width)
+            for agents in (observation["position"].unsqueeze(1), observation["teammates"])
+        ]
+        logits = self.divider(torch.cat((features, torch.stack(distances, 2).to(features.dtype)), 2))
+        return Survey(places, logits, _Seen(things, features))
+
+    def decide(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        return self.reader.decide(observation, seen.things, _hide(seen, mask))
+
+    def foresee(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
+    ) -> Tensor:
+        known, mates = with_presence(seen.things, _hide(seen, mask)), observation["teammates"]
+        logits = []
+        for j, model in enumerate(self.modelling):
+            position = mates[:, j, :2].contiguous()
+            walls = border_distances(position, observation["grid"].shape[1:3], self.config.reach)
+            own = torch.cat((walls, (mates[:, j, 2:3] != 0).float()), 1)
+            logits.append(model(known, self.reader.place(seen.things, position), own))
+        return torch.stack(logits, 1)
+
+
+class _Foresight(nn.Module):
+    """relread's way of looking, from where another agent stands, in small.
+
+    Args:
+        config: the options.
+        num_actions: A.
+    """
+
+    def __init__(self, config: EnDiRelreadConfig, num_actions: int) -> None:
+        super().__init__()
+        cells, known, hidden = (2 * config.reach + 1) ** 2, config.features + 2, config.others_hidden
+        self.what = nn.Linear(known, hidden, bias=False)
+        self.where = nn.Embedding(cells + 1, hidden, padding_idx=cells)
+        self.near = nn.Parameter(torch.zeros(5, known, hidden))
+        self.feel = nn.Linear(4 * (config.reach + 1) + 1, hidden)
+        self.think = nn.Linear(hidden, hidden)
+        self.policy = nn.Linear(hidden, num_actions)
+
+    def forward(self, known: Tensor, place: Tensor, own: Tensor) -> Tensor:
+        """Logits [N, A].
+
+        Args:
+            known: [N, M, C + 2] of things, see `relread.with_presence`.
+            place: [N, M, 2], where they are around the other agent, see `Relread.place`.
+            own: [N, D], what is known of that agent itself.
+        """
+        hidden = look(self.feel(own), known, self.what.weight.t().contiguous(), self.where.weight, self.near, place)
+        return self.policy(F.relu(self.think(F.relu(hidden))))
+
+
+def _hide(seen: _Seen, mask: Tensor) -> Tensor:
+    """Features [N, M, C] of what a mask [N, M] leaves."""
+    return seen.features * mask.unsqueeze(2).to(seen.features.dtype)
+
+
+def make_endi_relread(spec: ObservationSpec, **options: Any) -> EnDiRelread:
+    """EnDi on relread for what `spec` shows; options are those of `EnDiRelreadConfig`."""
+    return EnDiRelread(spec, configure("endi on relread", EnDiRelreadConfig(), options))

@@ -1,0 +1,103 @@
+"""EnDi on txt2π, as for multi-agent RTFM; no program of it was ever released."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from magrounding.agents.modules import distance_map, embed_cells, spatial_max
+from magrounding.agents.policy import TextEncoding, configure
+from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding, Txt2PiReader
+from magrounding.endi.agent import EnDi, EnDiOptions, Survey
+from magrounding.endi.places import cells, distance_to_nearest, shown_entities
+from magrounding.observation import ObservationSpec
+
+
+@dataclass(frozen=True)
+class EnDiTxt2PiConfig(EnDiOptions, Txt2PiConfig):
+    """Options of EnDi on txt2π: `EnDiOptions`, `Txt2PiConfig` (but its head: here heads are linear), and one more.
+
+    Attributes:
+        goal_channels: of the FiLM² layers that look at the goal.
+    """
+
+    goal_channels: tuple[int, ...] = (16, 4)
+
+
+class _Seen(NamedTuple):
+    cells: Tensor  # V0 [N, D, H, W], nothing hidden
+    summary: Tensor  # [N, D'], the text that no map changes
+    positions: Tensor  # X_pos [N, 2, H, W]
+
+
+class EnDiTxt2Pi(EnDi):
+    """Two networks of FiLM² layers share the words and the text encoders: one looks at the goal, one at what is left.
+
+    A hidden entity is a zero vector. Cells that show an agent hide nothing, nor do walls and empty cells.
+
+    Args:
+        spec: what the agent observes.
+        config: the options.
+    """
+
+    def __init__(self, spec: ObservationSpec, config: EnDiTxt2PiConfig) -> None:
+        super().__init__(spec, config)
+        self.width = spec.words_per_occupant
+        self.reader = Txt2PiReader(spec.vocabulary_size, config)
+        text = self.reader.text_width, self.reader.query_width
+        self.goal_grounding = Txt2PiGrounding(config.goal_channels, config.embedding, 1, *text, config)
+        self.divider = nn.Conv2d(2 * config.goal_channels[-1], 2, 3, padding=1)
+        self.grounding = Txt2PiGrounding(config.channels, config.embedding, 2, *text, config)
+        top = config.channels[-1]
+        self.policy, self.value = nn.Linear(top, spec.num_actions), nn.Linear(top, 1)
+        modelled = self.num_others if config.modelling else 0
+        self.modelling = nn.ModuleList(nn.Linear(top, spec.num_actions) for _ in range(modelled))
+        self.somebody: Tensor
+        self.avatar: Tensor
+        ids = torch.arange(spec.vocabulary_size)
+        self.register_buffer("somebody", ~torch.isin(ids, torch.tensor(spec.scenery_ids)), persistent=False)
+        self.register_buffer("avatar", torch.isin(ids, torch.tensor(spec.avatar_ids)), persistent=False)
+
+    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
+        return self.reader(manual, goal)
+
+    def survey(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None
+    ) -> Survey:
+        grid, position = observation["grid"], observation["position"]
+        height, width = grid.shape[1:3]
+        entity = shown_entities(grid, self.somebody, self.avatar, self.width)
+        places = cells(entity, can_hide=entity)
+        held = self.reader.read_inventory(observation["inventory"])
+        summary = torch.cat((text["summary"].index_select(0, document), held), 1)
+        seen = _Seen(embed_cells(self.reader.words, grid), summary, distance_map(position, height, width))
+        goals = []
+        for agents in (position.unsqueeze(1), observation["teammates"]):
+            distance = distance_to_nearest(places, agents, height, width).view(-1, 1, height, width)
+            goals.append(self.goal_grounding(seen.cells, distance, summary, text, document))
+        return Survey(places, self.divider(torch.cat(goals, 1)).flatten(2).transpose(1, 2), seen)
+
+    def decide(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        features = self._look(text, document, seen, mask)
+        return self.policy(features), self.value(features).squeeze(1)
+
+    def foresee(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
+    ) -> Tensor:
+        features = self._look(text, document, seen, mask)
+        return torch.stack([head(features) for head in self.modelling], 1)
+
+    def _look(self, text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor) -> Tensor:
+        """[N, C] of what a mask [N, P] leaves."""
+        left = seen.cells * mask.view(-1, 1, *seen.cells.shape[2:]).to(seen.cells.dtype)
+        return spatial_max(self.grounding(left, seen.positions, seen.summary, text, document))
+
+
+def make_endi_txt2pi(spec: ObservationSpec, **options: Any) -> EnDiTxt2Pi:
+    """EnDi on txt2π for what `spec` shows; options are those of `EnDiTxt2PiConfig`."""
+    return EnDiTxt2Pi(spec, configure("endi on txt2pi", EnDiTxt2PiConfig(), options))
