@@ -191,10 +191,11 @@ _ENDI = {
 
 
 def _endi(id: str, grounding: str) -> AgentEntry:
-    """EnDi on a grounding module; on txt2π, the paper's for RTFM, it is called by its bare name."""
-    name = id if grounding == "txt2pi" else f"{id}_{grounding}"
-    options = {**_ENDI[id], "grounding": grounding}
-    return AgentEntry(name, "magrounding.endi.agent:make_endi", options, built_on=grounding)
+    """EnDi on a grounding module; on txt2π, the default and the paper's for RTFM, it is called by its bare name."""
+    policy, options = "magrounding.endi.agent:make_endi", _ENDI[id]
+    if grounding == "txt2pi":
+        return AgentEntry(id, policy, options, built_on=grounding)
+    return AgentEntry(f"{id}_{grounding}", policy, {**options, "grounding": grounding}, built_on=grounding)
 
 
 _AGENTS = (

@@ -1,8 +1,9 @@
 """EnDi on relread: it divides the things in sight themselves, never a map of cells, and learns at relread's pace.
 
 What the text makes of a thing is computed once. The division is decided from it and from how far the thing is from
-oneself and from the nearest of the others; a mask hides it. That something is there stays visible, as a hidden entity
-of txt2π differs from an empty cell.
+oneself and from the nearest of the others; a mask then hides it. Two things stay visible, so that nothing has to be
+read twice: that something is there, as a hidden entity of txt2π differs from an empty cell too; and what others in
+sight have to do with it.
 """
 
 from __future__ import annotations

@@ -162,13 +162,17 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         """The whole game, [state_size] int16, laid out as `world.state_layout`."""
         return self.world.state()[0].copy()
 
-    def render(self) -> str | np.ndarray | None:
-        """The game as text ("ansi") or picture [height, width, 3] uint8 ("rgb_array"); None without a render mode."""
+    def render(self, taken: np.ndarray | None = None) -> str | np.ndarray | None:
+        """The game as text ("ansi") or picture [height, width, 3] uint8 ("rgb_array"); None without a render mode.
+
+        Args:
+            taken: [n, H, W], how agents divide the entities (`Team.taken` of the game), to be shown as well.
+        """
         if self.render_mode is None:
             return None
         if not self._started:
             raise ConfigurationError("call reset() before render()")
-        scene = self.world.scene(0)
+        scene = self.world.scene(0) if taken is None else self.world.scene(0).divided(taken)
         return ansi(scene) if self.render_mode == "ansi" else rgb_array(scene)
 
     def close(self) -> None:

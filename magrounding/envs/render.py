@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ class Figure:
         name: what it is: "goblin", "sword"; an agent's index.
         quality: the word before the name: a monster's element ("fire"), an item's modifier ("blessed"); "" where there
             is none.
+        taken_by: indices of the agents who have taken it for themselves, where they divide what there is.
     """
 
     row: int
@@ -26,6 +27,7 @@ class Figure:
     kind: str
     name: str
     quality: str = ""
+    taken_by: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,16 @@ class Scene:
     max_cycles: int
     outcome: str
 
+    def divided(self, taken: np.ndarray) -> Scene:
+        """This scene, telling who has taken what; taken [n, H, W] is 1 where an agent takes what is there."""
+        figures = (
+            figure
+            if figure.kind == "agent"
+            else replace(figure, taken_by=tuple(np.flatnonzero(taken[:, figure.row, figure.column] == 1).tolist()))
+            for figure in self.figures
+        )
+        return replace(self, figures=tuple(figures))
+
 
 def ansi(scene: Scene) -> str:
     """A scene as plain text: the map, a legend, who holds what, the goal, the manual, and how far the game has come."""
@@ -68,7 +80,9 @@ def ansi(scene: Scene) -> str:
         lines.append(f"{i:<3} agent {i} " + ((f"holds {held}" if held else "holds nothing") if alive else "is dead"))
     for figure, code in zip(scene.figures, codes, strict=True):
         if figure.kind != "agent":
-            lines.append(f"{code:<3} " + f"{figure.quality} {figure.name} ({figure.kind})".strip())
+            takers = ", ".join(f"agent {i}" for i in figure.taken_by)
+            what = f"{figure.quality} {figure.name} ({figure.kind})".strip()
+            lines.append(f"{code:<3} {what}" + (f", taken by {takers}" if takers else ""))
     lines += ["", f"goal: {scene.goal}"] if scene.goal else [""]
     lines += ["manual:", *(f"  {statement}" for statement in scene.manual)]
     return "\n".join(lines)

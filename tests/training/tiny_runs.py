@@ -60,7 +60,8 @@ TINY = Preset(
 
 
 def tiny_settings(*, stages=("s1", "s3"), seeds=(0,), agents=2, share_parameters=False, **changes) -> RunSettings:
-    return RunSettings("ma_rtfm", "txt2pi", agents, replace(TINY, **changes), stages, seeds, share_parameters)
+    preset = replace(TINY, **changes)
+    return RunSettings("ma_rtfm", preset.agent, agents, preset, stages, seeds, share_parameters)
 
 
 def quiet() -> Display:

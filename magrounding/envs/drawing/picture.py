@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from magrounding.envs.drawing.pen import ELEMENTS, INK, PAPER, Colour, font, mix, quality_colour
-from magrounding.envs.drawing.sprites import LETTERS_ON_STONE, agent_colour, pill, sprite
+from magrounding.envs.drawing.sprites import LETTERS_ON_STONE, agent_colour, pill, ring, sprite
 from magrounding.envs.render import Figure, Scene
 
 WIDTH, HEIGHT = 1280, 840  # one size for every world, and even, as video encoders want it
@@ -124,7 +124,7 @@ def _held(figure: Figure, inventories: tuple[str, ...]) -> str:
 
 
 def _paste(image: Image.Image, figure: Figure, x: int, y: int, side: int, inventories: tuple[str, ...]) -> None:
-    """A figure, and in an agent's hand what it holds."""
+    """A figure, in an agent's hand what it holds, and around an entity a ring in the colours of who takes it."""
     held = _held(figure, inventories) if figure.kind == "agent" else ""
     picture = sprite(figure.kind, figure.name, figure.quality, side)
     image.paste(picture, (x - side // 8 if held else x, y), picture)
@@ -132,6 +132,9 @@ def _paste(image: Image.Image, figure: Figure, x: int, y: int, side: int, invent
         quality, _, name = held.rpartition(" ")
         hand = sprite("item", name, quality, round(side * 0.62))
         image.paste(hand, (x + round(side * 0.52), y + round(side * 0.12)), hand)
+    if figure.taken_by:
+        circle = ring(tuple(agent_colour(str(agent)) for agent in figure.taken_by), side)
+        image.paste(circle, (x, y), circle)
 
 
 def _write(image: Image.Image, x: float, y: float, line: Line, scale: float, room: float, anchor: str) -> None:

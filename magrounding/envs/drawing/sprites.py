@@ -55,6 +55,16 @@ def sprite(kind: str, name: str, quality: str, side: int) -> Image.Image:
     return _outlined(pen.image).reduce(_SUPERSAMPLING)
 
 
+@lru_cache(maxsize=256)
+def ring(colours: tuple[Colour, ...], side: int) -> Image.Image:
+    """A ring of as many equal arcs as colours, RGBA [side, side]; treat it as read-only."""
+    pen, arc = Pen(side * _SUPERSAMPLING), 360 / len(colours)
+    pen.arc(50, 50, 48, 48, 0, 360, 7, PAPER)  # an edge that stands out from any ground
+    for k, colour in enumerate(colours):
+        pen.arc(50, 50, 47, 47, k * arc - 90, (k + 1) * arc - 90, 5, colour)
+    return pen.image.reduce(_SUPERSAMPLING)
+
+
 @lru_cache(maxsize=1024)
 def pill(width: int, height: int, colour: Colour) -> Image.Image:
     """A ground for words: RGBA, as round at its ends as it is high; treat it as read-only."""

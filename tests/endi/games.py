@@ -1,0 +1,76 @@
+"""Observations of real games, and small networks of EnDi on every grounding module."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import magrounding as mg
+from magrounding.agents.player import Player
+from magrounding.agents.policy import Others, PolicyOutput
+from magrounding.agents.team import build_policy
+from magrounding.endi.agent import EnDi
+from magrounding.training.rollout import RolloutWorker
+
+NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "endi_dis": (
+        "ma_rtfm",
+        {"channels": (8, 12), "embedding": 8, "goal_hidden": 4, "inventory_hidden": 3, "document_hidden": 8},
+    ),
+    "endi_dis_emma": ("ma_messenger", {"width": 32, "maps": 8, "hidden": 16, "embedding": 12}),
+    "endi_dis_relread": ("ma_rtfm", {"hidden": 32, "top": 32}),
+}
+"""Agent id → its world, and what makes it small."""
+
+
+class Scene(NamedTuple):
+    """N observations of agent 0, each with a text of its own, and what the others did."""
+
+    observation: dict[str, Tensor]
+    manual: Tensor
+    goal: Tensor
+    others: Others
+
+
+def network(agent: str, agents: int = 2, seed: int = 0, **options: Any) -> EnDi:
+    env, small = NETWORKS[agent]
+    vec = mg.make_vec(env, 1, stage="s2", agents=agents)
+    policy = build_policy(agent, vec.spec, {**small, **options}, seed)
+    assert isinstance(policy, EnDi)
+    return policy
+
+
+def scene(agent: str, agents: int = 2, rows: int = 12, seed: int = 0, **options: Any) -> Scene:
+    """Some random steps into games."""
+    vec = mg.make_vec(NETWORKS[agent][0], rows, copy=True, stage="s2", agents=agents, **options)
+    seen, rng = vec.reset(seed=seed), np.random.default_rng(seed)
+    for _ in range(3):
+        seen, *_ = vec.step(rng.integers(0, 5, (rows, agents)))
+    own = {name: torch.from_numpy(a[:, 0].copy()) for name, a in seen.items() if name not in ("manual", "goal")}
+    goal = seen.get("goal", np.zeros((rows, 0), np.int16))
+    others = Others(torch.from_numpy(rng.integers(0, 5, (rows, agents - 1))), torch.ones(rows, agents - 1).bool())
+    return Scene(own, torch.from_numpy(seen["manual"]), torch.from_numpy(goal), others)
+
+
+def act(policy: EnDi, shown: Scene) -> tuple[PolicyOutput, dict[str, Tensor], Tensor]:
+    """What a network makes of a scene, the encoded texts, and which of them each observation reads."""
+    text, document = policy.encode_text(shown.manual, shown.goal), torch.arange(len(shown.manual))
+    return policy(shown.observation, text, document), text, document
+
+
+def learn_beside(policy: EnDi, shown: Scene):
+    """What a network learns beside actions and values."""
+    output, text, document = act(policy, shown)
+    return policy.auxiliary(shown.observation, text, document, output, shown.others)
+
+
+def worker_of(agent: str, agents: int, games: int = 4, unroll: int = 6, seed: int = 0, **options: Any) -> RolloutWorker:
+    policies = [network(agent, agents, seed=i) for i in range(agents)]
+    vec = mg.make_vec(NETWORKS[agent][0], games, stage="s2", agents=agents, **options)
+    players = [Player(policy, games, torch.Generator().manual_seed(seed + i)) for i, policy in enumerate(policies)]
+    worker = RolloutWorker(vec, players, unroll)
+    worker.start(seed=3)
+    return worker

@@ -1,0 +1,131 @@
+"""EnDi between actors and learners: the same noise, the others' actions, bit-exact resumption."""
+
+import copy
+from itertools import count
+
+import numpy as np
+import pytest
+import torch
+
+from magrounding.training.curriculum import run_curriculum
+from magrounding.training.impala import ImpalaConfig, ImpalaLearner
+from magrounding.training.ppo import PPOConfig, PPOLearner
+from magrounding.training.presets import Promotion
+from magrounding.training.rollout import Rollout
+from magrounding.training.settings import read_settings
+from tests.endi.games import NETWORKS, network, worker_of
+from tests.training.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
+
+AGENTS = tuple(NETWORKS)
+LEARNERS = {
+    "ppo": lambda policy, **changes: PPOLearner(policy, PPOConfig(warm_up=0, **changes)),
+    "impala": lambda policy, **changes: ImpalaLearner(policy, ImpalaConfig(**changes)),
+}
+
+
+@pytest.mark.parametrize("agents", [2, 3])
+@pytest.mark.parametrize("agent", AGENTS)
+def test_learners_see_what_the_actors_saw(agent, agents):
+    worker = worker_of(agent, agents)
+    worker.collect()
+    rollout = worker.collect()
+    for player, column in zip(worker.players, rollout.columns, strict=True):
+        assert column.observation["noise"].dtype == np.float16
+        assert column.observation["noise"][:-1].any((2, 3)).all()
+        learner, games = LEARNERS["ppo"](player.policy), np.arange(4)
+        with torch.no_grad():
+            replayed = learner.replay(rollout.documents, column, games).logits
+            torch.testing.assert_close(replayed, torch.from_numpy(column.logits), rtol=0, atol=1e-6)
+            column.observation["noise"] = -column.observation["noise"]
+            other = learner.replay(rollout.documents, column, games).logits
+        assert not torch.allclose(replayed, other, rtol=0, atol=1e-6)  # or nothing was replayed
+
+
+def test_columns_tell_what_the_others_did():
+    rollout = worker_of("endi_dis_relread", 3).collect()
+    for i, column in enumerate(rollout.columns):
+        others = [j for j in range(3) if j != i]
+        for k, j in enumerate(others):
+            assert (column.others.action[:-1, :, k] == rollout.columns[j].action).all()
+            assert (column.others.acted[:-1, :, k] == rollout.columns[j].alive).all()
+        assert not column.others.acted[-1].any()
+        assert 0 < column.facts["coverage"] < 1
+    _, [joined] = rollout.joined()
+    assert (joined.others.action[:, 4:8] == rollout.columns[1].others.action).all()
+    assert joined.facts["coverage"] == pytest.approx(np.mean([c.facts["coverage"] for c in rollout.columns]))
+
+
+@pytest.mark.parametrize("algorithm", LEARNERS)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_every_algorithm_weighs_the_losses_beside(agent, algorithm):
+    worker = worker_of(agent, 2)
+    rollout, policy = worker.collect(), worker.players[0].policy
+
+    def learn(**weights: float) -> tuple[dict[str, float], torch.Tensor]:
+        changes = {} if algorithm == "impala" else {"epochs": 1, "minibatches": 1}
+        learner = LEARNERS[algorithm](copy.deepcopy(policy), **weights, **changes)
+        told = learner.update(rollout.documents, rollout.columns[0], 0)
+        return told, torch.cat([p.flatten() for p in learner.policy.parameters()])
+
+    told, plain = learn(modelling=0.0, division=0.0)
+    assert {"modelling_loss", "division_loss", "modelling_accuracy", "division_entropy"} <= told.keys()
+    assert all(np.isfinite(value) for value in told.values())
+    _, modelling = learn(modelling=1.0, division=0.0)
+    _, division = learn(modelling=0.0, division=1.0)
+    assert not torch.equal(plain, modelling)
+    assert not torch.equal(plain, division)
+    assert not torch.equal(modelling, division)
+
+
+@pytest.mark.parametrize("algorithm", LEARNERS)
+def test_games_go_on_without_the_dead(algorithm):
+    worker = worker_of("endi_dis_relread", 3, games=8, unroll=20, death="individual")
+    dead, told = 0, {}
+    for _ in range(3):
+        rollout: Rollout = worker.collect()
+        for player, column in zip(worker.players, rollout.columns, strict=True):
+            dead += int((~column.others.acted[:-1]).sum())
+            learner = LEARNERS[algorithm](player.policy)
+            told = learner.update(rollout.documents, column, 0)
+            assert all(np.isfinite(value) for value in told.values())
+            assert all(p.isfinite().all() for p in player.policy.parameters())
+    assert dead > 20  # else nothing was shown
+
+
+def test_a_seed_decides_the_noise():
+    def play(seed: int) -> list[np.ndarray]:
+        return [c.observation["noise"].copy() for c in worker_of("endi_dis_relread", 2, seed=seed).collect().columns]
+
+    one, same, other = play(0), play(0), play(7)
+    assert all((x == y).all() for x, y in zip(one, same, strict=True))
+    assert not (one[0] == other[0]).all()
+    assert not (one[0] == one[1]).all()  # no agent knows another's
+
+
+def test_a_network_that_draws_nothing_notices_nothing():
+    policy = network("endi_dis_relread").reader
+    assert policy.draw_noise(3) is None
+    assert policy.auxiliary({}, {}, torch.zeros(0), None, None) is None
+    assert not policy.models_others
+
+
+def test_a_killed_run_ends_the_same(tmp_path):
+    learner = PPOConfig(unroll=5, minibatches=2, warm_up=50, anneal_steps=600)
+    _, small = NETWORKS["endi_dis_relread"]
+    settings = tiny_settings(
+        phases=phases_of({"*": Promotion(steps=240)}, learner),
+        stages=("s1",),
+        agent="endi_dis_relread",
+        policy_options=small,
+        evaluate_every=None,
+        final_sets=("eval",),
+    )
+    run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
+    folder, saves = tmp_path / "killed", count()
+    killed_run(settings, folder, lambda position: next(saves) == 2)
+    run_curriculum(read_settings(folder), folder, resume=True, display=quiet(), device="cpu")
+    assert torch.equal(weights_of(folder, "s1"), weights_of(tmp_path / "whole", "s1"))
+    assert timeless(folder) == timeless(tmp_path / "whole")
+    line = next(line for line in timeless(folder) if line["kind"] == "train")
+    for name in ("coverage", "conflicts", "modelling_accuracy", "division_entropy", "modelling_loss", "division_loss"):
+        assert f"learner_1/{name}" in line
