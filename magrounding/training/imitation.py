@@ -70,12 +70,12 @@ class ImitationLearner(MinibatchLearner[ImitationConfig]):
         target = self.returns(column, games, now).target
         baseline = mean((target - now.value).square())
         agreement = mean(best.gather(-1, now.logits.argmax(-1, keepdim=True)).squeeze(-1).float())
-        beside, told = self.auxiliary(now, alive)
         parts = {
-            **told,
+            **self.auxiliary(now, alive),
             "imitation_loss": imitation,
             "baseline_loss": baseline,
             "entropy": entropy,
             "agreement": agreement,
         }
-        return imitation + c.baseline * baseline - c.entropy * entropy + beside / count, parts
+        loss = imitation + c.baseline * baseline - c.entropy * entropy
+        return loss + parts.get("auxiliary_loss", 0.0), parts

@@ -67,12 +67,12 @@ class ImpalaConfig:
 
 
 class Losses(NamedTuple):
-    """Sums over time and games of one agent's update; `auxiliary` is weighted already."""
+    """Sums over time and some games; `auxiliary` is told of by its means over living steps, see `Learner.auxiliary`."""
 
     policy: Tensor
     baseline: Tensor
     entropy: Tensor
-    auxiliary: Tensor
+    auxiliary: dict[str, Tensor]
 
 
 class ImpalaLearner(Learner):
@@ -104,19 +104,20 @@ class ImpalaLearner(Learner):
         self.set_rate(rate)
         self.optimizer.zero_grad(set_to_none=True)
         batch = column.action.shape[1]
-        totals, told = torch.zeros(4), []
+        totals, told = torch.zeros(3), []
         chunk = batch if self.device.type == "cuda" else self.config.chunk or batch
         for start in range(0, batch, chunk):
             games = np.arange(start, min(batch, start + chunk))
-            losses, parts = self._losses(documents, column, games)
-            told.append({name: part.detach() for name, part in parts.items()})
+            losses = self._losses(documents, column, games)
+            told.append({name: part.detach() for name, part in losses.auxiliary.items()})
             c = self.config
-            total = losses.policy + c.baseline * losses.baseline - c.entropy * losses.entropy + losses.auxiliary
+            total = losses.policy + c.baseline * losses.baseline - c.entropy * losses.entropy
+            total = total + losses.auxiliary.get("auxiliary_loss", 0.0) * int(column.alive[:, games].sum())
             (total / batch).backward()
-            totals += torch.stack([part.detach() for part in losses]).cpu() / batch
+            totals += torch.stack([part.detach() for part in losses[:3]]).cpu() / batch
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.clip_gradient)
         self.optimizer.step()
-        policy, baseline, entropy, _ = totals.tolist()
+        policy, baseline, entropy = totals.tolist()
         return {
             "policy_loss": policy,
             "baseline_loss": baseline,
@@ -126,8 +127,8 @@ class ImpalaLearner(Learner):
             **{name: float(torch.stack([parts[name] for parts in told]).mean()) for name in told[0]},
         }
 
-    def _losses(self, documents: Documents, column: Column, games: np.ndarray) -> tuple[Losses, dict[str, Tensor]]:
-        """Loss terms summed over time and over some games, and what the network tells of the auxiliary ones."""
+    def _losses(self, documents: Documents, column: Column, games: np.ndarray) -> Losses:
+        """Loss terms summed over time and over some games."""
         now = self.replay(documents, column, games)
         log_pi = now.logits.log_softmax(-1)  # [T, b, A]
         action = self._tensor(column.action[:, games])[..., None]
@@ -148,11 +149,9 @@ class ImpalaLearner(Learner):
         )
         # A masked action has probability 0 and a hugely negative logarithm: their product is 0, and so is its gradient.
         entropy = -(log_pi.exp() * log_pi).sum(-1)
-        beside, told = self.auxiliary(now, alive)
-        losses = Losses(
+        return Losses(
             policy=torch.where(alive, -log_pi_action * returns.advantage, 0.0).sum(),
             baseline=0.5 * torch.where(alive, returns.target - now.value, 0.0).square().sum(),
             entropy=torch.where(alive, entropy, 0.0).sum(),
-            auxiliary=beside,
+            auxiliary=self.auxiliary(now, alive),
         )
-        return losses, told

@@ -80,29 +80,28 @@ class Learner(ABC):
             next_value[self._tensor(times), self._tensor(rows)] = final_values.detach()
         return Replay(logits[:-1], values[:-1], next_value, auxiliary)
 
-    def auxiliary(self, now: Replay, alive: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """What else the network learns in the living steps.
+    def auxiliary(self, now: Replay, alive: Tensor) -> dict[str, Tensor]:
+        """What else the network learns, as means over living steps; nothing, for a network that learns nothing else.
 
         Args:
             now: a replay of some games [b].
             alive: [T, b] bool.
 
         Returns:
-            The weighted losses, summed over steps and games, and for the log the mean of each and of what else is told.
+            "auxiliary_loss", the weighted sum to descend, and for the log each loss and whatever else is told.
         """
-        total, parts = alive.new_zeros((), dtype=torch.float32), {}
         if now.auxiliary is None:
-            return total, parts
+            return {}
+        parts = {"auxiliary_loss": alive.new_zeros((), dtype=torch.float32)}
         for name, weight in self._weights.items():
             loss = getattr(now.auxiliary, name)
             if loss is not None:
-                summed = torch.where(alive, loss, 0.0).sum()
-                total = total + weight * summed
-                parts[f"{name}_loss"] = summed / alive.sum().clamp(min=1)
+                parts[f"{name}_loss"] = mean = torch.where(alive, loss, 0.0).sum() / alive.sum().clamp(min=1)
+                parts["auxiliary_loss"] = parts["auxiliary_loss"] + weight * mean
         for name, fact in now.auxiliary.facts.items():
             told = alive & ~fact.isnan()
             parts[name] = torch.where(told, fact, 0.0).sum() / told.sum().clamp(min=1)
-        return total, parts
+        return parts
 
     @torch.no_grad()
     def recall(self, documents: Documents, column: Column) -> Replay:

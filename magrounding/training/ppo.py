@@ -49,9 +49,10 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
         target, advantage, log_mu = self._prepare(documents, column)
 
         def losses(games: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
-            parts, beside = self._losses(documents, column, games, target, advantage, log_mu)
+            parts = self._losses(documents, column, games, target, advantage, log_mu)
             policy, baseline, entropy = parts["policy_loss"], parts["baseline_loss"], parts["entropy"]
-            return policy + self.config.baseline * baseline - self.bonus(steps) * entropy + beside, parts
+            loss = policy + self.config.baseline * baseline - self.bonus(steps) * entropy
+            return loss + parts.get("auxiliary_loss", 0.0), parts
 
         return self.descend(documents, column, steps, losses)
 
@@ -77,11 +78,8 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
         target: Tensor,
         advantage: Tensor,
         log_mu: Tensor,
-    ) -> tuple[dict[str, Tensor], Tensor]:
-        """Loss terms of a minibatch of games [b], means over living steps; the other tensors are [T, B].
-
-        Also the weighted sum of the network's auxiliary losses.
-        """
+    ) -> dict[str, Tensor]:
+        """Loss terms of a minibatch of games [b], means over living steps; the other tensors are [T, B]."""
         now = self.replay(documents, column, games)
         mine = self._tensor(games)
         alive = self._tensor(column.alive[:, games])
@@ -91,13 +89,12 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
         surrogate = torch.minimum(ratio * gain, ratio.clamp(1 - self.config.clip, 1 + self.config.clip) * gain)
         log_pi = now.logits.log_softmax(-1)
         entropy = -(log_pi.exp() * log_pi).sum(-1)
-        beside, told = self.auxiliary(now, alive)
-        parts = {
+        return {
             "policy_loss": -torch.where(alive, surrogate, 0.0).sum() / count,
             "baseline_loss": torch.where(alive, target[:, mine] - now.value, 0.0).square().sum() / count,
             "entropy": torch.where(alive, entropy, 0.0).sum() / count,
+            **self.auxiliary(now, alive),
         }
-        return {**parts, **told}, beside / count
 
     def _log_probability(self, logits: Tensor, action: np.ndarray) -> Tensor:
         """[T, b] of actions [T, b] under logits [T, b, A]."""

@@ -162,7 +162,7 @@ def test_a_recurrent_policy_is_unrolled_as_it_acted():
     rollout = collect(ToyGames(num_envs=6, num_agents=1), [policy], skip=2)
     assert rollout.columns[0].restarts.any()
     learner = ImpalaLearner(policy, CONFIG)
-    logits, _, _ = learner._unroll(rollout.documents, rollout.columns[0], np.arange(6))
+    logits, *_ = learner._unroll(rollout.documents, rollout.columns[0], np.arange(6))
     torch.testing.assert_close(logits[:-1].detach(), torch.from_numpy(rollout.columns[0].logits), rtol=1e-4, atol=1e-5)
     _, report = updated(policy, rollout)
     assert np.isfinite(list(report.values())).all()
