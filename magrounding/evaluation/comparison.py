@@ -28,10 +28,12 @@ def check_comparable(runs: Runs) -> None:
 
 
 def shared_stages(runs: Runs) -> list[str]:
-    """Stages that any of the runs was evaluated after, in the order of the curriculum."""
-    reached = {stage for run in runs.values() for stage, *_ in _rows(run)}
-    first = next(iter(runs.values()))
-    return [stage for stage in first.settings.entry.stages if stage in reached]
+    """Stages that two or more of the runs were evaluated after, in the order of the curriculum."""
+    reached = [stage for run in runs.values() for stage in {row[0] for row in _rows(run)}]
+    shared = [stage for stage in next(iter(runs.values())).settings.entry.stages if reached.count(stage) > 1]
+    if not shared:
+        raise ConfigurationError(f"these runs share no stage: {', '.join(sorted(set(reached))) or 'none is finished'}")
+    return shared
 
 
 def comparison(runs: Runs, picture: str) -> str:
@@ -126,7 +128,7 @@ def plot_comparison(runs: Runs) -> bytes:
         for k, (name, run) in enumerate(runs.items()):
             _draw(run, stage, name, COLOURS[k % len(COLOURS)], panel)
         panel.set_title(stage, fontsize=11)
-    return finish(figure, panels)
+    return finish(figure, panels, columns=2 * len(stages))
 
 
 def _draw(run: RunResults, stage: str, name: str, colour: str, panel: Axes) -> None:

@@ -43,8 +43,8 @@ def make_figure(stages: int) -> tuple[Figure, list[Axes]]:
     return figure, list(figure.subplots(1, stages, sharey=True, squeeze=False)[0])
 
 
-def finish(figure: Figure, panels: Sequence[Axes]) -> bytes:
-    """Axes of win rates over steps, one legend for all panels, and the PNG."""
+def finish(figure: Figure, panels: Sequence[Axes], columns: int | None = None) -> bytes:
+    """Axes of win rates over steps, one legend for all panels in so many columns, and the PNG."""
     handles: dict[str, Artist] = {}
     for panel in panels:
         panel.set_xlabel("environment steps")
@@ -57,7 +57,7 @@ def finish(figure: Figure, panels: Sequence[Axes]) -> bytes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     panels[0].set_ylabel("games won (%)")
-    columns = max(1, min(len(handles), 2 * len(panels)))
+    columns = columns or max(1, min(len(handles), 2 * len(panels)))
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns, frameon=False)
     data = io.BytesIO()
     figure.savefig(data, format="png", dpi=130, metadata={"Software": None})

@@ -287,7 +287,7 @@ _QUICK_RL_MESSENGER = replace(
     env_options={},
     policy_options={"kinship": 64, "meaning": 8},
     team_reward=0.0,
-    evaluate_every=100_000,
+    evaluate_every=25_000,
     selection_set="val",
     watched_sets=("train", "val"),
 )
