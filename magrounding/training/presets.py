@@ -295,7 +295,7 @@ _QUICK_RL_MESSENGER = replace(
 _QUICK_RL_MA_MESSENGER = replace(
     _QUICK_RL_MESSENGER,
     phases={
-        "s1": (_ground(300_000, **_SHORT),),
+        "s1": (_ground(300_000, **_SHORT, entropy=0.05),),
         "s2": (_ground(400_000),),
         EVERY_OTHER_STAGE: (_ground(600_000),),
     },
@@ -319,7 +319,11 @@ _QUICK_MESSENGER = replace(
 _QUICK_MA_MESSENGER = replace(
     _QUICK_MESSENGER,
     phases={
-        "s1": (_imitate_and_ground(60_000, _MANY_COMBINATIONS, **_SHORT), _ground(150_000, **_SHORT)),
+        "s1": (
+            _imitate_and_ground(60_000, _MANY_COMBINATIONS, **_SHORT),
+            # Those six are grounded by what becomes of touching them: somebody has to try.
+            _ground(150_000, **_SHORT, entropy=0.05),
+        ),
         EVERY_OTHER_STAGE: (_imitate_and_ground(150_000), _ground(200_000, **_FINE)),
     },
     team_reward=0.5,
