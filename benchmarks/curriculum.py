@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import tyro
 
 from benchmarks.command import run_command
+from benchmarks.options import parse_options
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.training.algorithms import AlgorithmConfig
 from magrounding.training.curriculum import run_curriculum
 from magrounding.training.demonstrations import digests
 from magrounding.training.minibatch import MinibatchConfig
-from magrounding.training.presets import Preset
+from magrounding.training.presets import Preset, default_preset
 from magrounding.training.settings import RunSettings, make_settings, read_settings
 
 
@@ -30,7 +33,9 @@ class Arguments:
     agent: str | None = None
     """Id of the networks; the preset's own by default."""
     preset: str | None = None
-    """Budgets and options: demo, quick, quick_rl or paper (default: demo)."""
+    """Budgets and options: demo, quick, quick_rl or paper; demo by default, or quick where there is none."""
+    network: str | None = None
+    """Options of the networks, name=value separated by commas, e.g. kinship=32, or language_model=<folder> for emma."""
     stages: str | None = None
     """Stages in order, separated by commas; the environment's curriculum by default."""
     seeds: str | None = None
@@ -73,10 +78,13 @@ def requested(arguments: Arguments) -> RunSettings:
         arguments.env,
         arguments.agent,
         arguments.agents,
-        arguments.preset or "demo",
+        arguments.preset or default_preset(arguments.env),
         None if arguments.stages is None else tuple(_items(arguments.stages)),
         (0,) if arguments.seeds is None else tuple(_seed(item) for item in _items(arguments.seeds)),
     )
+    if arguments.network is not None:
+        settings = settings.with_network(_network_options(settings, arguments.network))
+        settings.make_network()  # whatever cannot be is told before anything is written
     if arguments.bf16:
         settings = replace(settings, preset=settings.preset.with_learners(lambda learner: replace(learner, bf16=True)))
     if arguments.team_reward is not None:
@@ -85,6 +93,10 @@ def requested(arguments: Arguments) -> RunSettings:
         settings = replace(settings, preset=_with_contrast(settings.preset, arguments.contrast))
     files = digests(_items(arguments.demonstrations or ""))
     return replace(settings, share_parameters=arguments.share_parameters, demonstrations=files)
+
+
+def _network_options(settings: RunSettings, text: str) -> dict[str, Any]:
+    return parse_options(text, vars(settings.make_network().config), "--network")
 
 
 def _with_contrast(preset: Preset, weight: float) -> Preset:
@@ -111,7 +123,9 @@ def run_folder(arguments: Arguments) -> Path:
 def _resumed(arguments: Arguments, folder: Path) -> RunSettings:
     """The run's own settings; CheckpointError where an argument contradicts them."""
     settings = read_settings(folder)
+    network = None if arguments.network is None else _network_options(settings, arguments.network)
     given = {
+        "network": (network, {name: getattr(settings.make_network().config, name) for name in network or {}}),
         "env": (arguments.env, settings.env),
         "agents": (arguments.agents, settings.agents),
         "agent": (arguments.agent, settings.agent),
@@ -151,6 +165,8 @@ def _seed(text: str) -> int:
 
 
 def _show(value: object) -> str:
+    if isinstance(value, Mapping):
+        value = tuple(f"{name}={content}" for name, content in value.items())
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

@@ -11,7 +11,6 @@ the fastest beside it.
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import statistics
@@ -29,13 +28,13 @@ import tyro
 
 import magrounding as mg
 from benchmarks.command import run_command
-from magrounding.errors import ConfigurationError, choose
+from benchmarks.options import parse_options
+from magrounding.errors import ConfigurationError
 from magrounding.registry import env_entry
 from magrounding.storage import write_json
 from magrounding.threads import available_cores
 
 if TYPE_CHECKING:
-    from magrounding.agents.policy import Policy
     from magrounding.training.algorithms import AlgorithmConfig
     from magrounding.training.settings import RunSettings
 
@@ -249,7 +248,7 @@ def check(options: Options) -> None:
     if options.learner is not None:
         settings = _learner_settings(options)
         if options.beside is not None:
-            _network(_changed(settings, _changes(options)))
+            _changed(settings, _changes(options)).make_network()
 
 
 def run(options: Options) -> dict[str, Any]:
@@ -325,48 +324,28 @@ def _learner_options(settings: RunSettings) -> AlgorithmConfig:
     return settings.preset.of_stage(settings.stages[0])[-1].learner
 
 
-def _network(settings: RunSettings) -> Policy:
-    from magrounding.agents.policy import make_policy
-
-    spec = settings.entry.make_world(1, **settings.stage_options(settings.stages[0])).spec
-    return make_policy(settings.agent, spec, **settings.policy_options)
-
-
 def _changed(settings: RunSettings, changes: Mapping[str, Any]) -> RunSettings:
     """One phase of the settings, with options of its learner changed, and of the network those that no learner has."""
-    stage, preset = settings.stages[0], settings.preset
-    phase, names = preset.of_stage(stage)[-1], [field.name for field in fields(_learner_options(settings))]
+    stage = settings.stages[0]
+    phase, names = settings.preset.of_stage(stage)[-1], [field.name for field in fields(_learner_options(settings))]
     learner = replace(phase.learner, **{name: value for name, value in changes.items() if name in names})
-    network = {name: value for name, value in changes.items() if name not in names}
-    changed = replace(
-        preset,
-        agent=settings.agent,
-        policy_options={**settings.policy_options, **network},
-        phases={stage: (replace(phase, learner=learner),)},
-    )
-    return replace(settings, preset=changed)
+    changed = settings.with_network({name: value for name, value in changes.items() if name not in names})
+    return replace(changed, preset=replace(changed.preset, phases={stage: (replace(phase, learner=learner),)}))
 
 
 def _changes(options: Options) -> dict[str, Any]:
-    """Options of a learner or its network from `beside`, "name=value,…", values as in JSON.
+    """Options of a learner or its network from `beside`.
 
     Raises:
         ConfigurationError: what neither has, or a value of another kind than the option's own.
     """
     settings = _learner_settings(options)
-    known = vars(_network(settings).config) | vars(_learner_options(settings))
-    changes = {}
-    for item in (options.beside or "").split(","):
-        name, _, value = item.strip().partition("=")
-        default = known[choose("option of this learner", name, [name for name in known if name != "algorithm"])]
-        try:
-            changes[name] = json.loads(value)
-        except ValueError:
-            changes[name] = value
-        same = type(changes[name]) is type(default) or (type(default) is float and type(changes[name]) is int)
-        few = name in ("unroll", "epochs", "minibatches") and not changes[name]
-        if not same or few or (not isinstance(default, str) and changes[name] < 0):
-            raise ConfigurationError(f"--beside takes values like the learner's own {name}={default}, got {item!r}")
+    known = vars(settings.make_network().config) | vars(_learner_options(settings))
+    known.pop("algorithm", None)
+    changes = parse_options(options.beside or "", known, "--beside")
+    for name in ("unroll", "epochs", "minibatches"):
+        if not changes.get(name, 1):
+            raise ConfigurationError(f"--beside takes values like {name}={known[name]}, got {name}=0")
     return changes
 
 

@@ -426,3 +426,8 @@ def find_preset(name: str, env: str) -> Preset:
     if env not in by_env:
         raise ConfigurationError(f"preset {name!r} is not made for {env!r}; it serves: {', '.join(by_env)}")
     return by_env[env]
+
+
+def default_preset(env: str) -> str:
+    """The name of the preset with the smallest budget for an environment."""
+    return "demo" if env in PRESETS["demo"] else "quick"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from magrounding.agents.policy import Policy, make_policy
 from magrounding.agents.team import CONFIG_FILE
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.evaluation.evaluate import OTHER_GAME, REASSIGNED
@@ -106,6 +107,21 @@ class RunSettings:
             return self.preset.watched_sets
         sets = self.preset.final_sets if stage == self.stages[-1] else self.preset.stage_sets
         return tuple(self.entry.evaluation_sets) if sets is None else sets
+
+    def make_network(self) -> Policy:
+        """An untrained network of these settings; ConfigurationError where its options do not make one."""
+        spec = self.entry.make_world(1, **self.stage_options(self.stages[0])).spec
+        return make_policy(self.agent, spec, **self.policy_options)
+
+    def with_network(self, options: Mapping[str, Any]) -> RunSettings:
+        """These settings with options of the network changed, which makes it the preset's own."""
+        preset = replace(self.preset, agent=self.agent, policy_options={**self.policy_options, **options})
+        if self.agent != self.preset.agent:  # what another network freezes says nothing of this one
+            phases = {
+                stage: tuple(replace(each, frozen=()) for each in phases) for stage, phases in preset.phases.items()
+            }
+            preset = replace(preset, phases=phases)
+        return replace(self, preset=preset)
 
     @property
     def wrong_manuals(self) -> tuple[str, ...]:

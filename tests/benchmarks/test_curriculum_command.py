@@ -149,6 +149,9 @@ def run(monkeypatch, capsys, *arguments):
         (["--env", "ma_rtfm", "--device", "tpu"], "unknown device 'tpu'"),
         (["--env", "ma_rtfm", "--team-reward", "1.5"], r"lies in \[0, 1\], got 1.5"),
         (["--env", "ma_rtfm", "--team-reward", "nan"], r"lies in \[0, 1\], got nan"),
+        (["--env", "ma_rtfm", "--network", "width=3"], "unknown option for --network 'width'; choose from: .*hidden"),
+        (["--env", "ma_rtfm", "--network", "hidden=wide"], "values like hidden=512, got 'hidden=wide'"),
+        (["--env", "messenger", "--agent", "emma", "--network", "language_model=no/such"], "the folder does not exist"),
         (["--env", "ma_rtfm", "--resume"], "no run in .*: the folder does not exist"),
     ],
 )
@@ -198,6 +201,7 @@ def test_resuming_something_else(monkeypatch, capsys, tmp_path):
         ("--stages", "s1", "has stages s1,s2,s3,s4,s5, not s1"),
         ("--preset", "paper", "has preset demo, not paper"),
         ("--agent", "conv", "has agent txt2pi, not conv"),
+        ("--network", "head_width=8", "has network head_width=400, not head_width=8"),
         ("--team-reward", "0.25", "has team-reward 0.5, not 0.25: resume it without --team-reward"),
     ):
         code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, "--resume", flag, value)
@@ -251,6 +255,20 @@ def test_bf16_is_a_setting_of_the_learner():
     settings = curriculum.requested(curriculum.Arguments(env="rtfm", bf16=True, preset="paper"))
     assert all(phase.learner.bf16 for _, phase in settings.phases())
     assert settings.max_envs == 24
+
+
+def test_options_of_networks_are_settings():
+    given = curriculum.Arguments(env="messenger", preset="quick_rl", network="kinship=32")
+    settings = curriculum.requested(given)
+    assert settings.policy_options == {"kinship": 32, "meaning": 8}
+    assert settings.make_network().config.kinship == 32
+    other = curriculum.requested(replace(given, preset="paper", agent="relread"))
+    assert other.policy_options == {"kinship": 32}
+    assert not any(other.frozen(phase) for _, phase in other.phases())  # what EMMA freezes is no part of relread
+
+
+def test_without_a_preset_it_is_the_smallest_that_there_is():
+    assert curriculum.requested(curriculum.Arguments(env="messenger")).preset.name == "quick"
 
 
 def test_sharing_and_the_teams_reward_are_settings():

@@ -84,7 +84,7 @@ def test_networks_are_compared_too(monkeypatch):
         (["--threads", "-1"], "got -1"),
         (["--learner", "oracle"], "unknown agent 'oracle'"),
         (["--preset", "giant"], "unknown preset 'giant'"),
-        (["--beside", "speed=9"], "unknown option of this learner 'speed'"),
+        (["--beside", "speed=9"], "unknown option for --beside 'speed'"),
         (["--beside", "chunk=none"], "got 'chunk=none'"),
         (["--beside", "head=big"], "unknown head 'big'"),
         (["--beside", "head_width=-4"], "got 'head_width=-4'"),
