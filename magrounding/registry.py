@@ -181,6 +181,8 @@ class AgentEntry:
 
 _TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
 _BASELINE = "magrounding.agents.baselines:make_baseline"
+_SIR = "magrounding.agents.sir:make_sir"
+_SIR_PARTS = ("state", "local_conv", "entity_attn", "bert")
 
 _ENDI = {
     "endi_num": {"regularizer": "num"},
@@ -206,6 +208,9 @@ _AGENTS = (
     AgentEntry("txt2pi_no_text_mod", _TXT2PI, {"text_modulation": False}),
     AgentEntry("film", _BASELINE, {"modulate": True}),
     AgentEntry("conv", _BASELINE, {"modulate": False}),
+    AgentEntry("sir", _SIR),
+    *(AgentEntry(f"sir_{part}", _SIR, {part: True}) for part in _SIR_PARTS),
+    AgentEntry("sir_all", _SIR, dict.fromkeys(_SIR_PARTS, True)),
     AgentEntry("emma", "magrounding.agents.emma:make_emma"),
     AgentEntry("emma_game_id", "magrounding.agents.emma:make_game_id", env_options={"game_id": True}),
     *(_endi(id, grounding) for grounding in ("txt2pi", "emma", "relread") for id in _ENDI),

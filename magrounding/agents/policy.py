@@ -153,9 +153,39 @@ class Policy(nn.Module, ABC):
             restarts: [T, B] bool, the observation is the first of an episode.
 
         Returns:
-            [T, B, …]; None for a recurrent policy, whose memory takes a step to know.
+            [T, B, …]; None for a recurrent policy, whose memory takes a step to know (see `unroll`).
         """
         return None
+
+    def unroll(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor, restarts: Tensor
+    ) -> PolicyOutput:
+        """Act on T steps of B games one after another, as a recurrent policy has to; learners replay with it.
+
+        A policy of which only a part is recurrent overrides this and computes the rest for all steps at once.
+
+        Args:
+            observation, text, document: as in `forward`, with N = T · B rows, time first.
+            memory: [B, …] before the first step.
+            restarts: [T, B] bool, the observation is the first of an episode.
+
+        Returns:
+            The outputs of all N rows; `memory` is that after each.
+        """
+        batch = restarts.shape[1]
+        fresh = self.initial_memory(batch)
+        if fresh is None:
+            raise TypeError("only a recurrent policy is unrolled step by step")
+        fresh, outputs = fresh.to(memory.device), []
+        for t, restart in enumerate(restarts):
+            rows = slice(t * batch, (t + 1) * batch)
+            memory = torch.where(restart.view(-1, *[1] * (memory.dim() - 1)), fresh, memory)
+            seen = {name: tensor[rows] for name, tensor in observation.items()}
+            output = self(seen, text, document[rows], memory)
+            memory = memory if output.memory is None else output.memory
+            outputs.append(PolicyOutput(output.logits, output.value, memory))
+        logits, value, memories, *_ = zip(*outputs, strict=True)
+        return PolicyOutput(torch.cat(logits), torch.cat(value), torch.cat(memories))
 
 
 def info_nce(scores: Tensor) -> Tensor:

@@ -43,21 +43,24 @@ class PretrainedStates:
         words: the word of each id; the model reads the words of a statement, joined by spaces.
         tokens: every statement is filled up with padding to so many of the model's tokens.
         kept: folder where states are kept; "": `user_cache()`.
+        by_word: a state for each word, the mean over its tokens, instead of one for each token.
 
     Raises:
         ConfigurationError: a folder that holds no such model, or a world that does not say its words.
         MissingExtra: `transformers` is not installed.
     """
 
-    def __init__(self, folder: str, words: Sequence[str], tokens: int, kept: str = "") -> None:
+    def __init__(
+        self, folder: str, words: Sequence[str], tokens: int, kept: str = "", *, by_word: bool = False
+    ) -> None:
         if not words:
             raise ConfigurationError("this world does not say which words its ids are: no language model can read them")
         self._words = tuple(words)
-        self._model = _open(folder, tokens, kept or str(user_cache()))
+        self._model = _open(folder, tokens, kept or str(user_cache()), by_word)
         self.width = self._model.width
 
     def __call__(self, manual: Tensor) -> tuple[Tensor, Tensor]:
-        """States [U, S, T, width] float32 of manual [U, S, L], and mask [U, S, T], true for tokens."""
+        """States [U, S, T, width] float32 of manual [U, S, L], and mask [U, S, T], true for tokens or words."""
         lines = manual.flatten(0, 1).tolist()
         read = self._model.read([" ".join(self._words[i] for i in line if i) for line in lines])
         states, mask = (part.to(manual.device).unflatten(0, manual.shape[:2]) for part in read)
@@ -78,14 +81,15 @@ class LanguageModel:
         folder: of the model.
         tokens: T.
         kept: folder where states are kept.
+        by_word: a state for each word; the state of word i is row i, and those after the last word are zeros.
     """
 
-    def __init__(self, folder: Path, tokens: int, kept: Path) -> None:
+    def __init__(self, folder: Path, tokens: int, kept: Path, by_word: bool = False) -> None:
         self.width, files = _inspect(folder)
         if find_spec("transformers") is None:
             raise MissingExtra("reading with a language model", "lm")
-        self._folder, self._tokens = folder, tokens
-        self._kept = kept / f"{_hash(files)[:32]}-{tokens}"
+        self._folder, self._tokens, self._by_word = folder, tokens, by_word
+        self._kept = kept / f"{_hash(files)[:32]}-{tokens}{'-words' if by_word else ''}"
         self._memory: dict[str, States] = {}  # in the order of their last use
         self._loaded: tuple[Any, Any] | None = None
         self._lock = Lock()  # agents read side by side
@@ -118,7 +122,10 @@ class LanguageModel:
     def _compute(self, sentences: list[str]) -> dict[str, States]:
         """Let the model read, and keep what it makes of the sentences."""
         tokenizer, network = self._load()
-        tokens = tokenizer(sentences, padding="max_length", max_length=self._tokens, return_tensors=None)
+        texts = [sentence.split() for sentence in sentences] if self._by_word else sentences
+        tokens = tokenizer(
+            texts, is_split_into_words=self._by_word, padding="max_length", max_length=self._tokens, return_tensors=None
+        )
         for sentence, ids in zip(sentences, tokens["input_ids"], strict=True):
             if len(ids) > self._tokens:
                 raise ConfigurationError(
@@ -128,8 +135,10 @@ class LanguageModel:
         with torch.autocast("cpu", enabled=False):
             states = network(**inputs).last_hidden_state.half()
         read = {
-            sentence: States(rows.clone(), mask)
-            for sentence, rows, mask in zip(sentences, states, inputs["attention_mask"].bool(), strict=True)
+            sentence: _of_words(rows, tokens.word_ids(i)) if self._by_word else States(rows.clone(), mask)
+            for i, (sentence, rows, mask) in enumerate(
+                zip(sentences, states, inputs["attention_mask"].bool(), strict=True)
+            )
         }
         for sentence, parts in read.items():
             write_atomic(self._file(sentence), save({k: v.contiguous() for k, v in parts._asdict().items()}))
@@ -164,9 +173,18 @@ def user_cache() -> Path:
 
 
 @cache
-def _open(folder: str, tokens: int, kept: str) -> LanguageModel:
+def _open(folder: str, tokens: int, kept: str, by_word: bool) -> LanguageModel:
     """One model for all agents of a process."""
-    return LanguageModel(Path(folder), tokens, Path(kept))
+    return LanguageModel(Path(folder), tokens, Path(kept), by_word)
+
+
+def _of_words(states: Tensor, words: Sequence[int | None]) -> States:
+    """Means over the tokens of each word, from states [T, D] of tokens and the word that each token is of, if any."""
+    spoken = torch.tensor([word is not None for word in words])
+    owner = torch.tensor([word for word in words if word is not None], dtype=torch.int64)
+    count = torch.bincount(owner, minlength=len(words))
+    total = torch.zeros(states.shape).index_add(0, owner, states[spoken].float())
+    return States((total / count.clamp(min=1).unsqueeze(1)).half(), count > 0)
 
 
 def _inspect(folder: Path) -> tuple[int, list[Path]]:

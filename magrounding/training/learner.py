@@ -139,17 +139,16 @@ class Learner(ABC):
         times, rows, cut = _cuts(column, games)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bf16):
             text = self.policy.encode_text(self._tensor(documents.manual[used]), self._tensor(documents.goal[used]))
-            before = self._memories(column, games)
+            flat = {name: self._tensor(array.reshape(-1, *array.shape[2:])) for name, array in observation.items()}
+            read, before = self._tensor(local.reshape(-1)), self._memories(column, games)
             if column.memory is None or before is not None:
-                flat = {name: self._tensor(array.reshape(-1, *array.shape[2:])) for name, array in observation.items()}
-                memory, read = None if before is None else before.flatten(0, 1), self._tensor(local.reshape(-1))
-                output = self.policy(flat, text, read, memory)
-                logits, values = output.logits, output.value
-                memories = None if output.memory is None else output.memory.unflatten(0, index.shape)
-                auxiliary = self.policy.auxiliary(flat, text, read, output, self._others(column, games))
+                output = self.policy(flat, text, read, None if before is None else before.flatten(0, 1))
             else:
-                auxiliary = None
-                logits, values, memories = self._recur(observation, text, local, column, games)
+                first, restarts = column.memory[self._tensor(games)], self._tensor(column.restarts[:, games])
+                output = self.policy.unroll(flat, text, read, first, restarts)
+            logits, values = output.logits, output.value
+            memories = None if output.memory is None else output.memory.unflatten(0, index.shape)
+            auxiliary = self.policy.auxiliary(flat, text, read, output, self._others(column, games))
             final_values = values[:0]
             if len(times):
                 last = {name: self._tensor(array[cut]) for name, array in column.final.items()}
@@ -181,31 +180,6 @@ class Learner(ABC):
             {name: self._tensor(array[:, games]) for name, array in column.observation.items()},
             self._tensor(column.restarts[:, games]),
         )
-
-    def _recur(
-        self,
-        observation: dict[str, np.ndarray],
-        text: dict[str, Tensor],
-        local: np.ndarray,
-        column: Column,
-        games: np.ndarray,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """As `_unroll` for a recurrent policy, step by step; also the memories [T+1, b, …] after each."""
-        before, fresh = column.memory, self.policy.initial_memory(local.shape[1])
-        if before is None or fresh is None:
-            raise TypeError("only a recurrent policy is unrolled step by step")
-        memory, fresh = before[self._tensor(games)], fresh.to(self.device)
-        logits, values, memories = [], [], []
-        for t in range(len(local)):
-            restart = self._tensor(column.restarts[t, games]).view(-1, *([1] * (memory.dim() - 1)))
-            memory = torch.where(restart, fresh, memory)
-            seen = {name: self._tensor(array[t]) for name, array in observation.items()}
-            output = self.policy(seen, text, self._tensor(local[t]), memory)
-            memory = memory if output.memory is None else output.memory
-            logits.append(output.logits)
-            values.append(output.value)
-            memories.append(memory)
-        return torch.stack(logits), torch.stack(values), torch.stack(memories).detach()
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)

@@ -11,6 +11,9 @@ from magrounding.observation import ObservationField, ObservationSpec
 
 VOCABULARY = 40
 AGENTS = ("txt2pi", "txt2pi_no_task_attn", "txt2pi_no_vis_attn", "txt2pi_no_text_mod", "film", "conv")
+SIR = ("sir", "sir_local_conv", "sir_entity_attn")
+"""Those of its variants that neither remember nor need a language model."""
+READERS = (*AGENTS, *SIR)
 
 
 def make_spec(size: int = 6, vocabulary_size: int = VOCABULARY) -> ObservationSpec:
@@ -34,6 +37,14 @@ NARROW: dict[str, Any] = {
     "head_width": 16,
 }
 """A small network of every agent, with a skip connection."""
+
+NARROW_SIR: dict[str, Any] = {"channels": [6, 8, 8, 10], "embedding": 7, "hidden": 6, "width": 16}
+"""The same of SIR, whose sizes are other ones."""
+
+
+def narrow_options(agent: str) -> dict[str, Any]:
+    """Options of a small network."""
+    return NARROW_SIR if agent.startswith("sir") else NARROW
 
 
 class Batch(NamedTuple):

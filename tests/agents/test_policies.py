@@ -17,12 +17,12 @@ from magrounding.agents.policy import (
     overwrite_documents,
 )
 from magrounding.errors import ConfigurationError
-from tests.agents.samples import AGENTS, NARROW, VOCABULARY, Batch, make_batch, make_spec
+from tests.agents.samples import AGENTS, NARROW, READERS, VOCABULARY, Batch, make_batch, make_spec, narrow_options
 
 
 def narrow(agent: str, **options) -> Policy:
     torch.manual_seed(0)
-    return make_policy(agent, make_spec(), **NARROW, **options)
+    return make_policy(agent, make_spec(), **narrow_options(agent), **options)
 
 
 def act(policy: Policy, batch: Batch) -> PolicyOutput:
@@ -59,7 +59,7 @@ def test_parameter_counts(agent, options, parameters):
     assert not list(policy.buffers())
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", READERS)
 def test_every_parameter_learns(agent):
     policy = narrow(agent)
     loss_of(act(policy, make_batch(12, 3))).backward()
@@ -68,7 +68,7 @@ def test_every_parameter_learns(agent):
     assert [name for name, gradient in learn.items() if gradient is None or not gradient.any()] == []
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", READERS)
 @pytest.mark.parametrize("n", [1, 6])
 def test_one_set_of_weights_for_every_size(agent, n):
     policy = narrow(agent)
@@ -81,7 +81,7 @@ def test_one_set_of_weights_for_every_size(agent, n):
     assert policy.initial_memory(n) is None
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", READERS)
 def test_padding_changes_nothing(agent):
     policy, batch = narrow(agent), make_batch(9, 4)
     longer = batch._replace(
@@ -97,7 +97,7 @@ def test_padding_changes_nothing(agent):
     assert not torch.allclose(truncated.value, expected.value, rtol=0, atol=1e-6)  # words do change something
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", READERS)
 def test_reading_once_is_reading_for_each_observation(agent):
     policy, batch = narrow(agent), make_batch(50, 3)
     each = batch._replace(
@@ -109,7 +109,7 @@ def test_reading_once_is_reading_for_each_observation(agent):
     torch.testing.assert_close(got.value, expected.value, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", READERS)
 def test_observations_do_not_mix(agent):
     policy, batch = narrow(agent), make_batch(8, 3)
     with torch.no_grad():
@@ -121,7 +121,7 @@ def test_observations_do_not_mix(agent):
             torch.testing.assert_close(alone.logits[0], together.logits[n], rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", READERS)
 def test_masked_actions_are_impossible_and_harmless(agent):
     policy, batch = narrow(agent), make_batch(12, 3)
     batch.observation["action_mask"][:3] = torch.tensor([1, 0, 0, 0, 0], dtype=torch.int8)
@@ -145,11 +145,11 @@ def test_mask_logits_stays_finite(dtype):
     torch.testing.assert_close(logits.softmax(-1), torch.tensor([[0.5, 0, 0.5]], dtype=dtype), rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", READERS)
 def test_the_padding_word_stays_zero(agent):
     policy = narrow(agent)
     ((name, table),) = ((k, p) for k, p in policy.named_parameters() if k.endswith("words.weight"))
-    assert table.shape == (VOCABULARY, NARROW["embedding"]), name
+    assert table.shape[0] == VOCABULARY, name
     before = table.detach().clone()
     optimizer = torch.optim.RMSprop(policy.parameters(), 0.005, alpha=0.99, eps=0.01)
     loss_of(act(policy, make_batch(12, 3))).backward()
@@ -158,7 +158,7 @@ def test_the_padding_word_stays_zero(agent):
     assert (table[6:] != before[6:]).any(1).float().mean() > 0.9
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", READERS)
 def test_bfloat16(agent):
     policy, batch = narrow(agent), make_batch(40, 3)
     expected = act(policy, batch)
@@ -172,10 +172,11 @@ def test_bfloat16(agent):
     assert all(p.grad.dtype == torch.float32 and torch.isfinite(p.grad).all() for p in policy.parameters())
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", READERS)
 def test_learns_sixteen_transitions_by_heart(agent):
     torch.manual_seed(0)
-    policy = make_policy(agent, make_spec(), **(NARROW | {"channels": [8, 16, 16], "head_width": 32}))
+    width = {"width": 32} if agent.startswith("sir") else {"head_width": 32}
+    policy = make_policy(agent, make_spec(), **(narrow_options(agent) | {"channels": [8, 16, 16]} | width))
     batch = make_batch(16, 4, seed=1)
     mask = batch.observation["action_mask"].bool()
     action = torch.rand(16, 5, generator=torch.Generator().manual_seed(2)).where(mask, torch.tensor(-1.0)).argmax(1)

@@ -1,0 +1,241 @@
+"""SIR, the Symbolic Interactive Reader: one network for worlds of many kinds (Zhong et al. 2021, "SILG", sec. 3, 4.1).
+
+txt2π's FiLM² layers over a map; beside them any number of text fields, each summed up and looked up in a joint text. As
+a single agent's network it also reads worlds that offer choices of text or directions (`sir_heads`); in EnDi's tables
+each of several agents has one of its own.
+
+Where paper and released program differ: two text encoders (paper; the program has one), the last map is max-pooled
+(program; the paper flattens it, which binds a network to one size of map), and each layer asks the joint text with its
+summary projected (program; the paper's widths do not fit).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from magrounding.agents.local_map import around
+from magrounding.agents.modules import distance_map, embed_cells, masked_softmax, spatial_max
+from magrounding.agents.policy import Policy, PolicyOutput, TextEncoding, check_config, configure, mask_logits
+from magrounding.agents.pretrained_language import PretrainedStates
+from magrounding.agents.sir_heads import make_action_head
+from magrounding.agents.sir_reader import Fields, SirReader
+from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding
+from magrounding.errors import ConfigurationError
+from magrounding.observation import ObservationSpec
+
+
+@dataclass(frozen=True)
+class SirConfig:
+    """Options of SIR; sizes are those of the paper (app. H), NetHack's and Touchdown's are smaller.
+
+    Attributes:
+        channels: of the FiLM² layers; the skip connection is that of txt2π.
+        embedding: d, width of a word; with `entity_attn` it is 2 · hidden, whatever is asked for here.
+        hidden: r, units in each direction of the text encoders.
+        width: of H, the final representation.
+        state: +state, an LSTM keeps track of the episode.
+        local_conv: +local conv, FiLM² layers of their own look at the cells around the agent.
+        crop: height and width of what they see.
+        entity_attn: +entity attn, a cell shows what the text fields say of it, and not itself.
+        bert: +bert, the states of a frozen language model are added to those of the text encoders.
+        language_model: folder of that model.
+        tokens: of that model, that a statement may have.
+        cache: folder of what that model has read; "": a folder of the user's.
+    """
+
+    channels: tuple[int, ...] = (16, 32, 64, 64, 64)
+    embedding: int = 100
+    hidden: int = 200
+    width: int = 400
+    state: bool = False
+    local_conv: bool = False
+    crop: int = 3
+    entity_attn: bool = False
+    bert: bool = False
+    language_model: str = ""
+    tokens: int = 64
+    cache: str = ""
+
+    def __post_init__(self) -> None:
+        check_config(self)
+        if self.crop % 2 == 0:
+            raise ConfigurationError(f"crop is odd, as the agent is in the middle, not {self.crop}")
+        if self.bert != bool(self.language_model):
+            raise ConfigurationError(
+                f"bert is {self.bert} and language_model is {self.language_model!r}: set bert to true and "
+                "language_model to a model's folder, or neither"
+            )
+
+    @property
+    def cells(self) -> int:
+        """Width of a word, and so of a cell."""
+        return 2 * self.hidden if self.entity_attn else self.embedding
+
+
+_LAYERS = Txt2PiConfig(initial_query="max_project")
+"""SIR's layers are txt2π's but for the first query, which follows the released program: s_0 is projected."""
+
+
+class EntityAttention(nn.Module):
+    """EMMA's attention, from the cells of a map to the text fields (Hanjie et al. 2021): scaled, a mean over fields.
+
+    Args:
+        width: of a cell and of a field.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.key, self.value = nn.Linear(width, width), nn.Linear(width, width)
+
+    def forward(self, cells: Tensor, shown: Tensor, fields: Fields) -> Tensor:
+        """What is told of each cell, [N, D, H, W]; zeros where nothing is.
+
+        Args:
+            cells: U [N, D, H, W].
+            shown: [N, H, W] bool, a cell has words.
+            fields: of the N observations.
+        """
+        n, width, *size = cells.shape
+        queries = cells.flatten(2).transpose(1, 2)  # [N, H · W, D]
+        scores = torch.bmm(queries, self.key(fields.told).transpose(1, 2)) / math.sqrt(width)
+        weights = masked_softmax(scores, fields.spoken.unsqueeze(1)) * shown.view(n, -1, 1)
+        told = torch.bmm(weights, self.value(fields.told).to(weights.dtype))
+        told = told / fields.spoken.sum(1).clamp(min=1).view(-1, 1, 1)
+        return told.transpose(1, 2).unflatten(2, size)
+
+
+class _Seen(NamedTuple):
+    cells: Tensor  # U [N, D, H, W]
+    positions: Tensor  # Z [N, 2, H, W]
+    summary: Tensor  # [C; A] [N, 4 · hidden], the text that no map changes
+
+
+class Sir(Policy):
+    """The SIR policy.
+
+    Args:
+        spec: what the agent observes. `manual` is the joint text; for the fields see `sir_reader.scorers`, for the
+            actions `sir_heads.make_action_head`. Where an agent has no `position`, no cell has a distance.
+        config: the options.
+
+    Raises:
+        ConfigurationError: `local_conv` in a world where agents have no place.
+    """
+
+    def __init__(self, spec: ObservationSpec, config: SirConfig) -> None:
+        super().__init__()
+        if config.local_conv and "position" not in spec:
+            raise ConfigurationError("this world does not say where an agent is: set local_conv to false")
+        self.config = config
+        language = None
+        if config.bert:
+            language = PretrainedStates(config.language_model, spec.words, config.tokens, config.cache, by_word=True)
+        self.reader = SirReader(spec, config.cells, config.hidden, language)
+        text, top = self.reader.width, config.channels[-1]
+        self.entities = EntityAttention(text) if config.entity_attn else None
+        layers = config.channels, config.cells, 2, 3 * text, text, _LAYERS
+        self.grounding = Txt2PiGrounding(*layers)
+        self.local = Txt2PiGrounding(*layers) if config.local_conv else None
+        self.final = nn.Linear(top, config.width)
+        self.tracker = nn.LSTMCell(config.width, config.width) if config.state else None
+        self.policy = make_action_head(spec, config.cells, config.hidden, config.width, top)
+        self.value = nn.Linear(config.width, 1)
+
+    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
+        """See `SirReader.forward`."""
+        return self.reader(manual, goal)
+
+    def ground(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        position_features: Tensor | None = None,
+        entity_mask: Tensor | None = None,
+    ) -> Tensor:
+        """V_last [N, C, H, W], features of each cell in grid coordinates; arguments as in `Txt2Pi.ground`."""
+        seen = self._look(observation, text, document, position_features, entity_mask)
+        return self.grounding(*seen, text, document)
+
+    def forward(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
+    ) -> PolicyOutput:
+        hidden, maps = self._perceive(observation, text, document)
+        if self.tracker is not None:
+            if memory is None:
+                memory = torch.zeros(len(hidden), 2, self.config.width, device=hidden.device)
+            hidden, memory = self._track(self.tracker, hidden, memory)
+        return self._decide(hidden, maps, observation, memory)
+
+    def unroll(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor, restarts: Tensor
+    ) -> PolicyOutput:
+        """See `Policy.unroll`: all but the LSTM looks at all steps at once."""
+        if self.tracker is None:
+            raise TypeError("SIR remembers with +state only: set state to true")
+        hidden, maps = self._perceive(observation, text, document)
+        tracked, memories = [], []
+        for now, restart in zip(hidden.view(*restarts.shape, -1), restarts, strict=True):
+            memory = memory.masked_fill(restart[:, None, None], 0.0)
+            now, memory = self._track(self.tracker, now, memory)
+            tracked.append(now)
+            memories.append(memory)
+        return self._decide(torch.cat(tracked), maps, observation, torch.cat(memories))
+
+    def initial_memory(self, num_envs: int) -> Tensor | None:
+        """Zeros [N, 2, width], state and cell of +state's LSTM."""
+        return None if self.tracker is None else torch.zeros(num_envs, 2, self.config.width)
+
+    def _look(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        positions: Tensor | None = None,
+        entity_mask: Tensor | None = None,
+    ) -> _Seen:
+        """What enters the FiLM² layers."""
+        grid = observation["grid"]
+        fields = self.reader.look_up(observation, text, document)
+        cells = embed_cells(self.reader.words, grid)
+        if self.entities is not None:
+            cells = self.entities(cells, grid.any(3), fields)
+        if entity_mask is not None:
+            cells = cells * entity_mask.unsqueeze(1).to(cells.dtype)
+        if positions is None:
+            nowhere = grid.new_full((len(grid), 2), -1)
+            positions = distance_map(observation.get("position", nowhere), *grid.shape[1:3])
+        return _Seen(cells, positions, self.reader.merge(fields))
+
+    def _perceive(self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor) -> tuple[Tensor, Tensor]:
+        """H [N, width] of the present alone, and V_last."""
+        seen = self._look(observation, text, document)
+        maps = self.grounding(*seen, text, document)
+        pooled = spatial_max(maps)
+        if self.local is not None:
+            near = (around(part, observation["position"], self.config.crop) for part in (seen.cells, seen.positions))
+            pooled = pooled + spatial_max(self.local(*near, seen.summary, text, document))
+        return torch.tanh(self.final(pooled)), maps
+
+    def _track(self, tracker: nn.LSTMCell, hidden: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """H' = H + LSTM(H, state) and the next state, in float32 under autocast too: it sums up over an episode."""
+        with torch.autocast(hidden.device.type, enabled=False):
+            after = tracker(hidden.float(), memory.unbind(1))
+        return hidden + after[0], torch.stack(after, 1)
+
+    def _decide(
+        self, hidden: Tensor, maps: Tensor, observation: dict[str, Tensor], memory: Tensor | None
+    ) -> PolicyOutput:
+        logits = self.policy(hidden, maps, observation, self.reader.words)
+        value = self.value(hidden).squeeze(1)
+        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory)
+
+
+def make_sir(spec: ObservationSpec, **options: Any) -> Sir:
+    """SIR for what `spec` shows; options are those of `SirConfig`."""
+    return Sir(spec, configure("sir", SirConfig(), options))
