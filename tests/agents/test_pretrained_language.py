@@ -14,6 +14,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents import pretrained_language
+from magrounding.agents.language import join_statements
 from magrounding.agents.policy import make_policy
 from magrounding.agents.pretrained_language import LanguageModel, PretrainedStates
 from magrounding.agents.weights import save_weights
@@ -72,6 +73,46 @@ def test_states_are_the_models_last(model, tmp_path):
         expected = network(input_ids=ids, attention_mask=(ids != 0).long()).last_hidden_state[0]
     torch.testing.assert_close(states[0, 0], expected, rtol=1e-3, atol=1e-3)
     assert torch.equal(states[0, 1], states[1, 0])
+
+
+def test_a_word_s_state_is_the_mean_over_its_tokens(model, tmp_path):
+    tokens, _ = reader(model, tmp_path)(MANUAL)
+    by_word = PretrainedStates(str(model), WORDS, 9, str(tmp_path), by_word=True)
+    states, mask = by_word(MANUAL)
+    assert mask[0].tolist() == [[True] * 4 + [False] * 5, [True] * 3 + [False] * 6]
+    assert not states[~mask].any()
+    mage, flees = tokens[0, 0, 2], tokens[0, 0, 3:5].mean(0)  # after [CLS] the; flee ##s
+    torch.testing.assert_close(states[0, 0, 1:3], torch.stack((mage, flees)), rtol=1e-3, atol=1e-3)
+    pretrained_language._open.cache_clear()  # and from the disk
+    again = PretrainedStates(str(model), WORDS, 9, str(tmp_path), by_word=True)
+    assert torch.equal(again(MANUAL)[0], states)
+    nothing = torch.zeros(1, 1, 4, dtype=torch.int16)
+    assert not again(nothing)[0].any()
+
+
+@pytest.mark.parametrize("agent", ["sir_bert", "sir_all"])
+@pytest.mark.parametrize(("env", "options"), [("ma_rtfm", {"stage": "s1"}), ("messenger", {"stage": "s1"})])
+def test_sir_adds_what_it_reads_to_the_words_it_is_about(model, tmp_path, agent, env, options):
+    vec = mg.make_vec(env, 3, copy=True, **options)
+    seen = vec.reset(seed=0)
+    texts = [torch.from_numpy(array) for array in shared_text(seen).values()]
+    own = {f.name: torch.from_numpy(seen[f.name][:, 0]) for f in vec.spec.fields if not f.shared}
+    sizes = {"channels": [4, 6], "embedding": 5, "hidden": 6, "width": 8, "tokens": 150}
+    policy = make_policy(agent, vec.spec, language_model=str(model), cache=str(tmp_path), **sizes)
+    encoder = policy.reader.joint
+    told, _ = encoder(policy.reader.words, texts[0])
+    plain, _ = encoder.encoder(policy.reader.words, join_statements(texts[0]))
+    for row, added in zip(texts[0], told - plain, strict=True):
+        states = [encoder.language(line[None, None])[0][0, 0, : (line > 0).sum()] for line in row]
+        expected = encoder.project(torch.cat((*states, torch.zeros(1, 12))))  # the terminator is no word of the model's
+        torch.testing.assert_close(added[: len(expected)], expected, rtol=1e-4, atol=1e-5)
+    output = policy(own, policy.encode_text(*texts), torch.arange(3))
+    output.value.sum().backward()
+    assert all(e.project.weight.grad.any() for e in (policy.reader.joint, policy.reader.fields))
+    longer = torch.nn.functional.pad(texts[0], (0, 200, 0, 2))
+    got = policy(own, policy.encode_text(longer, texts[1]), torch.arange(3))
+    torch.testing.assert_close(got.value, output.value, rtol=0, atol=1e-6)
+    save_weights(tmp_path / "run", [policy.state_dict()], {})
 
 
 def test_each_sentence_is_read_once_on_a_machine(model, tmp_path, computed):

@@ -36,13 +36,23 @@ BRIEF = Preset(
 )
 
 
+STATEFUL = replace(
+    BRIEF,
+    agent="sir_state",
+    phases={"*": (Phase(PPOConfig(unroll=6), Promotion(steps=72), num_envs=6),)},
+    policy_options={"channels": (4, 6), "embedding": 4, "hidden": 4, "width": 8},
+)
+
+
 def weights(folder):
     return [torch.cat([p.flatten() for p in policy.parameters()]) for policy in load_team(folder).policies]
 
 
-@pytest.mark.parametrize(("agent", "shared"), [("emma", False), ("emma_game_id", True)])
-def test_a_killed_run_ends_the_same(agent, shared, tmp_path):
-    settings = RunSettings("ma_messenger", agent, 2, replace(BRIEF, agent=agent), ("s3",), share_parameters=shared)
+@pytest.mark.parametrize(
+    ("preset", "shared"), [(BRIEF, False), (replace(BRIEF, agent="emma_game_id"), True), (STATEFUL, False)]
+)
+def test_a_killed_run_ends_the_same(preset, shared, tmp_path):
+    settings = RunSettings("ma_messenger", preset.agent, 2, preset, ("s3",), share_parameters=shared)
     run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
     killed_run(settings, tmp_path / "killed", lambda position: position["updates"] == 1)
     again = read_settings(tmp_path / "killed")
