@@ -4,9 +4,10 @@ txt2π's FiLM² layers over a map; beside them any number of text fields, each s
 a single agent's network it also reads worlds that offer choices of text or directions (`sir_heads`); in EnDi's tables
 each of several agents has one of its own.
 
-Where paper and released program differ: two text encoders (paper; the program has one), the last map is max-pooled
-(program; the paper flattens it, which binds a network to one size of map), and each layer asks the joint text with its
-summary projected (program; the paper's widths do not fit).
+Differences from the paper. Where its shapes leave no choice, or would bind a network to one size of map, what the
+released program does: the last map is max-pooled and not flattened, and each layer asks the joint text with its summary
+projected to the text's width. Words are the world's own and not word pieces. The statements of a manual share a scorer
+(see `sir_reader.scorers`), and +bert reads them one at a time. A text ends with a terminator, so none is empty.
 """
 
 from __future__ import annotations

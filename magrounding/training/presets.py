@@ -375,6 +375,28 @@ _PAPER_MA_MESSENGER = replace(
     phases={"s1": _as_messenger(30_000_000, 0.99), EVERY_OTHER_STAGE: _as_messenger(50_000_000, 0.99, _GROUNDED)},
 )
 
+_SILG_RTFM = replace(
+    _PAPER_RTFM,
+    name="silg",
+    about="SIR as SILG trained it (appendix H): V-trace, 1e8 environment steps a stage; episodes of at most 80 steps.",
+    agent="sir",
+    phases={
+        EVERY_OTHER_STAGE: (
+            Phase(ImpalaConfig(learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=24),
+        )
+    },
+    env_options={"max_cycles": 80, "occupants": 1},
+)
+
+_SILG_MESSENGER = replace(
+    _SILG_RTFM,
+    about=f"{_SILG_RTFM.about} SILG also had a step cost 0.02, as it does in RTFM.",
+    env_options={"max_cycles": 80},
+    selection_set="val",
+    watched_sets=("train", "val"),
+    stage_sets=None,
+)
+
 _DEMO = replace(
     _QUICK,
     name="demo",
@@ -403,6 +425,7 @@ PRESETS: dict[str, dict[str, Preset]] = {
         "messenger": _PAPER_MESSENGER,
         "ma_messenger": _PAPER_MA_MESSENGER,
     },
+    "silg": {"rtfm": _SILG_RTFM, "messenger": _SILG_MESSENGER},
     "quick": {
         "ma_rtfm": _QUICK,
         "rtfm": _QUICK_RTFM,
