@@ -34,6 +34,8 @@ class Arguments:
     """Id of the networks; the preset's own by default."""
     preset: str | None = None
     """Budgets and options: demo, quick, quick_rl or paper; demo by default, or quick where there is none."""
+    budget: float | None = None
+    """So many times the preset's environment steps, e.g. 0.1 to see where a run would go."""
     network: str | None = None
     """Options of the networks, name=value separated by commas, e.g. kinship=32, or language_model=<folder> for emma."""
     stages: str | None = None
@@ -82,6 +84,8 @@ def requested(arguments: Arguments) -> RunSettings:
         None if arguments.stages is None else tuple(_items(arguments.stages)),
         (0,) if arguments.seeds is None else tuple(_seed(item) for item in _items(arguments.seeds)),
     )
+    if arguments.budget is not None:
+        settings = replace(settings, preset=settings.preset.with_budget(arguments.budget))
     if arguments.network is not None:
         settings = settings.with_network(_network_options(settings, arguments.network))
         settings.make_network()  # whatever cannot be is told before anything is written

@@ -83,6 +83,15 @@ class Phase:
         """With a teacher IMITATE, without REINFORCE: no report mixes the two."""
         return IMITATE if isinstance(self.learner, ImitationConfig) else REINFORCE
 
+    def with_budget(self, factor: float) -> Phase:
+        """This phase with so many times its environment steps; what its schedules count is scaled with them."""
+        steps = {name: getattr(self.learner, name, None) for name in ("anneal_steps", "teacher_steps")}
+        scaled = {name: factor * count for name, count in steps.items() if count is not None}
+        until = self.until
+        if until.steps is not None:
+            until = replace(until, steps=max(1, round(factor * until.steps)))
+        return replace(self, learner=replace(self.learner, **scaled), until=until)
+
 
 @dataclass(frozen=True)
 class Preset:
@@ -138,6 +147,15 @@ class Preset:
     def of_stage(self, stage: str) -> tuple[Phase, ...]:
         """The phases of a stage."""
         return self.phases.get(stage) or self.phases[EVERY_OTHER_STAGE]
+
+    def with_budget(self, factor: float) -> Preset:
+        """This preset with so many times the environment steps in every phase, schedules and evaluations with them."""
+        if not 0 < factor < float("inf"):
+            raise ConfigurationError(f"a budget is a positive part or multiple of the preset's, got {factor:g}")
+        phases = {stage: tuple(each.with_budget(factor) for each in phases) for stage, phases in self.phases.items()}
+        often = None if self.evaluate_every is None else max(1, round(factor * self.evaluate_every))
+        about = f"{self.about} Here with {factor:g} times its budget."
+        return replace(self, about=about, phases=phases, evaluate_every=often)
 
     def with_learners(self, change: Callable[[AlgorithmConfig], AlgorithmConfig]) -> Preset:
         """This preset with every phase's learner changed."""

@@ -149,6 +149,8 @@ def run(monkeypatch, capsys, *arguments):
         (["--env", "ma_rtfm", "--device", "tpu"], "unknown device 'tpu'"),
         (["--env", "ma_rtfm", "--team-reward", "1.5"], r"lies in \[0, 1\], got 1.5"),
         (["--env", "ma_rtfm", "--team-reward", "nan"], r"lies in \[0, 1\], got nan"),
+        (["--env", "ma_rtfm", "--budget", "0"], "multiple of the preset's, got 0"),
+        (["--env", "ma_rtfm", "--budget", "nan"], "multiple of the preset's, got nan"),
         (["--env", "ma_rtfm", "--network", "width=3"], "unknown option for --network 'width'; choose from: .*hidden"),
         (["--env", "ma_rtfm", "--network", "hidden=wide"], "values like hidden=512, got 'hidden=wide'"),
         (["--env", "messenger", "--agent", "emma", "--network", "language_model=no/such"], "the folder does not exist"),
@@ -265,6 +267,18 @@ def test_options_of_networks_are_settings():
     other = curriculum.requested(replace(given, preset="paper", agent="relread"))
     assert other.policy_options == {"kinship": 32}
     assert not any(other.frozen(phase) for _, phase in other.phases())  # what EMMA freezes is no part of relread
+
+
+def test_a_budget_is_a_part_of_the_presets():
+    whole = PRESETS["quick"]["ma_rtfm"]
+    preset = curriculum.requested(curriculum.Arguments(env="ma_rtfm", preset="quick", budget=0.5)).preset
+    for stage in ("s1", "s3"):
+        for half, full in zip(preset.of_stage(stage), whole.of_stage(stage), strict=True):
+            assert half.until.steps == full.until.steps / 2
+            assert half.learner.anneal_steps == full.learner.anneal_steps / 2
+    assert preset.of_stage("s1")[0].learner.teacher_steps == 30_000
+    assert preset.evaluate_every == whole.evaluate_every / 2
+    assert preset.about.endswith("Here with 0.5 times its budget.")
 
 
 def test_without_a_preset_it_is_the_smallest_that_there_is():
