@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from magrounding.errors import MagroundingError
+from magrounding.errors import ConfigurationError, MagroundingError
+from magrounding.pretrained import PREFIX
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -29,6 +31,16 @@ def run_command(command: Callable[[], object], interrupted: Callable[[], str] = 
     except KeyboardInterrupt:
         return _end(interrupted(), INTERRUPTED)
     return 0
+
+
+def distinct_names(sources: Sequence[str | Path], names: Sequence[str]) -> tuple[str, ...]:
+    """What to call runs: the names given, or those of their folders; ConfigurationError unless each has its own."""
+    chosen = tuple(names) or tuple(Path(str(source).removeprefix(PREFIX)).name for source in sources)
+    if len(chosen) != len(sources) or len(set(chosen)) < len(chosen):
+        raise ConfigurationError(
+            f"--names takes a name of its own for each of the {len(sources)} runs, got {', '.join(chosen)}"
+        )
+    return chosen
 
 
 def _end(sentence: str, code: int) -> int:

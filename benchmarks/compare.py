@@ -8,8 +8,7 @@ from pathlib import Path
 
 import tyro
 
-from benchmarks.command import run_command
-from magrounding.errors import ConfigurationError
+from benchmarks.command import distinct_names, run_command
 from magrounding.evaluation.comparison import comparison, plot_comparison
 from magrounding.evaluation.results import read_results
 from magrounding.storage import write_atomic
@@ -38,11 +37,7 @@ def main() -> int:
 
 def compare(arguments: Arguments) -> None:
     """Read the runs, write the comparison."""
-    names = arguments.names or tuple(folder.name for folder in arguments.runs)
-    if len(names) != len(arguments.runs) or len(set(names)) < len(names):
-        raise ConfigurationError(
-            f"--names takes a name of its own for each of the {len(arguments.runs)} runs, got {', '.join(names)}"
-        )
+    names = distinct_names(arguments.runs, arguments.names)
     runs = {name: read_results(folder) for name, folder in zip(names, arguments.runs, strict=True)}
     text, picture = comparison(runs, FIGURE_FILE), plot_comparison(runs)
     arguments.out.mkdir(parents=True, exist_ok=True)

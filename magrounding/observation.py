@@ -75,6 +75,15 @@ class ObservationSpec:
     def __contains__(self, name: str) -> bool:
         return any(field.name == name for field in self.fields)
 
+    def reads_alike(self, other: ObservationSpec) -> bool:
+        """Whether agents made for the one can play with the other: all is equal but the size of the map."""
+
+        def but_size(spec: ObservationSpec) -> tuple:
+            shapes = [(f.name, f.shape[2:] if f.name == "grid" else f.shape, f.shared) for f in spec.fields]
+            return shapes, spec.num_agents, spec.num_actions, spec.vocabulary_size, spec.words
+
+        return but_size(self) == but_size(other)
+
     def space(self) -> spaces.Dict:
         """The Gymnasium space of one agent's observation; `distance` (derived from `position`) is part of it."""
         boxes: dict[str, spaces.Space] = {

@@ -38,6 +38,7 @@ class EnvEntry:
         reading_set: the one on which agents are also given wrong manuals.
         oracle: entry point of a scripted team that reads the world's state: the ceiling of reports.
         published: entry point of the papers' results, {(stage, evaluation set): (mean, standard deviation, source)}.
+        published_ablations: entry point of what the papers say of lesser models, a tuple of such dictionaries.
         multi_agent: whether it takes `agents`; the others are for one agent, and Gymnasium knows them too. Stated here
             so that nobody has to import the world to know.
     """
@@ -50,6 +51,7 @@ class EnvEntry:
     evaluation_sets: Mapping[str, Mapping[str, Any]]
     oracle: str | None = None
     published: str | None = None
+    published_ablations: str | None = None
     multi_agent: bool = False
     reading_set: str = "eval"
     note: str = ""
@@ -129,6 +131,7 @@ _ENVS = (
         evaluation_sets=_RTFM_SETS,
         oracle="magrounding.envs.rtfm.oracle:Oracle",
         published="magrounding.envs.rtfm.published:MA_RTFM",
+        published_ablations="magrounding.envs.rtfm.published:MA_RTFM_ABLATIONS",
         multi_agent=True,
         note=_RTFM_NOTE,
     ),

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.agents.policy import Policy
+from magrounding.agents.policy import Others, Policy, PolicyOutput, TextEncoding
 from magrounding.agents.text_cache import TextCache
 
 
@@ -45,6 +45,7 @@ class Player:
         self.device = next(policy.parameters()).device
         self.memory: Tensor | None = None
         self.taken: np.ndarray | None = None
+        self._last: tuple[dict[str, Tensor], TextEncoding, Tensor, PolicyOutput] | None = None
         self.restart(np.ones(num_envs, np.bool_))
 
     def restart(self, rows: np.ndarray) -> None:
@@ -88,6 +89,8 @@ class Player:
             index = torch.from_numpy(some).to(self.device)
             memory = None if self.memory is None else self.memory[index]
             output = self.policy(columns, text, index, memory)
+        if self.policy.models_others:
+            self._last = columns, text, index, output
         if output.memory is not None:
             self.memory = output.memory if rows is None else self.memory.index_copy(0, index, output.memory)  # type: ignore[union-attr]
         if output.division is not None:
@@ -98,6 +101,23 @@ class Player:
         else:
             action = torch.multinomial(logits.softmax(-1), 1, generator=self.generator).squeeze(-1)
         return Choice(action.numpy(), logits.numpy(), output.value.float().cpu().numpy())
+
+    @torch.no_grad()
+    def foresight(self, others: Others) -> np.ndarray | None:
+        """How often the policy was right about what others did after the last `choose`; call it before the next.
+
+        Args:
+            others: of the R rows that were asked for.
+
+        Returns:
+            [R] shares of the others, nan where none of them acted; None for a policy that foresees nothing.
+        """
+        if self._last is None:
+            return None
+        others = Others(*(tensor.to(self.device) for tensor in others))
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+            told = self.policy.auxiliary(*self._last, others)
+        return None if told is None else told.facts["modelling_accuracy"].float().cpu().numpy()
 
     def _keep(self, taken: np.ndarray, rows: np.ndarray) -> None:
         """Note how the entities were divided, [R, H, W], in some games."""

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from magrounding.agents.player import Player
-from magrounding.agents.policy import Policy
+from magrounding.agents.policy import Others, Policy
 from magrounding.agents.weights import STATE_FILE, fit_weights, load_weights
-from magrounding.errors import CheckpointError, choose
+from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.observation import SHARED_TEXT, ObservationSpec, shared_text
 from magrounding.pretrained import find_run
 from magrounding.registry import agent_entry, env_entry, load
@@ -31,12 +31,17 @@ class Team:
         policies: one for each agent, in agent order; on one device.
         spec: what they observe (a grid of another size is fine).
         parallel_map: how to run the agents at once (see `magrounding.threads`); one after the other by default.
+
+    Attributes:
+        policies, spec, num_agents: as given.
+        keys: what each agent observes by itself.
     """
 
     accepts_rows = True
 
     def __init__(self, policies: Sequence[Policy], spec: ObservationSpec, parallel_map: ParallelMap = map) -> None:
         self.policies = list(policies)
+        self.spec = spec
         self.num_agents = len(self.policies)
         self.keys = tuple(field.name for field in spec.fields if field.name not in SHARED_TEXT)
         self._map = parallel_map
@@ -96,6 +101,29 @@ class Team:
         shares = [player.taken for player in memory if player.taken is not None]
         return np.stack(shares, 1) if len(shares) == len(memory) else None
 
+    def foresight(
+        self, memory: TeamMemory, actions: np.ndarray, alive: np.ndarray, rows: np.ndarray
+    ) -> np.ndarray | None:
+        """How often each agent was right about what the others would do, in the last `act` of a vector env.
+
+        Args:
+            memory: of that `act`.
+            actions: [B, n], what it chose.
+            alive: [B, n] bool, whose actions count.
+            rows: [R] the games it played.
+
+        Returns:
+            [R, n] shares of the others, nan where none of them acted and for networks that foresee nothing; None where
+            no network does.
+        """
+        known, shares = False, np.full((len(rows), self.num_agents), np.nan)
+        for i, player in enumerate(memory):
+            did = (torch.from_numpy(np.delete(array[rows], i, axis=1)) for array in (actions, alive))
+            right = player.foresight(Others(*did))
+            if right is not None:
+                known, shares[:, i] = True, right
+        return shares if known else None
+
     def _act_single(
         self,
         obs: Mapping[str, Mapping[str, np.ndarray]],
@@ -115,6 +143,22 @@ class Team:
             choice = player.choose(column, texts["manual"], texts["goal"], keys, greedy=greedy)
             actions[agent] = int(choice.action[0])
         return actions
+
+
+def mixed_team(teams: Sequence[Team]) -> Team:
+    """A team of agents that were not trained together: agent i is agent i of `teams[i]`.
+
+    `mixed_team([one, other, other])` is the first agent of one team with the second and third of another.
+
+    Raises:
+        ConfigurationError: not one team for each agent, or teams that observe different things.
+    """
+    if not teams or any(team.num_agents != len(teams) for team in teams):
+        sizes = ", ".join(str(team.num_agents) for team in teams)
+        raise ConfigurationError(f"a mixed team takes one team for each agent: {len(teams)} came, of {sizes} agents")
+    if not all(team.spec.reads_alike(teams[0].spec) for team in teams):
+        raise ConfigurationError("these teams cannot be mixed: they read other words, or observe other things")
+    return Team([team.policies[i] for i, team in enumerate(teams)], teams[0].spec)
 
 
 def build_policy(agent: str, spec: ObservationSpec, options: Mapping[str, Any], seed: int) -> Policy:

@@ -18,18 +18,28 @@ def describe_divisions(taken: np.ndarray, alive: np.ndarray) -> list[dict[str, f
         For each agent "coverage", the mean share of entities that it takes, and "conflicts", the share of entities that
         somebody else takes too; of the steps in which it lives and sees any, 0 without such a step.
     """
-    taken = np.where(alive[..., None, None], taken, NOBODY).reshape(len(taken), -1, taken.shape[-2] * taken.shape[-1])
-    claims = (taken == TAKEN).sum(0)  # [steps, cells]
+    coverage, conflicts = division_shares(taken, alive)
     return [
-        {
-            "coverage": _mean_share(own == TAKEN, own >= LEFT),
-            "conflicts": _mean_share((own == TAKEN) & (claims > 1), own >= LEFT),
-        }
-        for own in taken
+        {"coverage": _mean(own), "conflicts": _mean(shared)} for own, shared in zip(coverage, conflicts, strict=True)
     ]
 
 
-def _mean_share(part: np.ndarray, whole: np.ndarray) -> float:
-    """Mean over the steps with any of `whole` [steps, cells] of the share that is in `part`."""
-    counts = whole.sum(1)
-    return float((part.sum(1)[counts > 0] / counts[counts > 0]).mean()) if counts.any() else 0.0
+def division_shares(taken: np.ndarray, alive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same for every step: shares [n, …] of an agent's entities that it takes, and that somebody else takes too.
+
+    Args:
+        taken, alive: as in `describe_divisions`.
+
+    Returns:
+        Both nan where the agent is dead or sees no entity.
+    """
+    taken = np.where(alive[..., None, None], taken, NOBODY)
+    own = taken == TAKEN
+    seen = (taken >= LEFT).sum((-2, -1))
+    seen = np.where(seen > 0, seen, np.nan)
+    return own.sum((-2, -1)) / seen, (own & (own.sum(0) > 1)).sum((-2, -1)) / seen
+
+
+def _mean(shares: np.ndarray) -> float:
+    known = shares[~np.isnan(shares)]
+    return float(known.mean()) if known.size else 0.0

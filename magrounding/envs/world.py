@@ -104,6 +104,13 @@ class BatchedWorld(ABC):
     def state(self) -> np.ndarray:
         """[B, state_size] int16: the whole of every game, laid out as `state_layout`; no hidden roles, no text."""
 
+    def entity_places(self) -> np.ndarray | None:
+        """[B, E, 2] float32: row and column of everything that agents can go to, row -1 for what is not there now.
+
+        None: a world whose entities have no places.
+        """
+        return None
+
     @abstractmethod
     def scene(self, row: int) -> Scene:
         """One game as a picture's worth of facts, for the renderers."""

@@ -12,16 +12,21 @@ from magrounding.registry import env_entry, load
 Summary = dict[str, float]
 
 
-def play_baselines(env: str, options: Mapping[str, Any], games: int, seed: int = REPORT_SEED) -> dict[str, Summary]:
+def play_baselines(
+    env: str, options: Mapping[str, Any], games: int, seed: int = REPORT_SEED, diagnose: bool = False
+) -> dict[str, Summary]:
     """Summaries of "random" and, where the environment has one, "oracle".
 
     Args:
         env, options: environment id and options.
         games: how many.
         seed: of the first game.
+        diagnose: see `evaluate`.
     """
     entry = env_entry(env)
     teams: dict[str, Any] = {"random": lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions)}
     if entry.oracle is not None:
         teams["oracle"] = load(entry.oracle)
-    return {name: evaluate(team, env, options, games, seed).summary() for name, team in teams.items()}
+    return {
+        name: evaluate(team, env, options, games, seed, diagnose=diagnose).summary() for name, team in teams.items()
+    }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from magrounding.errors import ConfigurationError, choose
+from magrounding.evaluation.diagnosis import Diagnosis
 from magrounding.evaluation.misled import OtherManuals
 from magrounding.registry import make_vec
 from magrounding.vector import VectorEnv
@@ -39,22 +40,26 @@ class Evaluation:
         length: [E] int32 steps.
         returns: [E, n] float32 undiscounted sums of rewards.
         timed_out: [E] bool, ended by the time limit.
+        diagnosis: facts about how they were played, see `Diagnosis.facts`; empty where nobody asked.
     """
 
     won: np.ndarray
     length: np.ndarray
     returns: np.ndarray
     timed_out: np.ndarray
+    diagnosis: dict[str, float] = field(default_factory=dict)
 
     def summary(self) -> dict[str, float]:
-        """Plain numbers for logs and tables."""
-        return {
+        """Plain numbers for logs and tables; `steps_to_win` only where a game was won."""
+        numbers = {
             "games": len(self.won),
             "win_rate": float(self.won.mean()),
             "length": float(self.length.mean()),
             "return": float(self.returns.mean()),
             "timed_out": float(self.timed_out.mean()),
+            **self.diagnosis,
         }
+        return {**numbers, "steps_to_win": float(self.length[self.won].mean())} if self.won.any() else numbers
 
 
 def evaluate(
@@ -67,6 +72,7 @@ def evaluate(
     greedy: bool = True,
     manual: str = TRUE_MANUAL,
     num_threads: int = 1,
+    diagnose: bool = False,
 ) -> Evaluation:
     """Let a team play, and take the first games of every row.
 
@@ -84,6 +90,7 @@ def evaluate(
         greedy: most likely actions instead of drawn ones; draws are decided by the team's own seed.
         manual: one of MANUALS. Whoever wins as often with a wrong one does not read.
         num_threads: threads of the simulator.
+        diagnose: also count what the team does beside winning, which takes longer.
 
     Raises:
         ConfigurationError: fewer than one game, an unknown manual, or bad options.
@@ -97,12 +104,15 @@ def evaluate(
     vec = make_vec(env, rows, num_threads=num_threads, **options)
     actor = team(vec) if callable(team) else team
     try:
-        return play(OtherManuals(actor) if manual == OTHER_GAME else actor, vec, episodes, seed, greedy)
+        actor = OtherManuals(actor) if manual == OTHER_GAME else actor
+        return play(actor, vec, episodes, seed, greedy, Diagnosis(vec, actor) if diagnose else None)
     finally:
         vec.close()
 
 
-def play(team: Actor, vec: VectorEnv, episodes: int, seed: int, greedy: bool = True) -> Evaluation:
+def play(
+    team: Actor, vec: VectorEnv, episodes: int, seed: int, greedy: bool = True, diagnosis: Diagnosis | None = None
+) -> Evaluation:
     """Play `episodes` games on a vector env, the first rows taking one more where they do not divide evenly."""
     quota, first = quotas(episodes, vec.num_envs)
     won, timed_out = np.zeros(episodes, np.bool_), np.zeros(episodes, np.bool_)
@@ -118,13 +128,17 @@ def play(team: Actor, vec: VectorEnv, episodes: int, seed: int, greedy: bool = T
     while (open_rows := np.flatnonzero(played < quota)).size:
         chosen = {"rows": open_rows} if partial else {}
         actions, memory = team.act(obs, memory, info, greedy, **chosen)
+        if diagnosis is not None:
+            diagnosis.chosen(open_rows, obs, info["alive"], actions, memory)
         obs, _, _, truncated, info = vec.step(actions)
+        if diagnosis is not None:
+            diagnosis.played(open_rows, obs, info)
         ended = open_rows[info["done"][open_rows]]
         at = first[ended] + played[ended]
         won[at], length[at], returns[at] = info["won"][ended], info["length"][ended], info["return"][ended]
         timed_out[at] = truncated[ended].any(axis=1)
         played[ended] += 1
-    return Evaluation(won, length, returns, timed_out)
+    return Evaluation(won, length, returns, timed_out, {} if diagnosis is None else diagnosis.facts())
 
 
 def quotas(games: int, rows: int) -> tuple[np.ndarray, np.ndarray]:

@@ -33,31 +33,37 @@ def plot_curves(results: RunResults) -> bytes:
     return finish(figure, panels)
 
 
-def make_figure(stages: int) -> tuple[Figure, list[Axes]]:
-    """A figure with a row of panels, one for each stage."""
+def make_figure(panels: int, width: float = 3.2) -> tuple[Figure, list[Axes]]:
+    """A figure with a row of panels, one for each stage, each so many inches wide."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(max(6.0, 3.2 * stages), 4.2), layout="constrained")
+    figure = Figure(figsize=(max(6.0, width * panels), 4.2), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, list(figure.subplots(1, stages, sharey=True, squeeze=False)[0])
+    return figure, list(figure.subplots(1, panels, sharey=True, squeeze=False)[0])
 
 
 def finish(figure: Figure, panels: Sequence[Axes], columns: int | None = None) -> bytes:
-    """Axes of win rates over steps, one legend for all panels in so many columns, and the PNG."""
-    handles: dict[str, Artist] = {}
+    """Axes of win rates over steps, one legend for all panels in so many columns at most, and the PNG."""
     for panel in panels:
         panel.set_xlabel("environment steps")
+        panel.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
+        panel.locator_params(axis="x", nbins=4)
+    return save(figure, panels, columns or 2 * len(panels))
+
+
+def save(figure: Figure, panels: Sequence[Axes], columns: int) -> bytes:
+    """Axes of win rates, one legend for all panels in so many columns at most, and the PNG."""
+    handles: dict[str, Artist] = {}
+    for panel in panels:
         panel.set_ylim(-2, 102)
         panel.set_yticks(np.arange(0, 101, 20))
         panel.grid(alpha=0.3)
         panel.spines[["top", "right"]].set_visible(False)
-        panel.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
-        panel.locator_params(axis="x", nbins=4)
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     panels[0].set_ylabel("games won (%)")
-    columns = columns or max(1, min(len(handles), 2 * len(panels)))
+    columns = max(1, min(len(handles), columns))
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns, frameon=False)
     data = io.BytesIO()
     figure.savefig(data, format="png", dpi=130, metadata={"Software": None})

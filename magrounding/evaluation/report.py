@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from magrounding.evaluation.evaluate import PLAYS, TRUE_MANUAL
@@ -91,7 +91,7 @@ def results_table(results: RunResults) -> str:
         paper = results.published.get((stage, name))
         known = "–" if paper is None else f"{percent(paper[0])} ± {percent(paper[1])}"
         both = [spread(wins[play], bold=play == better) for play in PLAYS]
-        rows.append((stage, learnt, name, *both, _interval(won), f"{length.mean:.1f}", floor, ceiling, share, known))
+        rows.append((stage, learnt, name, *both, interval(won), f"{length.mean:.1f}", floor, ceiling, share, known))
     heads = ("stage", "learnt by", "set", *PLAYS, "IQM, 95 % interval", "steps a game")
     return table((*heads, "random", "oracle", "share of the oracle", "paper"), rows)
 
@@ -224,15 +224,16 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def spread(statistics: Statistics | None, *, bold: bool = False) -> str:
-    """Mean and, of several seeds, standard deviation of a share."""
+def spread(statistics: Statistics | None, *, bold: bool = False, show: Callable[[float], str] = percent) -> str:
+    """Mean and, of several seeds, standard deviation of a share, or of whatever `show` prints."""
     if statistics is None:
         return "–"
-    mean = f"**{percent(statistics.mean)}**" if bold else percent(statistics.mean)
-    return mean if statistics.seeds == 1 else f"{mean} ± {percent(statistics.std)}"
+    mean = f"**{show(statistics.mean)}**" if bold else show(statistics.mean)
+    return mean if statistics.seeds == 1 else f"{mean} ± {show(statistics.std)}"
 
 
-def _interval(statistics: Statistics) -> str:
+def interval(statistics: Statistics) -> str:
+    """Interquartile mean of a share and its interval; nothing is known of either with one seed."""
     if statistics.seeds == 1:
         return "–"
     return f"{percent(statistics.iqm)} [{percent(statistics.low)}, {percent(statistics.high)}]"

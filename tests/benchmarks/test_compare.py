@@ -9,6 +9,7 @@ import pytest
 from matplotlib.image import imread
 
 from benchmarks import compare
+from magrounding.errors import ConfigurationError
 from magrounding.evaluation.comparison import comparison, plot_comparison, shared_stages, stage_table
 from magrounding.evaluation.results import read_results
 from tests.training.tiny_runs import tiny_run
@@ -92,5 +93,5 @@ def test_nonsense_is_refused(folders, monkeypatch, tmp_path, capsys, arguments, 
 def test_runs_of_different_teams_are_not_compared(folders):
     runs = dict(zip("ab", map(read_results, folders), strict=True))
     alone = replace(runs["b"], settings=replace(runs["b"].settings, agents=3))
-    with pytest.raises(compare.ConfigurationError, match="3 × ma_rtfm"):
+    with pytest.raises(ConfigurationError, match="3 × ma_rtfm"):
         comparison({**runs, "b": alone}, "x.png")

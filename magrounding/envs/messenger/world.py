@@ -127,6 +127,12 @@ class MessengerWorld(CompiledWorld):
     def _collect(self, out: StepBuffers) -> Results:
         return Results(*(getattr(out, name) for name in Results._fields))
 
+    def entity_places(self) -> np.ndarray:
+        """The enemy, messages, goals and decoys, in steps of half a cell."""
+        entities = self._games.entities[:, self.num_agents :]
+        places = entities[..., [Y, X]].astype(np.float32) / CELL
+        return np.where(entities[..., PRESENT, None] == 1, places, np.float32(-1))
+
     def scene(self, row: int) -> Scene:
         entities, scalars, n = self._games.entities[row], self._games.scalars[row], self.num_agents
         roles = ["agent"] * n + ["enemy"] + ["message"] * n + ["goal"] * n + ["decoy"] * (2 * self._rules.decoys)

@@ -23,3 +23,18 @@ MA_RTFM: Published = {
     ("s5", "eval_10x10"): (0.62, 0.02, "two agents of EnDi(dis), EnDi table 2"),
 }
 """EnDi's table of txt2π in stages S2 to S5 is not available to us."""
+
+MA_RTFM_ABLATIONS: tuple[Published, ...] = (
+    {
+        ("s5", "train"): (0.38, 0.11, "two agents of EnDi-sup, EnDi table 2"),
+        ("s5", "eval"): (0.39, 0.10, "two agents of EnDi-sup, EnDi table 2"),
+        ("s5", "eval_new"): (0.36, 0.10, "two agents of EnDi-sup, EnDi table 2"),
+        ("s5", "eval_10x10"): (0.44, 0.11, "two agents of EnDi-sup, EnDi table 2"),
+    },
+    {
+        ("s5", "train"): (0.39, 0.02, "two agents of EnDi-reg, EnDi table 2"),
+        ("s5", "eval"): (0.38, 0.02, "two agents of EnDi-reg, EnDi table 2"),
+        ("s5", "eval_new"): (0.35, 0.02, "two agents of EnDi-reg, EnDi table 2"),
+        ("s5", "eval_10x10"): (0.41, 0.00, "two agents of EnDi-reg, EnDi table 2"),
+    },
+)

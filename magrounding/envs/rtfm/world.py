@@ -145,6 +145,11 @@ class RTFMWorld(CompiledWorld):
     def _collect(self, out: StepBuffers) -> Results:
         return Results(*(getattr(out, name) for name in Results._fields))
 
+    def entity_places(self) -> np.ndarray:
+        """Monsters alive and items on the floor."""
+        entities = self._games.entities[:, self.num_agents :]
+        return np.where(entities[..., PRESENT, None] == 1, entities[..., [ROW, COLUMN]], -1).astype(np.float32)
+
     def scene(self, row: int) -> Scene:
         entities, scalars, words = self._games.entities[row], self._games.scalars[row], self.vocabulary.words
         n, items = self._rules.agents, self._rules.agents + self._rules.monsters
