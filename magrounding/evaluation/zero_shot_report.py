@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from magrounding.agents.team import CONFIG_FILE
 from magrounding.evaluation.baselines import Summary
 from magrounding.evaluation.report import interval, percent, spread, table
 from magrounding.evaluation.zero_shot import Score, ZeroShot
+from magrounding.storage import read_json
 
 
 def _number(value: float) -> str:
@@ -87,7 +89,7 @@ def overview(results: ZeroShot) -> str:
     for source in dict.fromkeys(source for name in sets for *_, source in results.published[name]):
         found = {name: _paper(mean, std) for name in sets for mean, std, s in results.published[name] if s == source}
         rows.append((f"paper: {source}", "", *(found.get(name, "–") for name in sets)))
-    return table(("", "play", *sets), rows)
+    return table(("run", "play", *sets), rows)
 
 
 def set_table(results: ZeroShot, evaluation_set: str) -> str:
@@ -105,7 +107,7 @@ def set_table(results: ZeroShot, evaluation_set: str) -> str:
         rows.append((who, "", percent(summary["win_rate"]), "–", *cells))
     for mean, std, source in results.published[evaluation_set]:
         rows.append((f"paper: {source}", "", _paper(mean, std), *["–"] * (1 + len(measures))))
-    heads = ("", "play", "win rate", "IQM, 95 % interval", *(MEASURES[name][0] for name in measures))
+    heads = ("run", "play", "win rate", "IQM, 95 % interval", *(MEASURES[name][0] for name in measures))
     return table(heads, rows)
 
 
@@ -176,10 +178,9 @@ def _runs(results: ZeroShot) -> str:
         learnt = settings.learnt_by(who.stage, settings.preset.of_stage(who.stage)[-1].name)
         trained = ", ".join(f"{name} {value}" for name, value in settings.env_options.items())
         seeds = ", ".join(map(str, who.teams))
-        rows.append(
-            (who.name, f"`{settings.agent}`", f"`{settings.preset.name}`", learnt, seeds, trained, str(who.folder))
-        )
-    return table(("run", "agent", "preset", "learnt by", "seeds", "trained with", "folder"), rows)
+        command = read_json(who.folder / CONFIG_FILE).get("command") or "run_curriculum"
+        rows.append((who.name, f"`{settings.agent}`", learnt, seeds, trained, f"`{command}`"))
+    return table(("run", "agent", "learnt by", "seeds", "trained with", "command"), rows)
 
 
 def _statistics(score: Score) -> dict[str, dict[str, float]]:

@@ -1,14 +1,16 @@
 """Teams act alike in a vector env and in a single one, and scripted teams beside them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 import magrounding as mg
 from magrounding.agents.scripted import RandomTeam
-from magrounding.agents.team import Team, build_policy, load_team
+from magrounding.agents.team import Team, build_policy, load_team, mixed_team
 from magrounding.agents.weights import load_weights, save_weights, weights_file
-from magrounding.errors import CheckpointError
+from magrounding.errors import CheckpointError, ConfigurationError
 
 OPTIONS = {"stage": "s5", "agents": 2, "max_cycles": 12}
 SMALL = {"channels": (4, 4), "document_hidden": 4, "head_width": 6}
@@ -103,6 +105,28 @@ def test_the_random_team_plays_a_single_env():
     actions, _ = RandomTeam(2, 5).act(obs)
     assert set(actions) == {"agent_0", "agent_1"}
     env.step(actions)
+
+
+def test_a_mixed_team_has_agents_of_each(team):
+    spec = team.spec
+    other = Team([build_policy("conv", spec, {"channels": (4, 4), "document_hidden": 4}, k) for k in (2, 3)], spec)
+    mixed = mixed_team([other, team])
+    assert mixed.policies == [other.policies[0], team.policies[1]]
+    vec = mg.make_vec("ma_rtfm", 8, **OPTIONS)
+    obs = vec.reset(seed=0)
+    both, first, second = (t.act(obs, t.initial_memory(8), vec.info)[0] for t in (mixed, other, team))
+    assert (both == np.stack((first[:, 0], second[:, 1]), 1)).all()
+    assert (both != second).any()
+
+
+def test_teams_that_cannot_be_mixed(team):
+    with pytest.raises(ConfigurationError, match="one team for each agent: 3 came, of 2, 2, 2 agents"):
+        mixed_team([team] * 3)
+    larger = replace(team.spec, fields=mg.make_vec("ma_rtfm", 1, **{**OPTIONS, "size": 10}).spec.fields)
+    mixed_team([team, Team(team.policies, larger)])
+    for change in ({"words": ("other",)}, {"fields": team.spec.fields[:-1]}, {"num_actions": 6}):
+        with pytest.raises(ConfigurationError, match="read other words, or observe other things"):
+            mixed_team([team, Team(team.policies, replace(team.spec, **change))])
 
 
 RECORD = {"env": "ma_rtfm", "vocabulary": "v"}

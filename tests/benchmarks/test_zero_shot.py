@@ -1,20 +1,33 @@
-"""The zero-shot command plays the run's teams on the sets asked for, and refuses nonsense in one sentence."""
+"""The zero-shot command plays the runs' teams on the sets asked for, and refuses nonsense in one sentence."""
 
+import io
 import json
+import shutil
 import sys
 
 import pytest
+from matplotlib.image import imread
 
 from benchmarks import zero_shot
 from magrounding.agents.scripted import RandomTeam
 from magrounding.evaluation import baselines
+from magrounding.storage import read_json, write_json
 from magrounding.training.metrics import METRICS_FILE, read_metrics
 from tests.training.tiny_runs import tiny_run
+
+FEW = ("--episodes", 8, "--splits", "eval,eval_10x10")
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    return tiny_run(tmp_path_factory.mktemp("runs") / "run", "s2")
+    return tiny_run(tmp_path_factory.mktemp("runs") / "run", "s1", "s2")
+
+
+@pytest.fixture(scope="module")
+def dividing(tmp_path_factory):
+    """A run of EnDi, on fewer stages and with games of another length."""
+    folder = tmp_path_factory.mktemp("runs") / "endi"
+    return tiny_run(folder, "s1", agent="endi_dis", env_options={"max_cycles": 5})
 
 
 def run(monkeypatch, *arguments):
@@ -23,32 +36,116 @@ def run(monkeypatch, *arguments):
     return zero_shot.main()
 
 
+def cells(text, head):
+    """The first table below a heading, as rows of cells."""
+    lines = text.split(f"## {head}\n\n", 1)[1].split("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+
+
 def test_it_repeats_the_runs_own_report(finished, monkeypatch, capsys, tmp_path):
-    out = tmp_path / "numbers.json"
-    assert run(monkeypatch, "--run", finished, "--splits", "eval,eval_10x10", "--episodes", 8, "--json", out) == 0
-    printed = capsys.readouterr().out
-    rows = ("eval | greedy", "eval | sampled", "eval_10x10 | greedy", "eval_10x10 | sampled")
-    for line, row in zip(printed.splitlines()[2:], rows, strict=True):
-        assert line.startswith(f"| {row} |")
-    results = json.loads(out.read_text())["results"]
-    assert [result["set"] for result in results] == ["eval", "eval_10x10"]
-    assert results[0]["baselines"]["random"]["games"] == 8
+    assert run(monkeypatch, "--run", finished, *FEW, "--out", tmp_path / "out") == 0
+    found = read_json(tmp_path / "out" / "zero_shot.json")
+    assert (found["stage"], found["episodes"], list(found["sets"])) == ("s2", 8, ["eval", "eval_10x10"])
+    assert found["sets"]["eval"]["baselines"]["random"]["games"] == 8
     for play in ("greedy", "sampled"):
-        assert len(results[0]["seeds"][play]) == 2
-        for k, summary in enumerate(results[0]["seeds"][play]):
-            lines = read_metrics(finished / f"seed_{k}" / METRICS_FILE)
+        scores = found["sets"]["eval"]["runs"]["run"][play]
+        rates = [scores["seeds"][k]["win_rate"] for k in ("0", "1")]
+        assert scores["statistics"]["win_rate"]["mean"] == pytest.approx(sum(rates) / 2)
+        for k, summary in scores["seeds"].items():
+            lines = [line for line in read_metrics(finished / f"seed_{k}" / METRICS_FILE) if line["stage"] == "s2"]
             reported = next(line for line in lines if line.get("when") == "after" and line["play"] == play)
             assert (reported["set"], reported["manual"]) == ("eval", "true")
-            assert {name: reported[name] for name in summary} == pytest.approx(summary)
+            shared = summary.keys() & reported.keys()
+            assert {"win_rate", "length", "return"} < shared
+            assert {name: reported[name] for name in shared} == pytest.approx({name: summary[name] for name in shared})
+    assert str(tmp_path / "out" / "zero_shot.md") in capsys.readouterr().out
+
+
+def test_runs_side_by_side(finished, dividing, monkeypatch, capsys, tmp_path):
+    arguments = ("--run", finished, dividing, "--names", "reads", "divides", *FEW, "--play", "greedy")
+    assert run(monkeypatch, *arguments, "--out", tmp_path) == 0
+    text, found = (tmp_path / "zero_shot.md").read_text(), read_json(tmp_path / "zero_shot.json")
+    assert found["stage"] == "s1"  # the last that both have
+    assert found["sets"]["eval"]["options"]["max_cycles"] == 8  # the first run's, for everybody
+    heads, _, reads, divides, random, *_ = cells(text, "eval")
+    assert heads[2] == "win rate"
+    assert [row[0] for row in (reads, divides, random)] == ["reads", "divides", "random"]
+    statistics = {name: of["greedy"]["statistics"] for name, of in found["sets"]["eval"]["runs"].items()}
+    for measure in ("mask coverage", "modelling accuracy"):
+        assert reads[heads.index(measure)] == random[heads.index(measure)] == "–"
+        known = statistics["divides"][measure.replace(" ", "_")]
+        assert divides[heads.index(measure)] == f"{100 * known['mean']:.1f} % ± {100 * known['std']:.1f} %"
+        assert measure.replace(" ", "_") not in statistics["reads"]
+    for row, name in ((reads, "reads"), (divides, "divides")):
+        known = statistics[name]["win_rate"]
+        expected = f"{100 * known['iqm']:.1f} % [{100 * known['low']:.1f} %, {100 * known['high']:.1f} %]"
+        assert row[heads.index("IQM, 95 % interval")] == expected
+        assert "%" in row[heads.index("subgoal conflicts")]
+    picture = imread(io.BytesIO((tmp_path / "zero_shot.png").read_bytes()))
+    assert picture[..., :3].min() < 0.5 < picture[..., :3].mean()
+    assert cells(capsys.readouterr().out, "eval") == cells(text, "eval")
+
+
+def test_the_papers_numbers_stand_below(finished, monkeypatch, capsys):
+    assert run(monkeypatch, "--run", finished, "--episodes", 4, "--splits", "train", "--stage", "s1") == 0
+    *_, paper = cells(capsys.readouterr().out, "train")
+    assert paper[:3] == ["paper: two agents of every model, 99 to 100 %, EnDi section 5.2", "", "99.5 % ± 0.5 %"]
+
+
+def test_a_packaged_team_by_its_name(monkeypatch, tmp_path):
+    name = "ma_rtfm-s5-2agents"
+    for asked in (("--pretrained", name), ("--run", f"pretrained:{name}")):
+        assert run(monkeypatch, *asked, "--episodes", 4, "--splits", "eval", "--out", tmp_path) == 0
+        found = read_json(tmp_path / "zero_shot.json")["sets"]["eval"]
+        assert list(found["runs"]) == [name]
+        assert [row["mean"] for row in found["published"]] == [0.61, 0.39, 0.38]
+
+
+def test_some_of_the_seeds(finished, monkeypatch, tmp_path):
+    assert run(monkeypatch, "--run", finished, *FEW, "--seeds", "1", "--out", tmp_path) == 0
+    runs = read_json(tmp_path / "zero_shot.json")["sets"]["eval"]["runs"]
+    assert list(runs["run"]["greedy"]["seeds"]) == ["1"]
+
+
+@pytest.mark.parametrize("with_itself", [False, True])
+def test_cross_play_beside_self_play(finished, dividing, monkeypatch, capsys, tmp_path, with_itself):
+    mate = finished if with_itself else dividing
+    assert run(monkeypatch, "--run", finished, "--teammate", mate, *FEW, "--stage", "s1", "--out", tmp_path) == 0
+    found = read_json(tmp_path / "zero_shot.json")["sets"]["eval"]
+    assert list(found["runs"]) == (["run"] if with_itself else ["run", "endi"])
+    who = "run with run" if with_itself else "run with endi"
+    pairs = found["cross_play"][who]["greedy"]["seeds"]
+    assert list(pairs) == (["0 with 1"] if with_itself else ["0 with 0", "1 with 1"])
+    for summary in pairs.values():
+        assert summary["win_rate"] == pytest.approx((summary["win_rate_agent_0"] + summary["win_rate_agent_1"]) / 2)
+    text = capsys.readouterr().out
+    assert [row[0] for row in cells(text, "Win rates")[2:]].count(who) == 2
+    table = text.split("## Cross-play", 1)[1].split("\n\n")[2].splitlines()
+    assert sum(line.startswith(f"| {who} | eval") for line in table) == 4
+
+
+def altered(folder, target, **changes):
+    """A copy of a run whose config says something else."""
+    shutil.copytree(folder, target)
+    write_json(target / "config.json", {**read_json(target / "config.json"), **changes})
+    return target
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (["--splits", "moon"], "unknown evaluation set of ma_rtfm 'moon'"),
-        (["--stage", "s1"], "unknown stage of this run 's1'"),
+        (["--stage", "s5"], "unknown stage of run 's5'; choose from: s1, s2"),
         (["--episodes", "0"], "--episodes must be positive, got 0"),
+        (["--seeds", "0,7"], "unknown seed of run '7'; choose from: 0, 1"),
+        (["--seeds", "first"], "unknown seed of run 'first'"),
+        (["--play", "slowly"], "unknown way to --play 'slowly'; choose from: greedy, sampled, both"),
         (["--run", "nowhere"], "the folder does not exist"),
+        (["--pretrained", "nobody"], "unknown pretrained team 'nobody'"),
+        (["--pretrained", "rtfm-nl"], "run: 2 × ma_rtfm, rtfm-nl: 1 × rtfm"),
+        (["--names", "a", "b"], "a name of its own for each of the 1 runs, got a, b"),
+        (["--teammate", "pretrained:messenger-s2"], "run: 2 × ma_rtfm, messenger-s2: 1 × messenger"),
+        (["--teammate", "pretrained:ma_rtfm-s1-2agents", "--stage", "s2"], "unknown stage of ma_rtfm-s1-2agents 's2'"),
     ],
 )
 def test_bad_input_is_one_sentence(finished, monkeypatch, capsys, arguments, complaint):
@@ -56,3 +153,40 @@ def test_bad_input_is_one_sentence(finished, monkeypatch, capsys, arguments, com
     err = capsys.readouterr().err
     assert complaint in err
     assert err.count("\n") == 1
+
+
+def test_nothing_to_evaluate(monkeypatch, capsys):
+    assert run(monkeypatch) == 2
+    assert "name run folders with --run, or a team with --pretrained" in capsys.readouterr().err
+
+
+def test_runs_that_cannot_play_the_same_games(finished, monkeypatch, capsys, tmp_path):
+    larger = altered(finished, tmp_path / "larger", agents=3)
+    assert run(monkeypatch, "--run", finished, larger) == 2
+    assert "run: 2 × ma_rtfm, larger: 3 × ma_rtfm" in capsys.readouterr().err
+    elsewhere = altered(finished, tmp_path / "elsewhere", stages=["s3"])
+    assert run(monkeypatch, "--run", finished, elsewhere) == 2
+    assert "no stage in common: run: s1 s2, elsewhere: s3" in capsys.readouterr().err
+
+
+def test_a_seed_that_is_not_finished(finished, monkeypatch, capsys, tmp_path):
+    unfinished = tmp_path / "unfinished"
+    shutil.copytree(finished, unfinished)
+    shutil.rmtree(unfinished / "seed_1" / "s2")
+    assert run(monkeypatch, "--run", unfinished, "--episodes", 4, "--splits", "eval") == 2
+    assert f"seed 1 of {unfinished} has no weights of s2" in capsys.readouterr().err
+    assert run(monkeypatch, "--run", unfinished, "--episodes", 4, "--splits", "eval", "--seeds", "0") == 0
+
+
+def test_runs_that_see_other_things(finished, monkeypatch, capsys, tmp_path):
+    options = {"max_cycles": 8, "occupants": 1}
+    other = tiny_run(tmp_path / "other", "s1", env_options=options, final_sets=("eval",))
+    assert run(monkeypatch, "--run", finished, other, *FEW) == 2
+    assert "other was trained to read and see other things than the games of run show" in capsys.readouterr().err
+
+
+def test_the_command_is_written_down(finished, monkeypatch, tmp_path):
+    assert run(monkeypatch, "--run", finished, *FEW, "--out", tmp_path) == 0
+    command = f"python -m benchmarks.zero_shot --run {finished} --episodes 8 --splits eval,eval_10x10 --out {tmp_path}"
+    assert f"Command: `{command}`" in (tmp_path / "zero_shot.md").read_text()
+    assert json.loads((tmp_path / "zero_shot.json").read_text())["command"] == command

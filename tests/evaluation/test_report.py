@@ -240,7 +240,10 @@ def test_curves_mark_where_imitation_ended(run, monkeypatch):
 def test_published_numbers_belong_to_stages_and_sets():
     for env in ("rtfm", "ma_rtfm"):
         entry = ENVS[env]
-        for (stage, name), (mean, std, source) in load(entry.published).items():
+        ablations = load(entry.published_ablations) if entry.published_ablations else ()
+        for (stage, name), (mean, std, source) in (
+            row for t in (load(entry.published), *ablations) for row in t.items()
+        ):
             assert stage in entry.stages
             assert name in entry.evaluation_sets
             assert 0 <= mean <= 1

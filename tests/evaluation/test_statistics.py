@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import bootstrap, norm, trim_mean
 
 from magrounding.evaluation.statistics import bootstrap_interval, interquartile_mean, summarise
 
@@ -33,6 +33,19 @@ def test_the_interval_is_a_stratified_bootstrap():
     means.sort()
     assert low == pytest.approx(means[100], abs=0.01)
     assert high == pytest.approx(means[3900], abs=0.01)
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 8])
+def test_the_interval_is_scipys(seeds):
+    """Percentile bootstrap of the trimmed mean over the seeds of one task, by SciPy's own program."""
+    scores = np.random.default_rng(seeds).random(seeds)
+    found = bootstrap(
+        (scores,), lambda x, axis: trim_mean(x, 0.25, axis), method="percentile", n_resamples=20_000, rng=0
+    ).confidence_interval
+    statistics = summarise(scores)
+    assert (statistics.low, statistics.high) == pytest.approx((found.low, found.high), abs=0.03)
+    assert (statistics.mean, statistics.std) == pytest.approx((scores.sum() / seeds, scores.std(ddof=1)))
+    assert statistics.iqm == trim_mean(scores, 0.25)
 
 
 def test_strata_stay_apart():

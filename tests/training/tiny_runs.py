@@ -68,12 +68,13 @@ def quiet() -> Display:
     return Display(Console(file=io.StringIO()))
 
 
-def tiny_run(folder: Path, *stages: str) -> Path:
+def tiny_run(folder: Path, *stages: str, **changes: Any) -> Path:
     """A finished run of two seeds, a report against a random "oracle" included."""
-    changes = {"phases": phases_of({"*": Promotion(steps=60)}), "evaluate_every": None, "final_sets": ("eval",)}
+    brief = {"phases": phases_of({"*": Promotion(steps=60)}), "evaluate_every": None, "final_sets": ("eval",)}
+    changes = {"seeds": (0, 1), **brief, **changes}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(baselines, "load", lambda entry: lambda vec: RandomTeam(vec.num_agents, 5))
-        curriculum.run_curriculum(tiny_settings(stages=stages, seeds=(0, 1), **changes), folder, display=quiet())
+        curriculum.run_curriculum(tiny_settings(stages=stages, **changes), folder, display=quiet())
     return folder
 
 
