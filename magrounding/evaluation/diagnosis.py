@@ -54,14 +54,13 @@ class Diagnosis:
             return
         (before, places), after = self._pursuit, obs["position"].copy()
         after[info["final_rows"]] = info["final_observation"]["position"]
-        same, any_two = conflicts(pursued(before[rows], after[rows], places[rows]))
-        self._add("subgoal_conflicts", same[any_two])
+        self._add("subgoal_conflicts", conflicts(pursued(before[rows], after[rows], places[rows])))
 
     def facts(self) -> dict[str, float]:
         """Means over steps; what never came up is left out.
 
-        subgoal_conflicts: of the steps in which two agents or more pursue something, the share in which two pursue the
-            same (see `pursuit`).
+        subgoal_conflicts: of the pairs of agents who both pursue something in a step, the share who pursue the same
+            entity (see `pursuit`).
         mask_coverage, mask_conflicts: share of the entities an agent sees that it takes, and that another takes too.
         modelling_accuracy: how often what an agent held for another's most likely action was what that one did.
         """

@@ -32,8 +32,11 @@ def pursued(before: np.ndarray, after: np.ndarray, places: np.ndarray) -> np.nda
     return np.where(nearer.any(2), np.where(nearer, now, np.inf).argmin(2), NOTHING)
 
 
-def conflicts(goals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of what agents pursue [R, n]: whether two pursue the same entity, and whether two pursue anything, [R] bool."""
-    in_order = np.sort(goals, axis=1)
-    same = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] != NOTHING)
-    return same.any(1), (goals != NOTHING).sum(1) > 1
+def conflicts(goals: np.ndarray) -> np.ndarray:
+    """Whether two agents pursue the same entity, of every pair in which both pursue something: [pairs] bool.
+
+    Args:
+        goals: [R, n] of `pursued`.
+    """
+    one, other = (goals[:, agents] for agents in np.triu_indices(goals.shape[1], 1))
+    return (one == other)[(one != NOTHING) & (other != NOTHING)]

@@ -29,8 +29,8 @@ MEASURES: dict[str, tuple[str, Callable[[float], str]]] = {
 
 _LEGEND = {
     "return": "Return is an agent's mean sum of rewards.",
-    "subgoal_conflicts": "Subgoal conflicts: of the steps in which two agents or more pursue something, the share in "
-    "which two pursue the same entity, told from their moves (`magrounding.evaluation.pursuit`).",
+    "subgoal_conflicts": "Subgoal conflicts: of the pairs of agents who both pursue something in a step, the share who "
+    "pursue the same entity, told from their moves (`magrounding.evaluation.pursuit`).",
     "mask_coverage": "Mask coverage and conflicts: the share of the entities in sight that an agent takes for itself, "
     "and that another takes too.",
     "modelling_accuracy": "Modelling accuracy: how often what an agent held for another's most likely action was what "
@@ -56,7 +56,7 @@ def zero_shot_report(results: ZeroShot, picture: str, command: str) -> str:
         f"interval is a 95 % bootstrap interval of the interquartile mean over seeds. {note}".strip(),
         tables(results),
         f"![win rates]({picture})",
-        "Points are interquartile means with their intervals, small ones single seeds.",
+        "Points are interquartile means with their intervals, small ones single seeds, stars the paper's main result.",
         "## Runs",
         _runs(results),
         f"Command: `{command}`",

@@ -32,11 +32,20 @@ def test_the_dead_and_what_is_gone_play_no_part():
     assert goals_of([(3, 3)], [(2, 3)], GONE, GONE) == [NOTHING]  # row -1 is no place to go to
 
 
-def test_a_conflict_is_of_any_two():
-    goals = np.array([[0, 1, 0], [2, 2, NOTHING], [0, 1, 2], [NOTHING, NOTHING, 4], [NOTHING, 5, 6]])
-    same, any_two = conflicts(goals)
-    assert same.tolist() == [True, True, False, False, False]
-    assert any_two.tolist() == [True, True, True, False, True]
+@pytest.mark.parametrize(
+    ("goals", "pairs"),
+    [
+        ([0, 1, 0], [False, True, False]),
+        ([3, 3, 3], [True, True, True]),
+        ([2, 2, NOTHING], [True]),
+        ([NOTHING, 5, 6], [False]),
+        ([NOTHING, NOTHING, 4], []),
+        ([4], []),
+    ],
+)
+def test_conflicts_are_of_pairs(goals, pairs):
+    assert conflicts(np.array([goals])).tolist() == pairs
+    assert sorted(conflicts(np.array([goals, goals]))) == sorted(2 * pairs)
 
 
 def diagnose(vec, *script):
