@@ -37,7 +37,7 @@ class EnvEntry:
         note: a sentence for reports, on what their readers would else wonder about.
         reading_set: the one on which agents are also given wrong manuals.
         oracle: entry point of a scripted team that reads the world's state: the ceiling of reports.
-        published: entry point of the papers' results, {(stage, evaluation set): (mean, standard deviation, source)}.
+        published: entry point of the papers' results (`envs.published.PublishedResults`).
         published_ablations: entry point of what the papers say of lesser models, a tuple of such dictionaries.
         multi_agent: whether it takes `agents`; the others are for one agent, and Gymnasium knows them too. Stated here
             so that nobody has to import the world to know.

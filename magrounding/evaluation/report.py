@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from magrounding.envs.published import PublishedResult
 from magrounding.evaluation.evaluate import PLAYS, TRUE_MANUAL
 from magrounding.evaluation.plots import plot_curves
 from magrounding.evaluation.results import RunResults, read_results
@@ -89,7 +90,7 @@ def results_table(results: RunResults) -> str:
         best = others.get("oracle", {}).get("win_rate")
         share = percent(won.mean / best) if best else "–"
         paper = results.published.get((stage, name))
-        known = "–" if paper is None else f"{percent(paper[0])} ± {percent(paper[1])}"
+        known = "–" if paper is None else published(paper)
         both = [spread(wins[play], bold=play == better) for play in PLAYS]
         rows.append((stage, learnt, name, *both, interval(won), f"{length.mean:.1f}", floor, ceiling, share, known))
     heads = ("stage", "learnt by", "set", *PLAYS, "IQM, 95 % interval", "steps a game")
@@ -217,6 +218,11 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
     body = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(row) + " |" for row in body)
+
+
+def published(result: PublishedResult) -> str:
+    """As its paper prints it."""
+    return percent(result.mean) if result.std is None else f"{percent(result.mean)} ± {percent(result.std)}"
 
 
 def percent(share: float) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from magrounding.agents.team import CONFIG_FILE, seed_folder
+from magrounding.envs.published import PublishedResults
 from magrounding.errors import CheckpointError
 from magrounding.evaluation.baselines import Summary, play_baselines
 from magrounding.evaluation.evaluate import GREEDY, PLAYS, TRUE_MANUAL
@@ -31,7 +32,7 @@ class RunResults:
         config: `config.json` as it stands.
         lines: seed → lines of its `metrics.jsonl`.
         baselines: "stage/set" → who → summary.
-        published: (stage, set) → (mean, standard deviation, source), the papers' numbers.
+        published: the papers' numbers.
     """
 
     folder: Path
@@ -39,7 +40,7 @@ class RunResults:
     config: dict[str, Any]
     lines: dict[int, list[dict[str, Any]]]
     baselines: dict[str, dict[str, Summary]]
-    published: dict[tuple[str, str], tuple[float, float, str]]
+    published: PublishedResults
 
     def select(self, kind: str, seed: int, **equal: Any) -> list[dict[str, Any]]:
         """Lines of a kind whose entries equal those given."""

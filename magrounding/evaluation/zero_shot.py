@@ -11,6 +11,7 @@ import torch
 
 from magrounding.agents.team import Team, load_team, seed_folder
 from magrounding.agents.weights import STATE_FILE
+from magrounding.envs.published import PublishedResult
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.evaluation.baselines import Summary, play_baselines
 from magrounding.evaluation.evaluate import GREEDY, PLAYS, REPORT_SEED, evaluate
@@ -84,7 +85,7 @@ class ZeroShot:
         episodes: games on each set, the same for everybody.
         scores: of every contender, set and way of playing.
         baselines: set → "random" or "oracle" → summary of the same games.
-        published: set → the papers' (mean, standard deviation, source), the main result first.
+        published: set → the papers' numbers, the main result first.
         together: scores of mixed teams, see `cross_play`.
     """
 
@@ -92,7 +93,7 @@ class ZeroShot:
     episodes: int
     scores: Sequence[Score]
     baselines: Mapping[str, Mapping[str, Summary]]
-    published: Mapping[str, Sequence[tuple[float, float, str]]]
+    published: Mapping[str, Sequence[PublishedResult]]
     together: Sequence[Score] = ()
 
     @property

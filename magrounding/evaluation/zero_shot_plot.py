@@ -35,9 +35,9 @@ def _draw_references(results: ZeroShot, panel: Axes) -> None:
             if who in results.baselines[name]:
                 share, ends = 100 * results.baselines[name][who]["win_rate"], (x - _WIDTH / 2, x + _WIDTH / 2)
                 panel.hlines(share, *ends, color="0.35", linestyle=style, linewidth=1.3, label=who)
-        for mean, std, _ in results.published[name][:1]:
+        for paper in results.published[name][:1]:
             panel.errorbar(
-                x, 100 * mean, 100 * std, fmt="*", color="black", markersize=10, linestyle="none", label="paper"
+                x, 100 * paper.mean, 100 * (paper.std or 0), fmt="*", color="black", markersize=10, label="paper"
             )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from magrounding.agents.team import CONFIG_FILE
 from magrounding.evaluation.baselines import Summary
-from magrounding.evaluation.report import interval, percent, spread, table
+from magrounding.evaluation.report import interval, percent, published, spread, table
 from magrounding.evaluation.zero_shot import Score, ZeroShot
 from magrounding.storage import read_json
 
@@ -86,8 +86,8 @@ def overview(results: ZeroShot) -> str:
     rows += [
         (who, "", *(percent(results.baselines[name][who]["win_rate"]) for name in sets)) for who in _others(results)
     ]
-    for source in dict.fromkeys(source for name in sets for *_, source in results.published[name]):
-        found = {name: _paper(mean, std) for name in sets for mean, std, s in results.published[name] if s == source}
+    for source in dict.fromkeys(paper.source for name in sets for paper in results.published[name]):
+        found = {name: published(paper) for name in sets for paper in results.published[name] if paper.source == source}
         rows.append((f"paper: {source}", "", *(found.get(name, "–") for name in sets)))
     return table(("run", "play", *sets), rows)
 
@@ -105,8 +105,10 @@ def set_table(results: ZeroShot, evaluation_set: str) -> str:
     for who, summary in results.baselines[evaluation_set].items():
         cells = [MEASURES[name][1](summary[name]) if name in summary else "–" for name in measures]
         rows.append((who, "", percent(summary["win_rate"]), "–", *cells))
-    for mean, std, source in results.published[evaluation_set]:
-        rows.append((f"paper: {source}", "", _paper(mean, std), *["–"] * (1 + len(measures))))
+    rows += [
+        (f"paper: {paper.source}", "", published(paper), *["–"] * (1 + len(measures)))
+        for paper in results.published[evaluation_set]
+    ]
     heads = ("run", "play", "win rate", "IQM, 95 % interval", *(MEASURES[name][0] for name in measures))
     return table(heads, rows)
 
@@ -161,9 +163,7 @@ def to_json(results: ZeroShot, command: str, versions: dict[str, str]) -> dict[s
                 "runs": of(results.scores, name),
                 "cross_play": of(results.together, name),
                 "baselines": dict(results.baselines[name]),
-                "published": [
-                    {"mean": mean, "std": std, "source": source} for mean, std, source in results.published[name]
-                ],
+                "published": [paper._asdict() for paper in results.published[name]],
             }
             for name in results.sets
         },
@@ -202,7 +202,3 @@ def _known(results: ZeroShot, measures: Iterable[str]) -> list[str]:
     """Measures that any summary has."""
     summaries: list[Summary] = [s for score in (*results.scores, *results.together) for s in score.by_seed.values()]
     return [name for name in measures if any(name in summary for summary in summaries)]
-
-
-def _paper(mean: float, std: float) -> str:
-    return f"{percent(mean)} ± {percent(std)}" if std else percent(mean)

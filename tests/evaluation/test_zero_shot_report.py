@@ -8,6 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.image import imread
 
+from magrounding.envs.published import PublishedResult
 from magrounding.evaluation.zero_shot import Contender, Score, ZeroShot
 from magrounding.evaluation.zero_shot_plot import plot_zero_shot
 from magrounding.evaluation.zero_shot_report import cross_table, overview, set_table, tables, to_json
@@ -34,7 +35,10 @@ def found():
             *(score(("b",), name, wins[:1], subgoal_conflicts=0.25) for name, wins in WINS.items()),
         ],
         baselines={name: {"random": {"win_rate": 0.05}, "oracle": {"win_rate": 1.0, "length": 6.0}} for name in WINS},
-        published={"train": [(0.59, 0.01, "the best"), (0.38, 0.11, "another")], "eval": [(0.61, 0.0, "the best")]},
+        published={
+            "train": [PublishedResult(0.59, 0.01, "the best"), PublishedResult(0.38, 0.11, "another")],
+            "eval": [PublishedResult(0.61, None, "the best")],
+        },
         together=[
             score(("a", "b"), name, wins[:2], win_rate_agent_0=0.5, win_rate_agent_1=0.125)
             for name, wins in WINS.items()

@@ -1,18 +1,15 @@
-"""Results of the papers, for the reports: {(stage, set): (mean, standard deviation, source)}, win rates.
-
-Deviations are those of the papers; 0 where none is given.
-"""
+"""Results of the papers, for the reports."""
 
 from __future__ import annotations
 
-Published = dict[tuple[str, str], tuple[float, float, str]]
+from magrounding.envs.published import PublishedResult, PublishedResults
 
-MESSENGER: Published = {
-    ("s1", "test"): (0.85, 0.014, "EMMA, quoted in SILG table 2"),
-    ("s3", "test"): (0.22, 0.0, "the best of one agent, quoted in EnDi section 5.2"),
+MESSENGER: PublishedResults = {
+    ("s1", "test"): PublishedResult(0.85, 0.014, "EMMA, quoted in SILG table 2"),
+    ("s3", "test"): PublishedResult(0.22, None, "the best of one agent, quoted in EnDi section 5.2"),
 }
 
-MA_MESSENGER: Published = {
-    ("s1", "test"): (0.79, 0.0, "two agents of EnDi(dis), EnDi section 5.3"),
-    ("s2", "test"): (0.52, 0.0, "two agents of EnDi(dis), EnDi section 5.3"),
+MA_MESSENGER: PublishedResults = {
+    ("s1", "test"): PublishedResult(0.79, None, "two agents of EnDi(dis), EnDi section 5.3"),
+    ("s2", "test"): PublishedResult(0.52, None, "two agents of EnDi(dis), EnDi section 5.3"),
 }
