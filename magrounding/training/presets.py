@@ -198,15 +198,20 @@ _PAPER_ROCK_PAPER_SCISSORS = replace(
 )
 
 
+_DIVISION = 0.1
+"""EnDi's λ_reg in RTFM; in MESSENGER it is the learner's default, 1."""
+
+
 def _imitate(steps: int, teacher_steps: int = 20_000) -> Phase:
     """DAgger for so many environment steps: small minibatches and three passes, as what is slow is reading."""
-    learner = ImitationConfig(anneal_steps=steps, teacher_steps=teacher_steps)
+    learner = ImitationConfig(anneal_steps=steps, teacher_steps=teacher_steps, division=_DIVISION)
     return Phase(learner, Promotion(steps=steps), num_envs=64)
 
 
 def _reinforce(steps: int, **changes: Any) -> Phase:
     """PPO for so many environment steps."""
-    return Phase(PPOConfig(anneal_steps=steps, **changes), Promotion(steps=steps), num_envs=64)
+    learner = PPOConfig(anneal_steps=steps, division=_DIVISION, **changes)
+    return Phase(learner, Promotion(steps=steps), num_envs=64)
 
 
 _FINE: dict[str, Any] = {"learning_rate": 5e-4, "entropy": 0.004, "final_entropy": 0.0005}
