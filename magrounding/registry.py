@@ -173,6 +173,7 @@ class AgentEntry:
         options: what this id sets among the policy's options.
         env_options: what it needs of the environment.
         built_on: id of the agent whose network it extends: a preset's options of that network are for this one too.
+        algorithm: the only one that trains it; None: any that trains policies.
     """
 
     id: str
@@ -180,6 +181,7 @@ class AgentEntry:
     options: Mapping[str, Any] = field(default_factory=dict)
     env_options: Mapping[str, Any] = field(default_factory=dict)
     built_on: str | None = None
+    algorithm: str | None = None
 
 
 _TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
@@ -216,6 +218,10 @@ _AGENTS = (
     AgentEntry("sir_all", _SIR, dict.fromkeys(_SIR_PARTS, True)),
     AgentEntry("emma", "magrounding.agents.emma:make_emma"),
     AgentEntry("emma_game_id", "magrounding.agents.emma:make_game_id", env_options={"game_id": True}),
+    AgentEntry("qmix", "magrounding.agents.qmix:make_qmix", algorithm="qmix"),
+    AgentEntry(
+        "qmix_relread", "magrounding.agents.qmix_relread:make_qmix_relread", built_on="relread", algorithm="qmix"
+    ),
     *(_endi(id, grounding) for grounding in ("txt2pi", "emma", "relread") for id in _ENDI),
 )
 

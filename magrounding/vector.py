@@ -30,6 +30,7 @@ class VectorEnv(Protocol):
     action_names: tuple[str, ...]
     max_cycles: int
     time_limit_is_loss: bool
+    state_layout: dict[str, tuple[slice, tuple[int, ...]]]
     info: dict[str, Any]
 
     def reset(self, seed: int | None = None) -> Observation: ...
@@ -86,6 +87,7 @@ class WorldVectorEnv:
         self.action_names = world.action_names
         self.max_cycles = world.max_cycles
         self.time_limit_is_loss = world.time_limit_is_loss
+        self.state_layout = world.state_layout
         self.info: dict[str, Any] = {}
         self._started = False
 

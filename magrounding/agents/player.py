@@ -91,8 +91,6 @@ class Player:
             output = self.policy(columns, text, index, memory)
         if self.policy.models_others:
             self._last = columns, text, index, output
-        if output.memory is not None:
-            self.memory = output.memory if rows is None else self.memory.index_copy(0, index, output.memory)  # type: ignore[union-attr]
         if output.division is not None:
             self._keep(output.division.taken(*observation["grid"].shape[1:3]).cpu().numpy(), some)
         logits = output.logits.float().cpu()
@@ -100,6 +98,9 @@ class Player:
             action = logits.argmax(-1)
         else:
             action = torch.multinomial(logits.softmax(-1), 1, generator=self.generator).squeeze(-1)
+        if output.memory is not None:
+            after = self.policy.remember(output.memory, action.to(self.device))
+            self.memory = after if rows is None else self.memory.index_copy(0, index, after)  # type: ignore[union-attr]
         return Choice(action.numpy(), logits.numpy(), output.value.float().cpu().numpy())
 
     @torch.no_grad()

@@ -144,6 +144,10 @@ class Policy(nn.Module, ABC):
         """Memory at the start of an episode; None for a policy without one."""
         return None
 
+    def remember(self, memory: Tensor, action: Tensor) -> Tensor:
+        """The memory [N, …] that `forward` gave, once it is known which actions [N] were taken: the same by default."""
+        return memory
+
     def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor | None:
         """The memory before each of T steps, where it follows from what was seen: learners then replay all at once.
 

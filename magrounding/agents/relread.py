@@ -259,9 +259,15 @@ class Relread(Policy):
         logits, value = self.decide(observation, things, self.relate(things, text, document))
         return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float())
 
-    def decide(self, observation: dict[str, Tensor], things: Things, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits [N, A] of all actions and values [N], given the features [N, M, C] of what is in sight."""
-        hidden = self.look(things, features, observation["position"], self.feel(self._own(observation)))
+    def decide(
+        self, observation: dict[str, Tensor], things: Things, features: Tensor, beside: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Logits [N, A] of all actions and values [N], given the features [N, M, C] of what is in sight.
+
+        `beside` [N, hidden] adds to the first layer what else is known.
+        """
+        own = self.feel(self._own(observation))
+        hidden = self.look(things, features, observation["position"], own if beside is None else own + beside)
         top = F.relu(self.think(F.relu(hidden, inplace=True)), inplace=True)
         return self.policy(top), self.value(top).squeeze(-1)
 

@@ -10,19 +10,22 @@ from magrounding.training.imitation import ImitationConfig, ImitationLearner
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.learner import Learner
 from magrounding.training.ppo import PPOConfig, PPOLearner
+from magrounding.training.qmix import QmixConfig, make_qmix_learner
+from magrounding.vector import VectorEnv
 
-AlgorithmConfig = ImpalaConfig | PPOConfig | ImitationConfig
+AlgorithmConfig = ImpalaConfig | PPOConfig | ImitationConfig | QmixConfig
 
-_ALGORITHMS: dict[str, tuple[type[AlgorithmConfig], Callable[[Policy, Any], Learner]]] = {
-    "impala": (ImpalaConfig, ImpalaLearner),
-    "ppo": (PPOConfig, PPOLearner),
-    "imitation": (ImitationConfig, ImitationLearner),
+_ALGORITHMS: dict[str, tuple[type[AlgorithmConfig], Callable[[Policy, Any, VectorEnv, int], Learner]]] = {
+    "impala": (ImpalaConfig, lambda policy, config, *_: ImpalaLearner(policy, config)),
+    "ppo": (PPOConfig, lambda policy, config, *_: PPOLearner(policy, config)),
+    "imitation": (ImitationConfig, lambda policy, config, *_: ImitationLearner(policy, config)),
+    "qmix": (QmixConfig, make_qmix_learner),
 }
 
 
-def make_learner(policy: Policy, config: AlgorithmConfig) -> Learner:
-    """The learner that a config belongs to."""
-    return _ALGORITHMS[config.algorithm][1](policy, config)
+def make_learner(policy: Policy, config: AlgorithmConfig, vec: VectorEnv, seed: int) -> Learner:
+    """The learner that a config belongs to, for the games of `vec`; `seed` is that of the policy's weights."""
+    return _ALGORITHMS[config.algorithm][1](policy, config, vec, seed)
 
 
 def parse_config(content: Mapping[str, Any]) -> AlgorithmConfig:

@@ -82,9 +82,9 @@ def pack_learners(learners: Sequence[Learner]) -> dict[str, Tensor]:
     """Weights and optimiser states, by name."""
     tensors: dict[str, Tensor] = {}
     for i, learner in enumerate(learners):
-        for name, tensor in learner.policy.state_dict().items():
+        for name, tensor in learner.module.state_dict().items():
             tensors[f"learner_{i}/weights/{name}"] = tensor.detach().cpu().clone()
-        for name, parameter in learner.policy.named_parameters():
+        for name, parameter in learner.module.named_parameters():
             for key, value in learner.optimizer.state.get(parameter, {}).items():
                 tensors[f"learner_{i}/optimizer/{name}/{key}"] = torch.as_tensor(value).detach().cpu().clone()
     return tensors
@@ -93,7 +93,7 @@ def pack_learners(learners: Sequence[Learner]) -> dict[str, Tensor]:
 def unpack_learners(tensors: Mapping[str, Tensor], learners: Sequence[Learner], source: Path) -> None:
     """Put back what `pack_learners` took; CheckpointError where the networks differ."""
     for i, learner in enumerate(learners):
-        fit_weights(learner.policy, select(tensors, f"learner_{i}/weights/"), source)
+        fit_weights(learner.module, select(tensors, f"learner_{i}/weights/"), source)
         restore_optimizer(learner, select(tensors, f"learner_{i}/optimizer/"))
 
 
@@ -119,7 +119,7 @@ def unpack_players(tensors: Mapping[str, Tensor], players: Sequence[Player]) -> 
 
 def restore_optimizer(learner: Learner, tensors: Mapping[str, Tensor]) -> None:
     """Set an optimiser's running statistics from tensors named <parameter>/<statistic>."""
-    for name, parameter in learner.policy.named_parameters():
+    for name, parameter in learner.module.named_parameters():
         # Counters stay on the CPU, where the optimiser keeps them; statistics go where their parameter is.
         state = {
             key: tensor.clone() if tensor.dim() == 0 else tensor.to(parameter.device, copy=True)

@@ -12,9 +12,11 @@ from magrounding.storage import read_json, write_json
 from magrounding.threads import plan_threads, using
 from magrounding.training.demonstrations import find_demonstrations
 from magrounding.training.device import resolve_device
+from magrounding.training.episode_replay import load_tianshou
 from magrounding.training.interrupt import StopRequest
 from magrounding.training.presets import IMITATE
 from magrounding.training.progress import Display
+from magrounding.training.qmix import QmixConfig
 from magrounding.training.seed_run import SeedRun
 from magrounding.training.settings import RunSettings
 from magrounding.training.teacher import find_expert
@@ -42,6 +44,7 @@ def run_curriculum(
     Raises:
         CheckpointError: the folder is in the way, or not a run's, or damaged.
         ConfigurationError: settings that cannot work.
+        MissingExtra: a learner needs a package that is not installed.
         KeyboardInterrupt: after Ctrl-C; the state is saved.
         OSError: the disk refused; the last checkpoint is whole.
     """
@@ -50,6 +53,8 @@ def run_curriculum(
     where = resolve_device(device)
     for stage, phase in settings.phases():  # bad options come to light before anything is written
         settings.entry.make_world(1, **{**settings.stage_options(stage), **phase.games})
+        if isinstance(phase.learner, QmixConfig):
+            load_tianshou()
     demonstrators = _check_teaching(settings)
     if resume:
         read_json(folder / CONFIG_FILE)

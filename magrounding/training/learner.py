@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from magrounding.agents.policy import Auxiliary, Others, Policy
 from magrounding.training.returns import following_values
@@ -52,6 +52,25 @@ class Learner(ABC):
         self._weights = {"modelling": modelling, "division": division}
         self.device = next(policy.parameters()).device
         self._bf16 = bf16
+
+    @property
+    def module(self) -> nn.Module:
+        """Everything with weights that a run has to keep."""
+        return self.policy
+
+    def policy_of(self, agent: int) -> Policy:
+        """The network that plays for an agent."""
+        return self.policy
+
+    def explore(self, steps: int) -> None:  # noqa: B027  most learners explore as they play
+        """Before a rollout: make the policy explore as is due after so many environment steps of the schedule."""
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """What else than weights and optimiser decides how it goes on, as arrays for `restore`."""
+        return {}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:  # noqa: B027  most learners have nothing else
+        """Put back what `snapshot` took."""
 
     @abstractmethod
     def update(self, documents: Documents, column: Column, steps: int) -> dict[str, float]:

@@ -11,6 +11,7 @@ from magrounding.training.algorithms import AlgorithmConfig
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
+from magrounding.training.qmix import QmixConfig
 
 EVERY_OTHER_STAGE = "*"
 IMITATE, REINFORCE = "imitate", "reinforce"
@@ -85,7 +86,7 @@ class Phase:
 
     def with_budget(self, factor: float) -> Phase:
         """This phase with so many times its environment steps; what its schedules count is scaled with them."""
-        steps = {name: getattr(self.learner, name, None) for name in ("anneal_steps", "teacher_steps")}
+        steps = {name: getattr(self.learner, name, None) for name in ("anneal_steps", "teacher_steps", "exploration")}
         scaled = {name: factor * count for name, count in steps.items() if count is not None}
         until = self.until
         if until.steps is not None:
@@ -420,6 +421,53 @@ _SILG_MESSENGER = replace(
     stage_sets=None,
 )
 
+
+def _qmix(steps: int, num_envs: int, games: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    """What QMIX changes of a preset: so many environment steps in every stage."""
+    phase = Phase(QmixConfig(**changes), Promotion(steps=steps), num_envs, games or {})
+    return {"agent": "qmix", "phases": {EVERY_OTHER_STAGE: (phase,)}, "policy_options": {}, "team_reward": 0.0}
+
+
+_QMIX_SETS: dict[str, Any] = {"stage_sets": ("train", "eval"), "final_sets": ("train", "eval", "eval_new")}
+"""Maps of another size are left out: the network is made for one."""
+_SAME_FOR_ALL: dict[str, Any] = {"team": "mean"}
+"""All agents of MESSENGER get the same reward."""
+_SELDOM: dict[str, Any] = {"replay_steps": 100_000, "updates": 0.1, "state_maps": 16}
+"""QMIX for two cores: many games at once, and an episode is learnt from three times, not 32."""
+
+_PAPER_QMIX_MA_RTFM = replace(
+    _PAPER_MA_RTFM,
+    name="paper_qmix",
+    about=(
+        "QMIX without language, with its program's settings and EnDi's budget for S1, 1.5e7 environment steps; 8 games "
+        "at once, of at most 200 steps while training."
+    ),
+    **_qmix(15_000_000, 8, {"max_cycles": 200}),
+    **_QMIX_SETS,
+)
+
+_PAPER_QMIX_MA_MESSENGER = replace(
+    _PAPER_MA_MESSENGER,
+    name="paper_qmix",
+    about="QMIX without language, with its program's settings and EnDi's budget for S1, 3e7 environment steps.",
+    **_qmix(30_000_000, 8, exploration=50_000, **_SAME_FOR_ALL),
+)
+
+_QUICK_QMIX_MA_RTFM = replace(
+    _QUICK_RL,
+    name="quick_qmix",
+    about="QMIX without language: tens of minutes a stage on two CPU cores; episodes of at most 80 steps.",
+    **{**_qmix(1_000_000, 64, **_SELDOM), "policy_options": {"maps": 16}},
+    **_QMIX_SETS,
+)
+
+_QUICK_QMIX_MA_MESSENGER = replace(
+    _QUICK_RL_MA_MESSENGER,
+    name="quick_qmix",
+    about="QMIX without language: minutes a stage on two CPU cores; weights are chosen on the games of `val`.",
+    **{**_qmix(200_000, 64, exploration=50_000, **_SELDOM, **_SAME_FOR_ALL), "policy_options": {"maps": 16}},
+)
+
 _DEMO = replace(
     _QUICK,
     name="demo",
@@ -461,6 +509,8 @@ PRESETS: dict[str, dict[str, Preset]] = {
         "messenger": _QUICK_RL_MESSENGER,
         "ma_messenger": _QUICK_RL_MA_MESSENGER,
     },
+    "quick_qmix": {"ma_rtfm": _QUICK_QMIX_MA_RTFM, "ma_messenger": _QUICK_QMIX_MA_MESSENGER},
+    "paper_qmix": {"ma_rtfm": _PAPER_QMIX_MA_RTFM, "ma_messenger": _PAPER_QMIX_MA_MESSENGER},
     "demo": {"ma_rtfm": _DEMO, "rtfm": _DEMO},
 }
 """Name → environment id → preset."""

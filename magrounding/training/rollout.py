@@ -77,6 +77,7 @@ class Column:
         labels: [T, B, A] bool, the moves that a teacher held to be best, or None without a teacher.
         others: what the others did, for a network that models them, or None.
         facts: what else the log is to tell of the agent's play.
+        state: [T, B, S] of the whole games, for a learner that sees more than its agent, or None.
     """
 
     observation: Observation
@@ -94,6 +95,7 @@ class Column:
     labels: np.ndarray | None = None
     others: OthersColumn | None = None
     facts: dict[str, float] = field(default_factory=dict)
+    state: np.ndarray | None = None
 
 
 @dataclass
@@ -153,6 +155,7 @@ def _join(columns: Sequence[Column], batch: int) -> Column:
         labels=beside(labels) if labels else None,
         others=OthersColumn(beside([o.action for o in others]), beside([o.acted for o in others])) if others else None,
         facts={name: float(np.mean([c.facts[name] for c in columns])) for name in first.facts},
+        state=first.state,
     )
 
 
@@ -174,6 +177,7 @@ class RolloutWorker:
         clock: where the seconds of the world and of acting are booked.
         team_reward: part of each agent's reward that is the living agents' mean instead of its own.
         teacher: labels every step and leads some games; None for learners who find out by themselves.
+        with_state: record the games' states too.
     """
 
     def __init__(
@@ -185,6 +189,7 @@ class RolloutWorker:
         clock: Clock | None = None,
         team_reward: float = 0.0,
         teacher: Teacher | None = None,
+        with_state: bool = False,
     ) -> None:
         self.vec = vec
         self.players = list(players)
@@ -193,6 +198,7 @@ class RolloutWorker:
         self._map = parallel_map
         self._team_reward = team_reward
         self._teacher = teacher
+        self._with_state = with_state
         self._fields = [f for f in vec.spec.fields if f.name not in SHARED_TEXT]
         self._restarted = np.ones(vec.num_envs, np.bool_)
         self._helped = np.zeros(vec.num_envs, np.bool_)  # games in which the teacher led
@@ -278,6 +284,7 @@ class RolloutWorker:
 
     def _allocate(self) -> None:
         T, B, n = self.unroll, self.vec.num_envs, self.vec.num_agents
+        self._states = np.zeros((T, B, _state_size(self.vec)), np.int16) if self._with_state else None
         self._seen = [{f.name: np.zeros((T + 1, B, *f.shape), f.dtype) for f in self._fields} for _ in range(n)]
         for seen, player in zip(self._seen, self.players, strict=True):
             noise = player.policy.draw_noise(B, torch.Generator())
@@ -306,6 +313,8 @@ class RolloutWorker:
         self._keys[t] = self.vec.info["document"]
         self._alive[:, t] = self.vec.info["alive"].T
         self._restarts[t] = self._restarted
+        if self._states is not None and t < self.unroll:
+            self._states[t] = self.vec.state()
 
     def _act(self, t: int) -> np.ndarray:
         """Actions [B, n] int64; each agent reads its own column."""
@@ -372,4 +381,9 @@ class RolloutWorker:
             others=OthersColumn.of(i, self._actions, self._alive[:, :-1])
             if self.players[i].policy.models_others
             else None,
+            state=self._states,
         )
+
+
+def _state_size(vec: VectorEnv) -> int:
+    return max(place.stop for place, _ in vec.state_layout.values())

@@ -322,7 +322,8 @@ class SeedRun:
             line["window_win_rate"] = self._win_rate()
         for i in range(self.settings.num_learners):
             own = [losses[i] for losses in self._losses]
-            line.update({f"learner_{i}/{name}": float(np.mean([d[name] for d in own])) for name in own[0]})
+            for name in dict.fromkeys(name for told in own for name in told):  # what was not learnt has no loss
+                line[f"learner_{i}/{name}"] = float(np.mean([told[name] for told in own if name in told]))
         self._log.write(line)
         self._games, self._losses = [], []
 

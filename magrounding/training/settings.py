@@ -16,6 +16,9 @@ from magrounding.storage import read_json
 from magrounding.training.algorithms import parse_config
 from magrounding.training.presets import IMITATE, Phase, Preset, Promotion, find_preset
 
+QMIX = "qmix"
+"""The algorithm that networks of action values learn by."""
+
 
 @dataclass(frozen=True)
 class RunSettings:
@@ -28,7 +31,8 @@ class RunSettings:
         preset: budgets and options.
         stages: in order.
         seeds: one whole curriculum each.
-        share_parameters: one network plays for all agents and learns from all of them; else each has its own.
+        share_parameters: one network plays for all agents and learns from all of them; else each has its own. That of
+            QMIX always does.
         demonstrations: path → SHA-256 of files that phases of imitation learn from; without any, an oracle teaches.
     """
 
@@ -45,7 +49,7 @@ class RunSettings:
     def __post_init__(self) -> None:
         entry = env_entry(self.env)
         object.__setattr__(self, "_entry", entry)
-        agent_entry(self.agent)
+        own = agent_entry(self.agent).algorithm
         if self.agents < 1:
             raise ConfigurationError(f"the number of agents must be positive, got {self.agents}")
         if not entry.multi_agent and self.agents != 1:
@@ -60,6 +64,14 @@ class RunSettings:
         for seed in self.seeds:
             if not 0 <= seed < 2**31:
                 raise ConfigurationError(f"a seed is an integer in [0, 2**31), got {seed}")
+        for algorithm in (phase.learner.algorithm for _, phase in self.phases()):
+            if QMIX in (own, algorithm) and own != algorithm:
+                raise ConfigurationError(
+                    f"agent {self.agent!r} cannot learn by {algorithm}, as preset {self.preset.name!r} has it: "
+                    f"qmix and qmix_relread learn by {QMIX}, and nobody else does; choose another agent or preset"
+                )
+        if own == QMIX:
+            object.__setattr__(self, "share_parameters", True)
 
     @property
     def entry(self) -> EnvEntry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections import ChainMap
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ from magrounding.training.demonstration_source import DemonstrationSource
 from magrounding.training.demonstrations import find_demonstrations
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.learner import Learner
+from magrounding.training.qmix import QmixConfig
 from magrounding.training.rollout import FinishedGames, RolloutWorker
 from magrounding.training.settings import RunSettings
 from magrounding.training.teacher import Teacher, make_expert
@@ -87,7 +89,7 @@ class StageSession:
             drawn_from = derive_seed(seed, WEIGHTS, i)
             policy = build_policy(settings.agent, self.vec.spec, settings.policy_options, drawn_from).to(device)
             freeze(policy, settings.frozen(self.phase))
-            self.learners.append(make_learner(policy, config))
+            self.learners.append(make_learner(policy, config, self.vec, drawn_from))
         self.players = [
             Player(
                 self._policy(i),
@@ -114,6 +116,7 @@ class StageSession:
                 self.clock,
                 team_reward=shared,
                 teacher=self._teacher,
+                with_state=isinstance(config, QmixConfig),
             )
         self._games_seed = derive_seed(seed, GAMES, *place)
         self.steps_per_update = num_envs * config.unroll
@@ -134,6 +137,8 @@ class StageSession:
         """
         config = self.phase.learner
         share = config.teacher_share(steps) if isinstance(config, ImitationConfig) else 0.0
+        for learner in self.learners:
+            learner.explore(steps)
         rollout = self.worker.collect(share, steps)
         since = time.perf_counter()
         documents, columns = rollout.documents, rollout.columns
@@ -170,12 +175,15 @@ class StageSession:
     def state(self) -> dict[str, Tensor]:
         """Everything that decides how the phase goes on, by name."""
         games = pack_arrays(self.worker.snapshot(), "games/")
-        return {**pack_learners(self.learners), **pack_players(self.players), **games}
+        beside = [pack_arrays(learner.snapshot(), f"beside_{i}/") for i, learner in enumerate(self.learners)]
+        return {**pack_learners(self.learners), **pack_players(self.players), **games, **ChainMap(*beside)}
 
     def resume(self, tensors: dict[str, Tensor], source: Path) -> None:
         """Go on exactly where `state` was taken."""
         self._compile()
         unpack_learners(tensors, self.learners, source)
+        for i, learner in enumerate(self.learners):
+            learner.restore(unpack_arrays(tensors, f"beside_{i}/"))
         unpack_players(tensors, self.players)
         self.worker.resume(unpack_arrays(tensors, "games/"))
 
@@ -186,7 +194,7 @@ class StageSession:
     def inherit(self, tensors: dict[str, Tensor], source: Path, *, optimizer: bool = True) -> None:
         """Take over what `trained` gave."""
         for i, learner in enumerate(self.learners):
-            fit_weights(learner.policy, select(tensors, f"learner_{i}/weights/"), source)
+            fit_weights(learner.module, select(tensors, f"learner_{i}/weights/"), source)
             if optimizer:
                 restore_optimizer(learner, select(tensors, f"learner_{i}/optimizer/"))
 
@@ -199,7 +207,7 @@ class StageSession:
 
     def _policy(self, agent: int) -> Policy:
         """The network that plays for an agent."""
-        return self.learners[0 if self.settings.share_parameters else agent].policy
+        return self.learners[0 if self.settings.share_parameters else agent].policy_of(agent)
 
     def _compile(self) -> None:
         """Run every kernel of simulator, teacher and network once, so that no clock of training sees it compiled.

@@ -61,7 +61,8 @@ def test_every_preset_makes_settings_that_survive_their_file(tmp_path, name, env
         settings = replace(make_settings(env, preset=name, seeds=(0, 7)), share_parameters=share)
         write_json(tmp_path / "config.json", settings.to_dict())
         assert RunSettings.from_dict(read_json(tmp_path / "config.json")) == settings
-        assert settings.num_learners == (1 if share else settings.agents)
+        alone = share or settings.agent == "qmix"  # which is one network for all agents, asked or not
+        assert settings.num_learners == (1 if alone else settings.agents)
     assert settings.preset is PRESETS[name][env]
     assert settings.stages == ENVS[env].curriculum
     assert settings.max_envs >= 1

@@ -42,7 +42,15 @@ def rollout(request):
 
 def test_a_joined_column_is_the_columns_side_by_side(rollout):
     documents, [joined] = rollout.joined()
-    parts = {field.name for field in fields(joined)} - {"observation", "final", "cut", "memory", "others", "facts"}
+    parts = {field.name for field in fields(joined)} - {
+        "observation",
+        "final",
+        "cut",
+        "memory",
+        "others",
+        "facts",
+        "state",
+    }
     for i, column in enumerate(rollout.columns):
         mine = slice(i * B, (i + 1) * B)
         assert (documents.index[:, mine] == rollout.documents.index).all()

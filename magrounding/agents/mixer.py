@@ -1,0 +1,92 @@
+"""What makes the value of a team of those of its agents: QMIX's monotonic mixer, and the sum of VDN."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from magrounding.agents.qmix import GridEncoder
+from magrounding.errors import choose
+from magrounding.observation import ObservationSpec
+
+MIXERS = ("monotonic", "sum")
+
+StateLayout = Mapping[str, tuple[slice, tuple[int, ...]]]
+
+_ROW, _COLUMN, _INVENTORY = 0, 1, 3
+"""Where an agent's facts in a state have its place and, from there on, what it holds."""
+
+
+class StateEncoder(nn.Module):
+    """s [N, Sd] of a state: the whole grid with each agent marked, by convolutions, and what every agent holds.
+
+    Args:
+        spec: of the games.
+        layout: of their states, `BatchedWorld.state_layout`.
+        embedding: width of a word.
+        maps: channels of the convolutions.
+        units: of the layer behind them; Sd = units + n · embedding.
+    """
+
+    def __init__(
+        self, spec: ObservationSpec, layout: StateLayout, embedding: int = 16, maps: int = 32, units: int = 128
+    ) -> None:
+        super().__init__()
+        self.layout = dict(layout)
+        self.look = GridEncoder(spec, embedding, spec.num_agents, maps, units)
+        self.width = units + spec.num_agents * embedding
+
+    def forward(self, state: Tensor) -> Tensor:
+        """[N, Sd] from states [N, S]."""
+        parts = {name: state[:, place].unflatten(1, shape) for name, (place, shape) in self.layout.items()}
+        grid, agents = parts["grid"], parts["agents"].long()
+        height, width = grid.shape[1:3]
+        cell = agents[:, :, _ROW] * width + agents[:, :, _COLUMN]  # negative for the dead, who are nowhere
+        marks = (cell.unsqueeze(2) == torch.arange(height * width, device=state.device)).float()
+        held = self.look.words(agents[:, :, _INVENTORY:]).sum(2).flatten(1)
+        return torch.cat((self.look(grid, marks.view(*marks.shape[:2], height, width)), held), 1)
+
+
+class MonotonicMixer(nn.Module):
+    """Q_tot: a network whose weights the state decides and of which none is negative (Rashid et al. 2018, eq. 4–6).
+
+    So Q_tot never falls where an agent's value rises, and each agent's own best action is part of the best joint one.
+
+    Args:
+        encoder: what is made of a state.
+        num_agents: n.
+        hidden: units of the mixing layer.
+    """
+
+    def __init__(self, encoder: StateEncoder, num_agents: int, hidden: int = 32) -> None:
+        super().__init__()
+        self.encoder, self.num_agents = encoder, num_agents
+        self.first_weight = nn.Linear(encoder.width, hidden * num_agents)
+        self.first_bias = nn.Linear(encoder.width, hidden)
+        self.second_weight = nn.Linear(encoder.width, hidden)
+        self.second_bias = nn.Sequential(nn.Linear(encoder.width, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+
+    def forward(self, q: Tensor, state: Tensor) -> Tensor:
+        """Q_tot [N] from the agents' values q [N, n] and states [N, S]."""
+        s = self.encoder(state)
+        weight = self.first_weight(s).abs().view(len(q), self.num_agents, -1)  # [N, n, hidden]
+        mixed = F.elu(torch.bmm(q.unsqueeze(1), weight).squeeze(1) + self.first_bias(s))
+        return (mixed * self.second_weight(s).abs()).sum(1) + self.second_bias(s).squeeze(1)
+
+
+class SumMixer(nn.Module):
+    """Q_tot = Σ q: value decomposition networks (Sunehag et al. 2018). It looks at no state."""
+
+    def forward(self, q: Tensor, state: Tensor) -> Tensor:
+        """Q_tot [N] from the agents' values q [N, n]."""
+        return q.sum(1)
+
+
+def make_mixer(kind: str, spec: ObservationSpec, layout: StateLayout, maps: int) -> nn.Module:
+    """A mixer of MIXERS for games of `spec` whose states are laid out as `layout`; `maps` as of `StateEncoder`."""
+    if choose("mixer", kind, MIXERS) == "sum":
+        return SumMixer()
+    return MonotonicMixer(StateEncoder(spec, layout, maps=maps), spec.num_agents)

@@ -1,0 +1,59 @@
+"""relread as an agent network of QMIX: a Q-network that reads, to see what language adds to the same learner.
+
+A row of our own: neither paper has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from magrounding.agents.policy import TextEncoding, configure, mask_logits
+from magrounding.agents.q_network import QNetwork
+from magrounding.agents.relread import Relread, RelreadConfig
+from magrounding.observation import ObservationSpec
+
+
+class QmixRelread(QNetwork):
+    """Action values by the body of relread, which remembers nothing.
+
+    Its two heads become those of a dueling network (Wang et al. 2016, eq. 9): Q = V + A − mean A.
+
+    Args:
+        spec: what the agents observe.
+        config: options of relread.
+    """
+
+    reads = ("grid", "position", "inventory", "action_mask", "teammates")
+    reads_text = True
+
+    def __init__(self, spec: ObservationSpec, config: RelreadConfig) -> None:
+        super().__init__(spec)
+        self.config = config
+        self.reader = Relread(spec, config)
+        self.agent = nn.Linear(spec.num_agents, config.hidden, bias=False)
+
+    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
+        return self.reader.encode_text(manual, goal)
+
+    def evaluate(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        who: Tensor,
+        last_action: Tensor,
+        hidden: Tensor,
+        real: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        things = self.reader.find(observation)
+        features = self.reader.relate(things, text, document)
+        advantage, value = self.reader.decide(observation, things, features, self.agent(who))
+        q = value.unsqueeze(1) + advantage - advantage.mean(1, keepdim=True)
+        return mask_logits(q.float(), observation["action_mask"]), hidden
+
+
+def make_qmix_relread(spec: ObservationSpec, **options: Any) -> QmixRelread:
+    """The reading agent network for what `spec` shows; options are those of `RelreadConfig`."""
+    return QmixRelread(spec, configure("qmix_relread", RelreadConfig(), options))

@@ -1,0 +1,272 @@
+"""The learner of QMIX (Rashid et al. 2018): one network for all agents, learnt from the team's reward and the state."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from magrounding.agents.mixer import MIXERS, make_mixer
+from magrounding.agents.policy import Policy
+from magrounding.agents.q_network import PLAY_EPSILON, QNetwork
+from magrounding.errors import choose
+from magrounding.observation import SHARED_TEXT
+from magrounding.training.episode_replay import EpisodeReplay, Episodes
+from magrounding.training.learner import Learner
+from magrounding.training.rollout import Column, Documents
+from magrounding.vector import VectorEnv
+
+
+@dataclass(frozen=True)
+class QmixConfig:
+    """Options of the learner; the defaults are those of the paper's program, PyMARL, as EnDi tells nothing of its own.
+
+    Differences from the paper: games are played side by side, and what is due is learnt after every `unroll` steps of
+    them; the replay counts steps, not episodes; ε falls over more steps, as episodes are long.
+
+    Attributes:
+        algorithm: its name in config files.
+        unroll: T, steps between two times of learning.
+        replay_steps: environment steps to keep; 200,000 are about 5,000 episodes of RTFM.
+        batch: episodes of an update.
+        updates: for each episode that ends.
+        target_every: episodes between two copies of the networks that tell what comes after a step.
+        learning_rate: of RMSProp.
+        alpha, epsilon: of RMSProp.
+        clip_gradient: norm of a step's gradient.
+        gamma: discount of a step.
+        exploration: environment steps over which the share of random actions falls from 1.
+        final_exploration: and to what.
+        mixer: "monotonic", QMIX; "sum": VDN (Sunehag et al. 2018).
+        state_maps: channels of the convolutions by which the mixer looks at the state.
+        team: what the team's reward is of its agents': their "sum", or, where all get the same, their "mean".
+        schedule: "run": exploration falls once in the whole curriculum; "stage": in every stage.
+        bf16: compute networks in bfloat16.
+    """
+
+    algorithm: Literal["qmix"] = "qmix"
+    unroll: int = 8
+    replay_steps: int = 200_000
+    batch: int = 32
+    updates: float = 1.0
+    target_every: int = 200
+    learning_rate: float = 5e-4
+    alpha: float = 0.99
+    epsilon: float = 1e-5
+    clip_gradient: float = 10.0
+    gamma: float = 0.99
+    exploration: float = 500_000
+    final_exploration: float = 0.05
+    mixer: str = "monotonic"
+    state_maps: int = 32
+    team: str = "sum"
+    schedule: str = "run"
+    bf16: bool = False
+
+    def __post_init__(self) -> None:
+        choose("mixer", self.mixer, MIXERS)
+        choose("team's reward", self.team, ("sum", "mean"))
+        choose("schedule", self.schedule, ("stage", "run"))
+
+
+class QmixLearner(Learner):
+    """Double Q-learning (van Hasselt et al. 2016) of the value of a team, mixed from those of its agents.
+
+    Its column is that of the whole team, side by side (`Rollout.joined`), with the games' states.
+
+    Args:
+        policy: the Q-network that all agents share.
+        config: options.
+        vec: the games.
+        seed: of the mixer's weights, and of what is drawn from the replay.
+
+    Attributes:
+        networks: everything with weights: "agent" and "mixer", and the copies "target_agent" and "target_mixer".
+        episodes, updates: that ended, and that were made, so far.
+    """
+
+    def __init__(self, policy: QNetwork, config: QmixConfig, vec: VectorEnv, seed: int = 0) -> None:
+        super().__init__(policy, bf16=config.bf16, modelling=0.0, division=0.0)
+        self.config, self.num_agents, self._seed = config, vec.num_agents, seed
+        self.network = policy
+        self._players = [policy.as_agent(i) for i in range(vec.num_agents)]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.mixer = make_mixer(config.mixer, vec.spec, vec.state_layout, config.state_maps).to(self.device)
+        self._target_network = copy.deepcopy(policy).requires_grad_(False)
+        self._target_mixer = copy.deepcopy(self.mixer).requires_grad_(False)
+        self.networks = nn.ModuleDict(
+            {
+                "agent": policy,
+                "mixer": self.mixer,
+                "target_agent": self._target_network,
+                "target_mixer": self._target_mixer,
+            }
+        )
+        self._learning = [parameter for parameter in self.networks.parameters() if parameter.requires_grad]
+        self.optimizer = torch.optim.RMSprop(
+            self._learning, config.learning_rate, alpha=config.alpha, eps=config.epsilon
+        )
+        self.replay_buffer = EpisodeReplay(config.replay_steps, vec.num_envs, vec.max_cycles)
+        self.episodes = self.updates = self._copied_at = 0
+
+    @property
+    def module(self) -> nn.Module:
+        return self.networks
+
+    def policy_of(self, agent: int) -> Policy:
+        return self._players[agent]
+
+    def exploration(self, steps: int) -> float:
+        """ε after so many environment steps of the schedule."""
+        c = self.config
+        return 1 + (c.final_exploration - 1) * min(1.0, steps / max(1.0, c.exploration))
+
+    def explore(self, steps: int) -> None:
+        self._set_epsilon(self.exploration(steps))
+
+    def update(self, documents: Documents, column: Column, steps: int) -> dict[str, float]:
+        """Store the team's column and make the updates that are due; see `Learner.update`."""
+        c = self.config
+        self._set_epsilon(PLAY_EPSILON)
+        self._store(documents, column)
+        losses = []
+        while self.updates < int(c.updates * self.episodes):
+            if self.replay_buffer.num_episodes < c.batch:  # what would have been learnt from so few is not made up for
+                self.updates = int(c.updates * self.episodes)
+                break
+            # Which episodes: a function of the count alone, so a resumed run draws the same.
+            draws = np.random.default_rng((self._seed, self.updates))
+            losses.append(self._step(self.replay_buffer.sample(c.batch, draws)))
+            self.updates += 1
+        if self.episodes - self._copied_at >= c.target_every:
+            self._copied_at = self.episodes
+            self.copy_to_target()
+        told = {"exploration": self.exploration(steps)}
+        return told | {name: float(np.mean([loss[name] for loss in losses])) for name in (losses[:1] or [{}])[0]}
+
+    def copy_to_target(self) -> None:
+        """Hard copy of agent network and mixer to those that tell what comes after a step."""
+        self._target_network.load_state_dict(self.network.state_dict())
+        self._target_mixer.load_state_dict(self.mixer.state_dict())
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        counts = np.array([self.episodes, self.updates, self._copied_at])
+        return {"counts": counts, **{f"replay.{k}": v for k, v in self.replay_buffer.snapshot().items()}}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        self.episodes, self.updates, self._copied_at = arrays["counts"].tolist()
+        kept = {name.removeprefix("replay."): array for name, array in arrays.items() if name.startswith("replay.")}
+        self.replay_buffer.restore(kept)
+
+    def _set_epsilon(self, epsilon: float) -> None:
+        for player in self._players:
+            player.epsilon = epsilon
+
+    def _store(self, documents: Documents, column: Column) -> None:
+        """A column's T steps, each as [B, n, …]."""
+        if column.state is None:
+            raise TypeError("QMIX needs a rollout with states: collect it with `with_state`")
+        B = documents.index.shape[1] // self.num_agents
+        each = {name: column.observation[name] for name in self.network.reads if name in column.observation}
+        cut = np.zeros((len(column.reward), B), np.bool_)
+        times, rows = column.cut
+        cut[times, rows % B] = True
+        whole = {"alive": column.alive, "action": column.action, "reward": column.reward, **each}
+        team = {name: self._by_game(array) for name, array in whole.items()}
+        reward = team["reward"].sum(-1) if self.config.team == "sum" else team["reward"].mean(-1)
+        for t, done in enumerate(column.restarts[1:, :B]):
+            seen = {name: team[name][t] for name in each} | {"alive": team["alive"][t], "state": column.state[t]}
+            if self.network.reads_text:
+                for name in SHARED_TEXT:
+                    seen[name] = getattr(documents, name)[documents.index[t, :B]]
+            self.replay_buffer.add(seen, team["action"][t], reward[t], done, cut[t])
+        self.episodes += int(column.restarts[1:, :B].sum())
+
+    def _by_game(self, array: np.ndarray) -> np.ndarray:
+        """[T, B, n, …] of [T, n · B, …]."""
+        return np.moveaxis(array.reshape(len(array), self.num_agents, -1, *array.shape[2:]), 1, 2)
+
+    def _step(self, episodes: Episodes) -> dict[str, float]:
+        """One gradient step."""
+        loss, q_total = self.loss(episodes)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self._learning, self.config.clip_gradient or math.inf)
+        self.optimizer.step()
+        told = torch.stack((loss.detach(), q_total, norm.detach())).tolist()
+        return dict(zip(("td_loss", "q_total", "gradient_norm"), told, strict=True))
+
+    def loss(self, episodes: Episodes) -> tuple[Tensor, Tensor]:
+        """Mean squared error of Q_tot over all real steps (Rashid et al. 2018, eq. 6), and the mean of Q_tot.
+
+        The target is r + γ Q̂_tot(s', argmax Q), the latter from the copies. The last step of an episode has r alone,
+        but after a time-out that is no loss none at all: what came then nobody knows, as states of finished games are
+        gone.
+        """
+        real, action = self._tensor(episodes.real), self._tensor(episodes.action)
+        last = _shift(F.one_hot(action, self.network.num_actions).float(), real, -1)
+        q = self._values(self.network, episodes, last)  # [S, n, A]
+        total = self._mix(self.mixer, q.gather(-1, action.unsqueeze(-1)), episodes)
+        with torch.no_grad():
+            best = self._values(self._target_network, episodes, last).gather(-1, q.argmax(-1, keepdim=True))
+            following = _shift(self._mix(self._target_mixer, best, episodes), real, 1)
+            target = self._tensor(episodes.reward) + self.config.gamma * following
+        known = ~self._tensor(episodes.cut)
+        error = torch.where(known, total - target, 0.0)
+        return error.square().sum() / known.sum().clamp(min=1), total.detach().mean()
+
+    def _values(self, network: QNetwork, episodes: Episodes, last: Tensor) -> Tensor:
+        """Q [S, n, A] of all agents, each from its own observations, from the first step of every episode on.
+
+        Args:
+            network: whose.
+            episodes: S steps in all.
+            last: [S, n, A] one-hot, the actions before.
+        """
+        seen, (steps, b) = episodes.seen, episodes.real.shape
+        rows = {name: self._tensor(seen[name]).flatten(0, 1) for name in network.reads if name in seen}
+        real, n = self._tensor(episodes.real), self.num_agents
+        who = torch.eye(n, device=self.device).repeat(len(last), 1)
+        document = torch.arange(b, device=self.device).expand(steps, b)[real].repeat_interleave(n)
+        hidden = network.initial_hidden(b * n)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
+            # The first b rows are the first steps of all episodes: each has a text of its own.
+            text = (
+                {} if not network.reads_text else network.encode_text(*(self._tensor(seen[k][:b]) for k in SHARED_TEXT))
+            )
+            lives = real.repeat_interleave(n, 1)
+            q, _ = network.evaluate(rows, text, document, who, last.flatten(0, 1), hidden, lives)
+        return q.view(len(last), n, -1)
+
+    def _mix(self, mixer: nn.Module, q: Tensor, episodes: Episodes) -> Tensor:
+        """Q_tot [S] of values [S, n, 1]; what the dead would do is worth nothing."""
+        alive, state = self._tensor(episodes.seen["alive"]), self._tensor(episodes.seen["state"])
+        return mixer(torch.where(alive, q.squeeze(-1), 0.0), state)
+
+
+def _shift(values: Tensor, real: Tensor, by: int) -> Tensor:
+    """Values [S, …] of the next step (by 1) or of the one before (by −1); 0 where an episode has none.
+
+    Args:
+        values: of the real steps, time first.
+        real: [T, b] bool, where those are.
+        by: 1 or −1.
+    """
+    grid = values.new_zeros(*real.shape, *values.shape[1:])
+    grid[real] = values
+    none = grid.new_zeros(grid[:1].shape)
+    return torch.cat((grid[1:], none) if by == 1 else (none, grid[:-1]))[real]
+
+
+def make_qmix_learner(policy: Policy, config: QmixConfig, vec: VectorEnv, seed: int) -> QmixLearner:
+    """The learner of a team; TypeError for a network that has no action values."""
+    if not isinstance(policy, QNetwork):
+        raise TypeError(f"QMIX trains a QNetwork, not {type(policy).__name__}")
+    return QmixLearner(policy, config, vec, seed)

@@ -1,0 +1,223 @@
+"""QMIX's networks: what agents remember, who they are, and that the team's value is monotonic in theirs."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.mixer import MonotonicMixer, StateEncoder, make_mixer
+from magrounding.agents.player import Player
+from magrounding.agents.q_network import PLAY_EPSILON, epsilon_greedy
+from magrounding.agents.team import build_policy
+from magrounding.errors import ConfigurationError
+
+SMALL = {"qmix": {"maps": 4, "hidden": 8, "embedding": 4}, "qmix_relread": {"hidden": 16, "top": 16}}
+AGENTS = tuple(SMALL)
+
+
+@pytest.fixture(scope="module")
+def vec():
+    return mg.make_vec("ma_rtfm", 6, stage="s1", agents=2)
+
+
+def network(agent, vec, **options):
+    return build_policy(agent, vec.spec, {**SMALL[agent], **options}, seed=0)
+
+
+def played(vec, steps=7):
+    """The first agent's observations [T, N, …], the texts and the actions [T, N] of games that nobody wins."""
+    vec.reset(seed=3)
+    rng, seen, actions = np.random.default_rng(0), [], []
+    for _ in range(steps):
+        obs = vec.world.observation
+        seen.append({name: torch.from_numpy(obs[name][:, 0].copy()) for name in ("grid", "position", "inventory")})
+        seen[-1]["action_mask"] = torch.from_numpy(obs["action_mask"][:, 0].copy())
+        seen[-1]["teammates"] = torch.from_numpy(obs["teammates"][:, 0].copy())
+        actions.append(rng.integers(5, size=(vec.num_envs, 2)))
+        vec.step(actions[-1])
+    stacked = {name: torch.stack([step[name] for step in seen]) for name in seen[0]}
+    texts = [torch.from_numpy(vec.world.observation[name].copy()) for name in ("manual", "goal")]
+    return stacked, texts, torch.from_numpy(np.stack(actions))[..., 0]
+
+
+def unrolled(policy, observation, texts, actions, real=None, hidden=None, before=None):
+    """Q of the real steps (all, by default) of agent 0, in one go, and the hidden state; `before`: what it did last."""
+    T, N = actions.shape
+    real = torch.ones(T, N, dtype=torch.bool) if real is None else real
+    last = torch.nn.functional.one_hot(actions, 5).float()
+    first = torch.zeros(N, 5) if before is None else torch.nn.functional.one_hot(before, 5).float()
+    last = torch.cat((first[None], last[:-1]))
+    rows = {name: array[real] for name, array in observation.items()}
+    hidden = policy.initial_hidden(N) if hidden is None else hidden
+    document = torch.arange(N).expand(T, N)[real]
+    who = torch.eye(2)[:1].expand(len(document), 2)
+    return policy.evaluate(rows, policy.encode_text(*texts), document, who, last[real], hidden, real)
+
+
+@torch.no_grad()
+def stepwise(policy, observation, texts, actions):
+    """Values [T, N] of the best actions, as a player who takes the given actions computes them."""
+    me, text, values = policy.as_agent(0), policy.encode_text(*texts), []
+    memory = me.initial_memory(actions.shape[1])
+    for t, action in enumerate(actions):
+        output = me({k: v[t] for k, v in observation.items()}, text, torch.arange(len(action)), memory)
+        memory = None if output.memory is None else me.remember(output.memory, action)
+        values.append(output.value)
+    return torch.stack(values)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_life_in_one_go_is_the_life_step_by_step(vec, agent):
+    policy = network(agent, vec)
+    life = played(vec)
+    with torch.no_grad():
+        q, _ = unrolled(policy, *life)
+    torch.testing.assert_close(q.view(7, 6, 5).amax(-1), stepwise(policy, *life))
+
+
+def test_a_fresh_start_forgets_and_the_hidden_state_remembers(vec):
+    policy = network("qmix", vec)
+    observation, texts, actions = played(vec)
+    with torch.no_grad():
+        whole, _ = unrolled(policy, observation, texts, actions)
+        _, hidden = unrolled(policy, {k: v[:3] for k, v in observation.items()}, texts, actions[:3])
+        later = {k: v[3:] for k, v in observation.items()}
+        carried, _ = unrolled(policy, later, texts, actions[3:], hidden=hidden, before=actions[2])
+        fresh, _ = unrolled(policy, later, texts, actions[3:])
+        started, _ = unrolled(policy, later, texts, actions[3:], hidden=policy.initial_hidden(6))
+    torch.testing.assert_close(carried, whole[18:])
+    assert torch.equal(fresh, started)
+    assert not torch.isclose(fresh, carried).all(1).any()
+    player = Player(policy.as_agent(0), 6)
+    player.memory = torch.ones_like(player.memory)
+    player.restart(np.array([True, False] * 3))
+    assert player.memory.sum(1).eq(0).tolist() == [True, False] * 3
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_comes_after_the_end_changes_nothing(vec, agent):
+    policy = network(agent, vec)
+    observation, texts, actions = played(vec)
+    length = torch.tensor([7, 1, 3, 7, 2, 5])
+    real = torch.arange(7).unsqueeze(1) < length
+    with torch.no_grad():
+        every, _ = unrolled(policy, observation, texts, actions)
+        some, _ = unrolled(policy, observation, texts, actions, real)
+    torch.testing.assert_close(some, every.view(7, 6, 5)[real])
+
+
+def test_only_the_reader_reads(vec):
+    observation, (manual, goal), actions = played(vec)
+    for agent in AGENTS:
+        policy = network(agent, vec)
+        torch.nn.init.normal_(dict(policy.named_parameters()).get("reader.policy.weight", torch.empty(1)))
+        with torch.no_grad():
+            q, _ = unrolled(policy, observation, (manual, goal), actions)
+            other, _ = unrolled(policy, observation, (manual.roll(1, 0), goal.roll(1, 0)), actions)
+        assert torch.equal(q, other) == (agent == "qmix")
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_agents_share_weights_and_know_who_they_are(vec, agent):
+    policy = network(agent, vec)
+    first, second = (policy.as_agent(i) for i in range(2))
+    for p, q, r in zip(policy.parameters(), first.parameters(), second.parameters(), strict=True):
+        assert p is q is r
+    loaded = network(agent, vec)
+    loaded.load_state_dict(second.state_dict())
+    assert loaded.who.tolist() == [0, 1]
+    observation, texts, _ = played(vec, 1)
+    seen = {name: array[0] for name, array in observation.items()}
+    with torch.no_grad():
+        values = [
+            p(seen, p.encode_text(*texts), torch.arange(6), p.initial_memory(6)).value for p in (first, second, loaded)
+        ]
+    assert not torch.equal(values[0], values[1])
+    assert torch.equal(values[1], values[2])
+
+
+def test_sampled_play_is_epsilon_greedy():
+    q = torch.tensor([[1.0, 3.0, 2.0, 9.0]])
+    mask = torch.tensor([[1, 1, 1, 0]], dtype=torch.int8)
+    for epsilon, chances in ((0.3, [0.1, 0.8, 0.1, 0]), (1.0, [1 / 3] * 3 + [0]), (0.0, [0.0, 1.0, 0.0, 0.0])):
+        logits = epsilon_greedy(q, mask, epsilon)
+        torch.testing.assert_close(logits.softmax(-1), torch.tensor([chances]))
+        assert torch.isfinite(logits).all()
+        assert epsilon == 1 or logits.argmax() == 1
+    assert 0 < PLAY_EPSILON < 0.1
+
+
+def test_one_network_is_for_one_size_of_map(vec):
+    large = mg.make_vec("ma_rtfm", 1, stage="s1", agents=2, size=10)
+    large.reset(seed=0)
+    player = Player(network("qmix", vec).as_agent(0), 1)
+    seen = {f.name: large.world.observation[f.name][:, 0] for f in vec.spec.fields if not f.shared}
+    texts = large.world.observation["manual"], large.world.observation["goal"]
+    with pytest.raises(ConfigurationError, match="made for a grid of 8 × 8 × 4 and cannot look at one of 10 × 10 × 4"):
+        player.choose(seen, *texts, None)
+
+
+@pytest.fixture(scope="module", params=["ma_rtfm", "ma_messenger"])
+def states(request):
+    """Spec, layout and the states [N, S] of games some steps after their start."""
+    vec = mg.make_vec(request.param, 20, stage="s1", agents=2)
+    vec.reset(seed=1)
+    vec.step(np.random.default_rng(0).integers(5, size=(20, 2)))
+    return vec.spec, vec.state_layout, torch.from_numpy(vec.state().copy())
+
+
+def test_the_mixer_has_the_published_size(states):
+    spec, layout, _ = states
+    mixer = MonotonicMixer(StateEncoder(spec, layout), 2)
+    assert sum(p.numel() for name, p in mixer.named_parameters() if not name.startswith("encoder.")) == 25_793
+
+
+def test_the_teams_value_never_falls_where_an_agents_rises(states):
+    spec, layout, state = states
+    for seed in range(5):
+        torch.manual_seed(seed)
+        q = (10 * torch.randn(len(state), 2)).requires_grad_()
+        (slope,) = torch.autograd.grad(make_mixer("monotonic", spec, layout, 4)(q, state).sum(), q)
+        assert (slope >= 0).all()
+        assert slope.mean() > 0
+        assert slope.std() > 0  # and it is no sum
+
+
+def test_the_best_joint_action_is_everybodys_best(states):
+    spec, layout, state = states
+    torch.manual_seed(0)
+    mixer, q = make_mixer("monotonic", spec, layout, 4), torch.randn(len(state), 2, 5)
+    with torch.no_grad():
+        joint = [mixer(torch.stack((q[:, 0, i], q[:, 1, j]), 1), state) for i, j in product(range(5), range(5))]
+    best = torch.stack(joint, 1).argmax(1)
+    assert torch.equal(torch.stack((best // 5, best % 5), 1), q.argmax(2))
+
+
+def test_the_state_tells_where_agents_are_and_what_they_hold(states):
+    spec, layout, state = states
+    torch.manual_seed(0)
+    encoder = StateEncoder(spec, layout, maps=4)
+    first = layout["agents"][0].start
+
+    def told(place, number):
+        changed = state.clone()
+        changed[:, first + place] = number
+        with torch.no_grad():
+            return encoder(changed)
+
+    with torch.no_grad():
+        before = encoder(state)
+    assert before.shape == (20, encoder.width) == (20, 160)
+    for place, number in ((0, -1), (1, 4), (3, 1)):
+        assert not torch.equal(told(place, number), before)
+    torch.testing.assert_close(told(3, 1)[:, :128], before[:, :128])
+
+
+def test_a_sum_is_a_sum(states):
+    spec, layout, state = states
+    q = torch.randn(len(state), 2)
+    assert torch.equal(make_mixer("sum", spec, layout, 4)(q, state), q.sum(1))
+    with pytest.raises(ConfigurationError, match="unknown mixer 'mean'"):
+        make_mixer("mean", spec, layout, 4)

@@ -1,0 +1,120 @@
+"""Whole episodes go in step by step and come out as they were."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.training.episode_replay import EpisodeReplay
+
+pytest.importorskip("tianshou")
+
+B, LONGEST = 3, 5
+
+
+class Stream:
+    """Episodes of 1 to LONGEST steps in B games; a step tells game, episode and place in it."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+        self.episode, self.step = np.zeros(B, np.int64), np.zeros(B, np.int64)
+        self.length = self.rng.integers(1, LONGEST + 1, B)
+        self.lengths = {}
+
+    def play(self, replay, steps):
+        for _ in range(steps):
+            done = self.step + 1 == self.length
+            cut = done & (self.length == LONGEST)
+            tag = np.stack((np.arange(B), self.episode, self.step), 1).astype(np.int16)
+            reward = (100 * self.episode + self.step).astype(np.float32)
+            replay.add({"tag": tag, "grid": tag[:, None] + 7}, tag[:, :2].astype(np.int64), reward, done, cut)
+            self.step += 1
+            for b in np.flatnonzero(done):
+                self.lengths[b, self.episode[b]] = self.length[b]
+                self.episode[b] += 1
+                self.step[b], self.length[b] = 0, self.rng.integers(1, LONGEST + 1)
+
+
+def drawn(replay, count, seed=0):
+    """The episodes of a sample, {(game, episode): its length}, after a look at every step of them."""
+    episodes = replay.sample(count, np.random.default_rng(seed))
+    assert episodes.real[0].all()
+    assert (np.diff(episodes.real.astype(int), axis=0) <= 0).all()
+    tags = np.zeros((*episodes.real.shape, 3), np.int64)
+    tags[episodes.real] = episodes.seen["tag"]
+    found = {}
+    for k, length in enumerate(episodes.real.sum(0)):
+        game, episode, _ = tags[0, k]
+        assert (tags[:length, k] == [(game, episode, t) for t in range(length)]).all()
+        found[game, episode] = length
+    assert len(found) == episodes.real.shape[1]  # nothing is drawn twice
+    tag = episodes.seen["tag"]
+    assert (episodes.seen["grid"][:, 0] == tag + 7).all()
+    assert (episodes.action == tag[:, :2]).all()
+    assert (episodes.reward == 100 * tag[:, 1] + tag[:, 2]).all()
+    ends = tag[:, 2] + 1 == [found[game, episode] for game, episode, _ in tag]
+    assert (episodes.cut == (ends & (tag[:, 2] + 1 == LONGEST))).all()
+    return found
+
+
+@pytest.mark.parametrize("steps", [6, 11, 12, 13, 50, 203])
+def test_episodes_come_back_whole_and_old_ones_are_forgotten(steps):
+    replay, stream = EpisodeReplay(40, B, LONGEST), Stream()
+    stream.play(replay, steps)
+    found = drawn(replay, 1000)
+    assert len(found) == replay.num_episodes
+    assert found.items() <= stream.lengths.items()
+    for game in range(B):
+        kept = sorted(episode for g, episode in found if g == game)
+        # Those whose steps are all among the last 13 of the game.
+        room, expected = 13 - stream.step[game], []
+        for episode in reversed(range(stream.episode[game])):
+            room -= stream.lengths[game, episode]
+            if room < 0:
+                break
+            expected.insert(0, episode)
+        assert kept == expected
+
+
+def test_all_episodes_are_drawn_equally_often():
+    replay, stream = EpisodeReplay(40, B, LONGEST), Stream()
+    stream.play(replay, 30)
+    counts = dict.fromkeys(drawn(replay, 1000), 0)
+    for seed in range(600):
+        for key in drawn(replay, 2, seed):
+            counts[key] += 1
+    share = np.array(list(counts.values())) / 1200
+    assert abs(share - 1 / len(counts)).max() < 0.03
+
+
+@pytest.mark.parametrize("steps", [0, 4, 12, 13, 40])
+def test_it_goes_on_from_a_snapshot(steps):
+    replay, stream = EpisodeReplay(40, B, LONGEST), Stream()
+    stream.play(replay, steps)
+    other = EpisodeReplay(40, B, LONGEST)
+    other.restore({name: array.copy() for name, array in replay.snapshot().items()})
+    twin = Stream()
+    twin.play(EpisodeReplay(40, B, LONGEST), steps)
+    for more in (6, 5, 9, 30):
+        stream.play(replay, more)
+        twin.play(other, more)
+        ours, theirs = (r.sample(4, np.random.default_rng(more)) for r in (replay, other))
+        assert (ours.real == theirs.real).all()
+        assert (ours.seen["tag"] == theirs.seen["tag"]).all()
+        assert ours.reward.dtype == theirs.reward.dtype
+    first, second = replay.snapshot(), other.snapshot()
+    assert first.keys() == second.keys()
+    assert all((first[name] == second[name]).all() for name in first)
+
+
+def test_it_has_to_hold_an_episode():
+    with pytest.raises(ConfigurationError, match="leaves 5 for each of 3 games, whose episodes may take 5"):
+        EpisodeReplay(17, B, LONGEST)
+
+
+def test_tianshou_is_asked_for(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tianshou.data", None)
+    monkeypatch.setitem(sys.modules, "tianshou", None)
+    with pytest.raises(MissingExtra, match=r"replay buffer of tianshou.*pip install 'magrounding\[tianshou\]'"):
+        EpisodeReplay(40, B, LONGEST)

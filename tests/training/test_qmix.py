@@ -1,0 +1,343 @@
+"""QMIX learns what a sum of values cannot, from targets computed as slowly as can be, and a killed run goes on."""
+
+from dataclasses import replace
+from itertools import count, pairwise
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.player import Player
+from magrounding.agents.q_network import PLAY_EPSILON
+from magrounding.agents.team import Team, build_policy
+from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.evaluation.evaluate import play
+from magrounding.storage import read_json
+from magrounding.training import curriculum
+from magrounding.training.curriculum import run_curriculum
+from magrounding.training.metrics import METRICS_FILE, read_metrics
+from magrounding.training.presets import Promotion
+from magrounding.training.qmix import QmixConfig, QmixLearner
+from magrounding.training.rollout import RolloutWorker
+from magrounding.training.settings import make_settings, read_settings
+from tests.training.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
+from tests.training.toy_games import ToyGames
+from tests.training.two_step_game import TwoStepGames
+
+pytest.importorskip("tianshou")
+
+SMALL = {"maps": 4, "hidden": 16, "embedding": 8}
+FEW = QmixConfig(replay_steps=600, unroll=6, batch=4, updates=0.5, target_every=3, state_maps=4)
+
+
+class StatefulToyGames(ToyGames):
+    """Toy games that tell their state: the grid of the first agent, and where all are."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        n = self.num_agents
+        self.state_layout = {"grid": (slice(0, 1), (1, 1, 1)), "agents": (slice(1, 1 + 4 * n), (n, 4))}
+
+    def state(self):
+        state = np.zeros((self.num_envs, 1 + 4 * self.num_agents), np.int16)
+        state[:, 0] = 3 + self.upside_down[:, 0]
+        state[:, 1::4] = np.where(self.alive, 0, -1)
+        state[:, 4::4] = self.length[:, None] % 6
+        return state
+
+
+def make(vec, config, agent="qmix", seed=0, **options):
+    """A learner and who collects games for it."""
+    learner = QmixLearner(build_policy(agent, vec.spec, {**SMALL, **options}, seed), config, vec, seed)
+    players = [
+        Player(learner.policy_of(i), vec.num_envs, torch.Generator().manual_seed(i)) for i in range(vec.num_agents)
+    ]
+    worker = RolloutWorker(vec, players, config.unroll, with_state=True)
+    worker.start(seed=0)
+    return learner, worker
+
+
+def iterate(learner, worker, steps=0):
+    learner.explore(steps)
+    documents, [column] = worker.collect().joined()
+    return learner.update(documents, column, steps)
+
+
+@pytest.mark.parametrize(("mixer", "payoff"), [("monotonic", 8), ("sum", 7)])
+def test_the_two_step_game_takes_more_than_a_sum(mixer, payoff):
+    """Rashid et al. 2018, appendix B: all play at random, QMIX then plays for 8, and a sum of values for 7."""
+    config = QmixConfig(
+        unroll=4,
+        replay_steps=4096,
+        batch=64,
+        updates=0.25,
+        learning_rate=5e-3,
+        target_every=64,
+        final_exploration=1.0,
+        mixer=mixer,
+        team="mean",
+    )
+    learner, worker = make(TwoStepGames(), config)
+    for _ in range(30):
+        iterate(learner, worker)
+    vec = TwoStepGames()
+    result = play(Team([learner.policy_of(i) for i in range(2)], vec.spec), vec, 16, 0)
+    assert (result.returns == payoff).all()
+
+
+def slow_targets(learner, episodes):
+    """Targets of every real step, one step of one game after the other, each network as a player asks it."""
+    n, b = learner.num_agents, episodes.real.shape[1]
+    place = np.full(episodes.real.shape, -1)
+    place[episodes.real] = np.arange(len(episodes.reward))
+
+    def values(network):
+        """Q of every agent at each real step."""
+        q = torch.zeros(len(episodes.reward), n, network.num_actions)
+        for k in range(b):
+            for i in range(n):
+                memory = network.initial_hidden(1)
+                last = torch.zeros(1, network.num_actions)
+                for row in place[episodes.real[:, k], k]:
+                    seen = {name: torch.from_numpy(episodes.seen[name][row : row + 1, i]) for name in network.reads}
+                    who, now = torch.eye(n)[i : i + 1], torch.ones(1, 1, dtype=torch.bool)
+                    q[row, i], memory = network.evaluate(seen, {}, torch.zeros(1).long(), who, last, memory, now)
+                    last = torch.eye(network.num_actions)[episodes.action[row, i]][None]
+        return q
+
+    alive, state = (torch.from_numpy(episodes.seen[name]) for name in ("alive", "state"))
+    with torch.no_grad():
+        best = values(learner.network).argmax(-1, keepdim=True)
+        q = values(learner.networks["target_agent"]).gather(-1, best).squeeze(-1)
+        worth = learner.networks["target_mixer"](q * alive, state)
+    targets = torch.from_numpy(episodes.reward.copy())
+    for k in range(b):
+        rows = place[episodes.real[:, k], k]
+        for row, after in pairwise(rows):
+            targets[row] += learner.config.gamma * worth[after]
+    return targets
+
+
+@pytest.mark.parametrize("is_loss", [True, False])
+def test_the_loss_is_that_of_a_slow_loop(is_loss):
+    """Deaths, time-outs and episodes of all lengths included; padding adds nothing, as the loop knows of none."""
+    torch.manual_seed(0)
+    vec = StatefulToyGames(6, 2, max_cycles=5, time_limit_is_loss=is_loss)
+    learner, worker = make(vec, replace(FEW, updates=0.0))
+    for _ in range(4):
+        iterate(learner, worker)
+    with torch.no_grad():  # the copies differ from what learns, or it would not matter who chooses
+        for parameter in learner.networks["target_agent"].parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    episodes = learner.replay_buffer.sample(20, np.random.default_rng(0))
+    assert episodes.cut.any() != is_loss
+    assert not episodes.seen["alive"].all()
+    assert len(set(episodes.real.sum(0))) > 2
+    with torch.no_grad():
+        loss, _ = learner.loss(episodes)
+        alone = [learner.loss(replace_games(episodes, [k])) for k in range(episodes.real.shape[1])]
+    real, action = torch.from_numpy(episodes.real), torch.from_numpy(episodes.action)
+    counts = torch.tensor([float((~cut_of(episodes, k)).sum()) for k in range(real.shape[1])])
+    torch.testing.assert_close(loss, (torch.stack([a for a, _ in alone]) * counts).sum() / counts.sum())
+    known = ~torch.from_numpy(episodes.cut)
+    error = (total_of(learner, episodes, action) - slow_targets(learner, episodes))[known]
+    torch.testing.assert_close(loss, error.square().mean())
+
+
+def cut_of(episodes, k):
+    which = np.broadcast_to(np.arange(episodes.real.shape[1]), episodes.real.shape)[episodes.real]
+    return episodes.cut[which == k]
+
+
+def replace_games(episodes, games):
+    """Some of the episodes alone, without the padding that the others made."""
+    which = np.broadcast_to(np.arange(episodes.real.shape[1]), episodes.real.shape)[episodes.real]
+    rows = np.isin(which, games)
+    real = episodes.real[:, games]
+    return episodes._replace(
+        seen={name: array[rows] for name, array in episodes.seen.items()},
+        action=episodes.action[rows],
+        reward=episodes.reward[rows],
+        cut=episodes.cut[rows],
+        real=real[real.any(1)],
+    )
+
+
+@torch.no_grad()
+def total_of(learner, episodes, action):
+    """Q_tot of what was done."""
+    real = episodes.real
+    last = np.zeros((*real.shape, learner.num_agents, learner.network.num_actions), np.float32)
+    last[real] = np.eye(last.shape[-1])[episodes.action]
+    last = np.concatenate((np.zeros_like(last[:1]), last[:-1]))[real]
+    q = learner._values(learner.network, episodes, torch.from_numpy(last)).gather(-1, action.unsqueeze(-1))
+    alive, state = (torch.from_numpy(episodes.seen[name]) for name in ("alive", "state"))
+    return learner.mixer(q.squeeze(-1) * alive, state)
+
+
+def test_the_replay_holds_what_was_played():
+    vec = StatefulToyGames(6, 2, max_cycles=5)
+    learner, worker = make(vec, replace(FEW, updates=0.0, replay_steps=6000))
+    returns, wins = [], 0
+    for _ in range(5):
+        learner.explore(0)
+        rollout = worker.collect()
+        returns += rollout.games.returns.sum(1).tolist()
+        learner.update(rollout.joined()[0], rollout.joined()[1][0], 0)
+        wins += len(rollout.games.won)
+    assert learner.episodes == learner.replay_buffer.num_episodes == wins
+    episodes = learner.replay_buffer.sample(1000, np.random.default_rng(0))
+    which = np.broadcast_to(np.arange(episodes.real.shape[1]), episodes.real.shape)[episodes.real]
+    stored = np.bincount(which, episodes.reward)
+    np.testing.assert_allclose(sorted(stored), sorted(returns), atol=1e-4)
+
+
+def test_a_team_that_gets_the_same_gets_it_once():
+    learner, worker = make(TwoStepGames(4), replace(FEW, team="sum", updates=0.0))
+    other, twin = make(TwoStepGames(4), replace(FEW, team="mean", updates=0.0))
+    for _ in range(3):
+        iterate(learner, worker)
+        iterate(other, twin)
+    ours, theirs = (each.replay_buffer.sample(9, np.random.default_rng(0)) for each in (learner, other))
+    assert ours.reward.any()
+    assert (ours.reward == 2 * theirs.reward).all()
+
+
+def test_exploration_falls_and_ends_with_the_rollout():
+    learner, worker = make(TwoStepGames(), replace(FEW, exploration=100, final_exploration=0.2))
+    assert [learner.exploration(steps) for steps in (0, 50, 100, 1000)] == pytest.approx([1.0, 0.6, 0.2, 0.2])
+    players = [learner.policy_of(i) for i in range(2)]
+    learner.explore(50)
+    assert [player.epsilon for player in players] == pytest.approx([0.6, 0.6])
+    iterate(learner, worker, 50)
+    assert [player.epsilon for player in players] == [PLAY_EPSILON, PLAY_EPSILON]
+
+
+def test_updates_follow_episodes_and_copies_are_hard():
+    learner, worker = make(TwoStepGames(5), FEW)
+    for _ in range(6):
+        before = [p.clone() for p in learner.networks["target_agent"].parameters()]
+        copied = learner._copied_at
+        told = iterate(learner, worker)
+        assert learner.updates == learner.episodes // 2
+        assert ("td_loss" in told) == (learner.replay_buffer.num_episodes >= FEW.batch)
+        now = list(learner.networks["target_agent"].parameters())
+        due = learner.episodes - copied >= FEW.target_every
+        expected = learner.network.parameters() if due else before
+        assert all(torch.equal(p, q) for p, q in zip(now, expected, strict=True))
+        assert not any(p.requires_grad for p in now)
+    assert learner.episodes > 30
+
+
+WORLDS = [("ma_rtfm", "s1"), ("ma_messenger", "s1")]
+
+
+@pytest.mark.parametrize("agent", ["qmix", "qmix_relread"])
+@pytest.mark.parametrize(("env", "stage"), WORLDS)
+def test_one_update_teaches_everything_and_leaves_the_copies(env, stage, agent):
+    vec = mg.make_vec(env, 8, stage=stage, agents=2, max_cycles=6)
+    small = SMALL if agent == "qmix" else {"hidden": 16, "top": 16}
+    policy = build_policy(agent, vec.spec, small, 0)
+    learner = QmixLearner(policy, replace(FEW, unroll=12, updates=0.0), vec)
+    worker = RolloutWorker(vec, [Player(learner.policy_of(i), 8) for i in range(2)], 12, with_state=True)
+    worker.start(0)
+    iterate(learner, worker)
+    before = {name: p.clone() for name, p in learner.networks.named_parameters()}
+    loss, total = learner.loss(learner.replay_buffer.sample(8, np.random.default_rng(0)))
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert torch.isfinite(total)
+    still = [name for name, p in policy.named_parameters() if p.grad is None or not p.grad.any()]
+    # No symbol of MESSENGER is in any manual: how sharply words are looked for makes no difference there.
+    assert still == (["reader.reader.sharpness"] if (env, agent) == ("ma_messenger", "qmix_relread") else [])
+    learner.optimizer.step()
+    for name, parameter in learner.networks.named_parameters():
+        assert torch.equal(parameter, before[name]) or not name.startswith("target"), name
+
+
+@pytest.mark.parametrize("agent", ["qmix", "qmix_relread"])
+def test_the_learner_sees_what_the_players_saw(agent):
+    """Texts, memories, last actions, who is who: with the same weights the replayed values are those of the rollout."""
+    vec = mg.make_vec("ma_rtfm", 8, stage="s1", agents=2, max_cycles=6)
+    policy = build_policy(agent, vec.spec, SMALL if agent == "qmix" else {"hidden": 16, "top": 16}, 0)
+    learner = QmixLearner(policy, replace(FEW, updates=0.0), vec)
+    worker = RolloutWorker(vec, [Player(learner.policy_of(i), 8) for i in range(2)], 6, with_state=True)
+    worker.start(0)
+    seen = []
+    for _ in range(4):
+        documents, [column] = worker.collect().joined()
+        seen.append(learner._by_game(column.value.copy()))
+        learner.update(documents, column, 0)
+    ours = np.concatenate(seen).reshape(-1, 2)  # [steps of all games, n]
+    episodes = learner.replay_buffer.sample(1000, np.random.default_rng(0))
+    last = np.zeros((*episodes.real.shape, 2, 5), np.float32)
+    last[episodes.real] = np.eye(5)[episodes.action]
+    last = np.concatenate((np.zeros_like(last[:1]), last[:-1]))[episodes.real]
+    with torch.no_grad():
+        values = learner._values(policy, episodes, torch.from_numpy(last)).amax(-1).numpy()
+    assert len(values) > 100
+    assert len(np.unique(values.round(4), axis=0)) > 50
+    nearest = np.abs(values[:, None] - ours[None]).max(-1).min(1)
+    assert nearest.max() < 1e-5
+
+
+def settings_of(agent="qmix"):
+    learner = QmixConfig(
+        replay_steps=300, unroll=5, batch=4, updates=0.25, target_every=5, exploration=300, state_maps=4
+    )
+    options = {"qmix": SMALL, "qmix_relread": {"hidden": 16, "top": 16}}[agent]
+    phases = phases_of({"*": Promotion(steps=240)}, learner)
+    few = {"stages": ("s1", "s2"), "final_sets": ("train",), "stage_sets": ("train",)}
+    return tiny_settings(agent=agent, policy_options=options, phases=phases, **few)
+
+
+@pytest.fixture(scope="module", params=["qmix", "qmix_relread"])
+def finished(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / request.param
+    run_curriculum(settings_of(request.param), folder, display=quiet(), device="cpu")
+    return folder
+
+
+@pytest.mark.parametrize("after_saves", [2, 5, 7])
+def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, after_saves):
+    saves = count()
+    killed_run(settings_of(finished.name), tmp_path / "run", lambda position: next(saves) == after_saves)
+    run_curriculum(read_settings(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
+    for stage in ("s1", "s2"):
+        assert torch.equal(weights_of(tmp_path / "run", stage), weights_of(finished, stage))
+    assert timeless(tmp_path / "run") == timeless(finished)
+
+
+def test_what_a_run_leaves_behind(finished):
+    lines = [line for line in read_metrics(finished / METRICS_FILE) if line["kind"] == "train"]
+    assert {"learner_0/td_loss", "learner_0/exploration", "learner_0/q_total"} <= lines[-1].keys()
+    assert lines[-1]["learner_0/exploration"] == pytest.approx(0.05)  # one schedule for both stages
+    assert read_json(finished / "config.json")["share_parameters"] is True
+    assert "parameters: one network for all agents" in (finished / "report.md").read_text()
+    team = mg.load_team(finished)
+    assert [policy.who.tolist() for policy in team.policies] == [[1, 0], [0, 1]]
+    vec = mg.make_vec("ma_rtfm", 4, stage="s2", agents=2)
+    obs, memory, info = vec.reset(seed=0), team.initial_memory(4), None
+    for _ in range(4):
+        actions, memory = team.act(obs, memory, info, greedy=True)
+        assert (np.take_along_axis(obs["action_mask"], actions[..., None], -1) == 1).all()
+        obs, _, _, _, info = vec.step(actions)
+
+
+@pytest.mark.parametrize(
+    ("agent", "preset"), [("qmix", "quick_rl"), ("relread", "quick_qmix"), ("txt2pi", "paper_qmix")]
+)
+def test_only_networks_of_values_learn_by_qmix_and_by_nothing_else(agent, preset):
+    with pytest.raises(ConfigurationError, match=f"agent '{agent}' cannot learn by .* as preset '{preset}' has it"):
+        make_settings("ma_rtfm", agent, preset=preset)
+
+
+def test_a_run_without_tianshou_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    def missing():
+        raise MissingExtra("QMIX", "tianshou")
+
+    monkeypatch.setattr(curriculum, "load_tianshou", missing)
+    with pytest.raises(MissingExtra):
+        run_curriculum(settings_of(), tmp_path / "run", display=quiet())
+    assert not (tmp_path / "run").exists()
