@@ -174,6 +174,14 @@ def shuffled_place(key, k, count):
 
 
 @njit
+def copy_document(source, b, target, slot):
+    """target[slot] = source[b] of manuals [B, S, L]: by index, as views of lines take longer than copying."""
+    for line in range(source.shape[1]):
+        for i in range(source.shape[2]):
+            target[slot, line, i] = source[b, line, i]
+
+
+@njit
 def copy_row(source, target):
     """target[: len(source)] = source, then zeros (a plain loop compiles to vector instructions, a slice does not)."""
     for i in range(source.shape[0]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from magrounding.envs.compiled import copy_row, document_key, shuffled_place
+from magrounding.envs.compiled import document_key, shuffled_place
 from magrounding.envs.messenger.arrays import (
     CELL,
     DONE,
@@ -124,4 +124,6 @@ def _write_manual(keys, rules, tables, entities, manual):
         which = tables.first[kind, role, movement] + below(
             key, statements + 2 + 2 * k, tables.choices[kind, role, movement]
         )
-        copy_row(tables.sentences[which], manual[shuffled_place(key, k, statements)])
+        place = shuffled_place(key, k, statements)
+        for i in range(manual.shape[1]):
+            manual[place, i] = tables.sentences[which, i]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from magrounding.envs.compiled import copy_row
+from magrounding.envs.compiled import copy_document
 from magrounding.envs.messenger.arrays import CELL, EPISODE, HOLDS, KIND, PRESENT, SIZE, STEP, X, Y
 from magrounding.envs.messenger.dynamics import can_move, play_games
 from magrounding.envs.messenger.entities import (
@@ -50,8 +50,7 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
         for b in range(first, last):
             if out.done[b]:
                 slots[b] = slot
-                for line in range(views.manual.shape[1]):
-                    copy_row(views.manual[b, line], finals.manual[slot, line])
+                copy_document(views.manual, b, finals.manual, slot)
                 slot += 1
         show_games(first, last, False, out.done, slots, rules, games, finals)
         for b in range(first, last):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from magrounding.envs.compiled import copy_row, document_key
+from magrounding.envs.compiled import copy_document, copy_row, document_key
 from magrounding.envs.rtfm.arrays import (
     COLUMN,
     EPISODE,
@@ -58,8 +58,7 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
         for b in range(first, last):
             if out.done[b]:
                 slots[b] = slot
-                for line in range(views.manual.shape[1]):
-                    copy_row(views.manual[b, line], finals.manual[slot, line])
+                copy_document(views.manual, b, finals.manual, slot)
                 copy_row(views.goal[b], finals.goal[slot])
                 slot += 1
         show_games(first, last, False, out.done, slots, rules, tables.background, games.entities, finals)
