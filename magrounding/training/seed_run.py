@@ -128,6 +128,10 @@ class SeedRun:
             raise CheckpointError(f"{path} is damaged: {error}") from None
         self._resumed = select(tensors, "now/")
         self._best, self._carried = select(tensors, "best/"), select(tensors, "carried/")
+        if self.at.finished and self.at.stage + 1 < len(self.settings.stages):  # a branch of a finished run
+            if not self._carried:
+                raise CheckpointError(f"{path} keeps nothing that another stage could go on from: train from the first")
+            self.at.stage, self.at.finished = self.at.stage + 1, False
         self._clock.spent = dict(self.at.spent)
 
     def _origin(self) -> dict[str, Any]:
@@ -354,7 +358,7 @@ class SeedRun:
         self._tick()
         self.at.spent = dict(self._clock.spent)
         self.at.metrics_size = self._log.sync()
-        tensors = {f"carried/{name}": tensor for name, tensor in self._carried.items()} if not self.at.finished else {}
+        tensors = {f"carried/{name}": tensor for name, tensor in self._carried.items()}
         tensors.update({f"best/{name}": tensor for name, tensor in self._best.items()})
         if session is not None:
             tensors.update({f"now/session/{name}": tensor for name, tensor in session.state().items()})
