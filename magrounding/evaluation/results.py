@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -125,6 +125,16 @@ def read_results(folder: Path) -> RunResults:
             results.baselines[f"{stage}/{name}"] = play_baselines(settings.env, options, settings.preset.report_games)
             write_json(folder / BASELINES_FILE, results.baselines)
     return results
+
+
+def over_seeds(runs: Sequence[RunResults]) -> RunResults:
+    """Runs that differ in nothing but their seeds, as one run of all these seeds."""
+    first = runs[0]
+    return replace(
+        first,
+        settings=replace(first.settings, seeds=tuple(seed for run in runs for seed in run.settings.seeds)),
+        lines={seed: lines for run in runs for seed, lines in run.lines.items()},
+    )
 
 
 def _read_baselines(folder: Path) -> dict[str, dict[str, Summary]]:

@@ -1,0 +1,9 @@
+"""The papers' tables, trained and filled here: `python -m benchmarks.tables endi_table2 --preset quick`."""
+
+from __future__ import annotations
+
+from benchmarks.tables.endi import ENDI
+from benchmarks.tables.layout import Table
+from benchmarks.tables.rtfm import RTFM
+
+TABLES: dict[str, Table] = {table.id: table for table in (*ENDI, *RTFM)}

@@ -1,0 +1,154 @@
+"""Fill tables of the papers: `python -m benchmarks.tables endi_table2 --preset quick --seeds 0,1,2`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from benchmarks.command import run_command
+from benchmarks.tables import TABLES
+from benchmarks.tables.layout import PRESETS, Row, Table
+from benchmarks.tables.page import Filled, figure, markdown, to_json
+from benchmarks.tables.runs import finished_runs, in_order, jobs_of, learn
+from magrounding.agents.weights import versions
+from magrounding.errors import ConfigurationError, MissingExtra, choose
+from magrounding.evaluation.evaluate import PLAYS
+from magrounding.storage import write_atomic, write_json
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Train what is missing of tables, go on with what is unfinished, reuse what is there, and fill the tables."""
+
+    tables: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Names of tables; --list shows them."""
+    list: bool = False
+    """Print the tables and their rows, and do nothing."""
+    preset: str = "quick"
+    """quick (imitation, then PPO: two CPU cores), quick_rl (PPO alone) or paper (a GPU)."""
+    seeds: str = "0,1,2"
+    """Seeds separated by commas."""
+    rows: str | None = None
+    """Rows to train, separated by commas; by default all that belong to the preset."""
+    budget: float = 1.0
+    """So many times the preset's environment steps."""
+    play: str | None = None
+    """greedy (the most likely action) or sampled (drawn); the table's own by default."""
+    train: bool = True
+    """--no-train fills the tables with what is finished already."""
+    out: Path = Path("runs/tables")
+    """Folder of all runs and tables."""
+    device: str = "auto"
+    """auto, cpu or cuda."""
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    arguments = tyro.cli(Arguments, prog="python -m benchmarks.tables")
+    stopped = "stopped; the state is saved, and the same command goes on"
+    return run_command(lambda: print_tables() if arguments.list else fill(arguments), lambda: stopped)
+
+
+def print_tables() -> None:
+    """Say what there is."""
+    for table in TABLES.values():
+        print(f"{table.id}: {table.title}")
+        for preset in PRESETS:
+            rows = [row.id for row in table.rows if preset in row.presets]
+            print(f"    {preset}: {', '.join(rows)}")
+
+
+def fill(arguments: Arguments) -> None:
+    """Train what is missing, and write every table."""
+    choose("preset of tables", arguments.preset, PRESETS)
+    if arguments.play is not None:
+        choose("way to --play", arguments.play, PLAYS)
+    if not arguments.tables:
+        raise ConfigurationError(f"name one or more tables: {', '.join(TABLES)}")
+    chosen = [TABLES[choose("table", name, tuple(TABLES))] for name in arguments.tables]
+    for row in _items(arguments.rows or ""):
+        choose("row of these tables", row, tuple(dict.fromkeys(row.id for table in chosen for row in table.rows)))
+    _seeds(arguments.seeds)
+    skipped = {table.id: _skipped(table, arguments) for table in chosen}  # all of it before anything is trained
+    if arguments.train:
+        _train([(table, row) for table in chosen for row in _wanted(table, arguments, skipped[table.id])], arguments)
+    for table in chosen:
+        write_table(table, arguments, skipped[table.id])
+
+
+def write_table(table: Table, arguments: Arguments, skipped: Mapping[str, str]) -> None:
+    """Read what is finished and write the table."""
+    seeds, runs = _seeds(arguments.seeds), {}
+    for row in table.rows:
+        for job in jobs_of(table, row, arguments.preset, arguments.budget):
+            if row.id not in skipped and (found := finished_runs(job, seeds, arguments.out)) is not None:
+                runs[job.training] = found
+    play, command = arguments.play or table.play, _command()
+    filled = Filled(table, runs, skipped, seeds, arguments.preset, arguments.budget, play, command)
+    budget = "" if arguments.budget == 1 else f"-x{arguments.budget:g}"
+    name, picture = f"{table.id}-{arguments.preset}{budget}", figure(filled)
+    if picture is not None:
+        write_atomic(arguments.out / f"{name}.png", picture)
+    write_json(arguments.out / f"{name}.json", to_json(filled, versions()))
+    write_atomic(arguments.out / f"{name}.md", markdown(filled, f"{name}.png" if picture else None))
+    print(f"table: {arguments.out / name}.md")
+
+
+def _train(wanted: Sequence[tuple[Table, Row]], arguments: Arguments) -> None:
+    """Train the runs of rows, those that others begin with first."""
+    seeds = _seeds(arguments.seeds)
+    jobs = in_order(job for table, row in wanted for job in jobs_of(table, row, arguments.preset, arguments.budget))
+    for i, job in enumerate(jobs, 1):
+        for seed in seeds:
+            print(f"run {i} of {len(jobs)}, seed {seed}: {job.name}", flush=True)
+            if not learn(job, seed, arguments.out, arguments.device, _command()):
+                print("    is finished already", flush=True)
+
+
+def _wanted(table: Table, arguments: Arguments, skipped: Mapping[str, str]) -> list[Row]:
+    if arguments.rows is not None:
+        asked = _items(arguments.rows)
+        return [row for row in table.rows if row.id in asked]
+    return [row for row in table.rows if arguments.preset in row.presets and row.id not in skipped]
+
+
+def _skipped(table: Table, arguments: Arguments) -> dict[str, str]:
+    """Row → why it cannot be trained here; an error if it was asked for by name."""
+    skipped = {}
+    for row in table.rows:
+        try:
+            jobs = jobs_of(table, row, arguments.preset, arguments.budget)
+            settings = [job.settings(seed) for job in jobs for seed in _seeds(arguments.seeds)]
+            settings[0].make_network()
+        except (ConfigurationError, MissingExtra) as error:
+            if row.id in _items(arguments.rows or ""):
+                raise
+            skipped[row.id] = str(error)
+    return skipped
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    try:
+        seeds = tuple(int(item) for item in _items(text))
+    except ValueError:
+        raise ConfigurationError(f"--seeds takes integers separated by commas, got {text!r}") from None
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ConfigurationError(f"--seeds takes one seed or more, each once, got {text!r}")
+    return seeds
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _command() -> str:
+    return shlex.join(["python", "-m", "benchmarks.tables", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

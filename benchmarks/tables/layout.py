@@ -1,0 +1,97 @@
+"""What a table is: rows, the runs that they need, and which number of which run stands where. A new one is data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from magrounding.envs.published import PublishedResult
+from magrounding.evaluation.evaluate import SAMPLED
+
+QUICK = {"quick": "quick", "quick_rl": "quick_rl"}
+"""`presets` of a row that two CPU cores can fill."""
+PAPER = {"paper": "paper"}
+"""`presets` of a row that takes a GPU and days."""
+PRESETS = (*QUICK, *PAPER)
+"""What --preset takes."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """A run that a table needs, whatever the seed.
+
+    Attributes:
+        agent: id of the networks.
+        stages: in order.
+        budget_of: the stage whose phases the first one has instead of its own.
+        size: of the maps that the last stage learns on; that stage's own by default.
+    """
+
+    agent: str
+    stages: tuple[str, ...]
+    budget_of: str | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A win rate.
+
+    Attributes:
+        training: the run.
+        stage: after which, and of whose games.
+        evaluation_set: on which; None: the last games that the stage learnt from.
+        paper: what stands there in the paper.
+    """
+
+    training: Training
+    stage: str
+    evaluation_set: str | None
+    paper: PublishedResult | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table.
+
+    Attributes:
+        id: what --rows takes.
+        label: what the table calls it.
+        cells: column → what stands there; nothing in the others.
+        presets: --preset → the preset that this row learns with then; it is trained by default with these only.
+    """
+
+    id: str
+    label: str
+    cells: Mapping[str, Cell]
+    presets: Mapping[str, str] = field(default_factory=lambda: PAPER)
+
+    def preset(self, asked: str) -> str:
+        """The preset that this row learns with when the command is told `asked`."""
+        return self.presets.get(asked, asked)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a paper.
+
+    Attributes:
+        id: what the command takes.
+        title: what it shows, and where that stands in the paper.
+        env, agents: environment id and number of agents.
+        columns: in order.
+        rows: in order.
+        note: what a reader of the numbers has to know beside.
+        play: greedy or sampled.
+        curves: whether there is also a figure of learning curves.
+    """
+
+    id: str
+    title: str
+    env: str
+    agents: int
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    note: str = ""
+    play: str = SAMPLED
+    curves: bool = False

@@ -1,0 +1,217 @@
+"""A filled table as Markdown, JSON and, where the paper has curves, a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.tables.layout import Cell, Row, Table, Training
+from magrounding.evaluation.comparison import plot_comparison
+from magrounding.evaluation.evaluate import GREEDY, PLAYS, TRUE_MANUAL
+from magrounding.evaluation.report import percent, published, spread, table
+from magrounding.evaluation.results import RunResults
+from magrounding.evaluation.statistics import summarise
+from magrounding.training.progress import duration
+
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A table and what was measured for it.
+
+    Attributes:
+        table: the table.
+        runs: what is finished, seeds together.
+        skipped: id of a row → why it cannot be trained here.
+        seeds: those asked for.
+        preset, budget: those asked for.
+        play: greedy or sampled.
+        command: what filled it.
+    """
+
+    table: Table
+    runs: Mapping[Training, RunResults]
+    skipped: Mapping[str, str]
+    seeds: Sequence[int]
+    preset: str
+    budget: float
+    play: str
+    command: str
+
+    def of_row(self, row: Row) -> list[RunResults]:
+        """The finished runs behind a row, each once."""
+        trainings = dict.fromkeys(cell.training for cell in row.cells.values())
+        return [self.runs[training] for training in trainings if training in self.runs]
+
+    def win_rates(self, cell: Cell, play: str) -> dict[int, float]:
+        """Seed → win rate, of the seeds that have it."""
+        run = self.runs.get(cell.training)
+        if run is None:
+            return {}
+        where = {"stage": cell.stage, "phase": run.settings.preset.of_stage(cell.stage)[-1].name}
+        found = {}
+        for seed in run.settings.seeds:
+            if cell.evaluation_set is None:
+                lines = [line.get("window_win_rate") for line in run.select("train", seed, **where)]
+            else:
+                how = {"set": cell.evaluation_set, "play": play, "when": "after", "manual": TRUE_MANUAL}
+                lines = [line["win_rate"] for line in run.select("evaluation", seed, **where, **how)]
+            if lines and lines[-1] is not None:
+                found[seed] = lines[-1]
+        return found
+
+    def baseline(self, column: str, who: str) -> float | None:
+        """What random or oracle reached in a column's games; None where nobody counted, or rows differ in games."""
+        places = {f"{c.stage}/{c.evaluation_set}" for row in self.table.rows if (c := row.cells.get(column))}
+        summaries = [run.baselines[place].get(who) for run in self.runs.values() for place in places & {*run.baselines}]
+        rates = {summary["win_rate"] for summary in summaries if summary}
+        return rates.pop() if len(rates) == 1 else None
+
+
+def markdown(filled: Filled, picture: str | None) -> str:
+    """The table with its caption; `picture` is the name of its figure."""
+    sections = [
+        f"# {filled.table.title}",
+        _caption(filled),
+        filled_table(filled),
+        "\n".join(f"* {column}: {_games(filled.table, column)}" for column in filled.table.columns),
+        "\n".join(
+            f"* {row.label}: {NOT_RUN}: {filled.skipped[row.id]}"
+            for row in filled.table.rows
+            if row.id in filled.skipped
+        ),
+        "\n".join(f"* preset `{name}`: {about}" for name, about in _presets(filled).items()),
+        f"![win rates during training]({picture})\n\nLines are evaluations during training (sampled play, the mean "
+        "over seeds); dotted lines are training games."
+        if picture
+        else "",
+        f"Command: `{filled.command}`",
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _caption(filled: Filled) -> str:
+    shown, team = filled.table, filled.table.agents
+    games = ", ".join(f"{count:,}" for count in sorted({r.settings.preset.report_games for r in filled.runs.values()}))
+    budget = "" if filled.budget == 1 else f", {filled.budget:g} times its budget"
+    how = "the most likely action" if filled.play == GREEDY else "an action drawn"
+    spread_note = "mean ± standard deviation over them" if len(filled.seeds) > 1 else "nothing is known of the spread"
+    sentences = (
+        f"`{shown.env}`, {team} agent{'s' if team > 1 else ''}, preset `{filled.preset}`{budget}; "
+        f"seed{'s' if len(filled.seeds) > 1 else ''} {', '.join(map(str, filled.seeds))}: {spread_note}.",
+        f"Win rates of {games or 'no'} games, {filled.play} play ({how}); in brackets the paper's, – where it has none "
+        "or its text is not available to us.",
+        "Imitation had the oracle for a teacher. †: in so many seeds reinforcement found nothing better than what "
+        "imitation had reached, which stayed."
+        if any(run.settings.imitates for run in filled.runs.values())
+        else "Nobody had a teacher.",
+        "Steps and training time are of one run of one seed, all its stages.",
+        shown.note,
+    )
+    return " ".join(filter(None, sentences))
+
+
+def filled_table(filled: Filled) -> str:
+    """Row × column, with what each row learnt by and what it cost; random and oracle below."""
+    columns, lines = filled.table.columns, []
+    for row in filled.table.rows:
+        cells = [_cell(filled, row.cells[column]) if column in row.cells else "" for column in columns]
+        lines.append((row.label, *_facts(filled, row), *cells))
+    for who in ("random", "oracle"):
+        rates = [filled.baseline(column, who) for column in columns]
+        if any(rate is not None for rate in rates):
+            lines.append((who, *[""] * 4, *("" if rate is None else percent(rate) for rate in rates)))
+    return table(("", "learnt by", "seeds", "environment steps", "training", *columns), lines)
+
+
+def _cell(filled: Filled, cell: Cell) -> str:
+    rates, paper = filled.win_rates(cell, filled.play), "–" if cell.paper is None else published(cell.paper)
+    if not rates:
+        return f"{NOT_RUN} ({paper})"
+    run = filled.runs[cell.training]
+    ends = [run.select("phase", seed, stage=cell.stage)[-1] for seed in rates if cell.evaluation_set is not None]
+    kept = sum(line["best_steps"] == 0 for line in ends)
+    return f"{spread(summarise(list(rates.values())))}{f' †{kept}' if kept else ''} ({paper})"
+
+
+def _facts(filled: Filled, row: Row) -> list[str]:
+    """What a row learnt by, how many seeds there are, and the least and most that one of its runs cost."""
+    run_cells = [cell for cell in row.cells.values() if cell.training in filled.runs]
+    if not run_cells:
+        return ["–"] * 4
+    settings = [(filled.runs[cell.training].settings, cell.stage) for cell in run_cells]
+    learnt = dict.fromkeys(each.learnt_by(stage, each.preset.of_stage(stage)[-1].name) for each, stage in settings)
+    runs = filled.of_row(row)
+    ends = [run.select("phase", seed)[-1] for run in runs for seed in run.settings.seeds]
+    return [
+        "; ".join(learnt),
+        _range([str(count) for count in sorted(len(run.settings.seeds) for run in runs)]),
+        _range([f"{steps:,}" for steps in sorted(line["total_steps"] for line in ends)]),
+        _range([duration(seconds) for seconds in sorted(line["training_seconds"] for line in ends)]),
+    ]
+
+
+def _range(values: Sequence[str]) -> str:
+    return values[0] if values[0] == values[-1] else f"{values[0]} to {values[-1]}"
+
+
+def _games(of: Table, column: str) -> str:
+    """Of which games a column is."""
+    kinds = dict.fromkeys(
+        f"the last training games of `{cell.stage}`"
+        if cell.evaluation_set is None
+        else f"`{cell.evaluation_set}` of `{cell.stage}`"
+        for row in of.rows
+        if (cell := row.cells.get(column))
+    )
+    return " or ".join(kinds)
+
+
+def _presets(filled: Filled) -> dict[str, str]:
+    return {run.settings.preset.name: run.settings.preset.about for run in filled.runs.values()}
+
+
+def to_json(filled: Filled, versions: Mapping[str, str]) -> dict[str, Any]:
+    """Everything that the table is made of, both ways of playing included."""
+
+    def of_cell(cell: Cell) -> dict[str, Any]:
+        found = {play: filled.win_rates(cell, play) for play in PLAYS}
+        return {
+            "stage": cell.stage,
+            "set": cell.evaluation_set,
+            "paper": cell.paper and cell.paper._asdict(),
+            "play": {
+                play: {"seeds": rates, "statistics": summarise(list(rates.values())).to_dict()}
+                for play, rates in found.items()
+                if rates
+            },
+        }
+
+    return {
+        "table": filled.table.id,
+        "title": filled.table.title,
+        "env": filled.table.env,
+        "agents": filled.table.agents,
+        "preset": filled.preset,
+        "budget": filled.budget,
+        "seeds": list(filled.seeds),
+        "command": filled.command,
+        "versions": dict(versions),
+        "rows": {
+            row.id: {
+                "label": row.label,
+                "skipped": filled.skipped.get(row.id),
+                "runs": {str(run.folder.parent.name): run.settings.to_dict() for run in filled.of_row(row)},
+                "cells": {column: of_cell(cell) for column, cell in row.cells.items()},
+            }
+            for row in filled.table.rows
+        },
+    }
+
+
+def figure(filled: Filled) -> bytes | None:
+    """Learning curves of the rows that were run; None where the table has none, or there are fewer than two rows."""
+    runs = {row.label: run for row in filled.table.rows for run in filled.of_row(row)}
+    return plot_comparison(runs) if filled.table.curves and len(runs) > 1 else None

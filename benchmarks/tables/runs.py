@@ -1,0 +1,133 @@
+"""The runs behind a table: each is looked for, gone on with, or trained, one folder for each run and seed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.tables.layout import Row, Table, Training
+from magrounding.agents.team import CONFIG_FILE
+from magrounding.errors import CheckpointError
+from magrounding.evaluation.report import REPORT_FILE
+from magrounding.evaluation.results import RunResults, over_seeds, read_results
+from magrounding.training.branch import beginning, branch
+from magrounding.training.curriculum import run_curriculum
+from magrounding.training.settings import RunSettings, make_settings, read_settings
+
+
+@dataclass(frozen=True)
+class Job:
+    """A training with all that a command decides about it, but the seed.
+
+    Attributes:
+        training: what the table says.
+        env, agents: environment id and number of agents.
+        preset: budgets and options.
+        budget: so many times the preset's environment steps.
+    """
+
+    training: Training
+    env: str
+    agents: int
+    preset: str
+    budget: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        training = self.training
+        budget = "" if self.budget == 1 else f"-x{self.budget:g}"
+        first = f"-as-{training.budget_of}" if training.budget_of else ""
+        size = f"-{training.size}x{training.size}" if training.size else ""
+        who = f"{self.env}-{training.agent}-{self.agents}-{self.preset}{budget}"
+        return f"{who}-{'-'.join(training.stages)}{first}{size}"
+
+    def folder(self, out: Path, seed: int) -> Path:
+        """Of the run of a seed: a run of its own, so that seeds can be added later."""
+        return out / self.name / f"seed_{seed}"
+
+    def settings(self, seed: int) -> RunSettings:
+        """Of the run of a seed; ConfigurationError where there can be none."""
+        training = self.training
+        settings = make_settings(self.env, training.agent, self.agents, self.preset, training.stages, (seed,))
+        preset, last = settings.preset, training.stages[-1]
+        phases = dict(preset.phases)
+        if training.budget_of:
+            phases[training.stages[0]] = preset.of_stage(training.budget_of)
+        if training.size:
+            games = {"size": training.size}
+            phases[last] = tuple(replace(each, games={**each.games, **games}) for each in preset.of_stage(last))
+        preset = replace(preset, phases=phases)
+        return replace(settings, preset=preset if self.budget == 1 else preset.with_budget(self.budget))
+
+    def beginnings(self) -> Iterator[Job]:
+        """Jobs that are the first stages of this one, longest first."""
+        for count in range(len(self.training.stages) - 1, 0, -1):
+            yield replace(self, training=replace(self.training, stages=self.training.stages[:count], size=None))
+
+
+def jobs_of(table: Table, row: Row, preset: str, budget: float) -> list[Job]:
+    """What a row needs, each once."""
+    own = row.preset(preset)
+    trainings = dict.fromkeys(cell.training for cell in row.cells.values())
+    return [Job(training, table.env, table.agents, own, budget) for training in trainings]
+
+
+def in_order(jobs: Iterable[Job]) -> list[Job]:
+    """Jobs and what two or more of them begin with, each once, those of few stages first."""
+    wanted = dict.fromkeys(jobs)
+    begun = Counter(shorter for job in wanted for shorter in job.beginnings())
+    shared = [shorter for shorter, count in begun.items() if count > 1]
+    return sorted(dict.fromkeys([*wanted, *shared]), key=lambda job: len(job.training.stages))
+
+
+def learn(job: Job, seed: int, out: Path, device: str, command: str) -> bool:
+    """Make sure that a job's run of a seed is finished; whether there was anything left to do.
+
+    A run that is missing begins where a finished one of its first stages ended, if there is one.
+
+    Raises:
+        CheckpointError: its folder holds something else.
+        KeyboardInterrupt: after Ctrl-C; the state is saved, and the next call goes on with it.
+    """
+    settings, folder = job.settings(seed), job.folder(out, seed)
+    if not folder.exists():
+        sources = (shorter.folder(out, seed) for shorter in job.beginnings())
+        source = next((source for source in sources if is_finished(source)), None)
+        if source is not None:
+            branch(source, settings, folder, command)
+    begun = (folder / CONFIG_FILE).exists()
+    if begun:
+        check_same(folder, settings)
+        if is_finished(folder):
+            return False
+    run_curriculum(settings, folder, resume=begun, device=device, command=command)
+    return True
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a run's report is written, its last act."""
+    return (folder / REPORT_FILE).exists()
+
+
+def check_same(folder: Path, settings: RunSettings) -> None:
+    """CheckpointError where a folder's run is of other settings."""
+    found = read_settings(folder)
+    if beginning(found, found.stages) != beginning(settings, settings.stages):
+        raise CheckpointError(
+            f"the run in {folder} has other settings than this table asks for, as of another version: move it away, or "
+            "name another folder with --out"
+        )
+
+
+def finished_runs(job: Job, seeds: Sequence[int], out: Path) -> RunResults | None:
+    """What the finished runs of a job measured, as one run of those of the seeds; None where there is none."""
+    found = []
+    for seed in seeds:
+        folder = job.folder(out, seed)
+        if is_finished(folder):
+            check_same(folder, job.settings(seed))
+            found.append(read_results(folder))
+    return over_seeds(found) if found else None

@@ -1,0 +1,209 @@
+"""The command of tables: it trains what is missing and nothing else, and refuses nonsense in one sentence."""
+
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from benchmarks.tables import TABLES, __main__, runs
+from benchmarks.tables.layout import QUICK, Cell, Row, Table, Training
+from benchmarks.tables.runs import Job, jobs_of
+from magrounding.agents.scripted import RandomTeam
+from magrounding.envs.published import PublishedResult
+from magrounding.evaluation import baselines
+from magrounding.storage import read_json
+from magrounding.training import presets
+from magrounding.training.curriculum import run_curriculum
+from magrounding.training.presets import Promotion
+from tests.training.tiny_runs import TINY, killed_run, phases_of, quiet, weights_of
+
+BRIEF = replace(
+    TINY,
+    name="quick",
+    phases=phases_of({"*": Promotion(steps=60)}),
+    evaluate_every=None,
+    final_sets=("train", "eval"),
+    save_every=0.0,
+)
+PAPER = PublishedResult(0.61, 0.01, "nobody")
+
+
+def row(id, *stages, agent="txt2pi", presets=QUICK, **changes):
+    training, last = Training(agent, stages, **changes), stages[-1]
+    cells = {"train": Cell(training, last, "train"), "eval": Cell(training, last, "eval", PAPER)}
+    return Row(id, id.capitalize(), cells, presets)
+
+
+SHORT, LONG = row("short", "s1"), row("long", "s1", "s2")
+TABLE = Table("tiny", "A tiny table", "ma_rtfm", 2, ("train", "eval"), (LONG, SHORT), curves=True)
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    """The table and its preset; the networks are those of `tiny_runs`, which take next to no time."""
+    monkeypatch.setitem(TABLES, "tiny", TABLE)
+    monkeypatch.setitem(presets.PRESETS, "quick", {"ma_rtfm": BRIEF})
+    monkeypatch.setattr(baselines, "load", lambda entry: lambda vec: RandomTeam(vec.num_agents, 5))
+    monkeypatch.setattr(
+        runs, "run_curriculum", lambda *args, **options: run_curriculum(*args, **options, display=quiet())
+    )
+
+
+def command(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["tables", *map(str, arguments)])
+    return __main__.main()
+
+
+def state(folder):
+    """Every file with the time of its last change, but for the tables."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*/*") if path.is_file()}
+
+
+def cells(text):
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_it_trains_what_is_missing_and_nothing_else(monkeypatch, tmp_path, capsys):
+    assert command(monkeypatch, "tiny", "--seeds", "0", "--rows", "short", "--out", tmp_path) == 0
+    heads, _, long, short, *_ = cells((tmp_path / "tiny-quick.md").read_text())
+    assert heads[-2:] == ["train", "eval"]
+    assert long[-2:] == ["not run (–)", "not run (61.0 % ± 1.0 %)"]
+    assert short[1:4] == ["reinforcement alone", "1", "60"]
+    assert short[-1].endswith(" % (61.0 % ± 1.0 %)")
+    first = state(tmp_path)
+
+    assert command(monkeypatch, "tiny", "--seeds", "0,1", "--out", tmp_path) == 0
+    assert first.items() <= state(tmp_path).items()
+    names = {path.parent.relative_to(tmp_path).as_posix() for path in tmp_path.glob("*/*/config.json")}
+    assert names == {f"ma_rtfm-txt2pi-2-quick-{stages}/seed_{k}" for stages in ("s1", "s1-s2") for k in (0, 1)}
+    for k in (0, 1):  # the longer run went on from the shorter
+        of_long = tmp_path / "ma_rtfm-txt2pi-2-quick-s1-s2" / f"seed_{k}"
+        assert read_json(of_long / "config.json")["branched_from"].endswith(f"quick-s1/seed_{k}")
+        assert torch.equal(
+            weights_of(of_long, "s1"), weights_of(tmp_path / f"ma_rtfm-txt2pi-2-quick-s1/seed_{k}", "s1")
+        )
+    both, page = state(tmp_path), (tmp_path / "tiny-quick.md").read_text()
+    assert [line[2:4] for line in cells(page)[2:4]] == [["2", "120"], ["2", "60"]]
+    assert "(tiny-quick.png)" in page
+    assert (tmp_path / "tiny-quick.png").read_bytes().startswith(b"\x89PNG")
+
+    monkeypatch.setattr(runs, "run_curriculum", None)
+    assert command(monkeypatch, "tiny", "--seeds", "0,1", "--out", tmp_path) == 0
+    assert capsys.readouterr().out.count("is finished already") == 4 + 1
+    assert state(tmp_path) == both
+    assert (tmp_path / "tiny-quick.md").read_text() == page
+
+
+def test_what_was_measured_stands_in_the_table(monkeypatch, tmp_path):
+    assert command(monkeypatch, "tiny", "--seeds", "0,1", "--rows", "short", "--out", tmp_path) == 0
+    rates = {"sampled": [], "greedy": []}
+    for k in (0, 1):
+        for line in map(json.loads, next(tmp_path.glob(f"*-s1/seed_{k}/metrics.jsonl")).read_text().splitlines()):
+            if (line.get("set"), line.get("when"), line.get("manual")) == ("eval", "after", "true"):
+                rates[line["play"]].append(line["win_rate"])
+    found = read_json(tmp_path / "tiny-quick.json")["rows"]["short"]["cells"]["eval"]
+    assert found["paper"]["mean"] == 0.61
+    for play, of_play in rates.items():
+        assert list(found["play"][play]["seeds"].values()) == of_play
+        assert command(monkeypatch, "tiny", "--seeds", "0,1", "--no-train", "--play", play, "--out", tmp_path) == 0
+        text = cells((tmp_path / "tiny-quick.md").read_text())[3][-1]
+        mean, std = sum(of_play) / 2, abs(of_play[0] - of_play[1]) / 2**0.5
+        assert text == f"{100 * mean:.1f} % ± {100 * std:.1f} % (61.0 % ± 1.0 %)"
+
+
+def test_an_interrupted_run_goes_on(monkeypatch, tmp_path):
+    job = jobs_of(TABLE, LONG, "quick", 1.0)[0]
+    broken = job.folder(tmp_path / "broken", 0)
+    killed_run(job.settings(0), broken, lambda position: position["stage"] == 1 and position["steps"] >= 30)
+    arguments = ("tiny", "--seeds", "0", "--rows", "long", "--device", "cpu")
+    for out in ("broken", "whole"):
+        assert command(monkeypatch, *arguments, "--out", tmp_path / out) == 0
+    whole = job.folder(tmp_path / "whole", 0)
+    assert torch.equal(weights_of(broken, "s2"), weights_of(whole, "s2"))
+    ours, theirs = (cells((tmp_path / out / "tiny-quick.md").read_text())[2] for out in ("broken", "whole"))
+    assert (ours[:4], ours[5:]) == (theirs[:4], theirs[5:])  # all but the time
+
+
+def test_ctrl_c_says_how_to_go_on(monkeypatch, tmp_path, capsys):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "run_curriculum", stop)
+    assert command(monkeypatch, "tiny", "--out", tmp_path) == 130
+    assert capsys.readouterr().err == "stopped; the state is saved, and the same command goes on\n"
+
+
+def test_what_cannot_be_trained_here_is_left_out_by_name(monkeypatch, tmp_path, capsys):
+    rows = (row("unheard", "s1", agent="gpt"), SHORT)
+    monkeypatch.setitem(TABLES, "tiny", replace(TABLE, rows=rows))
+    assert command(monkeypatch, "tiny", "--seeds", "0", "--out", tmp_path) == 0
+    page = (tmp_path / "tiny-quick.md").read_text()
+    assert "* Unheard: not run: unknown agent 'gpt'; choose from: " in page
+    assert cells(page)[2][-2] == "not run (–)"
+    assert command(monkeypatch, "tiny", "--rows", "unheard", "--out", tmp_path) == 2
+    assert "unknown agent 'gpt'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "name one or more tables: endi_table1_rtfm, "),
+        (["endi_table9"], "unknown table 'endi_table9'; choose from: endi_table1_rtfm, "),
+        (["tiny", "--rows", "long,tall"], "unknown row of these tables 'tall'; choose from: long, short"),
+        (["tiny", "--seeds", "one"], "--seeds takes integers separated by commas, got 'one'"),
+        (["tiny", "--seeds", "1,1"], "--seeds takes one seed or more, each once, got '1,1'"),
+        (["tiny", "--seeds", ","], "--seeds takes one seed or more"),
+        (["tiny", "--rows", "long", "--seeds", "0,-1"], "a seed is an integer in [0, 2**31), got -1"),
+        (["tiny", "--preset", "demo"], "unknown preset of tables 'demo'; choose from: quick, quick_rl, paper"),
+        (["tiny", "--play", "both"], "unknown way to --play 'both'"),
+        (["tiny", "--rows", "long", "--budget", "0"], "multiple of the preset's, got 0"),
+    ],
+)
+def test_bad_input_is_one_sentence(monkeypatch, tmp_path, capsys, arguments, complaint):
+    assert command(monkeypatch, *arguments, "--out", tmp_path / "out") == 2
+    err = capsys.readouterr().err
+    assert complaint in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_of_other_settings_is_not_taken_for_this_one(monkeypatch, tmp_path, capsys):
+    arguments = ("tiny", "--seeds", "0", "--rows", "short", "--out", tmp_path)
+    assert command(monkeypatch, *arguments) == 0
+    assert command(monkeypatch, *arguments, "--budget", "0.5") == 0  # a folder and a table of its own
+    assert cells((tmp_path / "tiny-quick-x0.5.md").read_text())[3][3] == "30"
+    monkeypatch.setitem(presets.PRESETS["quick"], "ma_rtfm", replace(BRIEF, team_reward=0.5))
+    assert command(monkeypatch, *arguments) == 2
+    assert "has other settings than this table asks for" in capsys.readouterr().err
+
+
+def test_what_a_training_changes_of_its_preset(monkeypatch):
+    phases = {"s1": phases_of({"*": Promotion(steps=30)})["*"], **BRIEF.phases}
+    monkeypatch.setitem(presets.PRESETS["quick"], "ma_rtfm", replace(BRIEF, phases=phases))
+    job = Job(Training("txt2pi", ("s3", "s2"), budget_of="s1", size=10), "ma_rtfm", 2, "quick", 2.0)
+    (first, begun), (last, ended) = job.settings(7).phases()
+    assert (first, begun.until.steps, begun.games) == ("s3", 60, {})
+    assert (last, ended.until.steps, ended.games) == ("s2", 120, {"size": 10})
+    assert job.settings(7).seeds == (7,)
+    (shorter,) = job.beginnings()
+    assert shorter.training == Training("txt2pi", ("s3",), budget_of="s1")
+    assert shorter.name != job.name
+
+
+def test_what_runs_begin_with_is_learnt_once():
+    jobs = [job for row in TABLES["rtfm_table3"].rows[:2] for job in jobs_of(TABLES["rtfm_table3"], row, "quick", 1.0)]
+    stages = [(job.training.stages, job.training.size) for job in runs.in_order([*jobs, *jobs])]
+    whole = ("simple_stationary", "simple", "group", "nl")
+    assert stages == [(whole[:1], None), (whole[:2], None), (whole[:3], None), (whole, None), (whole, 10)]
+    assert runs.in_order(jobs[:1]) == jobs[:1]
+
+
+def test_the_list_names_every_table_and_row(monkeypatch, capsys):
+    assert command(monkeypatch, "--list") == 0
+    out = capsys.readouterr().out
+    for table in TABLES.values():
+        assert f"{table.id}: {table.title}" in out
+        assert all(row.id in out for row in table.rows)

@@ -1,0 +1,111 @@
+"""What tables say: numbers made by hand stand where they belong, and every cell is one that its runs measure."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.tables import TABLES
+from benchmarks.tables.layout import PRESETS, Cell, Row, Table, Training
+from benchmarks.tables.page import Filled, filled_table, markdown, to_json
+from benchmarks.tables.runs import jobs_of
+from magrounding.envs.published import PublishedResult
+from magrounding.evaluation.results import RunResults
+from magrounding.registry import AGENTS
+from magrounding.training.presets import Promotion
+from tests.benchmarks.test_tables import cells
+from tests.training.tiny_runs import IMITATION, LEARNER, TINY, phases_of, tiny_settings
+
+
+def by_hand(settings, **wins):
+    """Results of a run whose seeds won `wins[set][play]` of the games after its only stage."""
+    lines = {}
+    for i, seed in enumerate(settings.seeds):
+        place = {"stage": "s1", "phase": "reinforce"}
+        ended = {"best_steps": 60 * i, "total_steps": 1000 + i, "training_seconds": 30.0 * (i + 1)}
+        lines[seed] = [
+            {"kind": "train", **place, "games": 3, "window_win_rate": 0.25 * (i + 1)},
+            {"kind": "evaluation", **place, "when": "within", "set": "eval", "play": "sampled", "win_rate": 0.9},
+            *(
+                {"kind": "evaluation", **place, "when": "after", "set": name, "play": play, "win_rate": rates[i]}
+                for name, of_set in wins.items()
+                for play, rates in of_set.items()
+            ),
+            {"kind": "phase", **place, **ended},
+        ]
+        for line in lines[seed]:
+            line["manual"] = "true"
+    floor = {"s1/eval": {"random": {"win_rate": 0.125}, "oracle": {"win_rate": 0.875}}}
+    return RunResults(Path("runs/hand/seed_0"), settings, {}, lines, floor, {})
+
+
+def test_the_text_of_a_table_from_numbers_made_by_hand():
+    settings = tiny_settings(
+        stages=("s1",), seeds=(0, 1), phases=phases_of({"*": Promotion(steps=60)}, IMITATION, LEARNER)
+    )
+    run = by_hand(settings, eval={"greedy": (0.75, 0.25), "sampled": (0.5, 0.75)})
+    training = Training("txt2pi", ("s1",))
+    shown = Row(
+        "hand",
+        "By hand",
+        {
+            "eval": Cell(training, "s1", "eval", PublishedResult(0.41, None, "nobody")),
+            "new": Cell(training, "s1", "eval_new", PublishedResult(0.61, 0.01, "nobody")),
+            "games": Cell(training, "s1", None),
+        },
+    )
+    table = Table("hand", "By hand", "ma_rtfm", 2, ("eval", "new", "games", "none"), (shown,), note="A note.")
+    filled = Filled(table, {training: run}, {"x": "y"}, (0, 1, 2), "quick", 0.5, "sampled", "as typed")
+    heads, _, ours, random, oracle = cells(filled_table(filled))
+    assert heads == ["", "learnt by", "seeds", "environment steps", "training", "eval", "new", "games", "none"]
+    facts = ["By hand", "reinforcement after imitation", "2", "1,000 to 1,001", "30 s to 1 min 00 s"]
+    assert ours[:5] == facts
+    assert ours[5:] == ["62.5 % ± 17.7 % †1 (41.0 %)", "not run (61.0 % ± 1.0 %)", "37.5 % ± 17.7 % (–)", ""]
+    assert (random[5:], oracle[5:]) == (["12.5 %", "", "", ""], ["87.5 %", "", "", ""])
+    greedy = cells(filled_table(replace(filled, play="greedy")))[2]
+    assert greedy[5] == "50.0 % ± 35.4 % †1 (41.0 %)"
+
+    text = markdown(filled, None)
+    for fact in (
+        "# By hand",
+        "2 agents, preset `quick`, 0.5 times its budget; seeds 0, 1, 2",
+        "Win rates of 8 games, sampled play",
+        "Imitation had the oracle for a teacher.",
+        "A note.",
+        "* eval: `eval` of `s1`",
+        "* games: the last training games of `s1`",
+        f"* preset `tiny`: {TINY.about}",
+        "Command: `as typed`",
+    ):
+        assert fact in text
+    alone = replace(run, settings=tiny_settings(stages=("s1",), seeds=(0, 1)))
+    assert "Nobody had a teacher." in markdown(replace(filled, runs={training: alone}), None)
+    found = json.loads(json.dumps(to_json(filled, {"x": "1"})))
+    assert found["rows"]["hand"]["cells"]["eval"]["play"]["greedy"]["seeds"] == {"0": 0.75, "1": 0.25}
+    assert found["rows"]["hand"]["cells"]["new"]["play"] == {}
+    assert found["rows"]["hand"]["runs"]["hand"]["agent"] == settings.agent
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("id", list(TABLES))
+def test_every_cell_of_the_papers_tables_is_measured(id, preset):
+    """What a table shows is what the reports of its runs count, in the columns that it has."""
+    table, trained = TABLES[id], 0
+    assert len({row.id for row in table.rows}) == len(table.rows)
+    for row in table.rows:
+        assert row.cells.keys() <= set(table.columns)
+        if preset not in row.presets:
+            continue
+        if any(cell.training.agent not in AGENTS for cell in row.cells.values()):
+            assert id == "endi_qmix"
+            continue
+        jobs = {job.training: job.settings(0) for job in jobs_of(table, row, preset, 1.0)}
+        for cell in row.cells.values():
+            settings = jobs[cell.training]
+            last = settings.preset.of_stage(cell.stage)[-1]
+            assert cell.evaluation_set in (None, *settings.evaluation_sets(cell.stage, last))
+            assert cell.training.size is None or cell.training.stages[-1] == cell.stage
+        settings.make_network()
+        trained += 1
+    assert trained or id == "endi_qmix"
