@@ -4,6 +4,10 @@ What the text makes of a thing is computed once. The division is decided from it
 oneself and from the nearest of the others; a mask then hides it. Two things stay visible, so that nothing has to be
 read twice: that something is there, as a hidden entity of txt2π differs from an empty cell too; and what others in
 sight have to do with it.
+
+It begins by taking everything, and learns what to leave to others. Where masks begin at random, reinforcement alone
+soon leaves everything to others, as that is what foresees them best, and a policy that sees nothing never wins what
+could change this (three agents, S1 of RTFM: coverage below 1 % after 30,000 steps, no win in 120,000).
 """
 
 from __future__ import annotations
@@ -56,6 +60,8 @@ class EnDiRelread(EnDi):
             nn.ReLU(),
             nn.Linear(config.division_hidden, 2),
         )
+        with torch.no_grad():  # at first it takes (nearly) everything, see the module's docstring
+            self.divider[-1].bias.copy_(torch.tensor([4.0, 0.0]))
         modelled = self.num_others if config.modelling else 0
         self.modelling = nn.ModuleList(_Foresight(config, spec.num_actions) for _ in range(modelled))
 

@@ -199,19 +199,19 @@ _PAPER_ROCK_PAPER_SCISSORS = replace(
 )
 
 
-_DIVISION = 0.1
-"""EnDi's λ_reg in RTFM; in MESSENGER it is the learner's default, 1."""
+_ENDI: dict[str, Any] = {"modelling": 0.03, "division": 0.01}
+"""EnDi's λ_sup and λ_reg where advantages are normalised: beside the paper's (1; 0.1 or 1) rewards count for nothing."""
 
 
 def _imitate(steps: int, teacher_steps: int = 20_000) -> Phase:
     """DAgger for so many environment steps: small minibatches and three passes, as what is slow is reading."""
-    learner = ImitationConfig(anneal_steps=steps, teacher_steps=teacher_steps, division=_DIVISION)
+    learner = ImitationConfig(anneal_steps=steps, teacher_steps=teacher_steps, **_ENDI)
     return Phase(learner, Promotion(steps=steps), num_envs=64)
 
 
 def _reinforce(steps: int, **changes: Any) -> Phase:
     """PPO for so many environment steps."""
-    learner = PPOConfig(anneal_steps=steps, division=_DIVISION, **changes)
+    learner = PPOConfig(anneal_steps=steps, **_ENDI, **changes)
     return Phase(learner, Promotion(steps=steps), num_envs=64)
 
 
@@ -288,12 +288,14 @@ past reading; who knows it from all the others first, grounds those six by it.""
 
 def _ground(steps: int, num_envs: int = 128, **changes: Any) -> Phase:
     """PPO with the contrastive loss."""
-    return Phase(PPOConfig(**{"anneal_steps": steps, **_GROUNDING, **changes}), Promotion(steps=steps), num_envs)
+    return Phase(
+        PPOConfig(**{"anneal_steps": steps, **_ENDI, **_GROUNDING, **changes}), Promotion(steps=steps), num_envs
+    )
 
 
 def _imitate_and_ground(steps: int, games: Mapping[str, Any] | None = None, **changes: Any) -> Phase:
     """DAgger with the contrastive loss."""
-    learner = ImitationConfig(**{"anneal_steps": steps, **_GROUNDING, **changes})
+    learner = ImitationConfig(**{"anneal_steps": steps, **_ENDI, **_GROUNDING, **changes})
     return Phase(learner, Promotion(steps=steps), 128, games or {})
 
 
