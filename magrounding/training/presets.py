@@ -200,7 +200,7 @@ _PAPER_ROCK_PAPER_SCISSORS = replace(
 
 
 _ENDI: dict[str, Any] = {"modelling": 0.03, "division": 0.01}
-"""EnDi's λ_sup and λ_reg where advantages are normalised: beside the paper's (1; 0.1 or 1) rewards count for nothing."""
+"""EnDi's λ_sup and λ_reg where advantages are normalised: beside the paper's, 1 and 0.1, rewards count for little."""
 
 
 def _imitate(steps: int, teacher_steps: int = 20_000) -> Phase:
