@@ -55,13 +55,10 @@ class EnDiRelread(EnDi):
     def __init__(self, spec: ObservationSpec, config: EnDiRelreadConfig) -> None:
         super().__init__(spec, config)
         self.reader = Relread(spec, config)
-        self.divider = nn.Sequential(
-            nn.Linear(config.features + 2, config.division_hidden),
-            nn.ReLU(),
-            nn.Linear(config.division_hidden, 2),
-        )
+        last = nn.Linear(config.division_hidden, 2)
         with torch.no_grad():  # at first it takes (nearly) everything, see the module's docstring
-            self.divider[-1].bias.copy_(torch.tensor([4.0, 0.0]))
+            last.bias.copy_(torch.tensor([4.0, 0.0]))
+        self.divider = nn.Sequential(nn.Linear(config.features + 2, config.division_hidden), nn.ReLU(), last)
         modelled = self.num_others if config.modelling else 0
         self.modelling = nn.ModuleList(_Foresight(config, spec.num_actions) for _ in range(modelled))
 
