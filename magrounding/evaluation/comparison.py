@@ -133,24 +133,25 @@ def plot_comparison(runs: Runs) -> bytes:
 
 def _draw(run: RunResults, stage: str, name: str, colour: str, panel: Axes) -> None:
     held_out = [which for which in run.settings.preset.watched_sets if which != "train"]
-    points: dict[int, list[float]] = {}
-    games: dict[int, list[float]] = {}
+    points: dict[int, dict[int, float]] = {}  # steps → seed → win rate
+    games: dict[int, dict[int, float]] = {}
     for seed in run.settings.seeds:
         start = run.start_of(seed, stage)
         for line in run.select("train", seed, stage=stage):
             if "window_win_rate" in line:
-                games.setdefault(line["total_steps"] - start, []).append(line["window_win_rate"])
+                games.setdefault(line["total_steps"] - start, {})[seed] = line["window_win_rate"]
         for which in held_out[-1:]:
+            # A phase ends with an evaluation of its best weights: a point of the curve only where there is no other.
             for line in run.select("evaluation", seed, stage=stage, set=which, play=SAMPLED, manual=TRUE_MANUAL):
-                points.setdefault(line["total_steps"] - start, []).append(line["win_rate"])
+                points.setdefault(line["total_steps"] - start, {}).setdefault(seed, line["win_rate"])
     _line(panel, games, color=colour, linestyle=":", linewidth=1.2)
     label = f"{name} ({held_out[-1]})" if held_out else name
     _line(panel, points, color=colour, marker="D", markersize=4, linewidth=1.6, label=label)
 
 
-def _line(panel: Axes, values: Mapping[int, list[float]], **style: Any) -> None:
+def _line(panel: Axes, values: Mapping[int, Mapping[int, float]], **style: Any) -> None:
     """The mean over seeds at every step that all of them have."""
     full = max((len(v) for v in values.values()), default=0)
     steps = sorted(step for step, v in values.items() if len(v) == full)
     if steps:
-        panel.plot(steps, [100 * sum(values[step]) / full for step in steps], **style)
+        panel.plot(steps, [100 * sum(values[step].values()) / full for step in steps], **style)

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.image import imread
 
 from benchmarks import compare
@@ -72,6 +73,25 @@ def test_curves_differ_where_runs_do(folders):
         for seed, of_seed in runs["a"].lines.items()
     }
     assert plot_comparison({**runs, "a": replace(runs["a"], lines=lines)}) != once
+
+
+def test_a_curve_has_every_evaluation_during_training_and_not_that_of_the_best_weights(folders, monkeypatch):
+    run = read_results(folders[1])
+    line = {
+        "kind": "evaluation",
+        "stage": "s1",
+        "phase": "reinforce",
+        "set": "eval",
+        "play": "sampled",
+        "manual": "true",
+    }
+    told = [(10, "within", 0.25), (20, "within", 0.5), (20, "after", 0.75)]  # the best may be from before the end
+    measured = [{**line, "total_steps": steps, "when": when, "win_rate": rate} for steps, when, rate in told]
+    run = replace(run, lines=dict.fromkeys(run.settings.seeds, measured))
+    drawn = []
+    monkeypatch.setattr(Axes, "plot", lambda _, x, y, **style: drawn.append((list(x), list(y))))
+    plot_comparison({"one": run, "another": run})
+    assert drawn == 2 * [([10, 20], [25, 50])]
 
 
 @pytest.mark.parametrize(
