@@ -86,7 +86,9 @@ def test_a_curve_has_every_evaluation_during_training_and_not_that_of_the_best_w
         "manual": "true",
     }
     told = [(10, "within", 0.25), (20, "within", 0.5), (20, "after", 0.75)]  # the best may be from before the end
-    measured = [{**line, "total_steps": steps, "when": when, "win_rate": rate} for steps, when, rate in told]
+    measured = [
+        {**line, "steps": steps, "total_steps": steps, "when": when, "win_rate": rate} for steps, when, rate in told
+    ]
     run = replace(run, lines=dict.fromkeys(run.settings.seeds, measured))
     drawn = []
     monkeypatch.setattr(Axes, "plot", lambda _, x, y, **style: drawn.append((list(x), list(y))))
