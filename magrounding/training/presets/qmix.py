@@ -1,0 +1,60 @@
+"""Presets of QMIX, with its program's settings and for two CPU cores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from magrounding.training.presets.messenger import QUICK_RL_MA_MESSENGER
+from magrounding.training.presets.preset import EVERY_OTHER_STAGE, Phase, Promotion
+from magrounding.training.presets.published import PAPER_MA_MESSENGER, PAPER_MA_RTFM
+from magrounding.training.presets.rtfm import QUICK_RL_MA_RTFM
+from magrounding.training.qmix import QmixConfig
+
+
+def _qmix(steps: int, num_envs: int, games: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    """What QMIX changes of a preset: so many environment steps in every stage."""
+    phase = Phase(QmixConfig(**changes), Promotion(steps=steps), num_envs, games or {})
+    return {"agent": "qmix", "phases": {EVERY_OTHER_STAGE: (phase,)}, "policy_options": {}, "team_reward": 0.0}
+
+
+_QMIX_SETS: dict[str, Any] = {"stage_sets": ("train", "eval"), "final_sets": ("train", "eval", "eval_new")}
+"""Maps of another size are left out: the network is made for one."""
+_SAME_FOR_ALL: dict[str, Any] = {"team": "mean"}
+"""All agents of MESSENGER get the same reward."""
+_SELDOM: dict[str, Any] = {"replay_steps": 100_000, "updates": 0.1, "state_maps": 16}
+"""QMIX for two cores: many games at once, and an episode is learnt from three times, not 32."""
+
+PAPER_QMIX_MA_RTFM = replace(
+    PAPER_MA_RTFM,
+    name="paper_qmix",
+    about=(
+        "QMIX without language, with its program's settings and EnDi's budget for S1, 1.5e7 environment steps; 8 games "
+        "at once, of at most 200 steps while training."
+    ),
+    **_qmix(15_000_000, 8, {"max_cycles": 200}),
+    **_QMIX_SETS,
+)
+
+PAPER_QMIX_MA_MESSENGER = replace(
+    PAPER_MA_MESSENGER,
+    name="paper_qmix",
+    about="QMIX without language, with its program's settings and EnDi's budget for S1, 3e7 environment steps.",
+    **_qmix(30_000_000, 8, exploration=50_000, **_SAME_FOR_ALL),
+)
+
+QUICK_QMIX_MA_RTFM = replace(
+    QUICK_RL_MA_RTFM,
+    name="quick_qmix",
+    about="QMIX without language: tens of minutes a stage on two CPU cores; episodes of at most 80 steps.",
+    **{**_qmix(1_000_000, 64, **_SELDOM), "policy_options": {"maps": 16}},
+    **_QMIX_SETS,
+)
+
+QUICK_QMIX_MA_MESSENGER = replace(
+    QUICK_RL_MA_MESSENGER,
+    name="quick_qmix",
+    about="QMIX without language: minutes a stage on two CPU cores; weights are chosen on the games of `val`.",
+    **{**_qmix(200_000, 64, exploration=50_000, **_SELDOM, **_SAME_FOR_ALL), "policy_options": {"maps": 16}},
+)
