@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 import magrounding as mg
 from magrounding.agents.policy import make_policy
-from magrounding.agents.team import Team
+from magrounding.agents.team import Team, build_policy
 from magrounding.endi.on_emma import EnDiEmma, _nearest
 from magrounding.endi.on_relread import EnDiRelread
 from magrounding.endi.on_txt2pi import EnDiTxt2Pi
@@ -60,6 +60,17 @@ def test_entities_are_divided_and_nothing_else(agent, agents):
     beside = policy.auxiliary(shown.observation, *act(policy, shown)[1:], output, shown.others)
     assert beside.modelling.shape == beside.division.shape == (12,)
     assert set(beside.facts) == {"modelling_accuracy", "division_entropy"}
+
+
+@pytest.mark.parametrize("agents", [2, 3])
+def test_on_relread_it_begins_by_taking_nearly_everything(agents):
+    """But not for certain: what is never left to others teaches nothing."""
+    shown = scene("endi_dis_relread", agents, rows=200)
+    fresh = build_policy("endi_dis_relread", mg.make_vec("ma_rtfm", 1, stage="s2", agents=agents).spec, {}, 0)
+    division = act(fresh, shown)[0].division
+    chance = division.difference[division.places.is_entity].sigmoid()
+    assert chance.min() > 0.9
+    assert chance.max() < 0.999
 
 
 @pytest.mark.parametrize("agents", [2, 3])
