@@ -61,7 +61,7 @@ class Auxiliary(NamedTuple):
     """What a network learns beside actions and values, of N observations; learners weigh it.
 
     Attributes:
-        modelling: [N], loss of foreseeing what others do, or None.
+        modelling: [N], loss of foreseeing what others do, or how things move, or None.
         division: [N], loss of dividing entities badly, or None.
         facts: name → [N] for the log, nan where there is nothing to tell.
     """

@@ -8,6 +8,7 @@ the goal and of what agents hold. So unseen words, assignments and sizes of map 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +17,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents import relread_kernels
+from magrounding.agents.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
+from magrounding.agents.moves import Moves
 from magrounding.agents.policy import (
+    Auxiliary,
+    Others,
     Policy,
     PolicyOutput,
     TextEncoding,
@@ -30,6 +35,10 @@ from magrounding.observation import ObservationSpec
 
 _CLOSENESS = 8.0
 """Logit of a symbol and a statement whose embeddings point the same way."""
+_ABOUT = 0.5
+"""Once a thing is seen to move, that decides among the statements about it: those whose cosine is this or more."""
+_DECIDED = 3.0
+"""And what is more likely counts this much more, in logits: half of each of two statements is neither."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,9 @@ class RelreadConfig:
             nothing but a word itself is like it. They learn by `Relread.contrast`.
         meaning: D, numbers that a statement tells of whoever it is about, learned for each word; 0: none, so that no
             word means anything but by where else it stands.
+        motion: D, width of the embeddings of how things move, and of what words say of it. With them statements are
+            looked for by how a thing moves as well, so that things that look the same are told apart. They learn by
+            `Relread.auxiliary`. 0: a frame is looked at as if it were the only one.
         pair_hidden, message: widths of the network that looks at each pair of things, and of what it tells.
         entity_hidden, features: widths of the network that sums up a thing, and of what it puts on the map.
         reach: R, cells that the egocentric map reaches in each direction; what is farther lies on its edge.
@@ -49,6 +61,7 @@ class RelreadConfig:
 
     kinship: int = 0
     meaning: int = 0
+    motion: int = 0
     pair_hidden: int = 32
     message: int = 16
     entity_hidden: int = 32
@@ -88,7 +101,8 @@ class Reading(NamedTuple):
     Attributes:
         mentions: [U, P, P], said(w) · w': what is said of w mentions w'.
         alike: [U, P, P], cosine of said(w) and said(w').
-        facts: [U, P, 2 + D], said(w) · goal, how much any statement has to do with w, and what they mean.
+        facts: [U, P, 2 + D], said(w) · goal, how much any statement has to do with w, and what they mean; where motion
+            counts, P are the distinct words that move in some way.
     """
 
     mentions: Tensor
@@ -104,15 +118,21 @@ class ManualReader(nn.Module):
     of any: in the value, a word of k statements weighs k^-fade, with a learned exponent.
 
     Where a world shows symbols that no statement contains, two tables of embeddings say which statement a symbol is
-    kin to (`kinship`), and a third what the words of a statement mean (`meaning`).
+    kin to (`kinship`), and a third what the words of a statement mean (`meaning`). Where it shows things that only
+    motion tells apart, attention goes by how likely a statement makes it that things move so, too (`motion`). That
+    is learned by foreseeing how they move: actions teach it nothing, as they favour whatever happens to win.
 
     Args:
         vocabulary_size: V.
         kinship: E, or 0.
         meaning: D, or 0.
+        motion: D, or 0.
+        spelling: of each id, where anybody knows.
     """
 
-    def __init__(self, vocabulary_size: int, kinship: int = 0, meaning: int = 0) -> None:
+    def __init__(
+        self, vocabulary_size: int, kinship: int = 0, meaning: int = 0, motion: int = 0, spelling: Sequence[str] = ()
+    ) -> None:
         super().__init__()
         self.vocabulary_size = vocabulary_size
         self.fade = nn.Parameter(torch.tensor(1.0))
@@ -120,6 +140,7 @@ class ManualReader(nn.Module):
         self.symbols = nn.Embedding(vocabulary_size, kinship) if kinship else None
         self.words = nn.Embedding(vocabulary_size, kinship) if kinship else None
         self.meanings = nn.Embedding(vocabulary_size, meaning) if meaning else None
+        self.moves = Moves(motion, spelling or [f"{k}" for k in range(vocabulary_size)]) if motion else None
         for table in (self.words, self.meanings):
             if table is not None:
                 nn.init.normal_(table.weight, std=0.01)  # a word that training never shows shall say next to nothing
@@ -129,7 +150,8 @@ class ManualReader(nn.Module):
 
         `key`, `value` [U, S, V]: which words each statement has, and what they weigh; `overlap` [U, S, S], `goal`
         [U, S]: how much each statement's value has in common with that of every other, and with the goal. With kinship
-        `kin` [U, S, E], with meanings `meaning` [U, S, D]: the sums of the words', the one of length 1.
+        `kin` [U, S, E], with meanings `meaning` [U, S, D]: the sums of the words', the one of length 1. With motion
+        `moves` [U, S, GAITS], what a statement says of how that moves which it is about.
         """
         statements, asked = self._words(manual), self._words(goal)
         weight = statements.sum(1, keepdim=True).clamp(min=1) ** -self.fade  # [U, 1, V]
@@ -139,6 +161,8 @@ class ManualReader(nn.Module):
             learned["kin"] = F.normalize(statements @ self.words.weight, dim=-1)
         if self.meanings is not None:
             learned["meaning"] = statements @ self.meanings.weight
+        if self.moves is not None:
+            learned["moves"] = self.moves(statements)
         return {
             **learned,
             "key": statements,
@@ -154,7 +178,7 @@ class ManualReader(nn.Module):
         words[..., 0] = 0
         return words
 
-    def read(self, words: Tensor, text: TextEncoding) -> tuple[Reading, Tensor]:
+    def read(self, words: Tensor, text: TextEncoding, gait: Tensor | None = None) -> tuple[Reading, Tensor, Tensor]:
         """What the manuals say of some words.
 
         Attention from U documents to the few distinct words of a batch is one product of matrices; observations gather
@@ -163,30 +187,69 @@ class ManualReader(nn.Module):
         Args:
             words: [...] ids.
             text: encoding of U documents.
+            gait: [...] below GAITS, how what has the word moves (`motion.Motion`); None where motion is off.
 
         Returns:
-            What is said of the P distinct words, and which of them each is [...].
+            What is said of the P distinct words, which of them each is [...], and which of the facts are its own [...].
         """
-        distinct, which = self._distinct(words)
+        distinct, which = self._distinct(words, self.vocabulary_size)
         # Statements come before words in every table, so that no product has to copy what it multiplies.
-        scores = text["key"].index_select(2, distinct)  # [U, S, P]
-        attention = self.sharpness * scores
-        if self.symbols is not None:
-            attention = attention + self.kinship(distinct, text).transpose(1, 2)
-        attention = attention.softmax(1)
+        scores, attention = self._attend(distinct, text)  # [U, S, P]
         mentioned = text["value"].index_select(2, distinct)  # [U, S, P], how much each statement mentions each word
         through = torch.bmm(text["overlap"], attention)  # [U, S, P]
         length = (through * attention).sum(1, keepdim=True).clamp(min=1e-8).sqrt()
         is_word = (distinct != 0).to(scores.dtype)  # of no word nothing is said
+        if gait is None:
+            facts, of = self._facts(scores, attention, text) * is_word, which
+        else:
+            moving, of = self._distinct(words * GAITS + gait, self.vocabulary_size * GAITS)
+            facts = self._facts(*self._attend(moving // GAITS, text, moving % GAITS), text) * (moving >= GAITS)
+        attention = attention * is_word
+        mentions = torch.bmm(attention.transpose(1, 2), mentioned)  # [U, P, P]
+        alike = torch.bmm((attention / length).transpose(1, 2), through / length)
+        return Reading(mentions, alike, facts.transpose(1, 2)), which, of
+
+    def _attend(self, words: Tensor, text: TextEncoding, gait: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Whether each statement has each of some words [P] that move so, and attention to it, both [U, S, P].
+
+        Once things have been seen to move, actions no longer shape what statements are about.
+        """
+        scores, kinship = self._likeness(words, text)
+        logits = self.sharpness * scores + kinship
+        if gait is not None:
+            about = self.sharpness * scores + kinship.clamp(max=_ABOUT * _CLOSENESS)
+            decided = _DECIDED * (about + text["moves"].index_select(2, gait)).detach()
+            logits = torch.where(gait % FRAMES > 0, decided, logits)
+        return scores, logits.softmax(1)
+
+    def foresee(self, words: Tensor, gait: Tensor, text: TextEncoding) -> tuple[Tensor, Tensor]:
+        """Log probability [U, P] that things of some words [...] move so [...], as each of U manuals has it.
+
+        It is that of a mixture of what statements say, so it also teaches which statement is about a word.
+
+        Returns:
+            It, of the P that are distinct, and which of them each is [...].
+        """
+        if self.moves is None:
+            raise ConfigurationError("relread foresees no motion that it does not see: set its option motion")
+        moving, which = self._distinct(words * GAITS + gait, self.vocabulary_size * GAITS)
+        scores, kinship = self._likeness(moving // GAITS, text)
+        about, gait = (self.sharpness * scores + kinship).log_softmax(1), moving % GAITS
+        return self.moves.usual()[gait] + (about + text["moves"].index_select(2, gait)).logsumexp(1), which
+
+    def _likeness(self, words: Tensor, text: TextEncoding) -> tuple[Tensor, Tensor]:
+        """Whether each statement has each of some words [P], [U, S, P], and how much it is kin to it (or just 0)."""
+        scores = text["key"].index_select(2, words)
+        kin = scores.new_zeros(()) if self.symbols is None else self.kinship(words, text).transpose(1, 2)
+        return scores, kin
+
+    def _facts(self, scores: Tensor, attention: Tensor, text: TextEncoding) -> Tensor:
+        """[U, 2 + D, P] of words with these scores and attention [U, S, P]."""
         goal = (text["goal"].unsqueeze(2) * attention).sum(1, keepdim=True)  # [U, 1, P]
         facts = [goal, scores.amax(1, keepdim=True)]
         if "meaning" in text:
             facts.append(torch.bmm(text["meaning"].transpose(1, 2), attention))
-        facts = (torch.cat(facts, 1) * is_word).transpose(1, 2)
-        attention = attention * is_word
-        mentions = torch.bmm(attention.transpose(1, 2), mentioned)  # [U, P, P]
-        alike = torch.bmm((attention / length).transpose(1, 2), through / length)
-        return Reading(mentions, alike, facts), which
+        return torch.cat(facts, 1)
 
     def kinship(self, words: Tensor, text: TextEncoding) -> Tensor:
         """[U, P, S]: how much each of some words [P] is kin to each statement, in [−8, 8]."""
@@ -194,11 +257,11 @@ class ManualReader(nn.Module):
             raise ConfigurationError("relread grounds symbols by contrast only with embeddings: set its option kinship")
         return _CLOSENESS * F.normalize(self.symbols(words.long()), dim=-1) @ text["kin"].transpose(1, 2)
 
-    def _distinct(self, words: Tensor) -> tuple[Tensor, Tensor]:
-        """The distinct ids [P] of `words` [...], and which of them each is (`unique` would sort them all)."""
+    def _distinct(self, words: Tensor, size: int) -> tuple[Tensor, Tensor]:
+        """The distinct of some ids [...] below `size`, [P], and which each is (`unique` would sort them all)."""
         if relread_kernels.suits(words):
-            return relread_kernels.distinct(words, self.vocabulary_size)
-        is_there = torch.zeros(self.vocabulary_size, dtype=torch.bool, device=words.device)
+            return relread_kernels.distinct(words, size)
+        is_there = torch.zeros(size, dtype=torch.bool, device=words.device)
         is_there[words.long()] = True
         return is_there.nonzero().squeeze(1), (is_there.cumsum(0) - 1)[words.long()]
 
@@ -215,17 +278,21 @@ class Relread(Policy):
         super().__init__()
         self.config = config
         self.width = spec.words_per_occupant
-        self.reader = ManualReader(spec.vocabulary_size, config.kinship, config.meaning)
+        self.num_agents = spec.num_agents
+        self.reader = ManualReader(spec.vocabulary_size, config.kinship, config.meaning, config.motion, spec.words)
         self.nobody: Tensor
         self.register_buffer("nobody", torch.zeros(spec.vocabulary_size, dtype=torch.bool), persistent=False)
         self.nobody[[*spec.scenery_ids, *spec.avatar_ids]] = True
         words = self.width
-        alone = (2 + config.meaning) * words + 1  # facts of each word, is_ally
+        alone = (2 + config.meaning) * words + 1 + config.motion  # facts of each word, is_ally, how it moves
         self.pair_of = nn.Linear(alone, config.pair_hidden)
         self.pair_with = nn.Linear(alone, config.pair_hidden)
         self.pair_relations = nn.Linear(3 * words * words, config.pair_hidden)
         self.pair_message = nn.Linear(config.pair_hidden, config.message)
         held = 3 * words * words + 1
+        self.motions = nn.ModuleList(
+            nn.Embedding(count, config.motion) for count in (GAITS, DIRECTIONS) if config.motion
+        )
         self.entity = nn.Sequential(
             nn.Linear(config.message + alone + held, config.entity_hidden),
             nn.ReLU(),
@@ -256,8 +323,64 @@ class Relread(Policy):
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
     ) -> PolicyOutput:
         things = self.find(observation)
-        logits, value = self.decide(observation, things, self.relate(things, text, document))
-        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float())
+        motion, memory = self.follow(things, observation, memory)
+        logits, value = self.decide(observation, things, self.relate(things, text, document, motion))
+        seen = things, motion
+        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory, seen=seen)
+
+    def auxiliary(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        output: PolicyOutput,
+        others: Others | None,
+    ) -> Auxiliary | None:
+        """With motion: the loss of foreseeing how things move."""
+        if not self.config.motion:
+            return None
+        things, motion = output.seen
+        return Auxiliary(self.surprise(things, motion, text, document), None, {})
+
+    def surprise(self, things: Things, motion: Motion, text: TextEncoding, document: Tensor) -> Tensor:
+        """[N] nats, how little was to be foreseen of how things move, summed over those that are new in sight.
+
+        The others do not count, as it would be those that last: whoever is dangerous and slow, or good and hard to
+        catch, is seen for longest, and manuals tell who is dangerous or good.
+        """
+        recent = things.exists & ~things.is_ally & (motion.age > 0) & (motion.age < FRAMES)
+        told, which = self.reader.foresee(things.words[:, :-1, 0], motion.gait, text)
+        return -(told[document.unsqueeze(1), which] * recent).sum(1)
+
+    def initial_memory(self, num_envs: int) -> Tensor | None:
+        return initial_tracks(num_envs, self.num_agents) if self.config.motion else None
+
+    def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor:
+        every = {name: tensor.flatten(0, 1) for name, tensor in observation.items()}
+        frames = [part.unflatten(0, restarts.shape) for part in self._frame(self.find(every), every)]
+        before = []
+        for t, restart in enumerate(restarts):
+            memory = torch.where(restart.view(-1, 1, 1), 0, memory)
+            before.append(memory)
+            memory = track(Frame(*(part[t] for part in frames)), memory)[1]
+        return torch.stack(before)
+
+    def follow(
+        self, things: Things, observation: dict[str, Tensor], memory: Tensor | None
+    ) -> tuple[Motion | None, Tensor | None]:
+        """How things move, given what is remembered (None: nothing yet), and what to remember; None: motion is off."""
+        if not self.config.motion:
+            return None, None
+        if memory is None:
+            memory = initial_tracks(len(things.row), self.num_agents).to(things.row.device)
+        return track(self._frame(things, observation), memory)
+
+    def _frame(self, things: Things, observation: dict[str, Tensor]) -> Frame:
+        agents = observation["position"].unsqueeze(1)
+        if "teammates" in observation:
+            agents = torch.cat((agents, observation["teammates"][:, :, :2]), 1)
+        entity = things.exists & ~things.is_ally
+        return Frame(things.words[:, :-1, 0], things.row, things.column, entity, agents)
 
     def decide(
         self, observation: dict[str, Tensor], things: Things, features: Tensor, beside: Tensor | None = None
@@ -303,12 +426,17 @@ class Relread(Policy):
         """Words [N, …, W] of an inventory [N, …, I], padded or cut to what an occupant of a cell has."""
         return F.pad(inventory.int(), (0, max(0, self.width - inventory.shape[-1])))[..., : self.width]
 
-    def relate(self, things: Things, text: TextEncoding, document: Tensor) -> Tensor:
+    def relate(self, things: Things, text: TextEncoding, document: Tensor, motion: Motion | None = None) -> Tensor:
         """Features [N, M, C] of every thing: its bonds with the others, with the goal and with what the agent holds."""
-        reading, which = self.reader.read(things.words, text)  # [N, M + 1, W]
-        row = document.view(-1, 1, 1) * reading.facts.shape[1] + which[:, :-1]
+        gait = None if motion is None else F.pad(motion.gait, (0, 1)).unsqueeze(-1)  # what is held does not move
+        reading, which, of = self.reader.read(things.words, text, gait)  # [N, M + 1, W]
+        row = document.view(-1, 1, 1) * reading.facts.shape[1] + of[:, :-1]
         facts = F.embedding(row, reading.facts.flatten(0, 1)).flatten(2)  # [N, M, (2 + D) W]
-        alone = torch.cat((facts, things.is_ally.to(facts.dtype).unsqueeze(-1)), -1)
+        alone = [facts, things.is_ally.to(facts.dtype).unsqueeze(-1)]
+        if motion is not None:
+            gaits, directions = self.motions
+            alone.append(gaits(motion.gait) + directions(motion.direction))
+        alone = torch.cat(alone, -1)
         bonds, with_held = self._bonds(reading, alone, document, which, things.exists)
         holding = (things.words[:, -1:, :1] != 0).to(facts.dtype).expand(-1, alone.shape[1], 1)
         features = self.entity(torch.cat((self.pair_message(bonds), alone, with_held, holding), -1))
@@ -321,7 +449,7 @@ class Relread(Policy):
 
         Args:
             reading, which: what the manuals say, and of which of their P words [N, M + 1, W]; the last are held.
-            alone: [N, M, (2 + D) W + 1], what is known of each thing by itself.
+            alone: [N, M, A], what is known of each thing by itself.
             document, exists: [N] and [N, M].
 
         Returns:
@@ -375,7 +503,7 @@ class Relread(Policy):
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         things = self.find(observation)
         symbols, shown = things.words[:, :-1, 0], things.exists & ~things.is_ally
-        distinct, which = self.reader._distinct(symbols)
+        distinct, which = self.reader._distinct(symbols, self.reader.vocabulary_size)
         spoken_of = self.reader.kinship(distinct, text).logsumexp(2).t()  # [P, U], of each symbol in each manual
         told = (F.embedding(which, spoken_of) * shown.unsqueeze(-1)).sum(1)  # [boards, manuals]
         return info_nce(told)
@@ -387,16 +515,17 @@ class Relread(Policy):
         document: Tensor,
         position_features: Tensor | None = None,
         entity_mask: Tensor | None = None,
+        memory: Tensor | None = None,
     ) -> Tensor:
         """The map [N, C, H, W] of what the text makes of every cell, in grid coordinates.
 
         Args:
-            observation, text, document: as in `forward`.
+            observation, text, document, memory: as in `forward`.
             position_features: [N, P, H, W], appended to the channels; by default none (the policy head is egocentric).
             entity_mask: [N, H, W] in [0, 1], factors on the features of the entities of each cell.
         """
         things = self.find(observation)
-        features = self.relate(things, text, document)
+        features = self.relate(things, text, document, self.follow(things, observation, memory)[0])
         n, _, c = features.shape
         height, width = observation["grid"].shape[1:3]
         cell = things.row * width + things.column

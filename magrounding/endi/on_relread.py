@@ -19,7 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.policy import TextEncoding, configure
+from magrounding.agents.motion import Motion
+from magrounding.agents.policy import Auxiliary, Others, PolicyOutput, TextEncoding, configure
 from magrounding.agents.relread import Relread, RelreadConfig, Things, border_distances, look, with_presence
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import Places, distance_to_nearest
@@ -41,6 +42,7 @@ class EnDiRelreadConfig(EnDiOptions, RelreadConfig):
 
 class _Seen(NamedTuple):
     things: Things
+    motion: Motion | None
     features: Tensor  # [N, M, C], nothing hidden
 
 
@@ -68,11 +70,18 @@ class EnDiRelread(EnDi):
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         return self.reader.contrast(observation, text)
 
+    def initial_memory(self, num_envs: int) -> Tensor | None:
+        return self.reader.initial_memory(num_envs)
+
+    def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor:
+        return self.reader.memories(memory, observation, restarts)
+
     def survey(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None
     ) -> Survey:
         things = self.reader.find(observation)
-        features = self.reader.relate(things, text, document)
+        motion, memory = self.reader.follow(things, observation, memory)
+        features = self.reader.relate(things, text, document, motion)
         entity = things.exists & ~things.is_ally
         places = Places(things.row, things.column, entity, can_hide=entity)
         height, width = observation["grid"].shape[1:3]
@@ -81,7 +90,22 @@ class EnDiRelread(EnDi):
             for agents in (observation["position"].unsqueeze(1), observation["teammates"])
         ]
         logits = self.divider(torch.cat((features, torch.stack(distances, 2).to(features.dtype)), 2))
-        return Survey(places, logits, _Seen(things, features))
+        return Survey(places, logits, _Seen(things, motion, features), memory)
+
+    def auxiliary(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        output: PolicyOutput,
+        others: Others | None,
+    ) -> Auxiliary:
+        """EnDi's losses; with motion, how things move is foreseen beside what the others do."""
+        learned, seen = super().auxiliary(observation, text, document, output, others), output.seen
+        if seen.motion is None:
+            return learned
+        surprise = self.reader.surprise(seen.things, seen.motion, text, document)
+        return learned._replace(modelling=surprise if learned.modelling is None else surprise + learned.modelling)
 
     def decide(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor

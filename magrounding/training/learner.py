@@ -160,14 +160,15 @@ class Learner(ABC):
             text = self.policy.encode_text(self._tensor(documents.manual[used]), self._tensor(documents.goal[used]))
             flat = {name: self._tensor(array.reshape(-1, *array.shape[2:])) for name, array in observation.items()}
             read, before = self._tensor(local.reshape(-1)), self._memories(column, games)
+            auxiliary = None
             if column.memory is None or before is not None:
                 output = self.policy(flat, text, read, None if before is None else before.flatten(0, 1))
+                auxiliary = self.policy.auxiliary(flat, text, read, output, self._others(column, games))
             else:
                 first, restarts = column.memory[self._tensor(games)], self._tensor(column.restarts[:, games])
                 output = self.policy.unroll(flat, text, read, first, restarts)
             logits, values = output.logits, output.value
             memories = None if output.memory is None else output.memory.unflatten(0, index.shape)
-            auxiliary = self.policy.auxiliary(flat, text, read, output, self._others(column, games))
             final_values = values[:0]
             if len(times):
                 last = {name: self._tensor(array[cut]) for name, array in column.final.items()}

@@ -40,7 +40,7 @@ class MinibatchConfig:
         entropy: weight of the entropy bonus.
         baseline: weight of the squared error of the value.
         contrast: weight of the network's contrastive loss (`Policy.contrast`); 0: none.
-        modelling: weight of the loss by which a network foresees what others do (EnDi's λ_sup).
+        modelling: weight of the loss by which a network foresees what others do (EnDi's λ_sup) or how things move.
         division: weight of the loss by which a network divides entities among agents (EnDi's λ_reg).
         weight_decay: of every weight in a step, as a share of the rate (Loshchilov and Hutter 2019).
         clip_gradient: norm of a step's gradient; 0: any.

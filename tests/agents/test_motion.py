@@ -1,0 +1,212 @@
+"""Motion: things are followed from frame to frame, and what looks the same reads differently as it moves."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.motion import DIRECTIONS, FRAMES, GAITS, Frame, initial_tracks, track
+from magrounding.agents.motion_kernels import TRACKS
+from magrounding.agents.policy import make_policy
+from magrounding.agents.relread import Relread
+from magrounding.observation import shared_text
+from magrounding.training.ppo import PPOConfig, PPOLearner
+from tests.training.toy_games import collect
+
+
+def gait(tendency, moved, frames):
+    return (tendency % 5 * 2 + moved) * FRAMES + frames
+
+
+def follow(frames, agents):
+    """Gaits and directions [T][M] of one game.
+
+    Args:
+        frames: for each step the (word, row, column) of each thing.
+        agents: for each step the (row, column) of each agent.
+    """
+    tracks = initial_tracks(1, len(agents[0]))
+    seen = []
+    for things, places in zip(frames, agents, strict=True):
+        words, rows, columns = torch.tensor(things).t().unsqueeze(1)
+        shown = torch.ones(words.shape, dtype=torch.bool)
+        motion, tracks = track(Frame(words.int(), rows, columns, shown, torch.tensor([places])), tracks)
+        seen.append((motion.gait[0].tolist(), motion.direction[0].tolist()))
+    return seen
+
+
+def test_who_comes_nearer_who_goes_away_and_who_stays():
+    """A thing below the agent comes, one above goes, one aside does nothing; each takes a step every other frame."""
+    above_and_below = [(2, 9), (2, 8), (2, 8), (1, 7)]
+    seen = follow([[(7, above, 4), (7, below, 4), (8, 5, 0)] for above, below in above_and_below], [[(5, 4)]] * 4)
+    went, came, stayed = (list(column) for column in zip(*(gaits for gaits, _ in seen), strict=True))
+    assert went == [gait(0, 0, 0), gait(0, 0, 1), gait(0, 0, 2), gait(-1, 1, 3)]
+    assert came == [gait(0, 0, 0), gait(1, 1, 1), gait(1, 1, 2), gait(2, 1, 3)]
+    assert stayed == [gait(0, 0, frames) for frames in range(4)]
+    up = FRAMES
+    assert [directions for _, directions in seen] == [[0] * 3, [0, up, 0], [0, up + 1, 0], [up, up, 0]]
+
+
+def test_a_step_is_judged_by_where_agents_were_before_it():
+    """The agent jumps past what comes towards it; of two agents the nearest counts, and never a dead one."""
+    thing = [[(7, 5, column)] for column in (0, 1)]
+    assert follow(thing, [[(5, 2)], [(5, 0)]])[1][0] == [gait(1, 1, 1)]
+    assert follow(thing, [[(5, 2), (5, 0)], [(5, 2), (5, 0)]])[1][0] == [gait(-1, 1, 1)]
+    assert follow(thing, [[(5, 2), (-1, -1)], [(5, 2), (-1, -1)]])[1][0] == [gait(1, 1, 1)]
+
+
+def test_a_tendency_is_bounded_and_can_turn():
+    columns = [0, 1, 2, 3, 4, 3, 2, 1, 0]
+    seen = follow([[(7, 0, column)] for column in columns], [[(0, 9)]] * len(columns))
+    assert [gaits[0] // 8 for gaits, _ in seen] == [0, 1, 2, 2, 2, 1, 0, 4, 3]  # 4 and 3: −1 and −2
+
+
+def test_who_stays_in_a_cell_that_two_shared_is_who_has_moved_less():
+    """The same word twice: one stands, the other walks over it. Slots change in every frame."""
+    walk = [(7, 0, column) for column in (0, 1, 2, 3, 4)]
+    stand = (7, 0, 2)
+    for order in itertools.product((1, -1), repeat=5):
+        seen = follow([[step, stand][::way] for step, way in zip(walk, order, strict=True)], [[(0, 9)]] * 5)
+        last = seen[-1][0][:: order[-1]]
+        assert last == [gait(2, 1, 3), gait(0, 0, 3)]
+
+
+def test_what_appears_jumps_or_is_one_too_many_is_new():
+    seen = follow([[(7, 0, 0), (8, 0, 0)], [(7, 0, 3), (9, 0, 0)]], [[(5, 5)]] * 2)
+    assert seen[1][0] == [0, 0]
+    crowd = [(7 + k, 0, k) for k in range(TRACKS + 1)]
+    assert follow([crowd, crowd], [[(5, 5)]] * 2)[1][0] == [gait(0, 0, 1)] * TRACKS + [0]
+
+
+def test_codes_are_within_their_tables():
+    draws = np.random.default_rng(0)
+    walk = np.clip(draws.integers(-1, 2, (200, 3, 2)).cumsum(0) + 5, 0, 9)
+    seen = follow(
+        [[(7, *place) for place in places] for places in walk.tolist()], draws.integers(0, 10, (200, 2, 2)).tolist()
+    )
+    gaits, directions = (np.array(part) for part in zip(*seen, strict=True))
+    assert set(gaits.flat) <= set(range(GAITS))
+    assert set(directions.flat) <= set(range(DIRECTIONS))
+    assert len(np.unique(gaits)) > GAITS // 4
+
+
+def network(spec, seed=0, agent="relread", **options):
+    torch.manual_seed(seed)
+    policy = make_policy(agent, spec, **{"kinship": 8, "meaning": 4, "motion": 4, "hidden": 32, "top": 16, **options})
+    torch.nn.init.normal_(policy.get_parameter("policy.weight" if agent == "relread" else "reader.policy.weight"))
+    return policy
+
+
+def stepwise(policy):
+    """The policy as if only itself knew what it will remember."""
+    policy.memories = lambda memory, observation, restarts: None
+    return policy
+
+
+@pytest.mark.parametrize("agent", ["relread", "endi_reg_relread"])
+def test_a_replay_is_what_acted(agent):
+    """Two rollouts of short games, the second of which begins in the middle of some."""
+    vec = mg.make_vec("ma_messenger", 6, stage="s4", agents=2, max_cycles=5)
+    policies = [network(vec.spec, seed, agent) for seed in range(2)]
+    rollout = collect(vec, policies, unroll=7, skip=1)
+    column, games = rollout.columns[0], np.arange(6)
+    assert column.memory is not None
+    assert column.memory.any()
+    assert column.restarts[1:].any()
+    assert not column.restarts[0].all()
+    learner = PPOLearner(policies[0], PPOConfig())
+    if agent == "relread":  # without noise
+        logits = learner.replay(rollout.documents, column, games).logits
+        torch.testing.assert_close(logits, torch.from_numpy(column.logits), rtol=1e-4, atol=1e-5)
+    at_once = learner.replay(rollout.documents, column, games)
+    in_turn = PPOLearner(stepwise(policies[0]), PPOConfig()).replay(rollout.documents, column, games)
+    for got, expected in zip(at_once[:3], in_turn[:3], strict=True):
+        torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5)
+
+
+def standing(vec, seed=0):
+    observation = vec.reset(seed=seed)
+    board = {f.name: torch.from_numpy(observation[f.name][:, 0].copy()) for f in vec.spec.fields if not f.shared}
+    return board, [torch.from_numpy(array) for array in shared_text(observation).values()]
+
+
+def test_what_looks_the_same_reads_differently_as_it_moves():
+    vec = mg.make_vec("messenger", 4, copy=True, stage="s3")
+    board, texts = standing(vec)
+    policy, blind = network(vec.spec), network(vec.spec, motion=0)
+    assert isinstance(policy, Relread)
+    assert isinstance(blind, Relread)
+    torch.nn.init.normal_(policy.reader.get_parameter("moves.embedding.weight"))
+    board["grid"].zero_()
+    board["grid"][:, 2, 2, 0] = board["grid"][:, 2, 7, 0] = 5
+    board["position"][:] = torch.tensor([8, 5])
+    later = {**board, "grid": board["grid"].clone()}
+    later["grid"][:, 2, 2, 0], later["grid"][:, 3, 2, 0] = 0, 5  # the first of the two has come nearer
+    text, document = policy.encode_text(*texts), torch.arange(4)
+    memory = policy(board, text, document).memory
+    things = policy.find(later)
+    moved, stood = int(things.row[0].argmax()), int(things.row[0].argmin())
+    motion, _ = policy.follow(things, later, memory)
+    assert motion is not None
+    reading, _, of = policy.reader.read(things.words, text, torch.nn.functional.pad(motion.gait, (0, 1)).unsqueeze(-1))
+    told = reading.facts[torch.arange(4), of[:, moved, 0]] - reading.facts[torch.arange(4), of[:, stood, 0]]
+    assert (told[:, 2:].abs().amax(1) > 1e-4).all()  # what the statements mean for either
+    at_first = policy.relate(things, text, document, policy.follow(things, later, None)[0])
+    torch.testing.assert_close(at_first[:, moved], at_first[:, stood])
+    same = blind.relate(things, blind.encode_text(*texts), document)
+    torch.testing.assert_close(same[:, moved], same[:, stood])
+
+
+def test_without_motion_nothing_is_remembered_or_added():
+    vec = mg.make_vec("messenger", 4, copy=True, stage="s3")
+    board, texts = standing(vec)
+    plain = network(vec.spec, motion=0)
+    output = plain(board, plain.encode_text(*texts), torch.arange(4))
+    assert plain.initial_memory(4) is None
+    assert output.memory is None
+    assert not [name for name, _ in plain.named_parameters() if "move" in name or "motion" in name]
+
+
+def foresight(policy, board, text, output):
+    learned = policy.auxiliary(board, text, torch.arange(len(board["grid"])), output, None)
+    assert learned is not None
+    assert learned.modelling is not None
+    return learned.modelling
+
+
+def test_every_weight_of_motion_learns_from_actions_or_from_foreseeing():
+    vec = mg.make_vec("messenger", 8, copy=True, stage="s3")
+    board, texts = standing(vec)
+    policy = network(vec.spec)
+    text, memory, document = policy.encode_text(*texts), None, torch.arange(8)
+    for step in range(3):
+        memory = policy(board, text, document, memory).memory
+        seen, *_ = vec.step(np.full((8, 1), step % 2 + 1))
+        board = {name: torch.from_numpy(seen[name][:, 0].copy()) for name in board}
+    output = policy(board, text, document, memory)
+    (output.logits.log_softmax(-1)[:, 0].sum() + output.value.sum()).backward(retain_graph=True)
+    learned = {name for name, parameter in policy.named_parameters() if parameter.grad is not None}
+    foreseeing = {"reader.moves.embedding.weight", "reader.moves.gaits.weight", "reader.moves.gaits.bias"}
+    assert {"motions.0.weight", "motions.1.weight"} <= learned
+    assert not foreseeing & learned
+    policy.zero_grad()
+    surprise = foresight(policy, board, text, output)
+    assert (surprise > 0).all()
+    surprise.sum().backward()
+    about = {"reader.symbols.weight", "reader.words.weight", "reader.sharpness"}
+    learned = {name for name, parameter in policy.named_parameters() if parameter.grad is not None}
+    assert learned == foreseeing | about
+
+
+def test_only_what_is_new_in_sight_is_foreseen():
+    vec = mg.make_vec("messenger", 4, copy=True, stage="s1")
+    board, texts = standing(vec)
+    policy = network(vec.spec)
+    text, memory, foreseen = policy.encode_text(*texts), None, []
+    for _ in range(FRAMES + 2):
+        output = policy(board, text, torch.arange(4), memory)
+        memory = output.memory
+        foreseen.append(bool(foresight(policy, board, text, output).any()))
+    assert foreseen == [False] + [True] * (FRAMES - 1) + [False, False]
