@@ -13,7 +13,6 @@ from magrounding.agents.player import Player
 from magrounding.agents.policy import Others, PolicyOutput
 from magrounding.agents.team import build_policy
 from magrounding.endi.agent import EnDi
-from magrounding.endi.on_relread import EnDiRelread
 from magrounding.training.rollout import RolloutWorker
 
 NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -41,9 +40,6 @@ def network(agent: str, agents: int = 2, seed: int = 0, **options: Any) -> EnDi:
     vec = mg.make_vec(env, 1, stage="s2", agents=agents)
     policy = build_policy(agent, vec.spec, {**small, **options}, seed)
     assert isinstance(policy, EnDi)
-    if isinstance(policy, EnDiRelread):
-        with torch.no_grad():  # it begins by taking everything, which shows little of masks
-            policy.divider[-1].get_parameter("bias").zero_()
     return policy
 
 

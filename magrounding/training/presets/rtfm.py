@@ -9,19 +9,16 @@ from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
 from magrounding.training.presets.preset import EVERY_OTHER_STAGE, Phase, Preset, Promotion
 
-ENDI: dict[str, Any] = {"modelling": 0.03, "division": 0.01}
-"""EnDi's λ_sup and λ_reg where advantages are normalised: beside the paper's, 1 and 0.1, rewards count for little."""
-
 
 def _imitate(steps: int, teacher_steps: int = 20_000) -> Phase:
     """DAgger for so many environment steps: small minibatches and three passes, as what is slow is reading."""
-    learner = ImitationConfig(anneal_steps=steps, teacher_steps=teacher_steps, **ENDI)
+    learner = ImitationConfig(anneal_steps=steps, teacher_steps=teacher_steps)
     return Phase(learner, Promotion(steps=steps), num_envs=64)
 
 
 def _reinforce(steps: int, **changes: Any) -> Phase:
     """PPO for so many environment steps."""
-    learner = PPOConfig(anneal_steps=steps, **ENDI, **changes)
+    learner = PPOConfig(anneal_steps=steps, **changes)
     return Phase(learner, Promotion(steps=steps), num_envs=64)
 
 
