@@ -9,7 +9,7 @@ from typing import Any
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
 from magrounding.training.presets.preset import EVERY_OTHER_STAGE, Phase, Promotion
-from magrounding.training.presets.rtfm import FINE, QUICK_RL_MA_RTFM
+from magrounding.training.presets.rtfm import ENDI, FINE, QUICK_RL_MA_RTFM
 
 _GROUNDING: dict[str, Any] = {"warm_up": 10_000, "contrast": 1.0, "weight_decay": 0.1}
 """The contrastive loss; weights decay, as shortcuts past the manual take large ones."""
@@ -23,7 +23,7 @@ past reading; who knows it from all the others first, grounds those six by it.""
 
 def _ground(steps: int, num_envs: int = 128, **changes: Any) -> Phase:
     """PPO with the contrastive loss."""
-    return Phase(PPOConfig(**{"anneal_steps": steps, **_GROUNDING, **changes}), Promotion(steps=steps), num_envs)
+    return Phase(PPOConfig(**{"anneal_steps": steps, **ENDI, **_GROUNDING, **changes}), Promotion(steps=steps), num_envs)
 
 
 def _imitate_and_ground(

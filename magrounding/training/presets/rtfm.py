@@ -9,6 +9,9 @@ from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
 from magrounding.training.presets.preset import EVERY_OTHER_STAGE, Phase, Preset, Promotion
 
+ENDI: dict[str, Any] = {"modelling": 0.1, "division": 0.03}
+"""EnDi's λ_sup and λ_reg beside normalised advantages: with the paper's, 1 and 0.1, rewards count for little."""
+
 
 def _imitate(steps: int, teacher_steps: int = 20_000) -> Phase:
     """DAgger for so many environment steps: small minibatches and three passes, as what is slow is reading."""
@@ -18,7 +21,7 @@ def _imitate(steps: int, teacher_steps: int = 20_000) -> Phase:
 
 def _reinforce(steps: int, **changes: Any) -> Phase:
     """PPO for so many environment steps."""
-    learner = PPOConfig(anneal_steps=steps, **changes)
+    learner = PPOConfig(anneal_steps=steps, **{**ENDI, **changes})
     return Phase(learner, Promotion(steps=steps), num_envs=64)
 
 
