@@ -23,7 +23,9 @@ past reading; who knows it from all the others first, grounds those six by it.""
 
 def _ground(steps: int, num_envs: int = 128, **changes: Any) -> Phase:
     """PPO with the contrastive loss."""
-    return Phase(PPOConfig(**{"anneal_steps": steps, **ENDI, **_GROUNDING, **changes}), Promotion(steps=steps), num_envs)
+    return Phase(
+        PPOConfig(**{"anneal_steps": steps, **ENDI, **_GROUNDING, **changes}), Promotion(steps=steps), num_envs
+    )
 
 
 def _imitate_and_ground(
