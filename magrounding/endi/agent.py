@@ -71,12 +71,11 @@ class EnDi(Policy):
         config: options, those of the grounding module included.
 
     Raises:
-        ConfigurationError: an unknown regulariser, or nobody to divide with.
+        ConfigurationError: nobody to divide with.
     """
 
     def __init__(self, spec: ObservationSpec, config: EnDiOptions) -> None:
         super().__init__()
-        choose("regularizer", config.regularizer, REGULARIZERS)
         if spec.num_agents < 2:
             raise ConfigurationError("EnDi divides entities between agents: it needs two of them or more")
         self.config: Any = config
@@ -158,16 +157,18 @@ def _entropy(division: Division) -> Tensor:
     return torch.where(entity, entropy, 0.0).sum(1) / entity.sum(1)
 
 
-def make_endi(spec: ObservationSpec, *, grounding: str = "txt2pi", **options: Any) -> EnDi:
-    """Make an EnDi.
+def make_endi(spec: ObservationSpec, *, grounding: str = "txt2pi", regularizer: str = "dis", **options: Any) -> Policy:
+    """Make an EnDi, or, for one agent, its grounding module alone: there is nobody to divide with.
 
     Args:
         spec: what the agent observes.
         grounding: the module that looks at entities: "txt2pi" (the paper's for RTFM), "emma" (the paper's for
             MESSENGER) or "relread".
-        options: `EnDiOptions` and the options of that module.
+        regularizer, options: `EnDiOptions` and the options of that module.
 
     Raises:
-        ConfigurationError: an unknown module or option, a value that cannot be, or one agent alone.
+        ConfigurationError: an unknown module or option, or a value that cannot be.
     """
-    return load(_GROUNDINGS[choose("grounding", grounding, tuple(_GROUNDINGS))])(spec, **options)
+    choose("regularizer", regularizer, REGULARIZERS)
+    make = load(_GROUNDINGS[choose("grounding", grounding, tuple(_GROUNDINGS))])
+    return make(spec, regularizer=regularizer, **options)

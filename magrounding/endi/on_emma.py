@@ -184,6 +184,7 @@ def _nearest(position: Tensor, teammates: Tensor) -> Tensor:
     return torch.where((distance < far).any(1, keepdim=True), chosen, -far)
 
 
-def make_endi_emma(spec: ObservationSpec, **options: Any) -> EnDiEmma:
-    """EnDi on EMMA for what `spec` shows; options are those of `EnDiEmmaConfig`."""
-    return EnDiEmma(spec, configure("endi on emma", EnDiEmmaConfig(), options))
+def make_endi_emma(spec: ObservationSpec, **options: Any) -> EnDiEmma | Emma:
+    """EnDi on EMMA for what `spec` shows, or EMMA for one agent; options are those of `EnDiEmmaConfig`."""
+    config = configure("endi on emma", EnDiEmmaConfig(), options)
+    return EnDiEmma(spec, config) if spec.num_agents > 1 else Emma(spec, config)

@@ -62,7 +62,7 @@ class EnDiRelread(EnDi):
         self.reader = Relread(spec, config)
         last = nn.Linear(config.division_hidden, 2)
         with torch.no_grad():
-            last.bias += torch.tensor([config.taking, 0.0])
+            last.bias.add_(torch.tensor([config.taking, 0.0]))
         self.divider = nn.Sequential(nn.Linear(config.features + 2, config.division_hidden), nn.ReLU(), last)
         modelled = self.num_others if config.modelling else 0
         self.modelling = nn.ModuleList(_Foresight(config, spec.num_actions) for _ in range(modelled))
@@ -163,6 +163,7 @@ def _hide(seen: _Seen, mask: Tensor) -> Tensor:
     return seen.features * mask.unsqueeze(2).to(seen.features.dtype)
 
 
-def make_endi_relread(spec: ObservationSpec, **options: Any) -> EnDiRelread:
-    """EnDi on relread for what `spec` shows; options are those of `EnDiRelreadConfig`."""
-    return EnDiRelread(spec, configure("endi on relread", EnDiRelreadConfig(), options))
+def make_endi_relread(spec: ObservationSpec, **options: Any) -> EnDiRelread | Relread:
+    """EnDi on relread for what `spec` shows, or relread for one agent; options are those of `EnDiRelreadConfig`."""
+    config = configure("endi on relread", EnDiRelreadConfig(), options)
+    return EnDiRelread(spec, config) if spec.num_agents > 1 else Relread(spec, config)

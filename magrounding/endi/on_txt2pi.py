@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.modules import distance_map, embed_cells, spatial_max
 from magrounding.agents.policy import TextEncoding, configure
-from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding, Txt2PiReader
+from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import cells, distance_to_nearest, shown_entities
 from magrounding.observation import ObservationSpec
@@ -98,6 +98,7 @@ class EnDiTxt2Pi(EnDi):
         return spatial_max(self.grounding(left, seen.positions, seen.summary, text, document))
 
 
-def make_endi_txt2pi(spec: ObservationSpec, **options: Any) -> EnDiTxt2Pi:
-    """EnDi on txt2π for what `spec` shows; options are those of `EnDiTxt2PiConfig`."""
-    return EnDiTxt2Pi(spec, configure("endi on txt2pi", EnDiTxt2PiConfig(), options))
+def make_endi_txt2pi(spec: ObservationSpec, **options: Any) -> EnDiTxt2Pi | Txt2Pi:
+    """EnDi on txt2π for what `spec` shows, or txt2π for one agent; options are those of `EnDiTxt2PiConfig`."""
+    config = configure("endi on txt2pi", EnDiTxt2PiConfig(), options)
+    return EnDiTxt2Pi(spec, config) if spec.num_agents > 1 else Txt2Pi(spec, config)

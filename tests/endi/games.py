@@ -35,9 +35,9 @@ class Scene(NamedTuple):
     others: Others
 
 
-def network(agent: str, agents: int = 2, seed: int = 0, **options: Any) -> EnDi:
-    env, small = NETWORKS[agent]
-    vec = mg.make_vec(env, 1, stage="s2", agents=agents)
+def network(agent: str, agents: int = 2, seed: int = 0, env: str | None = None, **options: Any) -> EnDi:
+    own, small = NETWORKS[agent]
+    vec = mg.make_vec(env or own, 1, stage="s2", agents=agents)
     policy = build_policy(agent, vec.spec, {**small, **options}, seed)
     assert isinstance(policy, EnDi)
     return policy
@@ -67,9 +67,17 @@ def learn_beside(policy: EnDi, shown: Scene):
     return policy.auxiliary(shown.observation, text, document, output, shown.others)
 
 
-def worker_of(agent: str, agents: int, games: int = 4, unroll: int = 6, seed: int = 0, **options: Any) -> RolloutWorker:
-    policies = [network(agent, agents, seed=i) for i in range(agents)]
-    vec = mg.make_vec(NETWORKS[agent][0], games, stage="s2", agents=agents, **options)
+def worker_of(
+    agent: str,
+    agents: int,
+    games: int = 4,
+    unroll: int = 6,
+    seed: int = 0,
+    env: str | None = None,
+    **options: Any,
+) -> RolloutWorker:
+    policies = [network(agent, agents, seed=i, env=env) for i in range(agents)]
+    vec = mg.make_vec(env or NETWORKS[agent][0], games, stage="s2", agents=agents, **options)
     players = [Player(policy, games, torch.Generator().manual_seed(seed + i)) for i, policy in enumerate(policies)]
     worker = RolloutWorker(vec, players, unroll)
     worker.start(seed=3)

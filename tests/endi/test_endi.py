@@ -9,6 +9,7 @@ import torch.nn.functional as F
 import magrounding as mg
 from magrounding.agents.policy import make_policy
 from magrounding.agents.team import Team, build_policy
+from magrounding.endi.agent import make_endi
 from magrounding.endi.on_emma import EnDiEmma, _nearest
 from magrounding.endi.on_relread import EnDiRelread
 from magrounding.endi.on_txt2pi import EnDiTxt2Pi
@@ -250,14 +251,27 @@ def test_variants_and_their_options():
     assert not make_policy("endi_sup_relread", spec).models_others
     assert make_policy("endi_reg_relread", spec).config.regularizer == "none"
     assert isinstance(make_policy("endi_num", spec, grounding="relread"), EnDiRelread)
-    with pytest.raises(ConfigurationError, match="needs two of them or more"):
-        make_policy("endi_dis_relread", replace(spec, num_agents=1))
+    with pytest.raises(ConfigurationError, match="unknown regularizer 'dist'; choose from: num, dis, none"):
+        make_endi(replace(spec, num_agents=1), regularizer="dist")
     with pytest.raises(ConfigurationError, match="unknown grounding 'sir'; choose from: txt2pi, emma, relread"):
         make_policy("endi_dis", spec, grounding="sir")
     with pytest.raises(ConfigurationError, match="itself sets regularizer to 'num'"):
         make_policy("endi_num", spec, regularizer="dis")
     with pytest.raises(ConfigurationError, match="unknown option of endi on relread 'chanels'"):
         make_policy("endi_num_relread", spec, chanels=3)
+
+
+@pytest.mark.parametrize(("grounding", "alone"), [("txt2pi", "txt2pi"), ("emma", "emma"), ("relread", "relread")])
+def test_one_agent_has_nobody_to_divide_with(grounding, alone):
+    """What is left is the grounding module, weight for weight."""
+    env = "messenger" if grounding == "emma" else "rtfm"
+    spec = mg.make_vec(env, 1).spec
+    weights = [
+        build_policy(agent, spec, options, 0).state_dict()
+        for agent, options in (("endi_dis", {"grounding": grounding}), (alone, {}))
+    ]
+    assert weights[0].keys() == weights[1].keys()
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
 
 
 def test_presets_of_a_network_are_also_for_what_is_built_on_it():

@@ -77,6 +77,18 @@ def test_every_algorithm_weighs_the_losses_beside(agent, algorithm):
     assert not torch.equal(modelling, division)
 
 
+@pytest.mark.parametrize("env", ["ma_rtfm", "ma_messenger"])
+@pytest.mark.parametrize("agent", AGENTS)
+def test_every_grounding_learns_in_either_world(agent, env):
+    worker = worker_of(agent, 4, env=env)
+    rollout, policy = worker.collect(), worker.players[0].policy
+    before = copy.deepcopy(policy.state_dict())
+    told = LEARNERS["ppo"](policy).update(rollout.documents, rollout.columns[0], 0)
+    assert told["modelling_loss"] > 0
+    assert any(not torch.equal(before[name], after) for name, after in policy.state_dict().items())
+    assert all(p.isfinite().all() for p in policy.parameters())
+
+
 @pytest.mark.parametrize("algorithm", LEARNERS)
 def test_games_go_on_without_the_dead(algorithm):
     worker = worker_of("endi_dis_relread", 3, games=8, unroll=20, death="individual")
