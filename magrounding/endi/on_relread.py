@@ -5,9 +5,9 @@ oneself and from the nearest of the others; a mask then hides it. Two things sta
 read twice: that something is there, as a hidden entity of txt2π differs from an empty cell too; and what others in
 sight have to do with it.
 
-Masks begin at random where a teacher tells what to do, and soon every agent takes its own. By reinforcement alone
-nobody wins before coverage has fallen to nothing, as whoever leaves everything to others foresees them best: there
-`taking` lets it begin with everything.
+It begins by taking four entities of five, and each for itself by chance. Where it begins with all of them a teacher's
+pupils never learn to leave any; where with half of them, reinforcement alone leaves everything to others, as that is
+what foresees them best, before the first game is won.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import Places, distance_to_nearest
 from magrounding.observation import ObservationSpec
 
+_TAKE = 1.5
+"""Logit of taking an entity before anything is learnt."""
+
 
 @dataclass(frozen=True)
 class EnDiRelreadConfig(EnDiOptions, RelreadConfig):
@@ -34,13 +37,10 @@ class EnDiRelreadConfig(EnDiOptions, RelreadConfig):
     Attributes:
         division_hidden: width of the network that divides.
         others_hidden: width of the two layers that foresee what others do.
-        taking: by how much it takes an entity rather than leave it before it has learnt to divide, in logits; 0 is
-            chance, with 4 it takes 98 of a hundred.
     """
 
     division_hidden: int = 32
     others_hidden: int = 64
-    taking: float = 0.0
 
 
 class _Seen(NamedTuple):
@@ -62,7 +62,7 @@ class EnDiRelread(EnDi):
         self.reader = Relread(spec, config)
         last = nn.Linear(config.division_hidden, 2)
         with torch.no_grad():
-            last.bias.add_(torch.tensor([config.taking, 0.0]))
+            last.bias.add_(torch.tensor([_TAKE, 0.0]))
         self.divider = nn.Sequential(nn.Linear(config.features + 2, config.division_hidden), nn.ReLU(), last)
         modelled = self.num_others if config.modelling else 0
         self.modelling = nn.ModuleList(_Foresight(config, spec.num_actions) for _ in range(modelled))

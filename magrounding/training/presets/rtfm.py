@@ -11,6 +11,8 @@ from magrounding.training.presets.preset import EVERY_OTHER_STAGE, Phase, Preset
 
 ENDI: dict[str, Any] = {"modelling": 0.1, "division": 0.03}
 """EnDi's λ_sup and λ_reg beside normalised advantages: with the paper's, 1 and 0.1, rewards count for little."""
+_ENDI_AT_FIRST: dict[str, Any] = {"modelling": 0.003, "division": 0.003}
+"""The same as long as hardly any game is won: with more, everything is left to others, and nothing ever won."""
 
 
 def _imitate(steps: int, teacher_steps: int = 20_000) -> Phase:
@@ -68,7 +70,7 @@ QUICK_RL_MA_RTFM = replace(
         "steps."
     ),
     phases={
-        "s1": (_reinforce(600_000),),
+        "s1": (_reinforce(600_000, **_ENDI_AT_FIRST),),
         "s2": (_reinforce(500_000),),
         "s3": (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
         "s4": (_reinforce(200_000, **FINE),),
