@@ -38,6 +38,8 @@ class Arguments:
     """So many times the preset's environment steps, e.g. 0.1 to see where a run would go."""
     network: str | None = None
     """Options of the networks, name=value separated by commas, e.g. kinship=32, or language_model=<folder> for emma."""
+    learning: str | None = None
+    """Options of the learners, name=value separated by commas, in every phase that has them, e.g. entropy=0.03."""
     stages: str | None = None
     """Stages in order, separated by commas; the environment's curriculum by default."""
     seeds: str | None = None
@@ -89,6 +91,9 @@ def requested(arguments: Arguments) -> RunSettings:
     if arguments.network is not None:
         settings = settings.with_network(_network_options(settings, arguments.network))
         settings.make_network()  # whatever cannot be is told before anything is written
+    if arguments.learning is not None:
+        options = _learning_options(settings, arguments.learning)
+        settings = replace(settings, preset=settings.preset.with_learners(lambda learner: _change(learner, options)))
     if arguments.bf16:
         settings = replace(settings, preset=settings.preset.with_learners(lambda learner: replace(learner, bf16=True)))
     if arguments.team_reward is not None:
@@ -101,6 +106,24 @@ def requested(arguments: Arguments) -> RunSettings:
 
 def _network_options(settings: RunSettings, text: str) -> dict[str, Any]:
     return parse_options(text, vars(settings.make_network().config), "--network")
+
+
+def _learning_options(settings: RunSettings, text: str) -> dict[str, Any]:
+    return parse_options(text, _learning(settings), "--learning")
+
+
+def _learning(settings: RunSettings) -> dict[str, Any]:
+    """Every option of a learner of the run, as the first phase that has it sets it."""
+    options: dict[str, Any] = {}
+    for _, phase in settings.phases():
+        options = {**vars(phase.learner), **options}
+    options.pop("algorithm")
+    return options
+
+
+def _change(learner: AlgorithmConfig, options: Mapping[str, Any]) -> AlgorithmConfig:
+    """The learner with those of the options that it has."""
+    return replace(learner, **{name: value for name, value in options.items() if hasattr(learner, name)})
 
 
 def _with_contrast(preset: Preset, weight: float) -> Preset:
@@ -128,7 +151,9 @@ def _resumed(arguments: Arguments, folder: Path) -> RunSettings:
     """The run's own settings; CheckpointError where an argument contradicts them."""
     settings = read_settings(folder)
     network = None if arguments.network is None else _network_options(settings, arguments.network)
+    learning = None if arguments.learning is None else _learning_options(settings, arguments.learning)
     given = {
+        "learning": (learning, {name: _learning(settings)[name] for name in learning or {}}),
         "network": (network, {name: getattr(settings.make_network().config, name) for name in network or {}}),
         "env": (arguments.env, settings.env),
         "agents": (arguments.agents, settings.agents),

@@ -153,6 +153,12 @@ def run(monkeypatch, capsys, *arguments):
         (["--env", "ma_rtfm", "--budget", "nan"], "multiple of the preset's, got nan"),
         (["--env", "ma_rtfm", "--network", "width=3"], "unknown option for --network 'width'; choose from: .*hidden"),
         (["--env", "ma_rtfm", "--network", "hidden=wide"], "values like hidden=512, got 'hidden=wide'"),
+        (
+            ["--env", "ma_rtfm", "--learning", "speed=3"],
+            "unknown option for --learning 'speed'; choose from: .*rate",
+        ),
+        (["--env", "ma_rtfm", "--learning", "entropy=much"], "values like entropy=.*, got 'entropy=much'"),
+        (["--env", "ma_rtfm", "--learning", "algorithm=ppo"], "unknown option for --learning 'algorithm'"),
         (["--env", "messenger", "--agent", "emma", "--network", "language_model=no/such"], "the folder does not exist"),
         (["--env", "ma_rtfm", "--resume"], "no run in .*: the folder does not exist"),
     ],
@@ -204,6 +210,7 @@ def test_resuming_something_else(monkeypatch, capsys, tmp_path):
         ("--preset", "paper", "has preset demo, not paper"),
         ("--agent", "conv", "has agent txt2pi, not conv"),
         ("--network", "head_width=8", "has network head_width=400, not head_width=8"),
+        ("--learning", "entropy=0.5", "has learning entropy=0.01, not entropy=0.5"),
         ("--team-reward", "0.25", "has team-reward 0.5, not 0.25: resume it without --team-reward"),
     ):
         code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, "--resume", flag, value)
@@ -267,6 +274,14 @@ def test_options_of_networks_are_settings():
     other = curriculum.requested(replace(given, preset="paper", agent="relread"))
     assert other.policy_options == {"kinship": 32}
     assert not any(other.frozen(phase) for _, phase in other.phases())  # what EMMA freezes is no part of relread
+
+
+def test_options_of_learners_are_settings_of_every_phase_that_has_them():
+    given = curriculum.Arguments(env="ma_rtfm", preset="quick", learning="entropy=0.03,teacher_steps=7,unroll=4")
+    for _, phase in curriculum.requested(given).phases():
+        told = vars(phase.learner)
+        assert (told.get("entropy", 0.03), told.get("teacher_steps", 7), told["unroll"]) == (0.03, 7, 4)
+        assert ("teacher_steps" in told) == (phase.name == "imitate")
 
 
 def test_a_budget_is_a_part_of_the_presets():
