@@ -23,8 +23,8 @@ _QMIX_SETS: dict[str, Any] = {"stage_sets": ("train", "eval"), "final_sets": ("t
 """Maps of another size are left out: the network is made for one."""
 _SAME_FOR_ALL: dict[str, Any] = {"team": "mean"}
 """All agents of MESSENGER get the same reward."""
-_SELDOM: dict[str, Any] = {"replay_steps": 100_000, "updates": 0.1, "state_maps": 16}
-"""QMIX for two cores: many games at once, and an episode is learnt from three times, not 32."""
+_SELDOM: dict[str, Any] = {"replay_steps": 100_000, "batch": 8, "updates": 0.4, "state_maps": 16}
+"""QMIX for two cores: many games at once, and an episode is learnt from three times, not 32, in small steps."""
 
 PAPER_QMIX_MA_RTFM = replace(
     PAPER_MA_RTFM,
@@ -48,7 +48,7 @@ QUICK_QMIX_MA_RTFM = replace(
     QUICK_RL_MA_RTFM,
     name="quick_qmix",
     about="QMIX without language: tens of minutes a stage on two CPU cores; episodes of at most 80 steps.",
-    **{**_qmix(1_000_000, 64, **_SELDOM), "policy_options": {"maps": 16}},
+    **{**_qmix(1_000_000, 64, exploration=250_000, **_SELDOM), "policy_options": {"maps": 16}},
     **_QMIX_SETS,
 )
 
