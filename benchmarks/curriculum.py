@@ -36,6 +36,8 @@ class Arguments:
     """Budgets and options: demo, quick, quick_rl, quick_qmix, paper, silg or paper_qmix; by default demo, or quick."""
     budget: float | None = None
     """So many times the preset's environment steps, e.g. 0.1 to see where a run would go."""
+    games: int | None = None
+    """Games of an evaluation after a phase, on each set; the preset's by default, mostly 1,000."""
     network: str | None = None
     """Options of the networks, name=value separated by commas, e.g. kinship=32, or language_model=<folder> for emma."""
     learning: str | None = None
@@ -88,6 +90,8 @@ def requested(arguments: Arguments) -> RunSettings:
     )
     if arguments.budget is not None:
         settings = replace(settings, preset=settings.preset.with_budget(arguments.budget))
+    if arguments.games is not None:
+        settings = replace(settings, preset=replace(settings.preset, report_games=arguments.games))
     if arguments.network is not None:
         settings = settings.with_network(_network_options(settings, arguments.network))
         settings.make_network()  # whatever cannot be is told before anything is written
@@ -168,6 +172,7 @@ def _resumed(arguments: Arguments, folder: Path) -> RunSettings:
             next((getattr(phase.learner, "contrast", None) for _, phase in settings.phases()), None),
         ),
         "team-reward": (arguments.team_reward, settings.preset.team_reward),
+        "games": (arguments.games, settings.preset.report_games),
         "demonstrations": (
             None if arguments.demonstrations is None else tuple(_items(arguments.demonstrations)),
             tuple(settings.demonstrations),

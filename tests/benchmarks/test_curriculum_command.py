@@ -151,6 +151,7 @@ def run(monkeypatch, capsys, *arguments):
         (["--env", "ma_rtfm", "--team-reward", "nan"], r"lies in \[0, 1\], got nan"),
         (["--env", "ma_rtfm", "--budget", "0"], "multiple of the preset's, got 0"),
         (["--env", "ma_rtfm", "--budget", "nan"], "multiple of the preset's, got nan"),
+        (["--env", "ma_rtfm", "--games", "0"], "an evaluation takes at least one game, got 0"),
         (["--env", "ma_rtfm", "--network", "width=3"], "unknown option for --network 'width'; choose from: .*hidden"),
         (["--env", "ma_rtfm", "--network", "hidden=wide"], "values like hidden=512, got 'hidden=wide'"),
         (
@@ -210,6 +211,7 @@ def test_resuming_something_else(monkeypatch, capsys, tmp_path):
         ("--preset", "paper", "has preset demo, not paper"),
         ("--agent", "conv", "has agent txt2pi, not conv"),
         ("--network", "head_width=8", "has network head_width=400, not head_width=8"),
+        ("--games", "7", "has games 200, not 7"),
         ("--learning", "entropy=0.5", "has learning entropy=0.01, not entropy=0.5"),
         ("--team-reward", "0.25", "has team-reward 0.5, not 0.25: resume it without --team-reward"),
     ):
