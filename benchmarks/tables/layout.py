@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from magrounding.envs.published import PublishedResult
-from magrounding.evaluation.evaluate import SAMPLED
+from magrounding.evaluation.evaluate import GREEDY
 
 QUICK = {"quick": "quick", "quick_rl": "quick_rl"}
 """`presets` of a row that two CPU cores can fill."""
@@ -82,7 +82,7 @@ class Table:
         columns: in order.
         rows: in order.
         note: what a reader of the numbers has to know beside.
-        play: greedy or sampled.
+        play: greedy, as both papers evaluate, or sampled.
         curves: whether there is also a figure of learning curves.
     """
 
@@ -93,5 +93,5 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     note: str = ""
-    play: str = SAMPLED
+    play: str = GREEDY
     curves: bool = False
