@@ -93,10 +93,10 @@ def requested(arguments: Arguments) -> RunSettings:
     if arguments.games is not None:
         settings = replace(settings, preset=replace(settings.preset, report_games=arguments.games))
     if arguments.network is not None:
-        settings = settings.with_network(_network_options(settings, arguments.network))
+        settings = settings.with_network(parse_options(arguments.network, _network(settings), "--network"))
         settings.make_network()  # whatever cannot be is told before anything is written
     if arguments.learning is not None:
-        options = _learning_options(settings, arguments.learning)
+        options = parse_options(arguments.learning, _learning(settings), "--learning")
         settings = replace(settings, preset=settings.preset.with_learners(lambda learner: _change(learner, options)))
     if arguments.bf16:
         settings = replace(settings, preset=settings.preset.with_learners(lambda learner: replace(learner, bf16=True)))
@@ -108,12 +108,9 @@ def requested(arguments: Arguments) -> RunSettings:
     return replace(settings, share_parameters=arguments.share_parameters, demonstrations=files)
 
 
-def _network_options(settings: RunSettings, text: str) -> dict[str, Any]:
-    return parse_options(text, vars(settings.make_network().config), "--network")
-
-
-def _learning_options(settings: RunSettings, text: str) -> dict[str, Any]:
-    return parse_options(text, _learning(settings), "--learning")
+def _network(settings: RunSettings) -> dict[str, Any]:
+    """Every option of the run's networks."""
+    return vars(settings.make_network().config)
 
 
 def _learning(settings: RunSettings) -> dict[str, Any]:
@@ -154,11 +151,13 @@ def run_folder(arguments: Arguments) -> Path:
 def _resumed(arguments: Arguments, folder: Path) -> RunSettings:
     """The run's own settings; CheckpointError where an argument contradicts them."""
     settings = read_settings(folder)
-    network = None if arguments.network is None else _network_options(settings, arguments.network)
-    learning = None if arguments.learning is None else _learning_options(settings, arguments.learning)
-    given = {
-        "learning": (learning, {name: _learning(settings)[name] for name in learning or {}}),
-        "network": (network, {name: getattr(settings.make_network().config, name) for name in network or {}}),
+    given: dict[str, tuple[object, object]] = {}
+    for name, text, known in (("learning", arguments.learning, _learning), ("network", arguments.network, _network)):
+        if text is not None:
+            found = known(settings)
+            options = parse_options(text, found, f"--{name}")
+            given[name] = options, {option: found[option] for option in options}
+    given |= {
         "env": (arguments.env, settings.env),
         "agents": (arguments.agents, settings.agents),
         "agent": (arguments.agent, settings.agent),

@@ -85,15 +85,13 @@ def watch(arguments: Arguments) -> None:
 def play_game(team: Team, env: WorldEnv, seed: int, *, greedy: bool) -> tuple[list[np.ndarray | str | None], bool]:
     """All that `render` shows of a game, each before the step that the agents decided in it, and whether it was won."""
     seen, infos = env.reset(seed=seed)
-    memory, frames, won = team.initial_memory(1), [], False
-    told = None
+    memory, frames = team.initial_memory(1), []
     while env.agents:
-        actions, memory = team.act(seen, memory, told, greedy=greedy)
+        actions, memory = team.act(seen, memory, infos if frames else None, greedy=greedy)
         taken = team.taken(memory)
         frames.append(env.render(None if taken is None else taken[0]))
         seen, _, _, _, infos = env.step(actions)
-        told, won = infos, any(info.get("won", False) for info in infos.values())
-    return [*frames, env.render()], won
+    return [*frames, env.render()], any(info.get("won", False) for info in infos.values())
 
 
 def animate(pictures: list[Image.Image], milliseconds: int) -> bytes:

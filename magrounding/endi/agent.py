@@ -71,11 +71,12 @@ class EnDi(Policy):
         config: options, those of the grounding module included.
 
     Raises:
-        ConfigurationError: nobody to divide with.
+        ConfigurationError: an unknown regulariser, or nobody to divide with.
     """
 
     def __init__(self, spec: ObservationSpec, config: EnDiOptions) -> None:
         super().__init__()
+        choose("regularizer", config.regularizer, REGULARIZERS)
         if spec.num_agents < 2:
             raise ConfigurationError("EnDi divides entities between agents: it needs two of them or more")
         self.config: Any = config

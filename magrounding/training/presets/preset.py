@@ -137,8 +137,8 @@ class Preset:
     def __post_init__(self) -> None:
         if not 0 <= self.team_reward <= 1:
             raise ConfigurationError(f"the team's part of a reward lies in [0, 1], got {self.team_reward}")
-        if min(self.selection_games, self.report_games) < 1:
-            raise ConfigurationError(f"an evaluation takes at least one game, got {self.report_games}")
+        if (games := min(self.selection_games, self.report_games)) < 1:
+            raise ConfigurationError(f"an evaluation takes at least one game, got {games}")
         for stage, phases in self.phases.items():
             names = [phase.name for phase in phases]
             if not names or len(set(names)) < len(names):
