@@ -42,7 +42,11 @@ class Recounting(Team):
 @pytest.mark.parametrize("agent", ["endi_dis", "endi_dis_relread"])
 def test_masks_and_foresight_are_counted_as_they_are(agent):
     spec = mg.make_vec("ma_rtfm", 1, **OPTIONS).spec
-    team = Recounting([network(agent, seed=i, modelling=True) for i in range(2)], spec)
+    policies = [network(agent, seed=i, modelling=True) for i in range(2)]
+    if agent == "endi_dis_relread":  # it would begin by taking all, where the likelier of take and leave is chosen
+        for policy in policies:
+            torch.nn.init.zeros_(policy.divider[-1].bias)
+    team = Recounting(policies, spec)
     team.tally = {"mask_coverage": [], "mask_conflicts": [], "modelling_accuracy": []}
     found = evaluate(team, "ma_rtfm", OPTIONS, GAMES, greedy=False, diagnose=True).summary()
     assert len(team.tally["modelling_accuracy"]) > 4 * GAMES
