@@ -46,11 +46,14 @@ demo: setup
 	$(BIN)/python -m benchmarks.curriculum --env ma_rtfm --agents 3 --preset demo \
 		--out runs/demo-$$(date +%Y%m%d-%H%M%S) $(ARGS)
 
+# A process for each core; a file's tests stay together, as they share what they have trained.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
+
 test: setup
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) $(ARGS)
 
 test-full: $(VENV)/.installed-full
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -36,7 +36,7 @@ class StateEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.layout = dict(layout)
-        self.look = GridEncoder(spec, embedding, spec.num_agents, maps, units)
+        self.look = GridEncoder(spec["grid"].shape, spec.vocabulary_size, embedding, spec.num_agents, maps, units)
         self.width = units + spec.num_agents * embedding
 
     def forward(self, state: Tensor) -> Tensor:

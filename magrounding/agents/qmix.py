@@ -27,11 +27,14 @@ class QmixAgentConfig:
         embedding: width of a word, on the grid or in the inventory.
         maps: channels of both convolutions.
         hidden: units of every layer behind them, and of the GRU.
+        reach: look at the square of cells that are so far away or nearer, whatever the map's size, as that paper's
+            agents observe what is around them; 0: at the map, and how far away each of its cells is.
     """
 
     embedding: int = 16
     maps: int = 32
     hidden: int = 64
+    reach: int = 0
 
     def __post_init__(self) -> None:
         check_config(self)
@@ -41,17 +44,20 @@ class GridEncoder(nn.Module):
     """Two 3 × 3 convolutions over the summed embeddings of what cells show, and a layer on the flat maps.
 
     Args:
-        spec: whose grid it is.
+        shape: (H, W, K) of the grids.
+        vocabulary_size: number of words.
         embedding: width of a word.
         extra: E, channels beside the embeddings.
         maps: channels of the convolutions.
         out: units of the last layer.
     """
 
-    def __init__(self, spec: ObservationSpec, embedding: int, extra: int, maps: int, out: int) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], vocabulary_size: int, embedding: int, extra: int, maps: int, out: int
+    ) -> None:
         super().__init__()
-        self.grid_shape = spec["grid"].shape
-        self.words = nn.Embedding(spec.vocabulary_size, embedding, padding_idx=0)
+        self.grid_shape = shape
+        self.words = nn.Embedding(vocabulary_size, embedding, padding_idx=0)
         self.first = nn.Conv2d(embedding + extra, maps, 3, padding=1)
         self.second = nn.Conv2d(maps, maps, 3, padding=1)
         self.flat = nn.Linear(maps * self.grid_shape[0] * self.grid_shape[1], out)
@@ -79,7 +85,10 @@ class QmixAgent(QNetwork):
     def __init__(self, spec: ObservationSpec, config: QmixAgentConfig) -> None:
         super().__init__(spec)
         self.config = config
-        self.look = GridEncoder(spec, config.embedding, 2, config.maps, config.hidden)
+        shape, extra, side = spec["grid"].shape, 2, 2 * config.reach + 1
+        if config.reach:
+            shape, extra = (side, side, shape[2]), 0
+        self.look = GridEncoder(shape, spec.vocabulary_size, config.embedding, extra, config.maps, config.hidden)
         seen = config.hidden + config.embedding + spec.num_actions + spec.num_agents
         self.think = nn.Linear(seen, config.hidden)
         self.memory = nn.GRU(config.hidden, config.hidden)
@@ -102,14 +111,33 @@ class QmixAgent(QNetwork):
         hidden: Tensor,
         real: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        grid = observation["grid"]
-        looked = self.look(grid, distance_map(observation["position"], grid.shape[1], grid.shape[2]))
+        looked = self._look(observation["grid"], observation["position"])
         held = self.look.words(observation["inventory"].long()).sum(1)
         inputs = F.relu(self.think(torch.cat((looked, held, last_action, who), 1)))
         lives = inputs.new_zeros(*real.shape, inputs.shape[1])
         lives[real] = inputs
         states, hidden = self.memory(lives, hidden.unsqueeze(0))
         return mask_logits(self.q(states[real]).float(), observation["action_mask"]), hidden[0]
+
+    def _look(self, grid: Tensor, position: Tensor) -> Tensor:
+        if not self.config.reach:
+            return self.look(grid, distance_map(position, *grid.shape[1:3]))
+        square = around(grid, position, self.config.reach)
+        return self.look(square, torch.empty(len(square), 0, *square.shape[1:3], device=grid.device))
+
+
+def around(grid: Tensor, position: Tensor, reach: int) -> Tensor:
+    """The squares [N, D, D, K] of D = 2 · reach + 1 cells around position [N, 2]; zeros beyond the map.
+
+    Args:
+        grid: [N, H, W, K].
+        position: row and column; negative for the dead, who are shown something all the same.
+        reach: cells to each side.
+    """
+    offsets = torch.arange(2 * reach + 1, device=grid.device)  # on the map with its margins
+    rows, columns = (position.long().clamp(min=0).unsqueeze(2) + offsets).unbind(1)
+    margins = F.pad(grid, (0, 0, reach, reach, reach, reach))
+    return margins[torch.arange(len(grid), device=grid.device)[:, None, None], rows[:, :, None], columns[:, None, :]]
 
 
 def make_qmix(spec: ObservationSpec, **options: Any) -> QmixAgent:

@@ -19,6 +19,7 @@ from magrounding.errors import choose
 from magrounding.observation import SHARED_TEXT
 from magrounding.training.episode_replay import EpisodeReplay, Episodes
 from magrounding.training.learner import Learner
+from magrounding.training.returns import gae
 from magrounding.training.rollout import Column, Documents
 from magrounding.vector import VectorEnv
 
@@ -41,6 +42,8 @@ class QmixConfig:
         alpha, epsilon: of RMSProp.
         clip_gradient: norm of a step's gradient.
         gamma: discount of a step.
+        trace: λ of the targets, 0 in the paper: they look one step ahead. More (Peng and Williams 1994) carries a
+            reward at the end of an episode through all its steps at once, whoever explored there.
         exploration: environment steps over which the share of random actions falls from 1.
         final_exploration: and to what.
         mixer: "monotonic", QMIX; "sum": VDN (Sunehag et al. 2018).
@@ -61,6 +64,7 @@ class QmixConfig:
     epsilon: float = 1e-5
     clip_gradient: float = 10.0
     gamma: float = 0.99
+    trace: float = 0.0
     exploration: float = 500_000
     final_exploration: float = 0.05
     mixer: str = "monotonic"
@@ -206,21 +210,28 @@ class QmixLearner(Learner):
     def loss(self, episodes: Episodes) -> tuple[Tensor, Tensor]:
         """Mean squared error of Q_tot over all real steps (Rashid et al. 2018, eq. 6), and the mean of Q_tot.
 
-        The target is r + γ Q̂_tot(s', argmax Q), the latter from the copies. The last step of an episode has r alone,
-        but after a time-out that is no loss none at all: what came then nobody knows, as states of finished games are
-        gone.
+        The target is r + γ Q̂_tot(s', argmax Q), the latter from the copies, or with `trace` an average of it and of
+        those further ahead. The last step of an episode has r alone, but after a time-out that is no loss none at all:
+        what came then nobody knows, as states of finished games are gone.
         """
         real, action = self._tensor(episodes.real), self._tensor(episodes.action)
-        last = _shift(F.one_hot(action, self.network.num_actions).float(), real, -1)
+        last = _before(F.one_hot(action, self.network.num_actions).float(), real)
         q = self._values(self.network, episodes, last)  # [S, n, A]
         total = self._mix(self.mixer, q.gather(-1, action.unsqueeze(-1)), episodes)
         with torch.no_grad():
             best = self._values(self._target_network, episodes, last).gather(-1, q.argmax(-1, keepdim=True))
-            following = _shift(self._mix(self._target_mixer, best, episodes), real, 1)
-            target = self._tensor(episodes.reward) + self.config.gamma * following
+            worth = self._mix(self._target_mixer, best, episodes)
         known = ~self._tensor(episodes.cut)
+        target = self._targets(self._tensor(episodes.reward), worth, known, real)
         error = torch.where(known, total - target, 0.0)
         return error.square().sum() / known.sum().clamp(min=1), total.detach().mean()
+
+    def _targets(self, reward: Tensor, worth: Tensor, known: Tensor, real: Tensor) -> Tensor:
+        """Targets [S] of Q_tot at all real steps, from what those are worth to the copies; see `loss`."""
+        c, ahead = self.config, torch.cat((real[1:], torch.zeros_like(real[:1])))
+        value, paid, learnt = (_in_time(each, real) for each in (worth, reward, known))
+        following = torch.cat((value[1:], torch.zeros_like(value[:1])))
+        return gae(paid, c.gamma * ahead, value, following, ahead, learnt, decay=c.trace).target[real]
 
     def _values(self, network: QNetwork, episodes: Episodes, last: Tensor) -> Tensor:
         """Q [S, n, A] of all agents, each from its own observations, from the first step of every episode on.
@@ -251,18 +262,17 @@ class QmixLearner(Learner):
         return mixer(torch.where(alive, q.squeeze(-1), 0.0), state)
 
 
-def _shift(values: Tensor, real: Tensor, by: int) -> Tensor:
-    """Values [S, …] of the next step (by 1) or of the one before (by −1); 0 where an episode has none.
-
-    Args:
-        values: of the real steps, time first.
-        real: [T, b] bool, where those are.
-        by: 1 or −1.
-    """
+def _in_time(values: Tensor, real: Tensor) -> Tensor:
+    """[T, b, …] of values [S, …] of the real steps, which are true in real [T, b]; 0 elsewhere."""
     grid = values.new_zeros(*real.shape, *values.shape[1:])
     grid[real] = values
-    none = grid.new_zeros(grid[:1].shape)
-    return torch.cat((grid[1:], none) if by == 1 else (none, grid[:-1]))[real]
+    return grid
+
+
+def _before(values: Tensor, real: Tensor) -> Tensor:
+    """Values [S, …] of the step before; 0 at the start of an episode."""
+    grid = _in_time(values, real)
+    return torch.cat((torch.zeros_like(grid[:1]), grid[:-1]))[real]
 
 
 def make_qmix_learner(policy: Policy, config: QmixConfig, vec: VectorEnv, seed: int) -> QmixLearner:

@@ -10,6 +10,7 @@ import magrounding as mg
 from magrounding.agents.mixer import MonotonicMixer, StateEncoder, make_mixer
 from magrounding.agents.player import Player
 from magrounding.agents.q_network import PLAY_EPSILON, epsilon_greedy
+from magrounding.agents.qmix import around
 from magrounding.agents.team import build_policy
 from magrounding.errors import ConfigurationError
 
@@ -136,6 +137,23 @@ def test_agents_share_weights_and_know_who_they_are(vec, agent):
         ]
     assert not torch.equal(values[0], values[1])
     assert torch.equal(values[1], values[2])
+
+
+def test_who_looks_around_sees_the_same_square_on_a_larger_map(vec):
+    policy = network("qmix", vec, reach=3)
+    observation, texts, actions = played(vec, 1)
+    with torch.no_grad():
+        q, _ = unrolled(policy, observation, texts, actions)
+        observation["grid"] = torch.nn.functional.pad(observation["grid"], (0, 0, 1, 4, 2, 0))
+        observation["position"] = observation["position"] + torch.tensor([2, 1])
+        larger, _ = unrolled(policy, observation, texts, actions)
+    assert torch.equal(q, larger)
+    grid, position = observation["grid"][0], observation["position"][0]
+    for square, cells, (row, column) in zip(around(grid, position, 3), grid, position.tolist(), strict=True):
+        for i, j in product(range(7), repeat=2):
+            y, x = row + i - 3, column + j - 3
+            there = 0 <= y < cells.shape[0] and 0 <= x < cells.shape[1]
+            assert torch.equal(square[i, j], cells[y, x] if there else torch.zeros_like(cells[0, 0]))
 
 
 def test_sampled_play_is_epsilon_greedy():

@@ -111,20 +111,22 @@ def slow_targets(learner, episodes):
         best = values(learner.network).argmax(-1, keepdim=True)
         q = values(learner.networks["target_agent"]).gather(-1, best).squeeze(-1)
         worth = learner.networks["target_mixer"](q * alive, state)
-    targets = torch.from_numpy(episodes.reward.copy())
+    targets, trace = torch.from_numpy(episodes.reward.copy()), learner.config.trace
     for k in range(b):
         rows = place[episodes.real[:, k], k]
-        for row, after in pairwise(rows):
-            targets[row] += learner.config.gamma * worth[after]
+        for row, after in reversed(list(pairwise(rows))):
+            later = worth[after] if episodes.cut[after] else targets[after]
+            targets[row] += learner.config.gamma * ((1 - trace) * worth[after] + trace * later)
     return targets
 
 
+@pytest.mark.parametrize("trace", [0.0, 0.7])
 @pytest.mark.parametrize("is_loss", [True, False])
-def test_the_loss_is_that_of_a_slow_loop(is_loss):
+def test_the_loss_is_that_of_a_slow_loop(is_loss, trace):
     """Deaths, time-outs and episodes of all lengths included; padding adds nothing, as the loop knows of none."""
     torch.manual_seed(0)
     vec = StatefulToyGames(6, 2, max_cycles=5, time_limit_is_loss=is_loss)
-    learner, worker = make(vec, replace(FEW, updates=0.0))
+    learner, worker = make(vec, replace(FEW, updates=0.0, trace=trace))
     for _ in range(4):
         iterate(learner, worker)
     with torch.no_grad():  # the copies differ from what learns, or it would not matter who chooses
