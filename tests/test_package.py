@@ -64,9 +64,12 @@ def test_the_readme_lists_every_environment_stage_option_and_agent():
     assert set(AGENTS) <= code
 
 
-def test_the_readme_links_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert target.startswith("https://") or (ROOT / target).exists(), target
+@pytest.mark.parametrize("page", ["README.md", "docs/results.md", "docs/performance.md"])
+def test_links_lead_somewhere(page):
+    targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text(encoding="utf-8"))
+    assert targets
+    for target in targets:
+        assert target.startswith("https://") or (ROOT / page).parent.joinpath(target).exists(), target
 
 
 def test_the_readme_code_runs():

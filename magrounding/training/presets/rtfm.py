@@ -11,13 +11,16 @@ from magrounding.training.presets.preset import EVERY_OTHER_STAGE, Phase, Preset
 
 ENDI: dict[str, Any] = {"modelling": 0.1, "division": 0.03}
 """EnDi's λ_sup and λ_reg beside normalised advantages: with the paper's, 1 and 0.1, rewards count for little."""
+_ENDI_TAUGHT: dict[str, Any] = {"modelling": 0.3, "division": 0.1}
+"""The same beside a teacher, whose lessons weigh more. Each of the others adds its share of λ_sup: with the paper's 1
+two agents still divide what there is, and three leave everything to one another."""
 _ENDI_AT_FIRST: dict[str, Any] = {"modelling": 0.003, "division": 0.003}
 """The same as long as hardly any game is won: with more, everything is left to others, and nothing ever won."""
 
 
 def _imitate(steps: int, teacher_steps: int = 20_000) -> Phase:
     """DAgger for so many environment steps: small minibatches and three passes, as what is slow is reading."""
-    learner = ImitationConfig(anneal_steps=steps, teacher_steps=teacher_steps)
+    learner = ImitationConfig(anneal_steps=steps, teacher_steps=teacher_steps, **_ENDI_TAUGHT)
     return Phase(learner, Promotion(steps=steps), num_envs=64)
 
 
