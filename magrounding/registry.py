@@ -169,7 +169,7 @@ class AgentEntry:
 
     Attributes:
         id: what `--agent` takes.
-        policy: entry point of a function `(spec, **options) -> Policy`, or None for a scripted agent.
+        policy: entry point of a function `(spec, **options) -> Policy`.
         options: what this id sets among the policy's options.
         env_options: what it needs of the environment.
         built_on: id of the agent whose network it extends: a preset's options of that network are for this one too.

@@ -11,7 +11,7 @@ from magrounding.agents.policy import Policy, make_policy
 from magrounding.agents.team import CONFIG_FILE
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.evaluation.evaluate import OTHER_GAME, REASSIGNED
-from magrounding.registry import EnvEntry, agent_entry, env_entry
+from magrounding.registry import ENVS, EnvEntry, agent_entry, env_entry
 from magrounding.storage import read_json
 from magrounding.training.algorithms import parse_config
 from magrounding.training.presets import IMITATE, Phase, Preset, Promotion, find_preset
@@ -53,7 +53,8 @@ class RunSettings:
         if self.agents < 1:
             raise ConfigurationError(f"the number of agents must be positive, got {self.agents}")
         if not entry.multi_agent and self.agents != 1:
-            raise ConfigurationError(f"{self.env} is played by one agent, got {self.agents}; several play: ma_rtfm")
+            several = ", ".join(env.id for env in ENVS.values() if env.multi_agent)
+            raise ConfigurationError(f"{self.env} is played by one agent, got {self.agents}; several play: {several}")
         for stage in self.stages:
             choose(f"stage of {self.env}", stage, entry.stages)
         for what, values in (("stage", self.stages), ("seed", self.seeds)):

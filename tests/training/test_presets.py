@@ -8,7 +8,7 @@ from magrounding.agents.policy import freeze, make_policy
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.registry import ENVS
 from magrounding.storage import read_json, write_json
-from magrounding.training.presets import IMITATE, PRESETS, REINFORCE, Promotion, find_preset
+from magrounding.training.presets import IMITATE, PRESETS, REINFORCE, Promotion, default_preset, find_preset
 from magrounding.training.settings import RunSettings, make_settings
 from tests.training.tiny_runs import IMITATION, LEARNER, TINY, phases_of, tiny_settings
 
@@ -114,3 +114,8 @@ def test_only_the_presets_own_agent_is_frozen():
     assert stays == {"symbols", "key", "key_attention", "reader"}
     assert {"value", "value_attention"} < learns
     assert not any(make_settings("messenger", "relread", preset="paper").frozen(p) for _, p in settings.phases())
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_every_environment_has_a_preset_by_default(env):
+    assert find_preset(default_preset(env), env)

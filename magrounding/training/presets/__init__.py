@@ -9,7 +9,7 @@ from magrounding.training.presets.messenger import (
     QUICK_RL_MA_MESSENGER,
     QUICK_RL_MESSENGER,
 )
-from magrounding.training.presets.preset import EVERY_OTHER_STAGE, IMITATE, REINFORCE, Phase, Preset, Promotion
+from magrounding.training.presets.preset import IMITATE, REINFORCE, REMAINING_STAGES, Phase, Preset, Promotion
 from magrounding.training.presets.published import (
     PAPER_MA_MESSENGER,
     PAPER_MA_RTFM,
@@ -28,10 +28,10 @@ from magrounding.training.presets.qmix import (
 from magrounding.training.presets.rtfm import DEMO, QUICK_MA_RTFM, QUICK_RL_MA_RTFM, QUICK_RL_RTFM, QUICK_RTFM
 
 __all__ = [
-    "EVERY_OTHER_STAGE",
     "IMITATE",
     "PRESETS",
     "REINFORCE",
+    "REMAINING_STAGES",
     "Phase",
     "Preset",
     "Promotion",
@@ -77,4 +77,4 @@ def find_preset(name: str, env: str) -> Preset:
 
 def default_preset(env: str) -> str:
     """The name of the preset with the smallest budget for an environment."""
-    return "demo" if env in PRESETS["demo"] else "quick"
+    return next(name for name in ("demo", "quick", "paper") if env in PRESETS[name])

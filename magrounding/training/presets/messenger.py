@@ -8,7 +8,7 @@ from typing import Any
 
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
-from magrounding.training.presets.preset import EVERY_OTHER_STAGE, Phase, Promotion
+from magrounding.training.presets.preset import REMAINING_STAGES, Phase, Promotion
 from magrounding.training.presets.rtfm import ENDI, FINE, QUICK_RL_MA_RTFM
 
 _GROUNDING: dict[str, Any] = {"warm_up": 10_000, "contrast": 1.0, "weight_decay": 0.1}
@@ -60,7 +60,7 @@ QUICK_RL_MA_MESSENGER = replace(
     phases={
         "s1": (_ground(300_000, **_SHORT, entropy=0.05),),
         "s2": (_ground(400_000),),
-        EVERY_OTHER_STAGE: (_ground(600_000),),
+        REMAINING_STAGES: (_ground(600_000),),
     },
     team_reward=0.5,
 )
@@ -108,7 +108,7 @@ QUICK_MA_MESSENGER = replace(
             # Those six are grounded by what becomes of touching them: somebody has to try.
             _ground(150_000, **_SHORT, entropy=0.05),
         ),
-        EVERY_OTHER_STAGE: (_imitate_and_ground(150_000), _ground(200_000, **FINE)),
+        REMAINING_STAGES: (_imitate_and_ground(150_000), _ground(200_000, **FINE)),
     },
     team_reward=0.5,
 )

@@ -10,7 +10,7 @@ from magrounding.errors import ConfigurationError, choose
 from magrounding.training.algorithms import AlgorithmConfig
 from magrounding.training.imitation import ImitationConfig
 
-EVERY_OTHER_STAGE = "*"
+REMAINING_STAGES = "*"
 IMITATE, REINFORCE = "imitate", "reinforce"
 
 
@@ -146,7 +146,7 @@ class Preset:
 
     def of_stage(self, stage: str) -> tuple[Phase, ...]:
         """The phases of a stage."""
-        return self.phases.get(stage) or self.phases[EVERY_OTHER_STAGE]
+        return self.phases.get(stage) or self.phases[REMAINING_STAGES]
 
     def with_budget(self, factor: float) -> Preset:
         """This preset with so many times the environment steps in every phase, schedules and evaluations with them."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
-from magrounding.training.presets.preset import EVERY_OTHER_STAGE, Phase, Preset, Promotion
+from magrounding.training.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
 
 
 def _as_published(steps: int, num_envs: int) -> tuple[Phase, ...]:
@@ -18,7 +18,7 @@ PAPER_MA_RTFM = Preset(
     name="paper",
     about="EnDi's budgets (appendix B): 1.5e7 environment steps for S1, 5e7 for each later stage; 20 games at once.",
     agent="txt2pi",
-    phases={"s1": _as_published(15_000_000, 20), EVERY_OTHER_STAGE: _as_published(50_000_000, 20)},
+    phases={"s1": _as_published(15_000_000, 20), REMAINING_STAGES: _as_published(50_000_000, 20)},
     env_options={"max_cycles": 1000, "occupants": 1},
     evaluate_every=2_500_000,
 )
@@ -28,7 +28,7 @@ PAPER_RTFM = replace(
     about="RTFM's budgets (table 2, appendix D): 1e8 environment steps for the first task, 5e7 for each later one.",
     phases={
         "simple_stationary": _as_published(100_000_000, 24),
-        EVERY_OTHER_STAGE: _as_published(50_000_000, 24),
+        REMAINING_STAGES: _as_published(50_000_000, 24),
     },
     evaluate_every=5_000_000,
 )
@@ -36,7 +36,7 @@ PAPER_RTFM = replace(
 PAPER_ROCK_PAPER_SCISSORS = replace(
     PAPER_RTFM,
     about="The budget of RTFM's appendix on rock-paper-scissors: 5e7 environment steps; 24 games, unrolls of 80.",
-    phases={EVERY_OTHER_STAGE: _as_published(50_000_000, 24)},
+    phases={REMAINING_STAGES: _as_published(50_000_000, 24)},
     env_options={"max_cycles": 1000},
 )
 
@@ -70,7 +70,7 @@ PAPER_MESSENGER = Preset(
         "3e7 environment steps for S1, 5e7 for each later stage; one game at a time."
     ),
     agent="emma",
-    phases={"s1": _as_messenger(30_000_000, 0.8), EVERY_OTHER_STAGE: _as_messenger(50_000_000, 0.99, _GROUNDED)},
+    phases={"s1": _as_messenger(30_000_000, 0.8), REMAINING_STAGES: _as_messenger(50_000_000, 0.99, _GROUNDED)},
     evaluate_every=500_000,
     selection_set="val",
     watched_sets=("train", "val"),
@@ -83,7 +83,7 @@ PAPER_MA_MESSENGER = replace(
         "EMMA as EnDi trained it (appendix B): 3e7 environment steps for S1, 5e7 for each later stage; one game at a "
         "time."
     ),
-    phases={"s1": _as_messenger(30_000_000, 0.99), EVERY_OTHER_STAGE: _as_messenger(50_000_000, 0.99, _GROUNDED)},
+    phases={"s1": _as_messenger(30_000_000, 0.99), REMAINING_STAGES: _as_messenger(50_000_000, 0.99, _GROUNDED)},
 )
 
 SILG_RTFM = replace(
@@ -92,7 +92,7 @@ SILG_RTFM = replace(
     about="SIR as SILG trained it (appendix H): V-trace, 1e8 environment steps a stage; episodes of at most 80 steps.",
     agent="sir",
     phases={
-        EVERY_OTHER_STAGE: (
+        REMAINING_STAGES: (
             Phase(ImpalaConfig(learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=24),
         )
     },

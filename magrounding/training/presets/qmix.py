@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from magrounding.training.presets.messenger import QUICK_RL_MA_MESSENGER
-from magrounding.training.presets.preset import EVERY_OTHER_STAGE, Phase, Promotion
+from magrounding.training.presets.preset import REMAINING_STAGES, Phase, Promotion
 from magrounding.training.presets.published import PAPER_MA_MESSENGER, PAPER_MA_RTFM
 from magrounding.training.presets.rtfm import QUICK_RL_MA_RTFM
 from magrounding.training.qmix import QmixConfig
@@ -16,7 +16,7 @@ from magrounding.training.qmix import QmixConfig
 def _qmix(steps: int, num_envs: int, games: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
     """What QMIX changes of a preset: so many environment steps in every stage."""
     phase = Phase(QmixConfig(**changes), Promotion(steps=steps), num_envs, games or {})
-    return {"agent": "qmix", "phases": {EVERY_OTHER_STAGE: (phase,)}, "policy_options": {}, "team_reward": 0.0}
+    return {"agent": "qmix", "phases": {REMAINING_STAGES: (phase,)}, "policy_options": {}, "team_reward": 0.0}
 
 
 _QMIX_SETS: dict[str, Any] = {"stage_sets": ("train", "eval"), "final_sets": ("train", "eval", "eval_new")}

@@ -7,7 +7,7 @@ from typing import Any
 
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
-from magrounding.training.presets.preset import EVERY_OTHER_STAGE, Phase, Preset, Promotion
+from magrounding.training.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
 
 ENDI: dict[str, Any] = {"modelling": 0.1, "division": 0.03}
 """EnDi's λ_sup and λ_reg beside normalised advantages: with the paper's, 1 and 0.1, rewards count for little."""
@@ -61,7 +61,7 @@ QUICK_RTFM = replace(
     phases={
         "simple_stationary": (_imitate(250_000, teacher_steps=60_000), _reinforce(50_000, **FINEST)),
         "nl": (_imitate(150_000), _reinforce(300_000, **FINE)),
-        EVERY_OTHER_STAGE: (_imitate(200_000), _reinforce(200_000, **FINE)),
+        REMAINING_STAGES: (_imitate(200_000), _reinforce(200_000, **FINE)),
     },
 )
 
@@ -86,7 +86,7 @@ QUICK_RL_RTFM = replace(
     QUICK_RL_MA_RTFM,
     phases={
         "simple_stationary": (_reinforce(500_000),),
-        EVERY_OTHER_STAGE: (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
+        REMAINING_STAGES: (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
     },
 )
 
@@ -101,9 +101,8 @@ DEMO = replace(
         "s1": (_imitate(150_000, teacher_steps=60_000), _reinforce(30_000, **FINEST)),
         "s2": (_imitate(80_000), _reinforce(20_000, **FINEST)),
         "s4": (_imitate(40_000), _reinforce(40_000, **FINE)),
-        EVERY_OTHER_STAGE: (_imitate(100_000), _reinforce(100_000, **FINE)),
+        REMAINING_STAGES: (_imitate(100_000), _reinforce(100_000, **FINE)),
     },
-    evaluate_every=None,
     selection_games=100,
     report_games=200,
     stage_sets=("train", "eval"),
