@@ -33,7 +33,8 @@ class Arguments:
     agent: str | None = None
     """Id of the networks; the preset's own by default."""
     preset: str | None = None
-    """Budgets and options: demo, quick, quick_rl, quick_qmix, paper, silg or paper_qmix; by default demo, or quick, or paper."""
+    """Budgets and options: demo, quick, quick_rl, quick_qmix, paper, silg or paper_qmix; by default the first
+    of demo, quick and paper that there is."""
     budget: float | None = None
     """So many times the preset's environment steps, e.g. 0.1 to see where a run would go."""
     games: int | None = None
