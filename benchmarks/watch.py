@@ -89,7 +89,9 @@ def play_game(team: Team, env: WorldEnv, seed: int, *, greedy: bool) -> tuple[li
     while env.agents:
         actions, memory = team.act(seen, memory, infos if frames else None, greedy=greedy)
         taken = team.taken(memory)
-        frames.append(env.render(None if taken is None else taken[0]))
+        if taken is not None:  # whoever is dead takes nothing
+            taken = np.where([[[agent in env.agents]] for agent in env.possible_agents], taken[0], -1)
+        frames.append(env.render(taken))
         seen, _, _, _, infos = env.step(actions)
     return [*frames, env.render()], any(info.get("won", False) for info in infos.values())
 

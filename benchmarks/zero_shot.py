@@ -84,11 +84,11 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
     mate = None if arguments.teammate is None else _with_teammate(folders, arguments.teammate)
     device = resolve_device(arguments.device)
     with using(plan_threads(1, arguments.episodes, cuda=device.type == "cuda")):
-        contenders = open_runs(folders, arguments.stage, _items(arguments.seeds), device)
+        contenders = open_runs(folders, arguments.stage, _items("--seeds", arguments.seeds), device)
         pairs = (
             [] if mate is None else [(one, other, seed_pairs(one, other)) for one, other in _meetings(contenders, mate)]
         )
-        results = zero_shot(contenders, _items(arguments.splits), arguments.episodes, plays)
+        results = zero_shot(contenders, _items("--splits", arguments.splits), arguments.episodes, plays)
         together = [score for pair in pairs for score in cross_play(*pair, results.sets, arguments.episodes, plays)]
         return replace(results, together=together)
 
@@ -110,8 +110,13 @@ def _meetings(contenders: list[Contender], mate: str) -> list[tuple[Contender, C
     return [(one, other) for one in contenders if one is not other] or [(other, other)]
 
 
-def _items(text: str | None) -> list[str] | None:
-    return None if text is None else [item.strip() for item in text.split(",") if item.strip()]
+def _items(flag: str, text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    items = [item.strip() for item in text.split(",") if item.strip()]
+    if not items:
+        raise ConfigurationError(f"{flag} takes names separated by commas, got {text!r}")
+    return items
 
 
 if __name__ == "__main__":

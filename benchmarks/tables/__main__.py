@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import tyro
@@ -14,11 +15,12 @@ from benchmarks.command import run_command
 from benchmarks.tables import TABLES
 from benchmarks.tables.layout import PRESETS, Row, Table
 from benchmarks.tables.page import Filled, figure, markdown, to_json
-from benchmarks.tables.runs import finished_runs, in_order, jobs_of, learn
+from benchmarks.tables.runs import check_folder, finished_runs, in_order, jobs_of, learn
 from magrounding.agents.weights import versions
-from magrounding.errors import ConfigurationError, MissingExtra, choose
+from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra, choose
 from magrounding.evaluation.evaluate import PLAYS
 from magrounding.storage import write_atomic, write_json
+from magrounding.training.settings import check_seed
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ def fill(arguments: Arguments) -> None:
     chosen = [TABLES[choose("table", name, tuple(TABLES))] for name in arguments.tables]
     for row in _items(arguments.rows or ""):
         choose("row of these tables", row, tuple(dict.fromkeys(row.id for table in chosen for row in table.rows)))
+    if not 0 < arguments.budget < float("inf"):
+        raise ConfigurationError(f"--budget is a positive part or multiple of the preset's, got {arguments.budget:g}")
     _seeds(arguments.seeds)
     skipped = {table.id: _skipped(table, arguments) for table in chosen}  # all of it before anything is trained
     if arguments.train:
@@ -82,12 +86,17 @@ def fill(arguments: Arguments) -> None:
 
 
 def write_table(table: Table, arguments: Arguments, skipped: Mapping[str, str]) -> None:
-    """Read what is finished and write the table."""
-    seeds, runs = _seeds(arguments.seeds), {}
+    """Read what is finished and write the table; a row whose runs are of other settings says so."""
+    seeds, runs, skipped = _seeds(arguments.seeds), {}, dict(skipped)
     for row in table.rows:
-        for job in jobs_of(table, row, arguments.preset, arguments.budget):
-            if row.id not in skipped and (found := finished_runs(job, seeds, arguments.out)) is not None:
-                runs[job.training] = found
+        if row.id in skipped:
+            continue
+        try:
+            for job in jobs_of(table, row, arguments.preset, arguments.budget):
+                if (found := finished_runs(job, seeds, arguments.out)) is not None:
+                    runs[job.training] = found
+        except CheckpointError as error:
+            skipped[row.id] = str(error)
     play, command = arguments.play or table.play, _command()
     filled = Filled(table, runs, skipped, seeds, arguments.preset, arguments.budget, play, command)
     budget = "" if arguments.budget == 1 else f"-x{arguments.budget:g}"
@@ -103,6 +112,8 @@ def _train(wanted: Sequence[tuple[Table, Row]], arguments: Arguments) -> None:
     """Train the runs of rows, those that others begin with first."""
     seeds = _seeds(arguments.seeds)
     jobs = in_order(job for table, row in wanted for job in jobs_of(table, row, arguments.preset, arguments.budget))
+    for job, seed in product(jobs, seeds):  # before anything is trained
+        check_folder(job.folder(arguments.out, seed), job.settings(seed))
     for i, job in enumerate(jobs, 1):
         for seed in seeds:
             print(f"run {i} of {len(jobs)}, seed {seed}: {job.name}", flush=True)
@@ -139,6 +150,8 @@ def _seeds(text: str) -> tuple[int, ...]:
         raise ConfigurationError(f"--seeds takes integers separated by commas, got {text!r}") from None
     if not seeds or len(set(seeds)) < len(seeds):
         raise ConfigurationError(f"--seeds takes one seed or more, each once, got {text!r}")
+    for seed in seeds:
+        check_seed(seed)
     return seeds
 
 

@@ -98,11 +98,9 @@ def learn(job: Job, seed: int, out: Path, device: str, command: str) -> bool:
         source = next((source for source in sources if is_finished(source)), None)
         if source is not None:
             branch(source, settings, folder, command)
-    begun = (folder / CONFIG_FILE).exists()
-    if begun:
-        check_same(folder, settings)
-        if is_finished(folder):
-            return False
+    begun = check_folder(folder, settings)
+    if begun and is_finished(folder):
+        return False
     run_curriculum(settings, folder, resume=begun, device=device, command=command)
     return True
 
@@ -112,14 +110,17 @@ def is_finished(folder: Path) -> bool:
     return (folder / REPORT_FILE).exists()
 
 
-def check_same(folder: Path, settings: RunSettings) -> None:
-    """CheckpointError where a folder's run is of other settings."""
+def check_folder(folder: Path, settings: RunSettings) -> bool:
+    """Whether a folder has a run; CheckpointError where it is of other settings."""
+    if not (folder / CONFIG_FILE).exists():
+        return False
     found = read_settings(folder)
     if beginning(found, found.stages) != beginning(settings, settings.stages):
         raise CheckpointError(
             f"the run in {folder} has other settings than this table asks for, as of another version: move it away, or "
             "name another folder with --out"
         )
+    return True
 
 
 def finished_runs(job: Job, seeds: Sequence[int], out: Path) -> RunResults | None:
@@ -128,6 +129,6 @@ def finished_runs(job: Job, seeds: Sequence[int], out: Path) -> RunResults | Non
     for seed in seeds:
         folder = job.folder(out, seed)
         if is_finished(folder):
-            check_same(folder, job.settings(seed))
+            check_folder(folder, job.settings(seed))
             found.append(read_results(folder))
     return over_seeds(found) if found else None

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from magrounding.agents.local_map import around
 from magrounding.agents.modules import distance_map, embed_cells
 from magrounding.agents.policy import TextEncoding, check_config, configure, mask_logits
 from magrounding.agents.q_network import QNetwork
@@ -62,12 +63,14 @@ class GridEncoder(nn.Module):
         self.second = nn.Conv2d(maps, maps, 3, padding=1)
         self.flat = nn.Linear(maps * self.grid_shape[0] * self.grid_shape[1], out)
 
-    def forward(self, grid: Tensor, extra: Tensor) -> Tensor:
+    def forward(self, grid: Tensor, extra: Tensor | None = None) -> Tensor:
         """[N, out] from grid [N, H, W, K] ids and extra [N, E, H, W]; ConfigurationError for a map of another size."""
         if grid.shape[1:] != self.grid_shape:
             made, got = (" × ".join(map(str, shape)) for shape in (self.grid_shape, grid.shape[1:]))
             raise ConfigurationError(f"this network is made for a grid of {made} and cannot look at one of {got}")
-        maps = torch.cat((embed_cells(self.words, grid), extra), 1)
+        maps = embed_cells(self.words, grid)
+        if extra is not None:
+            maps = torch.cat((maps, extra), 1)
         maps = F.relu(self.second(F.relu(self.first(maps))))
         return F.relu(self.flat(maps.flatten(1)))
 
@@ -122,22 +125,8 @@ class QmixAgent(QNetwork):
     def _look(self, grid: Tensor, position: Tensor) -> Tensor:
         if not self.config.reach:
             return self.look(grid, distance_map(position, *grid.shape[1:3]))
-        square = around(grid, position, self.config.reach)
-        return self.look(square, torch.empty(len(square), 0, *square.shape[1:3], device=grid.device))
-
-
-def around(grid: Tensor, position: Tensor, reach: int) -> Tensor:
-    """The squares [N, D, D, K] of D = 2 · reach + 1 cells around position [N, 2]; zeros beyond the map.
-
-    Args:
-        grid: [N, H, W, K].
-        position: row and column; negative for the dead, who are shown something all the same.
-        reach: cells to each side.
-    """
-    offsets = torch.arange(2 * reach + 1, device=grid.device)  # on the map with its margins
-    rows, columns = (position.long().clamp(min=0).unsqueeze(2) + offsets).unbind(1)
-    margins = F.pad(grid, (0, 0, reach, reach, reach, reach))
-    return margins[torch.arange(len(grid), device=grid.device)[:, None, None], rows[:, :, None], columns[:, None, :]]
+        square = around(grid.permute(0, 3, 1, 2), position, 2 * self.config.reach + 1)
+        return self.look(square.permute(0, 2, 3, 1))
 
 
 def make_qmix(spec: ObservationSpec, **options: Any) -> QmixAgent:

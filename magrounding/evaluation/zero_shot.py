@@ -16,7 +16,7 @@ from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.evaluation.baselines import Summary, play_baselines
 from magrounding.evaluation.evaluate import GREEDY, PLAYS, REPORT_SEED, evaluate
 from magrounding.evaluation.statistics import Statistics, summarise
-from magrounding.registry import load
+from magrounding.registry import load, make_vec
 from magrounding.training.settings import RunSettings, read_settings
 
 
@@ -43,6 +43,12 @@ class Contender:
         """Options of the games of an evaluation set, and what this contender's networks need to be shown."""
         settings = replace(self.settings, preset=replace(self.settings.preset, env_options=self.games))
         return settings.stage_options(self.stage, evaluation_set)
+
+    def look_at(self, evaluation_set: str) -> None:
+        """Let a team decide one step in a game of an evaluation set; ConfigurationError where its networks cannot."""
+        vec, team = make_vec(self.settings.env, 1, **self.options(evaluation_set)), next(iter(self.teams.values()))
+        team.act(vec.reset(seed=0), team.initial_memory(1))
+        vec.close()
 
     def play(self, team: Team, evaluation_set: str, play: str, episodes: int) -> Summary:
         """What a team, this contender's or a mixed one, reaches in the games of an evaluation set."""
@@ -164,13 +170,16 @@ def zero_shot(
         plays: ways of playing.
 
     Raises:
-        ConfigurationError: a set that does not exist, or fewer than one game.
+        ConfigurationError: a set that does not exist, or whose maps a network cannot look at; fewer than one game.
     """
     first = contenders[0]
     entry = first.settings.entry
     chosen = tuple(entry.evaluation_sets) if sets is None else tuple(dict.fromkeys(sets))
     for name in chosen:
         choose(f"evaluation set of {entry.id}", name, tuple(entry.evaluation_sets))
+    for name in chosen:  # before hours of play
+        for who in contenders:
+            who.look_at(name)
     scores = [
         Score((who.name,), name, play, {str(k): who.play(team, name, play, episodes) for k, team in who.teams.items()})
         for name in chosen

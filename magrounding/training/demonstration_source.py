@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 
 from magrounding.agents.player import Player
 from magrounding.training.clock import Clock
@@ -65,7 +66,7 @@ class DemonstrationSource:
         index = np.minimum(index, len(shown.game) - 1)
         used, document = np.unique(shown.game[index], return_inverse=True)
         documents = Documents(shown.manual[used], shown.goal[used], document.reshape(index.shape).astype(np.int64))
-        columns = [self._column(i, index, inside) for i in range(shown.header.agents)]
+        columns = [self._column(i, index, inside, steps) for i in range(shown.header.agents)]
         nobody = FinishedGames(
             np.zeros(0, np.bool_), np.zeros(0, np.int32), np.zeros((0, shown.header.agents), np.float32)
         )
@@ -90,12 +91,17 @@ class DemonstrationSource:
             chunks[epochs == epoch] = order[places[epochs == epoch]]
         return chunks
 
-    def _column(self, i: int, index: np.ndarray, inside: np.ndarray) -> Column:
+    def _column(self, i: int, index: np.ndarray, inside: np.ndarray, steps: int) -> Column:
         shown, now = self.demonstrations, index[:-1]
         policy = self._players[i].policy
         memory = policy.initial_memory(self.num_envs)
+        observation = {name: array[index, i] for name, array in shown.observation.items()}
+        seed = int(np.random.SeedSequence((self._seed, steps, i)).generate_state(1)[0])
+        noise = policy.draw_noise(index.size, torch.Generator().manual_seed(seed))
+        if noise is not None:
+            observation["noise"] = noise.numpy().reshape(*index.shape, *noise.shape[1:])
         return Column(
-            observation={name: array[index, i] for name, array in shown.observation.items()},
+            observation=observation,
             logits=np.zeros((*now.shape, shown.labels.shape[-1]), np.float32),
             value=np.zeros(now.shape, np.float32),
             action=shown.actions[now, i],

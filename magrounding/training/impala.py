@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import Policy
-from magrounding.training.learner import Learner
+from magrounding.errors import choose
+from magrounding.training.learner import Learner, check_learning
 from magrounding.training.returns import vtrace
 from magrounding.training.rollout import Column, Documents
 
@@ -64,6 +65,10 @@ class ImpalaConfig:
     clip_gradient: float = 40.0
     chunk: int = 4
     bf16: bool = False
+
+    def __post_init__(self) -> None:
+        choose("schedule", self.schedule, ("stage", "run"))
+        check_learning(self)
 
 
 class Losses(NamedTuple):

@@ -7,17 +7,22 @@ network that models others is told what they did, once they did it.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from magrounding.agents.policy import Auxiliary, Others, Policy
+from magrounding.errors import ConfigurationError
 from magrounding.training.returns import following_values
 from magrounding.training.rollout import Column, Documents
+
+_COUNTS = ("unroll", "epochs", "minibatches", "anneal_steps", "batch", "replay_steps", "target_every", "state_maps")
+_SHARES = ("gamma", "decay", "trace", "alpha", "momentum", "final_rate", "final_exploration", "teacher_noise")
 
 
 class Replay(NamedTuple):
@@ -34,6 +39,18 @@ class Replay(NamedTuple):
     value: Tensor
     next_value: Tensor
     auxiliary: Auxiliary | None = None
+
+
+def check_learning(config: Any) -> None:
+    """Raise a ConfigurationError unless counts are positive, shares in [0, 1], and all other numbers 0 or more."""
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        least, most = int(field.name in _COUNTS), 1 if field.name in _SHARES else math.inf
+        if not least <= value <= most:
+            what = f"at least {least}" if most > 1 else "between 0 and 1"
+            raise ConfigurationError(f"{field.name} of algorithm {config.algorithm} is {what}, not {value}")
 
 
 class Learner(ABC):

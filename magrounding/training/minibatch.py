@@ -13,7 +13,7 @@ from torch import Tensor
 
 from magrounding.agents.policy import Policy
 from magrounding.errors import choose
-from magrounding.training.learner import Learner, Replay
+from magrounding.training.learner import Learner, Replay, check_learning
 from magrounding.training.returns import Returns, gae
 from magrounding.training.rollout import Column, Documents
 
@@ -69,6 +69,7 @@ class MinibatchConfig:
 
     def __post_init__(self) -> None:
         choose("schedule", self.schedule, ("stage", "run"))
+        check_learning(self)
 
 
 Config = TypeVar("Config", bound=MinibatchConfig)

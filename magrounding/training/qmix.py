@@ -18,7 +18,7 @@ from magrounding.agents.q_network import PLAY_EPSILON, QNetwork
 from magrounding.errors import choose
 from magrounding.observation import SHARED_TEXT
 from magrounding.training.episode_replay import EpisodeReplay, Episodes
-from magrounding.training.learner import Learner
+from magrounding.training.learner import Learner, check_learning
 from magrounding.training.returns import gae
 from magrounding.training.rollout import Column, Documents
 from magrounding.vector import VectorEnv
@@ -77,6 +77,7 @@ class QmixConfig:
         choose("mixer", self.mixer, MIXERS)
         choose("team's reward", self.team, ("sum", "mean"))
         choose("schedule", self.schedule, ("stage", "run"))
+        check_learning(self)
 
 
 class QmixLearner(Learner):

@@ -20,6 +20,12 @@ QMIX = "qmix"
 """The algorithm that networks of action values learn by."""
 
 
+def check_seed(seed: int) -> None:
+    """ConfigurationError for what is no seed."""
+    if not 0 <= seed < 2**31:
+        raise ConfigurationError(f"a seed is an integer in [0, 2**31), got {seed}")
+
+
 @dataclass(frozen=True)
 class RunSettings:
     """What to train, on what, for how long.
@@ -63,8 +69,7 @@ class RunSettings:
             if len(set(values)) < len(values):
                 raise ConfigurationError(f"each {what} can be named once, got {', '.join(map(str, values))}")
         for seed in self.seeds:
-            if not 0 <= seed < 2**31:
-                raise ConfigurationError(f"a seed is an integer in [0, 2**31), got {seed}")
+            check_seed(seed)
         for algorithm in (phase.learner.algorithm for _, phase in self.phases()):
             if QMIX in (own, algorithm) and own != algorithm:
                 raise ConfigurationError(

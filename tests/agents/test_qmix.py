@@ -10,7 +10,6 @@ import magrounding as mg
 from magrounding.agents.mixer import MonotonicMixer, StateEncoder, make_mixer
 from magrounding.agents.player import Player
 from magrounding.agents.q_network import PLAY_EPSILON, epsilon_greedy
-from magrounding.agents.qmix import around
 from magrounding.agents.team import build_policy
 from magrounding.errors import ConfigurationError
 
@@ -144,16 +143,17 @@ def test_who_looks_around_sees_the_same_square_on_a_larger_map(vec):
     observation, texts, actions = played(vec, 1)
     with torch.no_grad():
         q, _ = unrolled(policy, observation, texts, actions)
-        observation["grid"] = torch.nn.functional.pad(observation["grid"], (0, 0, 1, 4, 2, 0))
-        observation["position"] = observation["position"] + torch.tensor([2, 1])
+        observation["grid"] = torch.nn.functional.pad(observation["grid"], (0, 0, 1, 4, 3, 0))
+        observation["position"] = observation["position"] + torch.tensor([3, 1])
         larger, _ = unrolled(policy, observation, texts, actions)
     assert torch.equal(q, larger)
-    grid, position = observation["grid"][0], observation["position"][0]
-    for square, cells, (row, column) in zip(around(grid, position, 3), grid, position.tolist(), strict=True):
-        for i, j in product(range(7), repeat=2):
-            y, x = row + i - 3, column + j - 3
-            there = 0 <= y < cells.shape[0] and 0 <= x < cells.shape[1]
-            assert torch.equal(square[i, j], cells[y, x] if there else torch.zeros_like(cells[0, 0]))
+    observation["grid"][:, :, 0] = 7  # too far away for everybody
+    with torch.no_grad():
+        further, _ = unrolled(policy, observation, texts, actions)
+        observation["grid"][:, :, 3:] = 7
+        nearer, _ = unrolled(policy, observation, texts, actions)
+    assert torch.equal(q, further)
+    assert not torch.isclose(q, nearer).all(1).any()
 
 
 def test_sampled_play_is_epsilon_greedy():

@@ -160,6 +160,8 @@ def test_what_cannot_be_trained_here_is_left_out_by_name(monkeypatch, tmp_path, 
         (["tiny", "--preset", "demo"], "unknown preset of tables 'demo'; choose from: quick, quick_rl, paper"),
         (["tiny", "--play", "both"], "unknown way to --play 'both'"),
         (["tiny", "--rows", "long", "--budget", "0"], "multiple of the preset's, got 0"),
+        (["tiny", "--no-train", "--budget=-1"], "multiple of the preset's, got -1"),
+        (["tiny", "--no-train", "--seeds=-3"], "a seed is an integer in [0, 2**31), got -3"),
     ],
 )
 def test_bad_input_is_one_sentence(monkeypatch, tmp_path, capsys, arguments, complaint):
@@ -178,6 +180,8 @@ def test_a_run_of_other_settings_is_not_taken_for_this_one(monkeypatch, tmp_path
     monkeypatch.setitem(presets.PRESETS["quick"], "ma_rtfm", replace(BRIEF, team_reward=0.5))
     assert command(monkeypatch, *arguments) == 2
     assert "has other settings than this table asks for" in capsys.readouterr().err
+    assert command(monkeypatch, *arguments, "--no-train") == 0  # other rows can still be shown
+    assert "not run: the run in" in (tmp_path / "tiny-quick.md").read_text()
 
 
 def test_what_a_training_changes_of_its_preset(monkeypatch):

@@ -11,9 +11,12 @@ from matplotlib.image import imread
 from benchmarks import zero_shot
 from magrounding.agents.scripted import RandomTeam
 from magrounding.evaluation import baselines
+from magrounding.evaluation.zero_shot import Contender
 from magrounding.storage import read_json, write_json
 from magrounding.training.metrics import METRICS_FILE, read_metrics
-from tests.training.tiny_runs import tiny_run
+from magrounding.training.presets import Promotion
+from magrounding.training.qmix import QmixConfig
+from tests.training.tiny_runs import phases_of, tiny_run
 
 FEW = ("--episodes", 8, "--splits", "eval,eval_10x10")
 
@@ -139,6 +142,8 @@ def altered(folder, target, **changes):
         (["--episodes", "0"], "--episodes must be positive, got 0"),
         (["--seeds", "0,7"], "unknown seed of run '7'; choose from: 0, 1"),
         (["--seeds", "first"], "unknown seed of run 'first'"),
+        (["--seeds", ","], "--seeds takes names separated by commas, got ','"),
+        (["--splits", ","], "--splits takes names separated by commas, got ','"),
         (["--play", "slowly"], "unknown way to --play 'slowly'; choose from: greedy, sampled, both"),
         (["--run", "nowhere"], "the folder does not exist"),
         (["--pretrained", "nobody"], "unknown pretrained team 'nobody'"),
@@ -183,6 +188,18 @@ def test_runs_that_see_other_things(finished, monkeypatch, capsys, tmp_path):
     other = tiny_run(tmp_path / "other", "s1", env_options=options, final_sets=("eval",))
     assert run(monkeypatch, "--run", finished, other, *FEW) == 2
     assert "other was trained to read and see other things than the games of run show" in capsys.readouterr().err
+
+
+def test_maps_that_a_network_is_not_made_for(monkeypatch, capsys, tmp_path):
+    pytest.importorskip("tianshou")
+    learner = QmixConfig(replay_steps=300, unroll=5, batch=4, updates=0.25, state_maps=4)
+    options = {"maps": 4, "hidden": 8, "embedding": 4}
+    few = {"phases": phases_of({"*": Promotion(steps=60)}, learner), "policy_options": options}
+    blind = tiny_run(tmp_path / "blind", "s1", agent="qmix", **few)
+    assert run(monkeypatch, "--run", blind, "--episodes", 4, "--splits", "eval") == 0
+    monkeypatch.setattr(Contender, "play", None)  # nothing is played in vain
+    assert run(monkeypatch, "--run", blind, *FEW) == 2
+    assert "made for a grid of 8 × 8 × 4 and cannot look at one of 10 × 10 × 4" in capsys.readouterr().err
 
 
 def test_the_command_is_written_down(finished, monkeypatch, tmp_path):

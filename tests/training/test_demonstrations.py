@@ -29,6 +29,7 @@ from magrounding.training.progress import Display
 from magrounding.training.recording import RECORDING_SEED, StopRecording, record
 from magrounding.training.settings import read_settings
 from magrounding.training.stage import StageSession
+from tests.endi.games import network
 from tests.training.tiny_runs import IMITATION, phases_of, tiny_settings
 from tests.training.toy_games import ToyGames, ToyPolicy
 
@@ -284,6 +285,15 @@ def damaged(path, change):
     with np.load(path) as file:
         arrays = {**dict(file), **change}
     np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+
+
+def test_who_divides_by_chance_draws_it_anew_for_what_others_played(shown):
+    policies = [network("endi_dis_relread", seed=i) for i in range(2)]
+    source = source_of(shown, 2, 4, policies)
+    noise = [[column.observation["noise"] for column in source.collect(steps=steps).columns] for steps in (0, 8, 0)]
+    assert noise[0][0].shape == (5, 2, 8, 8)
+    assert max((noise[0][0] == other).mean() for other in (noise[0][1], noise[1][0])) < 0.1  # it is rounded
+    assert all(np.array_equal(*drawn) for drawn in zip(noise[0], noise[2], strict=True))
 
 
 def with_header(demonstrations, **changes):

@@ -8,6 +8,7 @@ from magrounding.agents.policy import freeze, make_policy
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.registry import ENVS
 from magrounding.storage import read_json, write_json
+from magrounding.training.algorithms import parse_config
 from magrounding.training.presets import IMITATE, PRESETS, REINFORCE, Promotion, default_preset, find_preset
 from magrounding.training.settings import RunSettings, make_settings
 from tests.training.tiny_runs import IMITATION, LEARNER, TINY, phases_of, tiny_settings
@@ -114,6 +115,22 @@ def test_only_the_presets_own_agent_is_frozen():
     assert stays == {"symbols", "key", "key_attention", "reader"}
     assert {"value", "value_attention"} < learns
     assert not any(make_settings("messenger", "relread", preset="paper").frozen(p) for _, p in settings.phases())
+
+
+@pytest.mark.parametrize(
+    ("config", "complaint"),
+    [
+        ({"algorithm": "ppo", "epochs": 0}, "epochs of algorithm ppo is at least 1, not 0"),
+        ({"algorithm": "imitation", "gamma": 1.5}, "gamma of algorithm imitation is between 0 and 1, not 1.5"),
+        ({"algorithm": "qmix", "trace": 2.0}, "trace of algorithm qmix is between 0 and 1, not 2.0"),
+        ({"algorithm": "qmix", "batch": 0}, "batch of algorithm qmix is at least 1, not 0"),
+        ({"algorithm": "impala", "entropy": -1.0}, "entropy of algorithm impala is at least 0, not -1.0"),
+        ({"algorithm": "ppo", "learning_rate": float("nan")}, "learning_rate of algorithm ppo is at least 0, not nan"),
+    ],
+)
+def test_learners_refuse_options_that_make_no_sense(config, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        parse_config(config)
 
 
 @pytest.mark.parametrize("env", ENVS)

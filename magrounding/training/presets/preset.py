@@ -82,7 +82,10 @@ class Phase:
         return IMITATE if isinstance(self.learner, ImitationConfig) else REINFORCE
 
     def with_budget(self, factor: float) -> Phase:
-        """This phase with so many times its environment steps; what its schedules count is scaled with them."""
+        """This phase with so many times its environment steps; what its schedules count is scaled with them.
+
+        Not so warm-up: an optimiser takes as long to know its gradients, however little is learnt after it.
+        """
         steps = {name: getattr(self.learner, name, None) for name in ("anneal_steps", "teacher_steps", "exploration")}
         scaled = {name: factor * count for name, count in steps.items() if count is not None}
         until = self.until

@@ -20,7 +20,7 @@ def _qmix(steps: int, num_envs: int, games: Mapping[str, Any] | None = None, **c
 
 
 _QMIX_SETS: dict[str, Any] = {"stage_sets": ("train", "eval"), "final_sets": ("train", "eval", "eval_new")}
-"""Maps of another size are left out: the network is made for one."""
+"""Not larger maps, as a network may be made for one size, nor paraphrases, as QMIX reads nothing."""
 _SAME_FOR_ALL: dict[str, Any] = {"team": "mean"}
 """All agents of MESSENGER get the same reward."""
 _SELDOM: dict[str, Any] = {"replay_steps": 100_000, "batch": 16, "updates": 0.2, "state_maps": 16, "trace": 0.8}
