@@ -47,7 +47,7 @@ demo: setup
 		--out runs/demo-$$(date +%Y%m%d-%H%M%S) $(ARGS)
 
 # A process for each core; a file's tests stay together, as they share what they have trained.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 test: setup
 	$(PYTEST) $(ARGS)

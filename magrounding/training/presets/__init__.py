@@ -77,4 +77,4 @@ def find_preset(name: str, env: str) -> Preset:
 
 def default_preset(env: str) -> str:
     """The name of the preset with the smallest budget for an environment."""
-    return next(name for name in ("demo", "quick", "paper") if env in PRESETS[name])
+    return next((name for name in ("demo", "quick", "paper") if env in PRESETS[name]), "quick")
