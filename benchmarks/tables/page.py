@@ -101,8 +101,8 @@ def _caption(filled: Filled) -> str:
     sentences = (
         f"`{shown.env}`, {team} agent{'s' if team > 1 else ''}, preset `{filled.preset}`{budget}; "
         f"seed{'s' if len(filled.seeds) > 1 else ''} {', '.join(map(str, filled.seeds))}: {spread_note}.",
-        f"Win rates of {games or 'no'} games, {filled.play} play ({how}); in brackets the paper's, – where it has none "
-        "or its text is not available to us.",
+        f"Win rates of {games or 'no'} games, {filled.play} play ({how}); in brackets the paper's, of its own "
+        "networks that learnt by reinforcement alone, – where it has none or its text is not available to us.",
         "Imitation had the oracle for a teacher. †: in so many seeds reinforcement found nothing better than what "
         "imitation had reached, which stayed."
         if any(run.settings.imitates for run in filled.runs.values())
