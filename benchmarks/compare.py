@@ -3,47 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 
-import tyro
-
-from benchmarks.command import distinct_names, run_command
-from magrounding.evaluation.comparison import comparison, plot_comparison
-from magrounding.evaluation.results import read_results
-from magrounding.storage import write_atomic
-
-COMPARISON_FILE = "comparison.md"
-FIGURE_FILE = "comparison.png"
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """Compare finished runs of one environment: a table for each stage, and learning curves at equal steps."""
-
-    runs: tuple[Path, ...]
-    """Run folders."""
-    out: Path
-    """Folder for comparison.md and comparison.png."""
-    names: tuple[str, ...] = ()
-    """What to call them; their folders' names by default."""
+from magrounding.cli import compare
+from magrounding.cli.command import CommandLine
 
 
 def main() -> int:
-    """Run the command and return its exit code."""
-    arguments = tyro.cli(Arguments, prog="python -m benchmarks.compare")
-    return run_command(lambda: compare(arguments))
-
-
-def compare(arguments: Arguments) -> None:
-    """Read the runs, write the comparison."""
-    names = distinct_names(arguments.runs, arguments.names)
-    runs = {name: read_results(folder) for name, folder in zip(names, arguments.runs, strict=True)}
-    text, picture = comparison(runs, FIGURE_FILE), plot_comparison(runs)
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    write_atomic(arguments.out / FIGURE_FILE, picture)
-    write_atomic(arguments.out / COMPARISON_FILE, text)
-    print(f"comparison: {arguments.out / COMPARISON_FILE}")
+    """Run `magrounding compare` under this name, and return its exit code."""
+    return compare.main(CommandLine.of_process("python -m benchmarks.compare"))
 
 
 if __name__ == "__main__":

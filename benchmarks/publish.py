@@ -3,96 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from datetime import date
-from pathlib import Path
 
-import tyro
-from torch import Tensor
-
-import magrounding.pretrained
-from benchmarks.command import run_command
-from magrounding.agents.team import CONFIG_FILE, load_team, seed_folder
-from magrounding.agents.weights import STATE_FILE, save_weights
-from magrounding.errors import CheckpointError, ConfigurationError, choose
-from magrounding.evaluation.evaluate import TRUE_MANUAL
-from magrounding.pretrained import ABOUT_FILE
-from magrounding.storage import read_json, write_json
-from magrounding.training.metrics import METRICS_FILE, read_metrics
-from magrounding.training.presets import IMITATE
-from magrounding.training.settings import read_settings
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """Copy one stage of one seed of a run into `magrounding/pretrained/`, in half precision, with what it reached."""
-
-    run: Path
-    """Run folder."""
-    name: str
-    """What load_team("pretrained:<name>") will take."""
-    stage: str | None = None
-    """Which stage; the run's last by default."""
-    seed: int | None = None
-    """Which of the run's seeds; the first by default."""
-    to: Path = Path(magrounding.pretrained.__file__).parent
-    """Folder of all pretrained teams."""
+from magrounding.cli import publish
+from magrounding.cli.command import CommandLine
 
 
 def main() -> int:
-    """Run the command and return its exit code."""
-    arguments = tyro.cli(Arguments, prog="python -m benchmarks.publish")
-    return run_command(lambda: publish(arguments))
-
-
-def publish(arguments: Arguments) -> None:
-    """Copy, check that it loads, and write down where it came from."""
-    if Path(arguments.name).name != arguments.name:
-        raise ConfigurationError(f"--name is the name of a folder, without any path, got {arguments.name!r}")
-    settings, target = read_settings(arguments.run), arguments.to / arguments.name
-    if target.exists():
-        raise CheckpointError(f"{target} exists already: remove it first, or choose another --name")
-    seeds = settings.seeds
-    seed = int(
-        choose("seed of this run", str(seeds[0] if arguments.seed is None else arguments.seed), [str(k) for k in seeds])
-    )
-    stage = choose("stage of this run", arguments.stage or settings.stages[-1], settings.stages)
-    source = seed_folder(arguments.run, seed, len(seeds))
-    team = load_team(arguments.run, seed, stage)
-    lines = list(read_metrics(source / METRICS_FILE))
-    after = [
-        line
-        for line in lines
-        if line["kind"] == "evaluation"
-        and (line["stage"], line["when"], line["manual"]) == (stage, "after", TRUE_MANUAL)
-        and line["phase"] == settings.preset.of_stage(stage)[-1].name
-    ]
-    ended = [line for line in lines if line["kind"] == "phase" and line["stage"] == stage]
-    if not after or not ended:
-        raise CheckpointError(f"{arguments.run} has not been evaluated after {stage}: let it go on with --resume")
-    config = read_json(arguments.run / CONFIG_FILE)
-    about = {
-        "command": config.get("command"),
-        "date": date.today().isoformat(),
-        "seed": seed,
-        "learnt_by": settings.learnt_by(stage, ended[-1]["phase"] if ended[-1]["best_steps"] else IMITATE),
-        "environment_steps": ended[-1]["total_steps"],
-        "training_minutes": round(ended[-1]["training_seconds"] / 60, 1),
-        "games": int(after[0]["games"]),
-        "precision": "weights in float16; win rates are those of float32, before rounding",
-        "win_rates": {f"{line['set']}, {line['play']}": line["win_rate"] for line in after},
-    }
-    rounded = [{name: half(tensor) for name, tensor in policy.state_dict().items()} for policy in team.policies]
-    save_weights(target / stage, rounded, read_json(source / stage / STATE_FILE))
-    trained = list(settings.stages[: settings.stages.index(stage) + 1])
-    write_json(target / CONFIG_FILE, {**config, "seeds": [seed], "stages": trained})
-    write_json(target / ABOUT_FILE, about)  # last: it makes the team known
-    print(f"{target}: load it with load_team('pretrained:{arguments.name}')")
-
-
-def half(tensor: Tensor) -> Tensor:
-    """In half precision, where it has a fraction."""
-    return tensor.half() if tensor.is_floating_point() else tensor
+    """Run `magrounding publish` under this name, and return its exit code."""
+    return publish.main(CommandLine.of_process("python -m benchmarks.publish"))
 
 
 if __name__ == "__main__":

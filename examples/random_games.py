@@ -34,7 +34,7 @@ def many_games(num_envs: int = 1024, steps: int = 200, seed: int = 0) -> tuple[i
     """Play `num_envs` games side by side at random; how many ended, and the share of them that was won."""
     vec = mg.make_vec("ma_rtfm", num_envs, stage="s5", agents=2, max_cycles=80)
     rng = np.random.default_rng(seed)
-    observation = vec.reset(seed=seed)
+    observation, _ = vec.reset(seed=seed)
     ended = won = 0
     for _ in range(steps):
         observation, _rewards, _terminated, _truncated, info = vec.step(legal_actions(observation["action_mask"], rng))

@@ -4,26 +4,60 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from magrounding.builtin import register_builtin
+from magrounding.envs.make import make, make_vec
 from magrounding.errors import MagroundingError
-from magrounding.registration import register_envs
-from magrounding.registry import AGENTS, ENVS, make, make_vec
+from magrounding.registration import register_env
+from magrounding.registry import (
+    AGENTS,
+    ALGORITHMS,
+    ENVS,
+    PRESETS,
+    AgentEntry,
+    AlgorithmEntry,
+    EnvEntry,
+    PresetEntry,
+    register_agent,
+    register_algorithm,
+    register_preset,
+)
+from magrounding.simulators.vectorize import vectorize
+from magrounding.version import __version__
 
 if TYPE_CHECKING:
-    from magrounding.agents.team import Team
+    from magrounding.play.team import Team
 
-__version__ = "0.1.0"
-__all__ = ["AGENTS", "ENVS", "MagroundingError", "__version__", "load_team", "make", "make_vec"]
+__all__ = [
+    "AGENTS",
+    "ALGORITHMS",
+    "ENVS",
+    "PRESETS",
+    "AgentEntry",
+    "AlgorithmEntry",
+    "EnvEntry",
+    "MagroundingError",
+    "PresetEntry",
+    "__version__",
+    "load_team",
+    "make",
+    "make_vec",
+    "register_agent",
+    "register_algorithm",
+    "register_env",
+    "register_preset",
+    "vectorize",
+]
 
-register_envs()
+register_builtin()
 
 
 def load_team(source: str, **options: Any) -> Team:
-    """Load trained agents, ready for a single env or a vector env (see `agents.team.load_team`).
+    """Load trained agents, ready for a single env or a vector env (see `play.team.load_team`).
 
     Args:
         source: a run folder, or "pretrained:<name>".
         options: seed, stage, device.
     """
-    from magrounding.agents.team import load_team as load
+    from magrounding.play.team import load_team as load
 
     return load(source, **options)

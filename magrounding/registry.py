@@ -1,20 +1,24 @@
-"""Which environments and agents there are. A new one is one new file and one entry here."""
+"""What there is: environments, agents, algorithms and presets, by id. It has no entries of its own.
+
+Those of the package are registered by `magrounding.builtin`; anybody's own by `register_env` and its sisters, or by an
+entry point of an installed package in the group `magrounding`, which is loaded before the first look-up.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import entry_points
+from typing import Any, Generic, Protocol, TypeVar
 
 from magrounding.errors import ConfigurationError, choose
+from magrounding.spec import EnvSpec
 
-if TYPE_CHECKING:
-    from magrounding.envs.parallel import WorldEnv
-    from magrounding.envs.world import BatchedWorld
-    from magrounding.vector import WorldVectorEnv
+GROUP = "magrounding"
+"""Of the entry points by which installed packages register what they have."""
 
 
 def load(entry_point: str) -> Any:
@@ -23,144 +27,81 @@ def load(entry_point: str) -> Any:
     return getattr(import_module(module), name)
 
 
+class Game(Protocol):
+    """A world with all its options chosen and checked, not yet started.
+
+    It has either `make_world(num_envs, num_threads) -> BatchedWorld`, for worlds that simulate batches, or
+    `make_env(render_mode) -> ParallelEnv`, for simulators of one game.
+    """
+
+    def describe(self) -> EnvSpec:
+        """What the world is; nothing is started for it."""
+        ...
+
+
 @dataclass(frozen=True)
 class EnvEntry:
     """One environment id.
 
     Attributes:
         id: what `make` takes.
-        world: entry point of a function `(num_envs, *, num_threads, <options with defaults>) -> BatchedWorld`.
-        stage_option: the option that names a stage or task.
+        game: entry point of a function or a frozen dataclass whose keyword arguments, with defaults, are the options of
+            the environment, and which makes a `Game`.
+        stage_option: the option that names a stage or task; "" where there is none.
         stages: its values.
         curriculum: the stages a curriculum goes through by default, in order.
         evaluation_sets: name → the options (split, size) that make it.
-        note: a sentence for reports, on what their readers would else wonder about.
-        reading_set: the one on which agents are also given wrong manuals.
         oracle: entry point of a scripted team that reads the world's state: the ceiling of reports.
         published: entry point of the papers' results (`envs.published.PublishedResults`).
         published_ablations: entry point of what the papers say of lesser models, a tuple of such dictionaries.
-        multi_agent: whether it takes `agents`; the others are for one agent, and Gymnasium knows them too. Stated here
-            so that nobody has to import the world to know.
+        multi_agent: whether it takes `agents`; the others are for one agent, and Gymnasium knows them too.
+        reading_set: the one on which agents are also given wrong texts.
+        rules_text: the text that is exchanged between games as a test of reading; "" where there is none.
+        evaluation_games: live games of an evaluation at most; simulators play more games one after another.
+        note: a sentence for reports, on what their readers would else wonder about.
     """
 
     id: str
-    world: str
-    stage_option: str
-    stages: tuple[str, ...]
-    curriculum: tuple[str, ...]
-    evaluation_sets: Mapping[str, Mapping[str, Any]]
+    game: str
+    stage_option: str = ""
+    stages: tuple[str, ...] = ("",)
+    curriculum: tuple[str, ...] = ("",)
+    evaluation_sets: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"train": {}})
     oracle: str | None = None
     published: str | None = None
     published_ablations: str | None = None
     multi_agent: bool = False
     reading_set: str = "eval"
+    rules_text: str = ""
+    evaluation_games: int | None = None
     note: str = ""
 
     @cached_property
-    def factory(self) -> Callable[..., BatchedWorld]:
-        return load(self.world)
+    def factory(self) -> Callable[..., Game]:
+        return load(self.game)
 
     @cached_property
     def options(self) -> dict[str, Any]:
         """Option → default."""
-        parameters = inspect.signature(self.factory).parameters.values()
-        return {p.name: p.default for p in parameters if p.name not in ("num_envs", "num_threads")}
+        return {name: each.default for name, each in inspect.signature(self.factory).parameters.items()}
 
-    def make_world(self, num_envs: int, num_threads: int = 1, **options: Any) -> BatchedWorld:
+    def configure(self, **options: Any) -> Game:
+        """The game with these options; ConfigurationError for an option that does not exist or cannot be."""
         for name in options:
             choose(f"option of {self.id}", name, tuple(self.options))
-        if not isinstance(num_envs, int) or num_envs < 1:
-            raise ConfigurationError(f"num_envs must be a positive integer, got {num_envs!r}")
-        return self.factory(num_envs, num_threads=num_threads, **options)
+        return self.factory(**options)
 
+    def describe(self, **options: Any) -> EnvSpec:
+        """What the environment is with these options; nothing is started for it.
 
-_RTFM_SETS = {
-    "train": {"split": "train"},
-    "eval": {"split": "eval"},
-    "eval_new": {"split": "eval_new"},
-    "eval_10x10": {"split": "eval", "size": 10},
-    "eval_paraphrase": {"split": "eval_paraphrase"},
-}
+        Raises:
+            ConfigurationError: an option that does not exist, or a value that cannot be.
+        """
+        return self.configure(**options).describe()
 
-_RTFM_NOTE = (
-    "Games of one number have the same maps in every split: who knows no word by heart wins the same ones in train, "
-    "eval and eval_new."
-)
-
-_RTFM_TASKS = (
-    "simple_stationary_single_monster",
-    "simple_stationary_single_item",
-    "simple_stationary",
-    "simple",
-    "simple_nl",
-    "stationary",
-    "stationary_nl",
-    "group",
-    "nl",
-)
-
-_MESSENGER_SETS = {name: {"split": name} for name in ("train", "val", "test")}
-
-_ENVS = (
-    EnvEntry(
-        id="rtfm",
-        world="magrounding.envs.rtfm.tasks:make_rtfm",
-        stage_option="task",
-        stages=_RTFM_TASKS,
-        curriculum=("simple_stationary", "simple", "group", "nl"),
-        evaluation_sets=_RTFM_SETS,
-        oracle="magrounding.envs.rtfm.oracle:Oracle",
-        published="magrounding.envs.rtfm.published:RTFM",
-        note=_RTFM_NOTE,
-    ),
-    EnvEntry(
-        id="rock_paper_scissors",
-        world="magrounding.envs.rtfm.tasks:make_rock_paper_scissors",
-        stage_option="task",
-        stages=("permutation", "released", "new_edge", "new_node"),
-        curriculum=("permutation",),
-        evaluation_sets={"train": {"split": "train"}, "eval": {"split": "eval"}},
-        oracle="magrounding.envs.rtfm.oracle:Oracle",
-    ),
-    EnvEntry(
-        id="ma_rtfm",
-        world="magrounding.envs.rtfm.tasks:make_ma_rtfm",
-        stage_option="stage",
-        stages=("s1", "s2", "s3", "s4", "s5"),
-        curriculum=("s1", "s2", "s3", "s4", "s5"),
-        evaluation_sets=_RTFM_SETS,
-        oracle="magrounding.envs.rtfm.oracle:Oracle",
-        published="magrounding.envs.rtfm.published:MA_RTFM",
-        published_ablations="magrounding.envs.rtfm.published:MA_RTFM_ABLATIONS",
-        multi_agent=True,
-        note=_RTFM_NOTE,
-    ),
-    EnvEntry(
-        id="messenger",
-        world="magrounding.envs.messenger.stages:make_messenger",
-        stage_option="stage",
-        stages=("s1", "s2", "s3"),
-        curriculum=("s1", "s2", "s3"),
-        evaluation_sets={**_MESSENGER_SETS, "test_seen_dynamics": {"split": "test_seen_dynamics"}},
-        oracle="magrounding.envs.messenger.oracle:Oracle",
-        published="magrounding.envs.messenger.published:MESSENGER",
-        reading_set="test",
-    ),
-    EnvEntry(
-        id="ma_messenger",
-        world="magrounding.envs.messenger.stages:make_ma_messenger",
-        stage_option="stage",
-        stages=("s1", "s2", "s3", "s4"),
-        curriculum=("s1", "s2", "s3", "s4"),
-        evaluation_sets=_MESSENGER_SETS,
-        oracle="magrounding.envs.messenger.oracle:Oracle",
-        published="magrounding.envs.messenger.published:MA_MESSENGER",
-        multi_agent=True,
-        reading_set="test",
-    ),
-)
-
-ENVS: dict[str, EnvEntry] = {entry.id: entry for entry in _ENVS}
+    def with_stage(self, stage: str) -> dict[str, Any]:
+        """The option that chooses a stage."""
+        return {self.stage_option: stage} if self.stage_option else {}
 
 
 @dataclass(frozen=True)
@@ -184,84 +125,130 @@ class AgentEntry:
     algorithm: str | None = None
 
 
-_TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
-_BASELINE = "magrounding.agents.baselines:make_baseline"
-_SIR = "magrounding.agents.sir:make_sir"
-_SIR_PARTS = ("state", "local_conv", "entity_attn", "bert")
+@dataclass(frozen=True)
+class AlgorithmEntry:
+    """One learning algorithm.
 
-_ENDI = {
-    "endi_num": {"regularizer": "num"},
-    "endi_dis": {"regularizer": "dis"},
-    "endi_sup": {"regularizer": "dis", "modelling": False},
-    "endi_reg": {"regularizer": "none"},
-}
+    Attributes:
+        id: what a config file calls it.
+        config: entry point of its options (`training.algorithm.AlgorithmConfig`), which name its learner.
+        own_agents: it trains only agents that name it.
+    """
 
-
-def _endi(id: str, grounding: str) -> AgentEntry:
-    """EnDi on a grounding module; on txt2π, the default and the paper's for RTFM, it is called by its bare name."""
-    policy, options = "magrounding.endi.agent:make_endi", _ENDI[id]
-    if grounding == "txt2pi":
-        return AgentEntry(id, policy, options, built_on=grounding)
-    return AgentEntry(f"{id}_{grounding}", policy, {**options, "grounding": grounding}, built_on=grounding)
+    id: str
+    config: str
+    own_agents: bool = False
 
 
-_AGENTS = (
-    AgentEntry("relread", "magrounding.agents.relread:make_relread"),
-    AgentEntry("txt2pi", _TXT2PI),
-    AgentEntry("txt2pi_no_task_attn", _TXT2PI, {"task_attention": False}),
-    AgentEntry("txt2pi_no_vis_attn", _TXT2PI, {"visual_attention": False}),
-    AgentEntry("txt2pi_no_text_mod", _TXT2PI, {"text_modulation": False}),
-    AgentEntry("film", _BASELINE, {"modulate": True}),
-    AgentEntry("conv", _BASELINE, {"modulate": False}),
-    AgentEntry("sir", _SIR),
-    *(AgentEntry(f"sir_{part}", _SIR, {part: True}) for part in _SIR_PARTS),
-    AgentEntry("sir_all", _SIR, dict.fromkeys(_SIR_PARTS, True)),
-    AgentEntry("emma", "magrounding.agents.emma:make_emma"),
-    AgentEntry("emma_game_id", "magrounding.agents.emma:make_game_id", env_options={"game_id": True}),
-    AgentEntry("qmix", "magrounding.agents.qmix:make_qmix", algorithm="qmix"),
-    AgentEntry(
-        "qmix_relread", "magrounding.agents.qmix_relread:make_qmix_relread", built_on="relread", algorithm="qmix"
-    ),
-    *(_endi(id, grounding) for grounding in ("txt2pi", "emma", "relread") for id in _ENDI),
-)
+@dataclass(frozen=True)
+class PresetEntry:
+    """One way to run a curriculum in one environment.
 
-AGENTS: dict[str, AgentEntry] = {entry.id: entry for entry in _AGENTS}
+    Attributes:
+        name: what `--preset` takes.
+        env: environment id.
+        preset: entry point of the `experiment.presets.Preset`.
+    """
+
+    name: str
+    env: str
+    preset: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.name} for {self.env}"
+
+
+Entry = TypeVar("Entry", EnvEntry, AgentEntry, AlgorithmEntry, PresetEntry)
+
+
+class Registry(Mapping[str, Entry], Generic[Entry]):
+    """id → entry, in the order of registration; what installed packages have is found at the first look-up.
+
+    Args:
+        kind: what it holds, for errors.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._entries: dict[str, Entry] = {}
+
+    def add(self, entry: Entry) -> None:
+        """Register an entry; ConfigurationError where another one has its id."""
+        if self._entries.setdefault(entry.id, entry) != entry:
+            raise ConfigurationError(f"there is another {self.kind} {entry.id!r} already: choose another id")
+
+    def find(self, id: str) -> Entry:
+        """The entry of an id; ConfigurationError for an unknown one."""
+        return self[choose(self.kind, id, tuple(self))]
+
+    def __getitem__(self, id: str) -> Entry:
+        _discover()
+        return self._entries[id]
+
+    def __iter__(self) -> Iterator[str]:
+        _discover()
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        _discover()
+        return len(self._entries)
+
+
+ENVS: Registry[EnvEntry] = Registry("env")
+AGENTS: Registry[AgentEntry] = Registry("agent")
+ALGORITHMS: Registry[AlgorithmEntry] = Registry("algorithm")
+PRESETS: Registry[PresetEntry] = Registry("preset")
 
 
 def env_entry(id: str) -> EnvEntry:
     """The entry of an environment id; ConfigurationError for an unknown one."""
-    return ENVS[choose("env", id, tuple(ENVS))]
+    return ENVS.find(id)
 
 
 def agent_entry(id: str) -> AgentEntry:
     """The entry of a learnt agent's id; ConfigurationError for an unknown one."""
-    return AGENTS[choose("agent", id, tuple(AGENTS))]
+    return AGENTS.find(id)
 
 
-def make(id: str, *, render_mode: str | None = None, **options: Any) -> WorldEnv:
-    """Make one game as a PettingZoo ParallelEnv.
+def algorithm_entry(id: str) -> AlgorithmEntry:
+    """The entry of a learning algorithm; ConfigurationError for an unknown one."""
+    return ALGORITHMS.find(id)
 
-    Args:
-        id: environment id, e.g. "ma_rtfm".
-        render_mode: None, "ansi" or "rgb_array".
-        options: options of the environment, see its documentation; ConfigurationError names an unknown one.
+
+def register_agent(entry: AgentEntry) -> None:
+    """Make an agent known by its id; ConfigurationError where another one has it."""
+    AGENTS.add(entry)
+
+
+def register_algorithm(entry: AlgorithmEntry) -> None:
+    """Make a learning algorithm known by its id; ConfigurationError where another one has it."""
+    ALGORITHMS.add(entry)
+
+
+def register_preset(entry: PresetEntry) -> None:
+    """Make a preset known by its name and environment; ConfigurationError where another one has both."""
+    PRESETS.add(entry)
+
+
+_DISCOVERED = False
+
+
+def _discover() -> None:
+    """Load the entry points of installed packages, once: each registers what its package has.
+
+    Raises:
+        ConfigurationError: one that cannot be loaded.
     """
-    from magrounding.envs.parallel import WorldEnv
-
-    entry = env_entry(id)
-    return WorldEnv(entry.make_world(1, **options), id=id, options=options, render_mode=render_mode)
-
-
-def make_vec(id: str, num_envs: int, *, num_threads: int = 1, copy: bool = False, **options: Any) -> WorldVectorEnv:
-    """Make a batch of games that restart by themselves.
-
-    Args:
-        id: environment id.
-        num_envs: B.
-        num_threads: threads that share the rows; the episodes do not depend on it.
-        copy: return fresh arrays instead of buffers that the next step overwrites.
-        options: options of the environment.
-    """
-    from magrounding.vector import WorldVectorEnv
-
-    return WorldVectorEnv(env_entry(id).make_world(num_envs, num_threads, **options), id, options, copy=copy)
+    global _DISCOVERED
+    if _DISCOVERED:
+        return
+    _DISCOVERED = True  # what is loaded looks things up itself
+    for point in entry_points(group=GROUP):
+        try:
+            point.load()()
+        except Exception as error:
+            raise ConfigurationError(
+                f"the package {point.dist.name if point.dist else point.value!r} registers itself with magrounding by "
+                f"{point.value!r}, which failed ({type(error).__name__}: {error}): mend or remove it"
+            ) from error

@@ -21,14 +21,16 @@ def test_buffers_are_reused_unless_copies_are_asked_for():
     assert np.shares_memory(grid["grid"], again[0]["grid"])
     assert np.shares_memory(rewards, again[1])
     vec = make(copy=True)
-    first = vec.reset(seed=0)
+    first, _ = vec.reset(seed=0)
     frames = [vec.step(STAY) for _ in range(5)]
     saved = [[array.copy() for array in first.values()]]
     vec.step(STAY)
     for a, b in ((frames[0], frames[1]), (frames[3], frames[4])):
         assert not any(np.shares_memory(a[0][key], b[0][key]) for key in a[0])
         assert not any(np.shares_memory(a[k], b[k]) for k in (1, 2, 3))
-        assert not any(np.shares_memory(a[4][key], b[4][key]) for key in a[4] if key != "final_observation")
+        assert not any(
+            np.shares_memory(a[4][key], b[4][key]) for key in a[4] if key not in ("final_observation", "fault")
+        )
     assert all((a == b).all() for a, b in zip(saved[0], first.values(), strict=True))
 
 
@@ -42,6 +44,7 @@ def test_shapes_and_kinds():
     assert info["done"].all()
     for key, shape, kind in (
         ("won", (6,), np.bool_),
+        ("score", (6,), np.float32),
         ("length", (6,), np.int32),
         ("return", (6, 2), np.float32),
         ("alive", (6, 2), np.bool_),
@@ -52,7 +55,31 @@ def test_shapes_and_kinds():
         assert info[key].dtype == kind
     rows = info["final_rows"]
     assert all(len(array) == len(rows) for array in info["final_observation"].values())
-    assert vec.info is info
+    assert info["fault"] is None
+
+
+def test_without_a_score_of_its_own_a_game_scores_one_where_it_is_won():
+    vec = mg.make_vec("ma_rtfm", 200, stage="s1", agents=1, max_cycles=20)
+    _, info = vec.reset(seed=0)
+    assert not info["score"].any()
+    rng, seen = np.random.default_rng(0), 0
+    for _ in range(60):
+        *_, info = vec.step(rng.integers(0, 5, (200, 1)))
+        assert (info["score"] == info["won"]).all()
+        seen += info["won"].sum()
+    assert seen > 0
+    vec.reset()
+    assert not vec.reset()[1]["score"].any()
+
+
+def test_info_is_a_mapping_and_an_object():
+    vec = make()
+    _, info = vec.reset(seed=0)
+    assert set(info) >= {"done", "won", "score", "length", "return", "alive", "illegal", "document", "final_rows"}
+    assert info["return"] is info.returns
+    assert len(info) == len(list(info))
+    with pytest.raises(KeyError):
+        info["returns"]
 
 
 def test_flags_are_true_in_the_step_of_the_end_only():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,16 +10,18 @@ from pathlib import Path
 
 import tyro
 
-from benchmarks.command import run_command
 from benchmarks.tables import TABLES
 from benchmarks.tables.layout import PRESETS, Row, Table
 from benchmarks.tables.page import Filled, figure, markdown, to_json
 from benchmarks.tables.runs import check_folder, finished_runs, in_order, jobs_of, learn
 from magrounding.agents.weights import versions
+from magrounding.cli.command import CommandLine, items, run_command
 from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra, choose
-from magrounding.evaluation.evaluate import PLAYS
+from magrounding.experiment.settings import check_seed
+from magrounding.play.evaluate import PLAYS
 from magrounding.storage import write_atomic, write_json
-from magrounding.training.settings import check_seed
+
+PROG = "python -m benchmarks.tables"
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Arguments:
 
 def main() -> int:
     """Run the command and return its exit code."""
-    arguments = tyro.cli(Arguments, prog="python -m benchmarks.tables")
+    arguments = tyro.cli(Arguments, prog=PROG)
     stopped = "stopped; the state is saved, and the same command goes on"
     return run_command(lambda: print_tables() if arguments.list else fill(arguments), lambda: stopped)
 
@@ -73,7 +74,7 @@ def fill(arguments: Arguments) -> None:
     if not arguments.tables:
         raise ConfigurationError(f"name one or more tables: {', '.join(TABLES)}")
     chosen = [TABLES[choose("table", name, tuple(TABLES))] for name in arguments.tables]
-    for row in _items(arguments.rows or ""):
+    for row in items(arguments.rows or ""):
         choose("row of these tables", row, tuple(dict.fromkeys(row.id for table in chosen for row in table.rows)))
     if not 0 < arguments.budget < float("inf"):
         raise ConfigurationError(f"--budget is a positive part or multiple of the preset's, got {arguments.budget:g}")
@@ -123,7 +124,7 @@ def _train(wanted: Sequence[tuple[Table, Row]], arguments: Arguments) -> None:
 
 def _wanted(table: Table, arguments: Arguments, skipped: Mapping[str, str]) -> list[Row]:
     if arguments.rows is not None:
-        asked = _items(arguments.rows)
+        asked = items(arguments.rows)
         return [row for row in table.rows if row.id in asked]
     return [row for row in table.rows if arguments.preset in row.presets and row.id not in skipped]
 
@@ -137,7 +138,7 @@ def _skipped(table: Table, arguments: Arguments) -> dict[str, str]:
             settings = [job.settings(seed) for job in jobs for seed in _seeds(arguments.seeds)]
             settings[0].make_network()
         except (ConfigurationError, MissingExtra) as error:
-            if row.id in _items(arguments.rows or ""):
+            if row.id in items(arguments.rows or ""):
                 raise
             skipped[row.id] = str(error)
     return skipped
@@ -145,7 +146,7 @@ def _skipped(table: Table, arguments: Arguments) -> dict[str, str]:
 
 def _seeds(text: str) -> tuple[int, ...]:
     try:
-        seeds = tuple(int(item) for item in _items(text))
+        seeds = tuple(int(item) for item in items(text))
     except ValueError:
         raise ConfigurationError(f"--seeds takes integers separated by commas, got {text!r}") from None
     if not seeds or len(set(seeds)) < len(seeds):
@@ -155,12 +156,8 @@ def _seeds(text: str) -> tuple[int, ...]:
     return seeds
 
 
-def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]
-
-
 def _command() -> str:
-    return shlex.join(["python", "-m", "benchmarks.tables", *sys.argv[1:]])
+    return str(CommandLine.of_process(PROG))
 
 
 if __name__ == "__main__":

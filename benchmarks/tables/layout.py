@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from magrounding.envs.published import PublishedResult
-from magrounding.evaluation.evaluate import GREEDY
+from magrounding.play.evaluate import GREEDY
 
 QUICK = {"quick": "quick", "quick_rl": "quick_rl"}
 """`presets` of a row that two CPU cores can fill."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.tables.layout import Cell, Row, Table, Training
-from magrounding.evaluation.comparison import plot_comparison
-from magrounding.evaluation.evaluate import GREEDY, PLAYS, TRUE_MANUAL
-from magrounding.evaluation.report import percent, published, spread, table
-from magrounding.evaluation.results import RunResults
-from magrounding.evaluation.statistics import summarise
-from magrounding.training.progress import duration
+from magrounding.experiment.comparison import plot_comparison
+from magrounding.experiment.progress import duration
+from magrounding.experiment.report import percent, published, spread, table
+from magrounding.experiment.results import RunResults
+from magrounding.experiment.statistics import summarise
+from magrounding.play.evaluate import GREEDY, PLAYS, TRUE_MANUAL
 
 NOT_RUN = "not run"
 

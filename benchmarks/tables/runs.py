@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.tables.layout import Row, Table, Training
-from magrounding.agents.team import CONFIG_FILE
 from magrounding.errors import CheckpointError
-from magrounding.evaluation.report import REPORT_FILE
-from magrounding.evaluation.results import RunResults, over_seeds, read_results
-from magrounding.training.branch import beginning, branch
-from magrounding.training.curriculum import run_curriculum
-from magrounding.training.settings import RunSettings, make_settings, read_settings
+from magrounding.experiment.branch import beginning, branch
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.report import REPORT_FILE
+from magrounding.experiment.results import RunResults, over_seeds, read_results
+from magrounding.experiment.settings import RunSettings, make_settings, read_settings
+from magrounding.play.team import CONFIG_FILE
 
 
 @dataclass(frozen=True)

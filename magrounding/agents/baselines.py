@@ -24,9 +24,17 @@ from magrounding.agents.modules import (
     skips,
     spatial_max,
 )
-from magrounding.agents.policy import Policy, PolicyOutput, TextEncoding, check_config, configure, mask_logits
+from magrounding.agents.policy import (
+    Accepts,
+    DocumentPolicy,
+    PolicyOutput,
+    TextEncoding,
+    check_config,
+    configure,
+    mask_logits,
+)
 from magrounding.errors import choose
-from magrounding.observation import ObservationSpec
+from magrounding.spec import EnvSpec
 
 
 @dataclass(frozen=True)
@@ -75,17 +83,19 @@ class _Summary(nn.Module):
         return self.attention(*self.encoder(table, words))
 
 
-class Baseline(Policy):
+class Baseline(DocumentPolicy):
     """Layers over [map; positions], with the text as FiLM's γ and β of every layer or as channels of the first.
 
     Args:
-        spec: what the agent observes.
+        spec: of the world.
         modulate: True is the FiLM baseline, False the convolutional one.
         config: the options.
     """
 
-    def __init__(self, spec: ObservationSpec, modulate: bool, config: BaselineConfig) -> None:
-        super().__init__()
+    accepts = Accepts(fields=("manual", "position", "inventory", "action_mask"), egocentric=False)
+
+    def __init__(self, spec: EnvSpec, modulate: bool, config: BaselineConfig) -> None:
+        super().__init__(spec)
         self.config = config
         self.modulate = modulate
         self.words = nn.Embedding(spec.vocabulary_size, config.embedding, padding_idx=0)
@@ -108,10 +118,16 @@ class Baseline(Policy):
         goals = self.goal(self.words, join_statements(goal))
         return {"summary": torch.cat((goals, self.document(self.words, join_statements(manual))), 1)}
 
-    def forward(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
+    def respond(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        memory: Tensor | None = None,
+        *,
+        explain: bool = False,
     ) -> PolicyOutput:
-        """See `Policy.forward`; the baselines remember nothing."""
+        """See `DocumentPolicy.respond`; the baselines remember nothing."""
         grid = observation["grid"]
         held, which = distinct_rows(observation["inventory"])
         inventory = self.inventory(self.words, join_statements(held)).index_select(0, which)
@@ -151,11 +167,11 @@ def convolve_with_constants(conv: nn.Conv2d, features: Tensor, constants: Tensor
     return maps + (taps @ seen).view_as(maps)
 
 
-def make_baseline(spec: ObservationSpec, *, modulate: bool, **options: Any) -> Baseline:
+def make_baseline(spec: EnvSpec, *, modulate: bool, **options: Any) -> Baseline:
     """Make a baseline.
 
     Args:
-        spec: what the agent observes.
+        spec: of the world.
         modulate: True for FiLM, False for convolutions.
         options: fields of `BaselineConfig`.
 

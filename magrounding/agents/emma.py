@@ -1,6 +1,6 @@
 """EMMA: symbols that share no word with a manual attend to its sentences (Hanjie, Zhong, Narasimhan 2021).
 
-Also its ablation Game-ID, which reads nothing: it is told which symbol is the enemy, which the message, which the goal.
+Also its ablation Game-ID, which reads nothing: it is given the symbols of enemy, message and goal.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from magrounding.agents.policy import TextEncoding, configure, info_nce
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.symbols import EmmaConfig, SymbolPolicy, initialize
 from magrounding.errors import ConfigurationError
-from magrounding.observation import ObservationSpec
+from magrounding.spec import EnvSpec
 
 
 class Emma(SymbolPolicy):
-    """The EMMA policy: each entity is told by the sentences that its symbol attends to.
+    """The EMMA policy: an entity is what the sentences say that its symbol attends to.
 
     Args:
-        spec: what the agent observes.
+        spec: of the world.
         config: the options.
     """
 
-    def __init__(self, spec: ObservationSpec, config: EmmaConfig) -> None:
+    def __init__(self, spec: EnvSpec, config: EmmaConfig) -> None:
         super().__init__(spec, config)
         if config.language_model:
             reader = PretrainedStates(config.language_model, spec.words, config.tokens, config.cache)
@@ -53,23 +53,23 @@ class Emma(SymbolPolicy):
         return {"key": key.unflatten(0, sentences), "value": value.unflatten(0, sentences), "spoken": manual.any(2)}
 
     def identify(self, queries: Tensor, text: TextEncoding, document: Tensor) -> Tensor:
-        """x = (1 / S) Σ_j a_j v_j; nobody asks, nobody is told: where a query is 0, so is x."""
+        """x = (1 / S) Σ_j a_j v_j; where a query is 0, nothing asks, and x is 0 too."""
         key, value, spoken = (text[name].index_select(0, document) for name in ("key", "value", "spoken"))
         weights = masked_softmax(torch.bmm(key, self._scaled(queries).unsqueeze(2)).squeeze(2), spoken)  # [D, S]
         weights = weights * queries.any(1, keepdim=True)
-        told = torch.bmm(weights.unsqueeze(1), value.to(weights.dtype)).squeeze(1)
-        return told / spoken.sum(1, keepdim=True).clamp(min=1)
+        read = torch.bmm(weights.unsqueeze(1), value.to(weights.dtype)).squeeze(1)
+        return read / spoken.sum(1, keepdim=True).clamp(min=1)
 
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         occupants = observation["grid"].flatten(1, 2).unflatten(2, (-1, self.width)).flatten(1, 2).long()  # [U, P, W]
-        is_entity = self.somebody[occupants[:, :, 0]] & ~self.avatar[occupants[:, :, 0]]
+        is_entity = self.occupant[occupants[:, :, 0]] & ~self.avatar[occupants[:, :, 0]]
         board = is_entity.nonzero()[:, 0]
         entities, which = distinct_rows(occupants[is_entity])
         queries = self.symbols(entities).sum(1) / (entities != 0).sum(1, keepdim=True)
         fits = torch.matmul(text["key"], self._scaled(queries).t())  # [U, S, E]
         fits = torch.where(text["spoken"].unsqueeze(2), fits, torch.finfo(fits.dtype).min).logsumexp(1)
-        told = fits.new_zeros(len(occupants), len(fits)).index_add(0, board, fits.t().index_select(0, which))
-        return info_nce(told)
+        scores = fits.new_zeros(len(occupants), len(fits)).index_add(0, board, fits.t().index_select(0, which))
+        return info_nce(scores)
 
     def _scaled(self, queries: Tensor) -> Tensor:
         return queries / math.sqrt(self.config.width)
@@ -82,39 +82,39 @@ class GameId(SymbolPolicy):
     what they show anyway, their symbols.
 
     Args:
-        spec: what the agent observes.
+        spec: of the world.
         config: the options.
     """
 
-    def __init__(self, spec: ObservationSpec, config: EmmaConfig) -> None:
+    def __init__(self, spec: EnvSpec, config: EmmaConfig) -> None:
         super().__init__(spec, config, constants=config.width)
         lines, ids = spec["manual"].shape
         if lines != 1:
-            raise ConfigurationError(f"Game-ID is told symbols, not {lines} sentences: set game_id of the environment")
+            raise ConfigurationError(f"Game-ID takes symbols, not {lines} sentences: set game_id of the environment")
         self.ids = nn.Embedding(self.symbols.num_embeddings, config.width, padding_idx=0)
         self.project = nn.Linear(ids * config.width, config.width)
         initialize(self)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """`told` [U, G] of the symbols in manual [U, 1, 3]."""
-        return {"told": self.project(self.ids(manual[:, 0].int()).flatten(1))}
+        """`symbols` [U, G] of manual [U, 1, 3]."""
+        return {"symbols": self.project(self.ids(manual[:, 0].int()).flatten(1))}
 
     def identify(self, queries: Tensor, text: TextEncoding, document: Tensor) -> Tensor:
         return queries
 
     def constants(self, text: TextEncoding) -> Tensor:
-        return text["told"]
+        return text["symbols"]
 
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         """0: there is no text to ground, so learners that ask for the loss have nothing to learn from it."""
-        return text["told"].new_zeros(())
+        return text["symbols"].new_zeros(())
 
 
-def make_emma(spec: ObservationSpec, **options: Any) -> Emma:
+def make_emma(spec: EnvSpec, **options: Any) -> Emma:
     """EMMA for what `spec` shows; options are those of `EmmaConfig`."""
     return Emma(spec, configure("emma", EmmaConfig(), options))
 
 
-def make_game_id(spec: ObservationSpec, **options: Any) -> GameId:
+def make_game_id(spec: EnvSpec, **options: Any) -> GameId:
     """Game-ID for what `spec` shows; options are those of `EmmaConfig`."""
     return GameId(spec, configure("emma_game_id", EmmaConfig(), options))

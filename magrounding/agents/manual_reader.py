@@ -60,7 +60,7 @@ class ManualReader(nn.Module):
         kinship: E, or 0.
         meaning: D, or 0.
         motion: D, or 0.
-        spelling: of each id, where anybody knows.
+        spelling: of each id, where it is known.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.qmix import GridEncoder
 from magrounding.errors import choose
-from magrounding.observation import ObservationSpec
+from magrounding.spec import EnvSpec
 
 MIXERS = ("monotonic", "sum")
 
@@ -25,18 +25,18 @@ class StateEncoder(nn.Module):
 
     Args:
         spec: of the games.
-        layout: of their states, `BatchedWorld.state_layout`.
+        layout: of their states, `EnvSpec.state_layout`.
         embedding: width of a word.
         maps: channels of the convolutions.
         units: of the layer behind them; Sd = units + n · embedding.
     """
 
     def __init__(
-        self, spec: ObservationSpec, layout: StateLayout, embedding: int = 16, maps: int = 32, units: int = 128
+        self, spec: EnvSpec, layout: StateLayout, embedding: int = 16, maps: int = 32, units: int = 128
     ) -> None:
         super().__init__()
         self.layout = dict(layout)
-        self.look = GridEncoder(spec["grid"].shape, spec.vocabulary_size, embedding, spec.num_agents, maps, units)
+        self.look = GridEncoder(spec.grid.shape, spec.vocabulary_size, embedding, spec.num_agents, maps, units)
         self.width = units + spec.num_agents * embedding
 
     def forward(self, state: Tensor) -> Tensor:
@@ -85,7 +85,7 @@ class SumMixer(nn.Module):
         return q.sum(1)
 
 
-def make_mixer(kind: str, spec: ObservationSpec, layout: StateLayout, maps: int) -> nn.Module:
+def make_mixer(kind: str, spec: EnvSpec, layout: StateLayout, maps: int) -> nn.Module:
     """A mixer of MIXERS for games of `spec` whose states are laid out as `layout`; `maps` as of `StateEncoder`."""
     if choose("mixer", kind, MIXERS) == "sum":
         return SumMixer()

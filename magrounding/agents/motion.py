@@ -43,7 +43,7 @@ class Motion(NamedTuple):
     Attributes:
         gait: [N, M] int64 below GAITS, how it has moved since it was first seen: whether nearer to the nearest agent
             or farther away, on balance and up to twice; whether it moved at all; and for how many frames it has been
-            followed, up to three. 0: nobody knows yet.
+            followed, up to three. 0: not known yet.
         direction: [N, M] int64 below DIRECTIONS, where its last step led, and how long ago that was, up to three
             frames. 0: it has taken none.
         age: [N, M] int64, frames after the first in which it was seen.

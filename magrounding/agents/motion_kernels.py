@@ -45,7 +45,7 @@ def follow(words, row, column, followed, agents, before, gait, direction, age, a
             track = new[n_agents + k]
             if origin[k] >= 0:
                 _go_on(old[n_agents + origin[k]], track, old[:n_agents])
-            tendency = track[TENDENCY] % (2 * STEPS + 1)  # 0, 1, 2, −2, −1: nobody knows is 0
+            tendency = track[TENDENCY] % (2 * STEPS + 1)  # 0, 1, 2, −2, −1: not known yet is 0
             gait[n, thing[k]] = (tendency * 2 + track[MOVED]) * FRAMES + min(track[AGE], FRAMES - 1)
             direction[n, thing[k]] = track[STEP] * FRAMES + track[SINCE]
             age[n, thing[k]] = track[AGE]
@@ -53,7 +53,7 @@ def follow(words, row, column, followed, agents, before, gait, direction, age, a
 
 @njit(nogil=True)
 def _pair(old, new, count, origin):
-    """origin [count]: which of the old each of the new ones was, or −1; the nearest first, nobody twice.
+    """origin [count]: which of the old each of the new ones was, or −1; the nearest first, none twice.
 
     Where two of the same word were in one cell, the one that has moved less is the one that has stayed.
     """

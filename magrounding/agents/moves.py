@@ -22,7 +22,7 @@ class Moves(nn.Module):
 
     Args:
         width: of the embeddings.
-        words: how each id is spelt; ids that nobody can spell are names that are like no other.
+        words: how each id is spelt; ids without a spelling are names that are like no other.
     """
 
     def __init__(self, width: int, words: Sequence[str]) -> None:

@@ -33,22 +33,22 @@ class Occupied:
     shape: tuple[int, int, int, int]
 
     @classmethod
-    def find(cls, frames: Tensor, somebody: Tensor, document: Tensor) -> Occupied:
+    def find(cls, frames: Tensor, occupant: Tensor, document: Tensor) -> Occupied:
         """Look for whatever is there.
 
         Args:
             frames: [N, F, H, W, K] ids.
-            somebody: [V] bool, the ids whose cells count as occupied.
+            occupant: [V] bool, the ids whose cells count as occupied.
             document: [N] int64.
         """
         n, history, height, width, per_cell = frames.shape
-        place = _any(frames.reshape(-1, per_cell), somebody).nonzero().squeeze(1)
+        place = _any(frames.reshape(-1, per_cell), occupant).nonzero().squeeze(1)
         shown = frames.reshape(-1, per_cell).index_select(0, place).long()
         read = document.index_select(0, place // (height * width * history))
         which = read
         for word in shown.t():  # several sorts of numbers take a tenth of the time of one sort of rows
             if bool(word.any()):
-                which = torch.unique(which * len(somebody) + word, return_inverse=True)[1]
+                which = torch.unique(which * len(occupant) + word, return_inverse=True)[1]
         count = int(which.max()) + 1 if len(which) else 0
         # Of cells that show the same, any may lend its words: they are the same.
         first = which.new_zeros(count).index_copy_(0, which, torch.arange(len(which), device=which.device))

@@ -1,19 +1,21 @@
-"""QNetwork: a network that tells what actions are worth; all agents of a team share it, each knowing who it is."""
+"""QNetwork: a network of action values that all agents of a team share, each knowing who it is."""
 
 from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from magrounding.agents.policy import Policy, PolicyOutput, TextEncoding, mask_logits
-from magrounding.observation import ObservationSpec
+from magrounding.agents.policy import Batch, Policy, PolicyOutput, TextEncoding, mask_logits
+from magrounding.spec import EnvSpec
 
 PLAY_EPSILON = 0.05
-"""How often a drawn action is any action, when nobody trains: the exploration that training ends with."""
+"""How often a drawn action is any action outside training: the exploration that training ends with."""
 
 
 class QNetwork(Policy):
@@ -23,20 +25,18 @@ class QNetwork(Policy):
     sampled play is ε-greedy with `epsilon`.
 
     Args:
-        spec: what the agents observe.
+        spec: of the world.
 
     Attributes:
-        reads: the keys of an observation that it looks at.
-        reads_text: whether it reads.
+        looks_at: the fields of an observation that `evaluate` needs, of those that the world shows.
         epsilon: probability that a drawn action is any legal one. A learner raises it while it collects games.
         who: [n] float32, one-hot, which agent it plays for; part of the weights, so that loaded ones know it.
     """
 
-    reads: tuple[str, ...]
-    reads_text: bool = False
+    looks_at: ClassVar[tuple[str, ...]]
 
-    def __init__(self, spec: ObservationSpec) -> None:
-        super().__init__()
+    def __init__(self, spec: EnvSpec) -> None:
+        super().__init__(spec)
         self.num_actions, self.epsilon = spec.num_actions, PLAY_EPSILON
         self.who: Tensor
         self.register_buffer("who", torch.zeros(spec.num_agents))
@@ -47,6 +47,10 @@ class QNetwork(Policy):
         own = copy.deepcopy(self, shared)
         own.who.zero_()[i] = 1
         return own
+
+    @abstractmethod
+    def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
+        """Encode U distinct documents: manual [U, S, L], goal [U, G], integer ids, 0 is padding."""
 
     @abstractmethod
     def evaluate(
@@ -62,7 +66,7 @@ class QNetwork(Policy):
         """Values of all actions in N lives of at most T steps, all of them at once.
 
         Args:
-            observation: [R, …] of each key in `reads`, of the R real steps, time first.
+            observation: [R, …] of each field in `looks_at`, of the R real steps, time first.
             text: encoding of U documents.
             document: [R] int64, which of them is read.
             who: [R, n] one-hot, which agent it is.
@@ -79,34 +83,40 @@ class QNetwork(Policy):
         return self.who.new_zeros(num_games, 0)
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
-        """[N, D + A]: the hidden state and the last action; None for a network that remembers nothing."""
+        """The hidden state [N, D]; None for a network that remembers nothing."""
         hidden = self.initial_hidden(num_envs)
-        return F.pad(hidden, (0, self.num_actions)) if hidden.shape[1] else None
+        return hidden if hidden.shape[1] else None
 
-    def remember(self, memory: Tensor, action: Tensor) -> Tensor:
-        last = F.one_hot(action, self.num_actions).to(memory.dtype)
-        return torch.cat((memory[:, : -self.num_actions], last), 1)
+    def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
+        return self.encode_text(ids["manual"], ids["goal"])
 
-    def forward(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
-    ) -> PolicyOutput:
-        """One step; see `Policy.forward`. `value` is that of the best action."""
-        mask = observation["action_mask"]
-        n = len(mask)
-        before = mask.new_zeros(n, self.num_actions, dtype=torch.float32) if memory is None else memory
-        hidden, last = before[:, : -self.num_actions], before[:, -self.num_actions :]
-        now = torch.ones(1, n, dtype=torch.bool, device=mask.device)
-        q, hidden = self.evaluate(observation, text, document, self.who.expand(n, -1), last, hidden, now)
-        logits = epsilon_greedy(q, mask, self.epsilon)
-        return PolicyOutput(logits, q.amax(-1), None if memory is None else torch.cat((hidden, last), 1))
+    def forward(self, batch: Batch) -> PolicyOutput:
+        """Act on T steps, one after another; `value` is that of the best action."""
+        n, read = batch.restarts.shape[1], batch.texts.get("document")
+        text = {} if read is None else read.encoding
+        last = F.one_hot(batch.last_action.clamp(min=0), self.num_actions).to(torch.float32)
+        last = last * (batch.last_action >= 0).unsqueeze(-1)
+        now = torch.ones_like(batch.restarts[:1])
+        fresh = self.initial_hidden(n)
+        hidden, values, memories = fresh if batch.memory is None else batch.memory, [], []
+        for t, restart in enumerate(batch.restarts):
+            hidden = torch.where(restart.unsqueeze(1), fresh, hidden)
+            seen = {name: batch.observation[name][t] for name in self.looks_at if name in batch.observation}
+            document = torch.zeros_like(restart, dtype=torch.int64) if read is None else read.index[t]
+            q, hidden = self.evaluate(seen, text, document, self.who.expand(n, -1), last[t], hidden, now)
+            values.append(q)
+            memories.append(hidden.to(fresh.dtype))
+        q = torch.stack(values)
+        logits = epsilon_greedy(q, batch.observation["action_mask"], self.epsilon)
+        return PolicyOutput(logits, q.amax(-1), torch.stack(memories) if fresh.shape[1] else None)
 
 
 def epsilon_greedy(q: Tensor, action_mask: Tensor, epsilon: float) -> Tensor:
-    """Log-probabilities [N, A] of taking the best action, or with probability epsilon any legal one.
+    """Log-probabilities […, A] of taking the best action, or with probability epsilon any legal one.
 
     Args:
-        q: [N, A].
-        action_mask: [N, A], 1 for legal actions.
+        q: […, A].
+        action_mask: […, A], 1 for legal actions.
         epsilon: in [0, 1].
     """
     legal = action_mask.to(q.dtype)

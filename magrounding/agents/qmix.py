@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,17 +12,17 @@ from torch import Tensor, nn
 
 from magrounding.agents.local_map import around
 from magrounding.agents.modules import distance_map, embed_cells
-from magrounding.agents.policy import TextEncoding, check_config, configure, mask_logits
+from magrounding.agents.policy import Accepts, TextEncoding, check_config, configure, mask_logits
 from magrounding.agents.q_network import QNetwork
 from magrounding.errors import ConfigurationError
-from magrounding.observation import ObservationSpec
+from magrounding.spec import EnvSpec
 
 
 @dataclass(frozen=True)
 class QmixAgentConfig:
     """Options of the agent network.
 
-    EnDi (Ding et al. 2023), whose language-free baseline this is, gives no sizes. Width of the recurrent part and its
+    Ding et al. (2023), whose language-free baseline this is, gives no sizes. Width of the recurrent part and its
     inputs are those of the paper's appendix; what looks at the grid is ours, as its agents observe vectors.
 
     Attributes:
@@ -79,16 +80,18 @@ class QmixAgent(QNetwork):
     """A recurrent Q-network that sees its own observation, its last action and who it is, and no text.
 
     Args:
-        spec: what the agents observe.
+        spec: of the world.
         config: options.
     """
 
-    reads = ("grid", "position", "inventory", "action_mask")
+    looks_at = ("grid", "position", "inventory", "action_mask")
+    reads: Mapping[str, tuple[str, ...]] = {}
+    accepts = Accepts(fields=("position", "inventory", "action_mask"), egocentric=False)
 
-    def __init__(self, spec: ObservationSpec, config: QmixAgentConfig) -> None:
+    def __init__(self, spec: EnvSpec, config: QmixAgentConfig) -> None:
         super().__init__(spec)
         self.config = config
-        shape, extra, side = spec["grid"].shape, 2, 2 * config.reach + 1
+        shape, extra, side = spec.grid.shape, 2, 2 * config.reach + 1
         if config.reach:
             shape, extra = (side, side, shape[2]), 0
         self.look = GridEncoder(shape, spec.vocabulary_size, config.embedding, extra, config.maps, config.hidden)
@@ -129,6 +132,6 @@ class QmixAgent(QNetwork):
         return self.look(square.permute(0, 2, 3, 1))
 
 
-def make_qmix(spec: ObservationSpec, **options: Any) -> QmixAgent:
+def make_qmix(spec: EnvSpec, **options: Any) -> QmixAgent:
     """The agent network for what `spec` shows; options are those of `QmixAgentConfig`."""
     return QmixAgent(spec, configure("qmix", QmixAgentConfig(), options))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from magrounding.agents.policy import TextEncoding, configure, mask_logits
 from magrounding.agents.q_network import QNetwork
 from magrounding.agents.relread import Relread, RelreadConfig
-from magrounding.observation import ObservationSpec
+from magrounding.spec import EnvSpec
 
 
 class QmixRelread(QNetwork):
@@ -21,14 +21,14 @@ class QmixRelread(QNetwork):
     Its two heads become those of a dueling network (Wang et al. 2016, eq. 9): Q = V + A − mean A.
 
     Args:
-        spec: what the agents observe.
+        spec: of the world.
         config: options of relread.
     """
 
-    reads = ("grid", "position", "inventory", "action_mask", "teammates")
-    reads_text = True
+    looks_at = ("grid", "position", "inventory", "action_mask", "teammates")
+    accepts = Relread.accepts
 
-    def __init__(self, spec: ObservationSpec, config: RelreadConfig) -> None:
+    def __init__(self, spec: EnvSpec, config: RelreadConfig) -> None:
         super().__init__(spec)
         self.config = config
         self.reader = Relread(spec, config)
@@ -54,6 +54,6 @@ class QmixRelread(QNetwork):
         return mask_logits(q.float(), observation["action_mask"]), hidden
 
 
-def make_qmix_relread(spec: ObservationSpec, **options: Any) -> QmixRelread:
+def make_qmix_relread(spec: EnvSpec, **options: Any) -> QmixRelread:
     """The reading agent network for what `spec` shows; options are those of `RelreadConfig`."""
     return QmixRelread(spec, configure("qmix_relread", RelreadConfig(), options))

@@ -8,8 +8,9 @@ the goal and of what agents hold. So unseen words, assignments and sizes of map 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -19,9 +20,9 @@ from magrounding.agents import relread_kernels
 from magrounding.agents.manual_reader import ManualReader, Reading
 from magrounding.agents.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
 from magrounding.agents.policy import (
-    Auxiliary,
-    Others,
-    Policy,
+    Accepts,
+    DocumentPolicy,
+    Learnt,
     PolicyOutput,
     TextEncoding,
     check_config,
@@ -29,7 +30,7 @@ from magrounding.agents.policy import (
     info_nce,
     mask_logits,
 )
-from magrounding.observation import ObservationSpec
+from magrounding.spec import EnvSpec
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,12 @@ class RelreadConfig:
     Attributes:
         kinship: E, width of the embeddings by which symbols are looked for in statements that do not contain them; 0:
             nothing but a word itself is like it. They learn by `Relread.contrast`.
-        meaning: D, numbers that a statement tells of whoever it is about, learned for each word; 0: none, so that no
-            word means anything but by where else it stands.
+        meaning: D, numbers that a statement says of what it is about, learned for each word; 0: none, so that no word
+            means anything but by where else it stands.
         motion: D, width of the embeddings of how things move, and of what words say of it. With them statements are
             looked for by how a thing moves as well, so that things that look the same are told apart. They learn by
             `Relread.auxiliary`. 0: a frame is looked at as if it were the only one.
-        pair_hidden, message: widths of the network that looks at each pair of things, and of what it tells.
+        pair_hidden, message: widths of the network that looks at each pair of things, and of its output.
         entity_hidden, features: widths of the network that sums up a thing, and of what it puts on the map.
         reach: R, cells that the egocentric map reaches in each direction; what is farther lies on its edge.
         hidden, top: widths of the layers between map and heads.
@@ -84,23 +85,26 @@ class Things(NamedTuple):
     is_ally: Tensor
 
 
-class Relread(Policy):
+class Relread(DocumentPolicy):
     """The relational reader.
 
     Args:
-        spec: what the agent observes.
+        spec: of the world.
         config: options.
     """
 
-    def __init__(self, spec: ObservationSpec, config: RelreadConfig) -> None:
-        super().__init__()
+    accepts = Accepts(fields=("manual", "position", "inventory", "action_mask"), egocentric=False)
+    loss_weights: ClassVar[Mapping[str, float]] = {"motion": 1.0}
+
+    def __init__(self, spec: EnvSpec, config: RelreadConfig) -> None:
+        super().__init__(spec)
         self.config = config
-        self.width = spec.words_per_occupant
+        self.width = spec.grid.words_per_occupant
         self.num_agents = spec.num_agents
         self.reader = ManualReader(spec.vocabulary_size, config.kinship, config.meaning, config.motion, spec.words)
-        self.nobody: Tensor
-        self.register_buffer("nobody", torch.zeros(spec.vocabulary_size, dtype=torch.bool), persistent=False)
-        self.nobody[[*spec.scenery_ids, *spec.avatar_ids]] = True
+        self.no_entity: Tensor
+        self.register_buffer("no_entity", torch.zeros(spec.vocabulary_size, dtype=torch.bool), persistent=False)
+        self.no_entity[[*spec.grid.scenery_ids, *spec.grid.avatar_ids]] = True
         words = self.width
         alone = (2 + config.meaning) * words + 1 + config.motion  # facts of each word, is_ally, how it moves
         self.pair_of = nn.Linear(alone, config.pair_hidden)
@@ -137,8 +141,14 @@ class Relread(Policy):
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader(manual, goal)
 
-    def forward(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
+    def respond(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        memory: Tensor | None = None,
+        *,
+        explain: bool = False,
     ) -> PolicyOutput:
         things = self.find(observation)
         motion, memory = self.follow(things, observation, memory)
@@ -152,23 +162,23 @@ class Relread(Policy):
         text: TextEncoding,
         document: Tensor,
         output: PolicyOutput,
-        others: Others | None,
-    ) -> Auxiliary | None:
-        """With motion: the loss of foreseeing how things move."""
+        others: Tensor | None,
+    ) -> Learnt:
+        """With motion: "motion", the loss of foreseeing how things move."""
         if not self.config.motion:
-            return None
+            return Learnt()
         things, motion = output.seen
-        return Auxiliary(self.surprise(things, motion, text, document), None, {})
+        return Learnt({"motion": self.surprise(things, motion, text, document)})
 
     def surprise(self, things: Things, motion: Motion, text: TextEncoding, document: Tensor) -> Tensor:
         """[N] nats, how little was to be foreseen of how things move, summed over those that are new in sight.
 
-        The others do not count, as it would be those that last: whoever is dangerous and slow, or good and hard to
-        catch, is seen for longest, and manuals tell who is dangerous or good.
+        The others do not count, as it would be those that last: what is dangerous and slow, or good and hard to catch,
+        is seen for longest, and manuals say what is dangerous or good.
         """
         recent = things.exists & ~things.is_ally & (motion.age > 0) & (motion.age < FRAMES)
-        told, which = self.reader.foresee(things.words[:, :-1, 0], motion.gait, text)
-        return -(told[document.unsqueeze(1), which] * recent).sum(1)
+        likely, which = self.reader.foresee(things.words[:, :-1, 0], motion.gait, text)
+        return -(likely[document.unsqueeze(1), which] * recent).sum(1)
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
         return initial_tracks(num_envs, self.num_agents) if self.config.motion else None
@@ -217,10 +227,10 @@ class Relread(Policy):
         grid, held = observation["grid"], observation["inventory"]
         mates = observation.get("teammates", held.new_zeros(len(held), 0, 2))
         if relread_kernels.suits(grid, mates, held):
-            return Things(*relread_kernels.find(grid, mates, held, self.nobody, self.width))
+            return Things(*relread_kernels.find(grid, mates, held, self.no_entity, self.width))
         n, _, width, per_cell = grid.shape
         occupants = grid.reshape(n, -1, self.width).int()  # [N, P, W]
-        present = ~self.nobody[occupants[:, :, 0].long()]
+        present = ~self.no_entity[occupants[:, :, 0].long()]
         which, place = present.nonzero(as_tuple=True)
         slot = (present.cumsum(1) - 1)[which, place]
         most = int(slot.max()) + 1 if len(slot) else 1
@@ -323,37 +333,8 @@ class Relread(Policy):
         symbols, shown = things.words[:, :-1, 0], things.exists & ~things.is_ally
         distinct, which = self.reader._distinct(symbols, self.reader.vocabulary_size)
         spoken_of = self.reader.kinship(distinct, text).logsumexp(2).t()  # [P, U], of each symbol in each manual
-        told = (F.embedding(which, spoken_of) * shown.unsqueeze(-1)).sum(1)  # [boards, manuals]
-        return info_nce(told)
-
-    def ground(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        position_features: Tensor | None = None,
-        entity_mask: Tensor | None = None,
-        memory: Tensor | None = None,
-    ) -> Tensor:
-        """The map [N, C, H, W] of what the text makes of every cell, in grid coordinates.
-
-        Args:
-            observation, text, document, memory: as in `forward`.
-            position_features: [N, P, H, W], appended to the channels; by default none (the policy head is egocentric).
-            entity_mask: [N, H, W] in [0, 1], factors on the features of the entities of each cell.
-        """
-        things = self.find(observation)
-        features = self.relate(things, text, document, self.follow(things, observation, memory)[0])
-        n, _, c = features.shape
-        height, width = observation["grid"].shape[1:3]
-        cell = things.row * width + things.column
-        if entity_mask is not None:
-            factor = entity_mask.flatten(1).gather(1, cell).unsqueeze(-1)
-            features = torch.where(things.is_ally.unsqueeze(-1), features, features * factor)
-        index = torch.arange(n, device=cell.device).unsqueeze(1) * (height * width) + cell
-        cells = features.new_zeros(n * height * width, c).index_add_(0, index.flatten(), features.flatten(0, 1))
-        cells = cells.view(n, height, width, c).permute(0, 3, 1, 2)
-        return cells if position_features is None else torch.cat((cells, position_features), 1)
+        scores = (F.embedding(which, spoken_of) * shown.unsqueeze(-1)).sum(1)  # [boards, manuals]
+        return info_nce(scores)
 
 
 def with_presence(things: Things, features: Tensor) -> Tensor:
@@ -393,6 +374,6 @@ def border_distances(position: Tensor, shape: torch.Size, reach: int) -> Tensor:
     return F.one_hot(distances.clamp(0, reach), reach + 1).flatten(1).float()
 
 
-def make_relread(spec: ObservationSpec, **options: Any) -> Relread:
+def make_relread(spec: EnvSpec, **options: Any) -> Relread:
     """A relational reader for what `spec` shows; options are those of `RelreadConfig`."""
     return Relread(spec, configure("relread", RelreadConfig(), options))

@@ -37,7 +37,7 @@ def suits(*tensors: Tensor) -> bool:
 
 
 def find(
-    grid: Tensor, mates: Tensor, held: Tensor, nobody: Tensor, width: int
+    grid: Tensor, mates: Tensor, held: Tensor, no_entity: Tensor, width: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """The things that observations show: the fields of `relread.Things`.
 
@@ -45,17 +45,17 @@ def find(
         grid: [N, H, W, K] ids.
         mates: [N, n - 1, 2 + I], row, column and words of every teammate.
         held: [N, I] ids.
-        nobody: [V] bool, ids that are no entity where an occupant's first word is looked for.
+        no_entity: [V] bool, ids that are no entity where an occupant's first word is looked for.
         width: words of an occupant.
     """
     occupants = grid.flatten(1, 2).contiguous().numpy()
-    most = _most(occupants, nobody.numpy(), width)
+    most = _most(occupants, no_entity.numpy(), width)
     n, m = len(grid), most + mates.shape[1]
     words = torch.zeros(n, m + 1, width, dtype=torch.int32)
     row, column = torch.zeros(n, m, dtype=torch.int64), torch.zeros(n, m, dtype=torch.int64)
     exists, is_ally = torch.zeros(n, m, dtype=torch.bool), torch.zeros(n, m, dtype=torch.bool)
     into = [tensor.numpy() for tensor in (words, row, column, exists, is_ally)]
-    _find(occupants, grid.shape[2], mates.numpy(), held.numpy(), nobody.numpy(), most, *into)
+    _find(occupants, grid.shape[2], mates.numpy(), held.numpy(), no_entity.numpy(), most, *into)
     return words, row, column, exists, is_ally
 
 
@@ -120,31 +120,31 @@ def _array(tensor: Tensor) -> np.ndarray:
 
 
 @njit(nogil=True)
-def _is_entity(occupants, n, cell, first, nobody):
-    return not nobody[occupants[n, cell, first]]
+def _is_entity(occupants, n, cell, first, no_entity):
+    return not no_entity[occupants[n, cell, first]]
 
 
 @njit(cache=True, nogil=True)
-def _most(occupants, nobody, width):
+def _most(occupants, no_entity, width):
     """The most entities of any observation, 1 at least."""
     most = 1
     for n in range(len(occupants)):
         count = 0
         for cell in range(occupants.shape[1]):
             for first in range(0, occupants.shape[2], width):
-                count += _is_entity(occupants, n, cell, first, nobody)
+                count += _is_entity(occupants, n, cell, first, no_entity)
         most = max(most, count)
     return most
 
 
 @njit(cache=True, nogil=True)
-def _find(occupants, columns, mates, held, nobody, most, words, row, column, exists, is_ally):
+def _find(occupants, columns, mates, held, no_entity, most, words, row, column, exists, is_ally):
     width = words.shape[2]
     for n in range(len(occupants)):
         slot = 0
         for cell in range(occupants.shape[1]):
             for first in range(0, occupants.shape[2], width):
-                if _is_entity(occupants, n, cell, first, nobody):
+                if _is_entity(occupants, n, cell, first, no_entity):
                     for w in range(width):
                         words[n, slot, w] = occupants[n, cell, first + w]
                     row[n, slot], column[n, slot] = cell // columns, cell % columns
@@ -235,7 +235,7 @@ def _scatter(d_mentions, d_alike, span, document, which, n, i, k, d_known, lane)
 
 @njit(nogil=True)
 def _know(mentions, alike, span, alone, document, which, pairs, known):
-    """Write what a layer is told of each pair to a column of known [inputs, _LANES]."""
+    """Write what a layer takes of each pair to a column of known [inputs, _LANES]."""
     about, after = alone.shape[2], 3 * which.shape[2] ** 2
     for lane in range(len(pairs)):
         n, i, k = pairs[lane]

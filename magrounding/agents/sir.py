@@ -1,8 +1,10 @@
 """SIR, the Symbolic Interactive Reader: one network for worlds of many kinds (Zhong et al. 2021, "SILG", sec. 3, 4.1).
 
-txt2π's FiLM² layers over a map; beside them any number of text fields, each summed up and looked up in a joint text. As
-a single agent's network it also reads worlds that offer choices of text or directions (`sir_heads`); in EnDi's tables
-each of several agents has one of its own.
+txt2π's FiLM² layers over a map; beside them any number of text fields, each summed up and looked up in a joint text. It
+also acts in worlds that offer choices of text or directions (`sir_heads`). Where there are several agents, each has one
+of its own.
+
+Every distinct text is encoded once, those of a single step and those to choose from too; observations refer to them.
 
 Differences from the paper. Where its shapes leave no choice, or would bind a network to one size of map, what the
 released program does: the last map is max-pooled and not flattened, and each layer asks the joint text with its summary
@@ -13,6 +15,7 @@ projected to the text's width. Words are the world's own and not word pieces. Th
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,13 +24,22 @@ from torch import Tensor, nn
 
 from magrounding.agents.local_map import around
 from magrounding.agents.modules import distance_map, embed_cells, masked_softmax, spatial_max
-from magrounding.agents.policy import Policy, PolicyOutput, TextEncoding, check_config, configure, mask_logits
+from magrounding.agents.policy import (
+    Accepts,
+    Batch,
+    DocumentPolicy,
+    PolicyOutput,
+    TextEncoding,
+    check_config,
+    configure,
+    mask_logits,
+)
 from magrounding.agents.pretrained_language import PretrainedStates
-from magrounding.agents.sir_heads import make_action_head
-from magrounding.agents.sir_reader import Fields, SirReader
+from magrounding.agents.sir_heads import ChoiceHead, make_action_head
+from magrounding.agents.sir_reader import DOCUMENT, SUMMARY, Fields, SirReader, further_texts
 from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding
 from magrounding.errors import ConfigurationError
-from magrounding.observation import ObservationSpec
+from magrounding.spec import CHOICES, Directions, EnvSpec, FixedActions, TextChoices
 
 
 @dataclass(frozen=True)
@@ -94,7 +106,7 @@ class EntityAttention(nn.Module):
         self.key, self.value = nn.Linear(width, width), nn.Linear(width, width)
 
     def forward(self, cells: Tensor, shown: Tensor, fields: Fields) -> Tensor:
-        """What is told of each cell, [N, D, H, W]; zeros where nothing is.
+        """What the fields say of each cell, [N, D, H, W]; zeros where it shows nothing.
 
         Args:
             cells: U [N, D, H, W].
@@ -103,11 +115,11 @@ class EntityAttention(nn.Module):
         """
         n, width, *size = cells.shape
         queries = cells.flatten(2).transpose(1, 2)  # [N, H · W, D]
-        scores = torch.bmm(queries, self.key(fields.told).transpose(1, 2)) / math.sqrt(width)
+        scores = torch.bmm(queries, self.key(fields.said).transpose(1, 2)) / math.sqrt(width)
         weights = masked_softmax(scores, fields.spoken.unsqueeze(1)) * shown.view(n, -1, 1)
-        told = torch.bmm(weights, self.value(fields.told).to(weights.dtype))
-        told = told / fields.spoken.sum(1).clamp(min=1).view(-1, 1, 1)
-        return told.transpose(1, 2).unflatten(2, size)
+        said = torch.bmm(weights, self.value(fields.said).to(weights.dtype))
+        said = said / fields.spoken.sum(1).clamp(min=1).view(-1, 1, 1)
+        return said.transpose(1, 2).unflatten(2, size)
 
 
 class _Seen(NamedTuple):
@@ -116,23 +128,28 @@ class _Seen(NamedTuple):
     summary: Tensor  # [C; A] [N, 4 · hidden], the text that no map changes
 
 
-class Sir(Policy):
+class Sir(DocumentPolicy):
     """The SIR policy.
 
     Args:
-        spec: what the agent observes. `manual` is the joint text; for the fields see `sir_reader.scorers`, for the
-            actions `sir_heads.make_action_head`. Where an agent has no `position`, no cell has a distance.
+        spec: of the world. `manual` is the joint text; for the fields see `sir_reader.scorers`, for the actions
+            `sir_heads.make_action_head`. Where an agent has no `position` on its map, no cell has a distance.
         config: the options.
 
     Raises:
-        ConfigurationError: `local_conv` in a world where agents have no place.
+        ConfigurationError: a world that it is not made for, or `local_conv` in one where agents have no place.
     """
 
-    def __init__(self, spec: ObservationSpec, config: SirConfig) -> None:
-        super().__init__()
-        if config.local_conv and "position" not in spec:
+    accepts = Accepts(actions=(FixedActions, TextChoices, Directions), fields=("action_mask",))
+
+    def __init__(self, spec: EnvSpec, config: SirConfig) -> None:
+        super().__init__(spec)
+        self.has_place = "position" in spec and not spec.grid.egocentric
+        if config.local_conv and not self.has_place:
             raise ConfigurationError("this world does not say where an agent is: set local_conv to false")
         self.config = config
+        alone = (*further_texts(spec), *((CHOICES,) if isinstance(spec.actions, TextChoices) else ()))
+        self.reads = {DOCUMENT: ("manual", "goal"), **{name: (name,) for name in alone}}
         language = None
         if config.bert:
             language = PretrainedStates(config.language_model, spec.words, config.tokens, config.cache, by_word=True)
@@ -151,32 +168,34 @@ class Sir(Policy):
         """See `SirReader.forward`."""
         return self.reader(manual, goal)
 
-    def ground(
+    def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
+        """See `encode_text`, `ChoiceHead.encode` and `SirReader.sum_up_text`."""
+        if name == DOCUMENT:
+            return super().encode(name, ids)
+        if name == CHOICES and isinstance(self.policy, ChoiceHead):
+            return self.policy.encode(ids[name], self.reader.words)
+        return self.reader.sum_up_text(name, ids[name])
+
+    def respond(
         self,
         observation: dict[str, Tensor],
         text: TextEncoding,
         document: Tensor,
-        position_features: Tensor | None = None,
-        entity_mask: Tensor | None = None,
-    ) -> Tensor:
-        """V_last [N, C, H, W], features of each cell in grid coordinates; arguments as in `Txt2Pi.ground`."""
-        seen = self._look(observation, text, document, position_features, entity_mask)
-        return self.grounding(*seen, text, document)
-
-    def forward(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
+        memory: Tensor | None = None,
+        *,
+        explain: bool = False,
     ) -> PolicyOutput:
         hidden, maps = self._perceive(observation, text, document)
         if self.tracker is not None:
             if memory is None:
                 memory = torch.zeros(len(hidden), 2, self.config.width, device=hidden.device)
             hidden, memory = self._track(self.tracker, hidden, memory)
-        return self._decide(hidden, maps, observation, memory)
+        return self._decide(hidden, maps, observation, text, memory)
 
     def unroll(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor, restarts: Tensor
     ) -> PolicyOutput:
-        """See `Policy.unroll`: all but the LSTM looks at all steps at once."""
+        """See `DocumentPolicy.unroll`: all but the LSTM looks at all steps at once."""
         if self.tracker is None:
             raise TypeError("SIR remembers with +state only: set state to true")
         hidden, maps = self._perceive(observation, text, document)
@@ -186,31 +205,32 @@ class Sir(Policy):
             now, memory = self._track(self.tracker, now, memory)
             tracked.append(now)
             memories.append(memory)
-        return self._decide(torch.cat(tracked), maps, observation, torch.cat(memories))
+        return self._decide(torch.cat(tracked), maps, observation, text, torch.cat(memories))
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
         """Zeros [N, 2, width], state and cell of +state's LSTM."""
         return None if self.tracker is None else torch.zeros(num_envs, 2, self.config.width)
 
-    def _look(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        positions: Tensor | None = None,
-        entity_mask: Tensor | None = None,
-    ) -> _Seen:
+    def _flat(self, batch: Batch) -> tuple[dict[str, Tensor], TextEncoding, Tensor]:
+        """What `respond` takes; beside what the world shows, a summary of each further text, and what is offered."""
+        observation, text, document = super()._flat(batch)
+        for name in self.reads.keys() - {DOCUMENT}:
+            read = batch.texts[name]
+            if name == CHOICES:
+                observation[CHOICES], text = read.index.flatten(0, 1), {**text, **read.encoding}
+            else:
+                observation[name] = read.encoding[SUMMARY].index_select(0, read.index.flatten())
+        return observation, text, document
+
+    def _look(self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor) -> _Seen:
         """What enters the FiLM² layers."""
         grid = observation["grid"]
         fields = self.reader.look_up(observation, text, document)
         cells = embed_cells(self.reader.words, grid)
         if self.entities is not None:
             cells = self.entities(cells, grid.any(3), fields)
-        if entity_mask is not None:
-            cells = cells * entity_mask.unsqueeze(1).to(cells.dtype)
-        if positions is None:
-            nowhere = grid.new_full((len(grid), 2), -1)
-            positions = distance_map(observation.get("position", nowhere), *grid.shape[1:3])
+        position = observation["position"] if self.has_place else grid.new_full((len(grid), 2), -1)
+        positions = distance_map(position, *grid.shape[1:3])
         return _Seen(cells, positions, self.reader.merge(fields))
 
     def _perceive(self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor) -> tuple[Tensor, Tensor]:
@@ -230,13 +250,18 @@ class Sir(Policy):
         return hidden + after[0], torch.stack(after, 1)
 
     def _decide(
-        self, hidden: Tensor, maps: Tensor, observation: dict[str, Tensor], memory: Tensor | None
+        self,
+        hidden: Tensor,
+        maps: Tensor,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        memory: Tensor | None,
     ) -> PolicyOutput:
-        logits = self.policy(hidden, maps, observation, self.reader.words)
+        logits = self.policy(hidden, maps, observation, text)
         value = self.value(hidden).squeeze(1)
         return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory)
 
 
-def make_sir(spec: ObservationSpec, **options: Any) -> Sir:
+def make_sir(spec: EnvSpec, **options: Any) -> Sir:
     """SIR for what `spec` shows; options are those of `SirConfig`."""
     return Sir(spec, configure("sir", SirConfig(), options))

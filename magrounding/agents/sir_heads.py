@@ -1,7 +1,7 @@
 """SIR's three action heads: a fixed set of actions, choices of text, directions in a panorama (SILG, sec. 3).
 
-Each scores the A actions of N observations from H [N, width], V_last [N, C, H, W], the observation and the words'
-table; what `action_mask` rules out is up to the caller.
+Each scores the A actions of N observations from H [N, width], V_last [N, C, H, W], the observation and what is encoded
+of texts; what `action_mask` rules out is up to the caller.
 """
 
 from __future__ import annotations
@@ -9,17 +9,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.language import TextEncoder, distinct_rows, join_statements
+from magrounding.agents.language import TextEncoder, join_statements
 from magrounding.agents.modules import DocumentAttention
-from magrounding.observation import ObservationSpec
+from magrounding.agents.policy import TextEncoding
+from magrounding.spec import CHOICES, COLUMNS, Directions, EnvSpec, TextChoices
 
-CHOICES = "choices"
-"""Key of the texts to choose from, [A, M] ids: action j is the text in row j."""
-COLUMNS = "columns"
-"""Key of the directions to choose from, [A]: action j leads to what column columns[j] of the grid shows."""
+_STATES, _MASK = "choice_states", "choice_mask"
 
 
-class FixedActions(nn.Module):
+class FixedHead(nn.Module):
     """Y = W H + b: RTFM, MESSENGER, NetHack.
 
     Args:
@@ -31,11 +29,11 @@ class FixedActions(nn.Module):
         super().__init__()
         self.score = nn.Linear(width, num_actions)
 
-    def forward(self, hidden: Tensor, maps: Tensor, observation: dict[str, Tensor], words: nn.Embedding) -> Tensor:
+    def forward(self, hidden: Tensor, maps: Tensor, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         return self.score(hidden)
 
 
-class TextChoices(nn.Module):
+class ChoiceHead(nn.Module):
     """Y_j = w · attend(W G_j, H) + b, where G_j is what a BiLSTM makes of choice j: ALFWorld.
 
     Args:
@@ -50,16 +48,19 @@ class TextChoices(nn.Module):
         self.project = nn.Linear(2 * hidden, width)
         self.score = nn.Linear(width, 1)
 
-    def forward(self, hidden: Tensor, maps: Tensor, observation: dict[str, Tensor], words: nn.Embedding) -> Tensor:
-        offered = observation[CHOICES]  # [N, A, M]
-        texts, which = distinct_rows(offered.flatten(0, 1))  # states of one game offer much the same
-        states, mask = self.encoder(words, join_statements(texts))
-        ask = DocumentAttention(self.project(states), mask, which)
+    def encode(self, ids: Tensor, words: nn.Embedding) -> TextEncoding:
+        """States [U, L', width] and mask [U, L'] of choices [U, L], by the table of words."""
+        states, mask = self.encoder(words, join_statements(ids))
+        return {_STATES: self.project(states), _MASK: mask}
+
+    def forward(self, hidden: Tensor, maps: Tensor, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
+        offered = observation[CHOICES]  # [N, A], which of the encoded choices each is
+        ask = DocumentAttention(text[_STATES], text[_MASK], offered.flatten())
         asked = ask(hidden.repeat_interleave(offered.shape[1], 0))
-        return self.score(asked).view(offered.shape[:2])
+        return self.score(asked).view(offered.shape)
 
 
-class PanoramaDirections(nn.Module):
+class PanoramaHead(nn.Module):
     """Y_j = v_j · W H, where v_j is the maximum of V_last over the column in direction j: Touchdown.
 
     The paper has the column of U there; the released program has that of the last map, which has read the text.
@@ -73,7 +74,7 @@ class PanoramaDirections(nn.Module):
         super().__init__()
         self.project = nn.Linear(width, channels)
 
-    def forward(self, hidden: Tensor, maps: Tensor, observation: dict[str, Tensor], words: nn.Embedding) -> Tensor:
+    def forward(self, hidden: Tensor, maps: Tensor, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         columns = observation[COLUMNS].long().clamp(min=0)  # [N, A]; no direction may be −1, and is masked
         shown = maps.amax(2)  # [N, C, W]
         towards = shown.gather(2, columns.unsqueeze(1).expand(-1, shown.shape[1], -1))
@@ -81,19 +82,19 @@ class PanoramaDirections(nn.Module):
 
 
 def make_action_head(
-    spec: ObservationSpec, embedding: int, hidden: int, width: int, channels: int
-) -> FixedActions | TextChoices | PanoramaDirections:
+    spec: EnvSpec, embedding: int, hidden: int, width: int, channels: int
+) -> FixedHead | ChoiceHead | PanoramaHead:
     """The head for what a world lets an agent choose from: texts, directions, or always the same actions.
 
     Args:
-        spec: of the world; it offers texts as `choices`, directions as `columns`.
+        spec: of the world; it shows texts as `choices`, directions as `columns`.
         embedding: width of a word.
         hidden: units in each direction of a text encoder.
         width: of H.
         channels: of V_last.
     """
-    if CHOICES in spec:
-        return TextChoices(embedding, hidden, width)
-    if COLUMNS in spec:
-        return PanoramaDirections(width, channels)
-    return FixedActions(width, spec.num_actions)
+    if isinstance(spec.actions, TextChoices):
+        return ChoiceHead(embedding, hidden, width)
+    if isinstance(spec.actions, Directions):
+        return PanoramaHead(width, channels)
+    return FixedHead(width, spec.num_actions)

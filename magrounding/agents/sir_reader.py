@@ -12,34 +12,46 @@ from magrounding.agents.language import TextEncoder, distinct_rows, join_stateme
 from magrounding.agents.modules import DocumentAttention, SelfAttention, attend
 from magrounding.agents.policy import TextEncoding
 from magrounding.agents.pretrained_language import PretrainedStates
-from magrounding.observation import ObservationSpec
+from magrounding.spec import CHOICES, EnvSpec, Text
 
-GOAL, INVENTORY, FIELDS, STATEMENTS = "goal", "inventory", "fields", "statements"
+DOCUMENT = "document"
+"""What `manual` and `goal` are read as, together."""
+SUMMARY = "summary"
+"""Key of the encoding of a further text."""
+MANUAL, GOAL, INVENTORY, STATEMENTS = "manual", "goal", "inventory", "statements"
 
 
-def scorers(spec: ObservationSpec) -> tuple[str, ...]:
+def further_texts(spec: EnvSpec) -> dict[str, tuple[str, ...]]:
+    """Name → scorer of each of its rows, of every text field but manual, goal and choices; a text [L] has one row."""
+    further = [text for text in spec.texts if text.name not in (MANUAL, GOAL, CHOICES)]
+    rows = {text.name: text.shape[0] if len(text.shape) > 1 else 1 for text in further}
+    return {name: tuple(f"{name}_{i}" for i in range(count)) for name, count in rows.items()}
+
+
+def scorers(spec: EnvSpec) -> tuple[str, ...]:
     """The names of what scores the words of each field.
 
-    Fields are the goal, the inventory and the rows of `fields` [F, M], texts that change from step to step. A world
-    that has neither goal nor `fields` has the statements of its manual instead. Those share a scorer: they come in any
-    order, and stages of a world differ in their number.
+    Fields are the goal, the inventory where it is an array of word ids, and the rows of every further text. A world
+    that has neither a goal nor further texts has the statements of its manual instead. Those share a scorer: they come
+    in any order, and stages of a world differ in their number.
     """
-    rows = tuple(f"{FIELDS}_{i}" for i in range(spec[FIELDS].shape[0])) if FIELDS in spec else ()
+    rows = tuple(name for names in further_texts(spec).values() for name in names)
     if GOAL not in spec and not rows:
         return (STATEMENTS,)
-    return (*(name for name in (GOAL, INVENTORY) if name in spec), *rows)
+    held = INVENTORY in spec and not isinstance(spec[INVENTORY], Text)
+    return (*((GOAL,) if GOAL in spec else ()), *((INVENTORY,) if held else ()), *rows)
 
 
 class Fields(NamedTuple):
     """n text fields of N observations.
 
     Attributes:
-        told: C~ [N, n, D], what each says.
+        said: C~ [N, n, D], what each says.
         joint: A~ [N, n, D], what the joint text says about each.
         spoken: [N, n] bool, false for a statement without words.
     """
 
-    told: Tensor
+    said: Tensor
     joint: Tensor
     spoken: Tensor
 
@@ -78,65 +90,75 @@ class SirReader(nn.Module):
     """The word table, the two text encoders, and the weighted averages.
 
     Args:
-        spec: what the agent observes.
+        spec: of the world.
         embedding: width of a word.
         hidden: units in each direction of the encoders.
         language: the language model of +bert.
     """
 
-    def __init__(self, spec: ObservationSpec, embedding: int, hidden: int, language: PretrainedStates | None) -> None:
+    def __init__(self, spec: EnvSpec, embedding: int, hidden: int, language: PretrainedStates | None) -> None:
         super().__init__()
         self.words = nn.Embedding(spec.vocabulary_size, embedding, padding_idx=0)
         self.fields = SirEncoder(embedding, hidden, language)  # N
         self.joint = SirEncoder(embedding, hidden, language)  # D
         self.width = self.joint.width
         self.scorers = nn.ModuleDict({name: SelfAttention(self.width) for name in scorers(spec)})
+        self.further = further_texts(spec)
         self.merge_told, self.merge_joint = SelfAttention(self.width), SelfAttention(self.width)
 
     def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         """Encode U documents: manual [U, S, L], which is the joint text, and goal [U, G].
 
+        Where a world has no manual the joint text is the goal, as the paper has it where there is one text only.
+
         Returns:
-            `states` [U, L', D] and `mask` [U, L'] of the joint text; `told`, `about` [U, n, D] and `spoken` [U, n] of
-            the fields that last as long as the document: goal or statements.
+            `states` [U, L', D] and `mask` [U, L'] of the joint text; `said`, `about` [U, n, D] and `spoken` [U, n] of
+            the fields that are read along with it: goal or statements.
         """
+        if manual.dim() == 2:
+            manual = goal.unsqueeze(1)
         states, mask = self.joint(self.words, manual)
         if STATEMENTS in self.scorers:
-            told, spoken = self._sum_up(STATEMENTS, manual.flatten(0, 1)), manual.any(2)
+            said, spoken = self._sum_up(STATEMENTS, manual.flatten(0, 1)), manual.any(2)
         elif GOAL in self.scorers:
-            told, spoken = self._sum_up(GOAL, goal), mask.new_ones(len(goal), 1)
+            said, spoken = self._sum_up(GOAL, goal), mask.new_ones(len(goal), 1)
         else:
-            told, spoken = states.new_zeros(0, self.width), mask.new_zeros(len(manual), 0)
-        told = told.view(*spoken.shape, self.width)
-        return {"states": states, "mask": mask, "told": told, "about": attend(states, mask, told), "spoken": spoken}
+            said, spoken = states.new_zeros(0, self.width), mask.new_zeros(len(manual), 0)
+        said = said.view(*spoken.shape, self.width)
+        return {"states": states, "mask": mask, "said": said, "about": attend(states, mask, said), "spoken": spoken}
+
+    def sum_up_text(self, name: str, ids: Tensor) -> TextEncoding:
+        """SUMMARY [U, S, D] of a further text [U, S, L] or [U, L], row by row."""
+        rows = ids.unsqueeze(1) if ids.dim() == 2 else ids
+        said = [self._sum_up(scorer, row) for scorer, row in zip(self.further[name], rows.unbind(1), strict=True)]
+        return {SUMMARY: torch.stack(said, 1)}
 
     def look_up(self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor) -> Fields:
-        """All fields of N observations, those of the document [N] that each reads and those of the present step."""
-        told, about, spoken = (text[name].index_select(0, document) for name in ("told", "about", "spoken"))
-        now = self._present(observation)
+        """All fields of N observations.
+
+        Args:
+            observation: with the summaries [N, S, D] of further texts, by name.
+            text: encoding of U documents.
+            document: [N], which of them each observation reads.
+        """
+        said, about, spoken = (text[name].index_select(0, document) for name in ("said", "about", "spoken"))
+        now = [self._sum_up(INVENTORY, observation[INVENTORY])] if INVENTORY in self.scorers else []
+        now += [row for name in self.further for row in observation[name].unbind(1)]
         if not now:
-            return Fields(told, about, spoken)
+            return Fields(said, about, spoken)
         ask = DocumentAttention(text["states"], text["mask"], document)
-        said = [self._sum_up(name, ids) for name, ids in now]
-        found = [ask(each) for each in said]
+        found = [ask(each) for each in now]
         return Fields(
-            torch.cat((told, torch.stack(said, 1)), 1),
+            torch.cat((said, torch.stack(now, 1)), 1),
             torch.cat((about, torch.stack(found, 1)), 1),
-            torch.cat((spoken, spoken.new_ones(len(document), len(said))), 1),
+            torch.cat((spoken, spoken.new_ones(len(document), len(now))), 1),
         )
 
     def merge(self, fields: Fields) -> Tensor:
         """[C; A] [N, 2 · D], whatever the number of fields."""
         return torch.cat(
-            (self.merge_told(fields.told, fields.spoken), self.merge_joint(fields.joint, fields.spoken)), 1
+            (self.merge_told(fields.said, fields.spoken), self.merge_joint(fields.joint, fields.spoken)), 1
         )
-
-    def _present(self, observation: dict[str, Tensor]) -> list[tuple[str, Tensor]]:
-        """Scorer and ids [N, M] of each field that changes from step to step."""
-        now = [(INVENTORY, observation[INVENTORY])] if INVENTORY in self.scorers else []
-        if f"{FIELDS}_0" in self.scorers:
-            now += [(f"{FIELDS}_{i}", ids) for i, ids in enumerate(observation[FIELDS].unbind(1))]
-        return now
 
     def _sum_up(self, scorer: str, ids: Tensor) -> Tensor:
         """C~_i [N, D] of texts [N, M]."""

@@ -11,14 +11,15 @@ from torch import Tensor, nn
 
 from magrounding.agents.occupied import Occupied
 from magrounding.agents.policy import (
-    Policy,
+    Accepts,
+    DocumentPolicy,
     PolicyOutput,
     TextEncoding,
     check_config,
     mask_logits,
 )
 from magrounding.errors import ConfigurationError
-from magrounding.observation import ObservationSpec
+from magrounding.spec import EnvSpec
 
 SYMBOLS = 25
 """Rows of the paper's table of symbols; worlds with larger ids have more."""
@@ -60,7 +61,7 @@ class EmmaConfig:
         check_config(self)
 
 
-class SymbolPolicy(Policy):
+class SymbolPolicy(DocumentPolicy):
     """What EMMA and Game-ID share: frames, a table of symbols, and the trunk that looks at what every cell shows.
 
     A cell shows what its entities are and the embeddings of its agents, added and divided by 1 + n (two halves for one
@@ -68,28 +69,30 @@ class SymbolPolicy(Policy):
     of a cell is the mean over all of them.
 
     Args:
-        spec: what the agent observes.
+        spec: of the world.
         config: the options.
         constants: G, channels of a vector that is the same in all cells of a game.
     """
 
-    def __init__(self, spec: ObservationSpec, config: EmmaConfig, constants: int = 0) -> None:
-        super().__init__()
-        self.config, self.num_agents, self.width = config, spec.num_agents, spec.words_per_occupant
-        self.grid_shape = spec["grid"].shape
+    accepts = Accepts(fields=("manual", "action_mask"))
+
+    def __init__(self, spec: EnvSpec, config: EmmaConfig, constants: int = 0) -> None:
+        super().__init__(spec)
+        self.config, self.num_agents, self.width = config, spec.num_agents, spec.grid.words_per_occupant
+        self.grid_shape = spec.grid.shape
         height, width, _ = self.grid_shape
         if min(height, width) < 2:
             raise ConfigurationError(f"a 2 × 2 convolution needs a map of at least 2 × 2 cells, got {height} × {width}")
-        rows = max(SYMBOLS, int(spec["grid"].high) + 1)
+        rows = max(SYMBOLS, int(spec.grid.high) + 1)
         self.symbols = nn.Embedding(rows, config.width, padding_idx=0)
         self.trunk = nn.Conv2d(config.history * (config.width + constants), config.maps, 2)
         flat = config.maps * (height - 1) * (width - 1)
         self.actor, self.critic = (action_head(flat, config.hidden, out) for out in (spec.num_actions, 1))
-        self.somebody: Tensor
+        self.occupant: Tensor
         self.avatar: Tensor
         ids = torch.arange(rows)
-        self.register_buffer("somebody", ~torch.isin(ids, torch.tensor(spec.scenery_ids)), persistent=False)
-        self.register_buffer("avatar", torch.isin(ids, torch.tensor(spec.avatar_ids)), persistent=False)
+        self.register_buffer("occupant", ~torch.isin(ids, torch.tensor(spec.grid.scenery_ids)), persistent=False)
+        self.register_buffer("avatar", torch.isin(ids, torch.tensor(spec.grid.avatar_ids)), persistent=False)
 
     def identify(self, queries: Tensor, text: TextEncoding, document: Tensor) -> Tensor:
         """What entities are, [D, width], by queries [D, width] and the documents [D] of U that are read for them."""
@@ -99,8 +102,14 @@ class SymbolPolicy(Policy):
         """[U, G] what all cells of a game show; None: nothing."""
         return None
 
-    def forward(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
+    def respond(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        memory: Tensor | None = None,
+        *,
+        explain: bool = False,
     ) -> PolicyOutput:
         seen, memory = self.find(observation, document, memory)
         if self.config.sparse:
@@ -109,26 +118,6 @@ class SymbolPolicy(Policy):
             maps = self.trunk(self._ground(seen, text, document)).permute(0, 2, 3, 1)
         logits, value = self.decide(F.leaky_relu(maps).flatten(1))
         return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory)
-
-    def ground(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        position_features: Tensor | None = None,
-        entity_mask: Tensor | None = None,
-        memory: Tensor | None = None,
-    ) -> Tensor:
-        """The maps [N, C, H, W] of what cells show in each frame, in grid coordinates.
-
-        Args:
-            observation, text, document, memory: as in `forward`.
-            position_features: [N, P, H, W], appended to the channels; by default none.
-            entity_mask: [N, H, W], factors on what the entities of a cell are, the same in all frames; agents stay.
-        """
-        seen, _ = self.find(observation, document, memory)
-        maps = self._ground(seen, text, document, entity_mask)
-        return maps if position_features is None else torch.cat((maps, position_features), 1)
 
     def find(
         self, observation: dict[str, Tensor], document: Tensor, memory: Tensor | None = None
@@ -140,13 +129,13 @@ class SymbolPolicy(Policy):
             raise ConfigurationError(f"this network is made for a grid of {made} and cannot look at one of {got}")
         before = self.initial_memory(len(grid)).to(grid.device) if memory is None else memory
         frames = self.add_frame(before, grid)
-        return Occupied.find(frames, self.somebody, document), frames[:, 1:]
+        return Occupied.find(frames, self.occupant, document), frames[:, 1:]
 
     def show(self, seen: Occupied, text: TextEncoding) -> tuple[Tensor, Tensor]:
         """What the entities and the agents of each distinct thing add to a cell, both [D, width]."""
         is_avatar = self.avatar[seen.words[:, :: self.width]].repeat_interleave(self.width, 1)  # by its first word
         agents = self.symbols(seen.words.where(is_avatar, 0)).sum(1)
-        words = seen.words.where(~is_avatar & self.somebody[seen.words], 0)
+        words = seen.words.where(~is_avatar & self.occupant[seen.words], 0)
         queries = self.symbols(words).sum(1) / (words != 0).sum(1, keepdim=True).clamp(min=1)
         share = 1 + self.num_agents
         return self.identify(queries, text, seen.document) / share, agents / share
@@ -169,12 +158,9 @@ class SymbolPolicy(Policy):
         frame = grid.unsqueeze(1)
         return torch.cat((torch.where(memory == NO_FRAME, frame, memory), frame), 1)
 
-    def _ground(
-        self, seen: Occupied, text: TextEncoding, document: Tensor, entity_mask: Tensor | None = None
-    ) -> Tensor:
+    def _ground(self, seen: Occupied, text: TextEncoding, document: Tensor) -> Tensor:
+        """The maps [N, C, H, W] of what cells show in each frame, in grid coordinates."""
         entities, agents = (part.index_select(0, seen.which) for part in self.show(seen, text))
-        if entity_mask is not None:
-            entities = entities * entity_mask.flatten().index_select(0, seen.cells()).unsqueeze(1)
         cells = seen.spread(entities + agents)
         constants = self.constants(text)
         if constants is None:

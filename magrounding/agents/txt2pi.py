@@ -24,9 +24,17 @@ from magrounding.agents.modules import (
     skips,
     spatial_max,
 )
-from magrounding.agents.policy import Policy, PolicyOutput, TextEncoding, check_config, configure, mask_logits
+from magrounding.agents.policy import (
+    Accepts,
+    DocumentPolicy,
+    PolicyOutput,
+    TextEncoding,
+    check_config,
+    configure,
+    mask_logits,
+)
 from magrounding.errors import choose
-from magrounding.observation import ObservationSpec
+from magrounding.spec import EnvSpec
 
 PROJECTIONS = ("project_max", "max_project")
 
@@ -209,16 +217,18 @@ class Txt2PiGrounding(nn.Module):
         return linear(spatial_max(features))
 
 
-class Txt2Pi(Policy):
+class Txt2Pi(DocumentPolicy):
     """The txt2π policy.
 
     Args:
-        spec: what the agent observes.
+        spec: of the world.
         config: the options.
     """
 
-    def __init__(self, spec: ObservationSpec, config: Txt2PiConfig) -> None:
-        super().__init__()
+    accepts = Accepts(fields=("manual", "position", "inventory", "action_mask"), egocentric=False)
+
+    def __init__(self, spec: EnvSpec, config: Txt2PiConfig) -> None:
+        super().__init__(spec)
         self.config = config
         self.reader = Txt2PiReader(spec.vocabulary_size, config)
         self.grounding = Txt2PiGrounding(
@@ -230,47 +240,31 @@ class Txt2Pi(Policy):
         """See `Txt2PiReader.forward`."""
         return self.reader(manual, goal)
 
-    def ground(
+    def respond(
         self,
         observation: dict[str, Tensor],
         text: TextEncoding,
         document: Tensor,
-        position_features: Tensor | None = None,
-        entity_mask: Tensor | None = None,
-    ) -> Tensor:
-        """Features [N, C, H, W] of each cell, in grid coordinates.
-
-        Args:
-            observation: see `Policy.forward`, as for the next two.
-            text: encoding of U documents.
-            document: [N] int64.
-            position_features: [N, 2, H, W] in place of `distance`.
-            entity_mask: [N, H, W], a factor on what the cells show (their summed words, not their ids); 1 leaves a cell
-                as it is, so the caller puts 1 where no entity is.
-        """
+        memory: Tensor | None = None,
+        *,
+        explain: bool = False,
+    ) -> PolicyOutput:
+        """See `DocumentPolicy.respond`; txt2π remembers nothing."""
         grid = observation["grid"]
         cells = embed_cells(self.reader.words, grid)
-        if entity_mask is not None:
-            cells = cells * entity_mask.unsqueeze(1).to(cells.dtype)
-        if position_features is None:
-            position_features = distance_map(observation["position"], grid.shape[1], grid.shape[2])
+        positions = distance_map(observation["position"], grid.shape[1], grid.shape[2])
         held = self.reader.read_inventory(observation["inventory"])
         summary = torch.cat((text["summary"].index_select(0, document), held), 1)
-        return self.grounding(cells, position_features, summary, text, document)
-
-    def forward(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
-    ) -> PolicyOutput:
-        """See `Policy.forward`; txt2π remembers nothing."""
-        logits, value = self.head(spatial_max(self.ground(observation, text, document)))
+        maps = self.grounding(cells, positions, summary, text, document)
+        logits, value = self.head(spatial_max(maps))
         return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float())
 
 
-def make_txt2pi(spec: ObservationSpec, *, profile: str = "paper", **options: Any) -> Txt2Pi:
+def make_txt2pi(spec: EnvSpec, *, profile: str = "paper", **options: Any) -> Txt2Pi:
     """Make a txt2π policy.
 
     Args:
-        spec: what the agent observes.
+        spec: of the world.
         profile: where the options start: "paper" or "code", see `PROFILES`.
         options: fields of `Txt2PiConfig`.
 

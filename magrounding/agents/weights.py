@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from magrounding.errors import CheckpointError
 from magrounding.storage import read_json, write_atomic, write_json
+from magrounding.version import __version__
 
 STATE_FILE = "state.json"
 Weights = dict[str, Tensor]
@@ -30,10 +31,8 @@ def versions() -> dict[str, str]:
     import numba
     import numpy
 
-    import magrounding
-
     return {
-        "magrounding": magrounding.__version__,
+        "magrounding": __version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": numpy.__version__,
@@ -82,7 +81,7 @@ def check_origin(record: Mapping[str, Any], source: Path, *, env: str, vocabular
         )
 
 
-def fit_weights(module: nn.Module, weights: Mapping[str, Tensor], source: Path) -> None:
+def fit_weights(module: nn.Module, weights: Mapping[str, Tensor], source: Path | str) -> None:
     """Copy weights into a network; CheckpointError where names or shapes differ."""
     try:
         module.load_state_dict(dict(weights))

@@ -8,21 +8,32 @@ entities; each has a file here.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from magrounding.agents.policy import Auxiliary, Others, Policy, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.policy import (
+    OTHERS,
+    Accepts,
+    DocumentPolicy,
+    Learnt,
+    Policy,
+    PolicyOutput,
+    TextEncoding,
+    mask_logits,
+)
+from magrounding.endi.diagnostics import diagnose
 from magrounding.endi.division import Division, divide, draw_noise
 from magrounding.endi.modelling import modelling_loss
 from magrounding.endi.places import Places
 from magrounding.endi.regularizers import REGULARIZERS, dis, num
 from magrounding.errors import ConfigurationError, choose
-from magrounding.observation import ObservationSpec
 from magrounding.registry import load
+from magrounding.spec import EnvSpec
 
 _GROUNDINGS = {
     "txt2pi": "magrounding.endi.on_txt2pi:make_endi_txt2pi",
@@ -63,32 +74,43 @@ class Survey(NamedTuple):
     memory: Tensor | None = None
 
 
-class EnDi(Policy):
+class Divided(NamedTuple):
+    """What an EnDi's losses go on from: its division, and `Survey.seen`."""
+
+    division: Division
+    seen: Any
+
+
+class EnDi(DocumentPolicy):
     """What is the same for all grounding modules.
 
     Args:
-        spec: what the agent observes.
+        spec: of the world.
         config: options, those of the grounding module included.
 
     Raises:
-        ConfigurationError: an unknown regulariser, or nobody to divide with.
+        ConfigurationError: an unknown regulariser, a world for one agent, or one that the network is not made for.
     """
 
-    def __init__(self, spec: ObservationSpec, config: EnDiOptions) -> None:
-        super().__init__()
+    accepts = Accepts(fields=("manual", "position", "inventory", "action_mask", "teammates"), egocentric=False)
+    loss_weights: ClassVar[Mapping[str, float]] = {"modelling": 1.0, "division": 0.1}
+    diagnostics = staticmethod(diagnose)
+
+    def __init__(self, spec: EnvSpec, config: EnDiOptions) -> None:
         choose("regularizer", config.regularizer, REGULARIZERS)
         if spec.num_agents < 2:
             raise ConfigurationError("EnDi divides entities between agents: it needs two of them or more")
+        super().__init__(spec)
         self.config: Any = config
-        self.models_others = config.modelling
+        self.needs = frozenset({OTHERS}) if config.modelling else frozenset()
         self.num_agents, self.num_others = spec.num_agents, spec.num_agents - 1
-        self.map = spec.height, spec.width
+        self.map = spec.grid.height, spec.grid.width
 
     @abstractmethod
     def survey(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None
     ) -> Survey:
-        """Look at the goal from both sides; arguments as in `forward`."""
+        """Look at the goal from both sides; arguments as in `respond`."""
 
     @abstractmethod
     def decide(
@@ -102,19 +124,38 @@ class EnDi(Policy):
     ) -> Tensor:
         """Logits [N, n − 1, A] of what each of the others does, given what `mask` [N, P] leaves to be seen."""
 
-    def forward(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None = None
+    def respond(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        memory: Tensor | None = None,
+        *,
+        explain: bool = False,
     ) -> PolicyOutput:
+        """See `DocumentPolicy.respond`.
+
+        Of the step it tells "marks" [N, H, W] (see `Division.taken`), and on demand "guesses" [N, n − 1] int64, the
+        most likely action of each of the others.
+        """
         places, scores, seen, memory = self.survey(observation, text, document, memory)
         division = divide(scores, places, self._noise_at(places, observation))
         logits, value = self.decide(observation, text, document, seen, division.own)
+        told = {"marks": division.taken(*observation["grid"].shape[1:3])}
+        if explain and self.config.modelling:
+            with torch.no_grad():
+                told["guesses"] = self.foresee(observation, text, document, seen, division.others).float().argmax(-1)
         return PolicyOutput(
-            mask_logits(logits.float(), observation["action_mask"]), value.float(), memory, division, seen
+            mask_logits(logits.float(), observation["action_mask"]),
+            value.float(),
+            memory,
+            told=told,
+            seen=Divided(division, seen),
         )
 
-    def draw_noise(self, num_envs: int, generator: torch.Generator | None = None) -> Tensor:
-        """[N, H, W], one number for each cell."""
-        return draw_noise((num_envs, *self.map), generator)
+    def draw_record(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> dict[str, Tensor]:
+        """Noise [*shape, H, W], "noise": one number for each cell."""
+        return {"noise": draw_noise((*shape, *self.map), generator)}
 
     def auxiliary(
         self,
@@ -122,21 +163,19 @@ class EnDi(Policy):
         text: TextEncoding,
         document: Tensor,
         output: PolicyOutput,
-        others: Others | None,
-    ) -> Auxiliary:
-        """L_sup and L_reg; nothing is detached between them and the division."""
-        division = output.division
-        if division is None:
-            raise TypeError("the output of another network: EnDi's has a division")
-        facts, modelling = {"division_entropy": _entropy(division)}, None
+        others: Tensor | None,
+    ) -> Learnt:
+        """Losses "modelling" (L_sup) and "division" (L_reg); nothing is detached between them and the division."""
+        division, seen = output.seen
+        losses, facts = {}, {"division_entropy": _entropy(division)}
         if self.config.modelling and others is not None:
-            logits = self.foresee(observation, text, document, output.seen, division.others).float()
-            modelling, facts["modelling_accuracy"] = modelling_loss(logits, others)
-        return Auxiliary(modelling, self._regularize(division, observation), facts)
+            logits = self.foresee(observation, text, document, seen, division.others).float()
+            losses["modelling"], facts["modelling_accuracy"] = modelling_loss(logits, others)
+        if self.config.regularizer != "none":
+            losses["division"] = self._regularize(division, observation)
+        return Learnt(losses, facts)
 
-    def _regularize(self, division: Division, observation: dict[str, Tensor]) -> Tensor | None:
-        if self.config.regularizer == "none":
-            return None
+    def _regularize(self, division: Division, observation: dict[str, Tensor]) -> Tensor:
         if self.config.regularizer == "num":
             return num(division, self.num_agents, squared=self.config.squared)
         height, width = observation["grid"].shape[1:3]
@@ -158,11 +197,11 @@ def _entropy(division: Division) -> Tensor:
     return torch.where(entity, entropy, 0.0).sum(1) / entity.sum(1)
 
 
-def make_endi(spec: ObservationSpec, *, grounding: str = "txt2pi", regularizer: str = "dis", **options: Any) -> Policy:
-    """Make an EnDi, or, for one agent, its grounding module alone: there is nobody to divide with.
+def make_endi(spec: EnvSpec, *, grounding: str = "txt2pi", regularizer: str = "dis", **options: Any) -> Policy:
+    """Make an EnDi, or, for one agent, its grounding module alone: a division takes two.
 
     Args:
-        spec: what the agent observes.
+        spec: of the world.
         grounding: the module that looks at entities: "txt2pi" (the paper's for RTFM), "emma" (the paper's for
             MESSENGER) or "relread".
         regularizer, options: `EnDiOptions` and the options of that module.

@@ -1,45 +1,53 @@
-"""What divisions look like from outside: how much everybody takes, and how much of it somebody else takes too."""
+"""What divisions look like from outside: how much each agent claims, what others claim too, and what it foresees."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
-from magrounding.endi.division import LEFT, NOBODY, TAKEN
+from magrounding.endi.division import LEFT, NOTHING, TAKEN
 
 
-def describe_divisions(taken: np.ndarray, alive: np.ndarray) -> list[dict[str, float]]:
-    """Facts about each agent's divisions.
-
-    Args:
-        taken: [n, …, H, W] int8, see `Division.taken`.
-        alive: [n, …] bool; the dead divide nothing.
-
-    Returns:
-        For each agent "coverage", the mean share of entities that it takes, and "conflicts", the share of entities that
-        somebody else takes too; of the steps in which it lives and sees any, 0 without such a step.
-    """
-    coverage, conflicts = division_shares(taken, alive)
-    return [
-        {"coverage": _mean(own), "conflicts": _mean(shared)} for own, shared in zip(coverage, conflicts, strict=True)
-    ]
-
-
-def division_shares(taken: np.ndarray, alive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same for every step: shares [n, …] of an agent's entities that it takes, and that somebody else takes too.
+def diagnose(told: Sequence[Mapping[str, np.ndarray]], actions: np.ndarray, acted: np.ndarray) -> dict[str, np.ndarray]:
+    """Facts about a step of R games.
 
     Args:
-        taken, alive: as in `describe_divisions`.
+        told: for each agent, `marks` [R, H, W] (see `Division.taken`) and perhaps `guesses` [R, n − 1], see
+            `EnDi.respond`.
+        actions: [R, n].
+        acted: [R, n] bool; an agent that did not act divides and foresees nothing.
 
     Returns:
-        Both nan where the agent is dead or sees no entity.
+        Each [R, n], nan for an agent that did not act:
+
+        mask_coverage: share of the entities an agent sees that it takes, nan where it sees none.
+        mask_conflicts: share of them that it takes and another agent takes too, nan likewise.
+        modelling_accuracy: share of the others who acted whose action was guessed, nan where none did; absent unless
+            every agent guesses.
     """
-    taken = np.where(alive[..., None, None], taken, NOBODY)
-    own = taken == TAKEN
-    seen = (taken >= LEFT).sum((-2, -1))
+    coverage, conflicts = _shares(told, acted)
+    facts = {"mask_coverage": coverage, "mask_conflicts": conflicts}
+    if all("guesses" in each for each in told):
+        facts["modelling_accuracy"] = _accuracy(np.stack([each["guesses"] for each in told], 1), actions, acted)
+    return facts
+
+
+def _shares(told: Sequence[Mapping[str, np.ndarray]], acted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shares [R, n] of an agent's entities that it takes, and that another takes too."""
+    marks = np.where(acted[..., None, None], np.stack([each["marks"] for each in told], 1), NOTHING)  # [R, n, H, W]
+    own = marks == TAKEN
+    seen = (marks >= LEFT).sum((-2, -1))
     seen = np.where(seen > 0, seen, np.nan)
-    return own.sum((-2, -1)) / seen, (own & (own.sum(0) > 1)).sum((-2, -1)) / seen
+    contested = own & (own.sum(1, keepdims=True) > 1)
+    return own.sum((-2, -1)) / seen, contested.sum((-2, -1)) / seen
 
 
-def _mean(shares: np.ndarray) -> float:
-    known = shares[~np.isnan(shares)]
-    return float(known.mean()) if known.size else 0.0
+def _accuracy(guesses: np.ndarray, actions: np.ndarray, acted: np.ndarray) -> np.ndarray:
+    """[R, n] of guesses [R, n, n − 1], each agent's of the others, in their order."""
+    n = actions.shape[1]
+    others = np.array([[j for j in range(n) if j != i] for i in range(n)])  # [n, n − 1]
+    known = acted[:, others]
+    right = ((guesses == actions[:, others]) & known).sum(2, dtype=np.float32)
+    count = known.sum(2, dtype=np.float32)
+    return np.where(acted & (count > 0), right / np.maximum(count, 1), np.float32(np.nan))

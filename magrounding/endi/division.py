@@ -14,7 +14,7 @@ from torch import Tensor
 
 from magrounding.endi.places import Places
 
-NOBODY, LEFT, TAKEN = -1, 0, 1
+NOTHING, LEFT, TAKEN = -1, 0, 1
 """What a cell of `Division.taken` says: no entity there, left to others, taken for oneself."""
 
 _SMALLEST = 1e-6
@@ -37,10 +37,10 @@ class Division(NamedTuple):
     others: Tensor
 
     def taken(self, height: int, width: int) -> Tensor:
-        """[N, H, W] int8 of TAKEN, LEFT and NOBODY; where two entities share a cell, the one taken tells."""
+        """[N, H, W] int8 of TAKEN, LEFT and NOTHING; where two entities share a cell, the one taken counts."""
         places = self.places
-        says = torch.where(places.is_entity, self.own.detach().to(torch.int8), NOBODY)
-        cells = says.new_full((len(says), height * width), NOBODY)
+        says = torch.where(places.is_entity, self.own.detach().to(torch.int8), NOTHING)
+        cells = says.new_full((len(says), height * width), NOTHING)
         cells.scatter_reduce_(1, places.row * width + places.column, says, "amax")
         return cells.view(-1, height, width)
 

@@ -20,7 +20,7 @@ from magrounding.agents.symbols import EmmaConfig, action_head, initialize
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import cells, shown_entities
 from magrounding.errors import choose
-from magrounding.observation import ObservationSpec
+from magrounding.spec import EnvSpec
 
 OFFSET_TABLES = ("separate", "shared")
 
@@ -77,11 +77,11 @@ class EnDiEmma(EnDi):
     Empty cells show the division nothing; offsets are those from where agents are now, in older frames too.
 
     Args:
-        spec: what the agent observes.
+        spec: of the world.
         config: the options.
     """
 
-    def __init__(self, spec: ObservationSpec, config: EnDiEmmaConfig) -> None:
+    def __init__(self, spec: EnvSpec, config: EnDiEmmaConfig) -> None:
         super().__init__(spec, config)
         self.emma = Emma(spec, config)
         symbols = self.emma.symbols.num_embeddings
@@ -94,7 +94,7 @@ class EnDiEmma(EnDi):
         self.foresight: nn.Conv2d | None = None
         if config.modelling:
             self.foresight = nn.Conv2d(config.history * config.width, config.maps, 2)
-            flat = config.maps * (spec.height - 1) * (spec.width - 1)
+            flat = config.maps * (self.map[0] - 1) * (self.map[1] - 1)
             self.modelling.extend(action_head(flat, config.hidden, spec.num_actions) for _ in range(self.num_others))
         initialize(self)
 
@@ -121,7 +121,7 @@ class EnDiEmma(EnDi):
         nearest = _nearest(position, observation["teammates"])
         logits = self._view(frames, position, text, document, self.divide_self)
         logits = logits + self._view(frames, nearest, text, document, self.divide_others)
-        is_entity = shown_entities(grid, emma.somebody, emma.avatar, emma.width)
+        is_entity = shown_entities(grid, emma.occupant, emma.avatar, emma.width)
         places = cells(is_entity, can_hide=torch.ones_like(is_entity))
         return Survey(places, logits.flatten(1, 2), _Seen(seen, *emma.show(seen, text)), after)
 
@@ -152,8 +152,8 @@ class EnDiEmma(EnDi):
 
         Args:
             frames: [N, F, H, W, K].
-            agent: [N, 2] row and column; out of the map for nobody.
-            text, document: as in `forward`.
+            agent: [N, 2] row and column; out of the map where there is none.
+            text, document: as in `respond`.
             conv: of padded maps.
         """
         _, history, height, width, per_cell = frames.shape
@@ -164,7 +164,7 @@ class EnDiEmma(EnDi):
         offsets = offsets.clamp(1, 2 * self.size - 1)[:, None].expand(-1, history, -1, -1, -1)
         # Offsets are more ids of a cell, from behind the symbols, so cells that ask the same are looked at once.
         asking = F.pad(torch.cat((frames, (offsets + symbols).to(frames.dtype)), 4), (0, 0, 1, 1, 1, 1))
-        is_entity = F.pad(emma.somebody & ~emma.avatar, (0, 2 * self.size))
+        is_entity = F.pad(emma.occupant & ~emma.avatar, (0, 2 * self.size))
         seen = Occupied.find(asking, is_entity, document)
         words, offsets = seen.words[:, :per_cell], seen.words[:, per_cell:] - symbols
         queries = self.queries(words.where(is_entity[words], 0), offsets)
@@ -184,7 +184,7 @@ def _nearest(position: Tensor, teammates: Tensor) -> Tensor:
     return torch.where((distance < far).any(1, keepdim=True), chosen, -far)
 
 
-def make_endi_emma(spec: ObservationSpec, **options: Any) -> EnDiEmma | Emma:
+def make_endi_emma(spec: EnvSpec, **options: Any) -> EnDiEmma | Emma:
     """EnDi on EMMA for what `spec` shows, or EMMA for one agent; options are those of `EnDiEmmaConfig`."""
     config = configure("endi on emma", EnDiEmmaConfig(), options)
     return EnDiEmma(spec, config) if spec.num_agents > 1 else Emma(spec, config)

@@ -12,19 +12,20 @@ what foresees them best, before the first game is won.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.motion import Motion
-from magrounding.agents.policy import Auxiliary, Others, PolicyOutput, TextEncoding, configure
+from magrounding.agents.policy import Learnt, PolicyOutput, TextEncoding, configure
 from magrounding.agents.relread import Relread, RelreadConfig, Things, border_distances, look, with_presence
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import Places, distance_to_nearest
-from magrounding.observation import ObservationSpec
+from magrounding.spec import EnvSpec
 
 _TAKE = 1.5
 """Logit of taking an entity before anything is learnt."""
@@ -53,11 +54,13 @@ class EnDiRelread(EnDi):
     """Divides things; an entity that shares its cell with an agent can be hidden like any other.
 
     Args:
-        spec: what the agent observes.
+        spec: of the world.
         config: the options.
     """
 
-    def __init__(self, spec: ObservationSpec, config: EnDiRelreadConfig) -> None:
+    loss_weights: ClassVar[Mapping[str, float]] = {**EnDi.loss_weights, **Relread.loss_weights}
+
+    def __init__(self, spec: EnvSpec, config: EnDiRelreadConfig) -> None:
         super().__init__(spec, config)
         self.reader = Relread(spec, config)
         last = nn.Linear(config.division_hidden, 2)
@@ -101,14 +104,14 @@ class EnDiRelread(EnDi):
         text: TextEncoding,
         document: Tensor,
         output: PolicyOutput,
-        others: Others | None,
-    ) -> Auxiliary:
-        """EnDi's losses; with motion, how things move is foreseen beside what the others do."""
-        learned, seen = super().auxiliary(observation, text, document, output, others), output.seen
+        others: Tensor | None,
+    ) -> Learnt:
+        """EnDi's losses, and with motion relread's too."""
+        learnt, seen = super().auxiliary(observation, text, document, output, others), output.seen.seen
         if seen.motion is None:
-            return learned
+            return learnt
         surprise = self.reader.surprise(seen.things, seen.motion, text, document)
-        return learned._replace(modelling=surprise if learned.modelling is None else surprise + learned.modelling)
+        return learnt._replace(losses={**learnt.losses, "motion": surprise})
 
     def decide(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
@@ -163,7 +166,7 @@ def _hide(seen: _Seen, mask: Tensor) -> Tensor:
     return seen.features * mask.unsqueeze(2).to(seen.features.dtype)
 
 
-def make_endi_relread(spec: ObservationSpec, **options: Any) -> EnDiRelread | Relread:
+def make_endi_relread(spec: EnvSpec, **options: Any) -> EnDiRelread | Relread:
     """EnDi on relread for what `spec` shows, or relread for one agent; options are those of `EnDiRelreadConfig`."""
     config = configure("endi on relread", EnDiRelreadConfig(), options)
     return EnDiRelread(spec, config) if spec.num_agents > 1 else Relread(spec, config)

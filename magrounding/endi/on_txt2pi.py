@@ -13,7 +13,7 @@ from magrounding.agents.policy import TextEncoding, configure
 from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import cells, distance_to_nearest, shown_entities
-from magrounding.observation import ObservationSpec
+from magrounding.spec import EnvSpec
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class EnDiTxt2Pi(EnDi):
     A hidden entity is a zero vector. Cells that show an agent hide nothing, nor do walls and empty cells.
 
     Args:
-        spec: what the agent observes.
+        spec: of the world.
         config: the options.
     """
 
-    def __init__(self, spec: ObservationSpec, config: EnDiTxt2PiConfig) -> None:
+    def __init__(self, spec: EnvSpec, config: EnDiTxt2PiConfig) -> None:
         super().__init__(spec, config)
-        self.width = spec.words_per_occupant
+        self.width = spec.grid.words_per_occupant
         self.reader = Txt2PiReader(spec.vocabulary_size, config)
         text = self.reader.text_width, self.reader.query_width
         self.goal_grounding = Txt2PiGrounding(config.goal_channels, config.embedding, 1, *text, config)
@@ -55,11 +55,11 @@ class EnDiTxt2Pi(EnDi):
         self.policy, self.value = nn.Linear(top, spec.num_actions), nn.Linear(top, 1)
         modelled = self.num_others if config.modelling else 0
         self.modelling = nn.ModuleList(nn.Linear(top, spec.num_actions) for _ in range(modelled))
-        self.somebody: Tensor
+        self.occupant: Tensor
         self.avatar: Tensor
         ids = torch.arange(spec.vocabulary_size)
-        self.register_buffer("somebody", ~torch.isin(ids, torch.tensor(spec.scenery_ids)), persistent=False)
-        self.register_buffer("avatar", torch.isin(ids, torch.tensor(spec.avatar_ids)), persistent=False)
+        self.register_buffer("occupant", ~torch.isin(ids, torch.tensor(spec.grid.scenery_ids)), persistent=False)
+        self.register_buffer("avatar", torch.isin(ids, torch.tensor(spec.grid.avatar_ids)), persistent=False)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader(manual, goal)
@@ -69,7 +69,7 @@ class EnDiTxt2Pi(EnDi):
     ) -> Survey:
         grid, position = observation["grid"], observation["position"]
         height, width = grid.shape[1:3]
-        entity = shown_entities(grid, self.somebody, self.avatar, self.width)
+        entity = shown_entities(grid, self.occupant, self.avatar, self.width)
         places = cells(entity, can_hide=entity)
         held = self.reader.read_inventory(observation["inventory"])
         summary = torch.cat((text["summary"].index_select(0, document), held), 1)
@@ -98,7 +98,7 @@ class EnDiTxt2Pi(EnDi):
         return spatial_max(self.grounding(left, seen.positions, seen.summary, text, document))
 
 
-def make_endi_txt2pi(spec: ObservationSpec, **options: Any) -> EnDiTxt2Pi | Txt2Pi:
+def make_endi_txt2pi(spec: EnvSpec, **options: Any) -> EnDiTxt2Pi | Txt2Pi:
     """EnDi on txt2π for what `spec` shows, or txt2π for one agent; options are those of `EnDiTxt2PiConfig`."""
     config = configure("endi on txt2pi", EnDiTxt2PiConfig(), options)
     return EnDiTxt2Pi(spec, config) if spec.num_agents > 1 else Txt2Pi(spec, config)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 FARTHEST = 1.0
-"""Distance of whoever does not live."""
+"""Distance of an agent that does not live."""
 
 
 class Places(NamedTuple):
@@ -33,18 +33,18 @@ def cells(is_entity: Tensor, can_hide: Tensor) -> Places:
     return Places(cell // width, cell % width, is_entity.flatten(1), can_hide.flatten(1))
 
 
-def shown_entities(grid: Tensor, somebody: Tensor, avatar: Tensor, width: int) -> Tensor:
+def shown_entities(grid: Tensor, occupant: Tensor, avatar: Tensor, width: int) -> Tensor:
     """[N, H, W] bool: a cell shows an entity and no agent.
 
     Args:
         grid: [N, H, W, K] ids.
-        somebody: [V] bool, ids that are neither padding nor scenery.
+        occupant: [V] bool, ids that are neither padding nor scenery.
         avatar: [V] bool, ids of agents.
         width: ids of an occupant; its first decides.
     """
     first = grid[..., ::width].int()
     is_avatar = avatar[first]
-    return (somebody[first] & ~is_avatar).any(-1) & ~is_avatar.any(-1)
+    return (occupant[first] & ~is_avatar).any(-1) & ~is_avatar.any(-1)
 
 
 def distance_to_nearest(places: Places, agents: Tensor, height: int, width: int) -> Tensor:

@@ -14,7 +14,7 @@ REGULARIZERS = ("num", "dis", "none")
 
 
 def num(division: Division, num_agents: int, *, squared: bool = False) -> Tensor:
-    """[N]: | n_self − n_others / (n − 1) |, everybody takes as many entities.
+    """[N]: | n_self − n_others / (n − 1) |, every agent takes as many entities.
 
     Args:
         division: of N observations.

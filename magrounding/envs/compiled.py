@@ -14,10 +14,9 @@ from numba import njit
 
 from magrounding.envs.world import BatchedWorld, StepBuffers
 from magrounding.errors import ConfigurationError
-from magrounding.observation import ObservationSpec
 from magrounding.seeding import hash64
+from magrounding.spec import EnvSpec
 from magrounding.threads import RowThreads
-from magrounding.vocabulary import Vocabulary
 
 SEED, EPISODE, STEP = range(3)
 """The first columns of any world's `games.scalars` [B, …] int64."""
@@ -26,56 +25,40 @@ SEED, EPISODE, STEP = range(3)
 class CompiledWorld(BatchedWorld):
     """B games in flat arrays, played by kernels.
 
-    A subclass takes (num_envs, task, options, num_threads), builds what its kernels read and calls this constructor.
+    A subclass takes (num_envs, game, num_threads), builds what its kernels read and calls this constructor.
 
     Args:
         num_envs: B.
-        task, options: what it was made with, kept for pickling.
+        game: what is played (a `registry.Game`), kept for pickling.
         num_threads: threads that share the rows; episodes do not depend on it.
-        spec: what agents observe.
-        vocabulary: words of the ids.
         kernels: module with `start_rows(first, last, slots, rules, tables, games, views, results)`,
             `step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, results)`, which
             writes the last observations of chunk `first` … `last` from row `first` of `finals` on, and
             `write_states(rules, tables, games, states)`.
         rules, tables: what they read.
         games: NamedTuple of the arrays that they change; `scalars` is one of them.
-        agent_facts: int16 numbers that `state` holds about every agent, after the ids of the grid.
+
+    Raises:
+        ConfigurationError: num_threads that are no number of threads.
     """
 
     def __init__(
-        self,
-        num_envs: int,
-        task: Any,
-        options: Any,
-        num_threads: int,
-        *,
-        spec: ObservationSpec,
-        vocabulary: Vocabulary,
-        kernels: Any,
-        rules: Any,
-        tables: Any,
-        games: Any,
-        agent_facts: int,
+        self, num_envs: int, game: Any, num_threads: int, *, kernels: Any, rules: Any, tables: Any, games: Any
     ) -> None:
-        self.num_envs, self.task, self.options, self.num_threads = num_envs, task, options, num_threads
-        self.num_agents, self.spec, self.vocabulary = spec.num_agents, spec, vocabulary
-        self.max_cycles = options.max_cycles
-        self.observation = spec.allocate(num_envs)
-        self.final_observation = spec.allocate(num_envs)
+        if isinstance(num_threads, bool) or not isinstance(num_threads, int) or num_threads < 1:
+            raise ConfigurationError(f"num_threads must be an integer of at least 1, got {num_threads!r}")
+        self.num_envs, self.game, self.num_threads = num_envs, game, num_threads
+        self.spec: EnvSpec = game.describe()
+        self.num_agents = self.spec.num_agents
+        self.observation = self.spec.allocate(num_envs)
+        self.final_observation = self.spec.allocate(num_envs)
         self.final_rows = np.zeros(0, np.int64)
-        self.out = StepBuffers.allocate(num_envs, spec.num_agents)
-        cells = int(np.prod(spec["grid"].shape))
-        end = cells + agent_facts * spec.num_agents
-        self.state_layout = {
-            "grid": (slice(0, cells), spec["grid"].shape),
-            "agents": (slice(cells, end), (spec.num_agents, agent_facts)),
-        }
+        self.out = StepBuffers.allocate(num_envs, self.num_agents)
         self._kernels, self._rules, self._tables, self._games = kernels, rules, tables, games
         self._views, self._finals = self._view(self.observation), self._view(self.final_observation)
         self._results = self._collect(self.out)
         self._slots = np.zeros(num_envs, np.int64)
-        self._state = np.zeros((num_envs, end), np.int16)
+        self._state = np.zeros((num_envs, self.spec.state_size), np.int16)
         self._threads = RowThreads(num_envs, num_threads)
 
     @abstractmethod
@@ -96,10 +79,12 @@ class CompiledWorld(BatchedWorld):
         self.final_rows = self.final_rows[:0]
         arrays = self._slots, self._rules, self._tables, self._games, self._views, self._results
         self._threads.run(self._kernels.start_rows, *arrays)
+        self.out.score[:] = self.out.won
 
     def step(self, actions: np.ndarray, auto_reset: bool) -> None:
         arrays = self._rules, self._tables, self._games, self._views, self._finals, self._results
         self._threads.run(self._kernels.step_rows, actions, auto_reset, self._slots, *arrays)
+        self.out.score[:] = self.out.won
         if auto_reset:
             self.final_rows = np.flatnonzero(self.out.done)
             self._close_ranks()
@@ -118,7 +103,7 @@ class CompiledWorld(BatchedWorld):
         return self._state
 
     def text(self, row: int) -> dict[str, str | list[str]]:
-        decode = self.vocabulary.decode
+        decode = self.spec.vocabulary.decode
         manual = [decode(line) for line in self.observation["manual"][row]]
         goal = decode(self.observation["goal"][row]) if "goal" in self.observation else ""
         return {"manual": manual, "goal": goal}
@@ -135,11 +120,10 @@ class CompiledWorld(BatchedWorld):
         self.final_rows = self.final_rows[:0]
 
     def __getstate__(self) -> dict[str, Any]:
-        arguments = (self.num_envs, self.task, self.options, self.num_threads)
-        return {"arguments": arguments, "snapshot": self.snapshot()}
+        return {"arguments": (self.num_envs, self.game, self.num_threads), "snapshot": self.snapshot()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(*state["arguments"])  # pyright: ignore[reportCallIssue]  the subclass takes these four
+        self.__init__(*state["arguments"])  # pyright: ignore[reportCallIssue]  the subclass takes these three
         self.restore(state["snapshot"])
 
     def _memory(self) -> dict[str, np.ndarray]:

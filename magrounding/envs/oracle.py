@@ -12,8 +12,9 @@ from magrounding import seeding
 from magrounding.envs import compiled
 from magrounding.envs.compiled import CompiledWorld
 from magrounding.envs.parallel import WorldEnv
+from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import ConfigurationError, InvalidAction
-from magrounding.vector import VectorEnv, WorldVectorEnv
+from magrounding.vector import VectorEnv
 
 _FIRST_DRAW = 1 << 32
 """Oracles draw from the stream ORDER from this counter on, where no world ever comes."""
@@ -41,7 +42,7 @@ class WorldOracle(ABC, Generic[World]):
             raise ConfigurationError(f"this oracle plays {plays}, not {getattr(env, 'id', env)!r}")
         self._env = env
         self._world = found
-        self._labels = np.zeros((found.num_envs, found.num_agents, len(found.action_names)), np.bool_)
+        self._labels = np.zeros((found.num_envs, found.num_agents, found.spec.num_actions), np.bool_)
         self._actions = np.zeros((found.num_envs, found.num_agents), np.int64)
         self._every = np.arange(found.num_envs)
 

@@ -17,7 +17,7 @@ from pettingzoo import ParallelEnv
 from magrounding.envs.render import ansi, rgb_array
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import ConfigurationError, InvalidAction, choose
-from magrounding.observation import ObservationSpec
+from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid
 from magrounding.vector import row_seeds
 
 RENDER_MODES = ("ansi", "rgb_array")
@@ -27,19 +27,30 @@ Observation = dict[str, np.ndarray]
 
 
 @lru_cache(maxsize=16)
-def _distance_maps(spec: ObservationSpec) -> np.ndarray:
-    """`distance` from each cell, computed once: [H * W + 1, H, W, 2] float32, the last row for a dead agent."""
-    cells = [(row, column) for row in range(spec.height) for column in range(spec.width)]
-    return np.stack([spec.distance(np.array(cell)) for cell in [*cells, (-1, -1)]])
+def _distance_maps(height: int, width: int) -> np.ndarray:
+    """`distance` from each cell, computed once: [H * W + 1, H, W, 2] float32, the last of them for a dead agent."""
+    rows, columns = np.indices((height, width), np.float32)
+    maps = np.zeros((height * width + 1, height, width, 2), np.float32)
+    maps[:-1, ..., 0] = (columns - columns.reshape(-1, 1, 1)) / width
+    maps[:-1, ..., 1] = (rows - rows.reshape(-1, 1, 1)) / height
+    return maps
+
+
+def _map_sides(spec: EnvSpec) -> tuple[int, int] | None:
+    """Height and width of the map that positions are on; None where an agent sees no such map."""
+    grids = [field for field in spec.fields if isinstance(field, Grid) and not field.egocentric]
+    return (grids[0].height, grids[0].width) if grids and "position" in spec else None
 
 
 class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
     """One game for n agents, agent_0 … agent_{n-1}.
 
-    Every array and list it returns is the caller's own. `infos[agent]` has `action_mask` [A] int8, `text` (`manual`, a
-    list of statements; `goal`; `inventory`) and `document` (equal keys mean equal texts); `illegal` (True) after a
-    masked action, which did nothing; and `won` in the last step of the game, for the agents who are in it. An agent
-    that dies while the others play on leaves `agents` after that step.
+    Every array and list it returns is the caller's own. An observation has the fields of `spec` and, where an agent
+    sees its position on a map, `distance` [H, W, 2]: (dx / W, dy / H) to each cell. `infos[agent]` has `action_mask`
+    [A] int8, `text` (`manual`, a list of statements; `goal`; `inventory`) and `document` (equal keys mean equal texts);
+    `illegal` (True) after a masked action, which did nothing; and `won`, and `score` where a world has one, in the last
+    step of the game, for the agents that are in it. An agent that dies while the others play on leaves `agents` after
+    that step.
 
     Args:
         world: a BatchedWorld of one game; the env takes it over.
@@ -64,7 +75,6 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         self.options = dict(options)
         self.render_mode = render_mode
         self.spec = world.spec
-        self.vocabulary = world.vocabulary
         self.metadata = {
             "name": f"{id}-v0",
             "render_modes": list(RENDER_MODES),
@@ -73,15 +83,17 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         }
         self.possible_agents = [f"agent_{i}" for i in range(world.num_agents)]
         self.agents: list[str] = []
-        self._observation_spaces = {agent: self.spec.space() for agent in self.possible_agents}
+        sides = _map_sides(self.spec)
+        self._distance = None if sides is None else _distance_maps(*sides)
+        self._observation_spaces = {agent: self._make_observation_space() for agent in self.possible_agents}
         self._action_spaces = {agent: spaces.Discrete(self.spec.num_actions) for agent in self.possible_agents}
-        self.state_space = self._make_state_space()
+        if STATE in self.spec.capabilities:
+            self.state_space = self._make_state_space()
         # Key order of the space, so that flattening wrappers and dicts agree; `distance` is ours to add.
         self._fields = tuple(
             (key, key in self.spec and self.spec[key].shared) for key in self._observation_spaces["agent_0"]
         )
         self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
-        self._distance = _distance_maps(self.spec)
         self._started = False
         self._document: int | None = None
         self._manual: list[str] = []
@@ -143,9 +155,11 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
             if out.illegal[0, self._index[agent]]:
                 info["illegal"] = True
         if out.done[0]:
-            won = bool(out.won[0])
+            ending: dict[str, Any] = {"won": bool(out.won[0])}
+            if SCORES in self.spec.capabilities:
+                ending["score"] = float(out.score[0])
             for info in infos.values():
-                info["won"] = won
+                info.update(ending)
         if len(acting) == len(reward):
             rewards = dict(zip(acting, reward, strict=True))
             terminations = dict(zip(acting, terminated, strict=True))
@@ -159,29 +173,43 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         return observations, rewards, terminations, truncations, infos
 
     def state(self) -> np.ndarray:
-        """The whole game, [state_size] int16, laid out as `world.state_layout`."""
+        """The whole game, [state_size] int16, laid out as `spec.state_layout()`; ConfigurationError without one."""
+        self._require(STATE)
         return self.world.state()[0].copy()
 
-    def render(self, taken: np.ndarray | None = None) -> str | np.ndarray | None:
+    def render(self, marks: np.ndarray | None = None) -> str | np.ndarray | None:
         """The game as text ("ansi") or picture [height, width, 3] uint8 ("rgb_array"); None without a render mode.
 
         Args:
-            taken: [n, H, W], how agents divide the entities (`Team.taken` of the game), to be shown as well.
+            marks: [n, H, W] int8, to be shown as well: 1 a cell that agent i claims, 0 one that it leaves to others, −1
+                nothing there.
         """
         if self.render_mode is None:
             return None
         if not self._started:
             raise ConfigurationError("call reset() before render()")
-        scene = self.world.scene(0) if taken is None else self.world.scene(0).divided(taken)
+        self._require(SCENE)
+        scene = self.world.scene(0) if marks is None else self.world.scene(0).marked(marks)
         return ansi(scene) if self.render_mode == "ansi" else rgb_array(scene)
 
     def close(self) -> None:
         """Nothing to release: the world is plain memory."""
 
+    def _require(self, capability: str) -> None:
+        if capability not in self.spec.capabilities:
+            offered = ", ".join(sorted(self.spec.capabilities)) or "nothing"
+            raise ConfigurationError(f"{self.id!r} has no {capability}; it offers: {offered}")
+
+    def _make_observation_space(self) -> spaces.Dict:
+        parts: dict[str, spaces.Space] = dict(self.spec.space().spaces)
+        if self._distance is not None:
+            parts["distance"] = spaces.Box(-1.0, 1.0, self._distance.shape[1:], np.float32)
+        return spaces.Dict(parts)
+
     def _make_state_space(self) -> spaces.Box:
-        size = max(place.stop for place, _ in self.world.state_layout.values())
-        high = max(self.spec.vocabulary_size, self.spec.height, self.spec.width) - 1
-        return spaces.Box(-1, high, (size,), np.int16)  # −1: row and column of the dead
+        sides = (side for field in self.spec.fields if isinstance(field, Grid) for side in field.shape[:2])
+        high = max([self.spec.vocabulary_size, *sides]) - 1
+        return spaces.Box(-1, high, (self.spec.state_size,), np.int16)  # −1: row and column of the dead
 
     def _action_row(self, actions: Mapping[str, SupportsIndex]) -> np.ndarray:
         """Actions [1, n] int64, those of the dead 0; raises InvalidAction."""
@@ -203,22 +231,22 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
     def _observations(self) -> dict[str, Observation]:
         buffers = self.world.observation
         rows = {key: buffer[0] for key, buffer in buffers.items()}
-        maps, width = self._distance, self.spec.width
+        maps = self._distance
         observations = {}
         for agent in self.agents:
             i = self._index[agent]
             observation = {}
             for key, shared in self._fields:
-                if key == "distance":
+                if maps is not None and key == "distance":
                     row, column = rows["position"][i].tolist()
-                    observation[key] = maps[row * width + column if row >= 0 else -1].copy()
+                    observation[key] = maps[row * maps.shape[2] + column if row >= 0 else -1].copy()
                 else:
                     observation[key] = (rows[key] if shared else rows[key][i]).copy()
             observations[agent] = observation
         return observations
 
     def _infos(self) -> dict[str, dict[str, Any]]:
-        masks, inventories = self.world.observation["action_mask"][0], self.world.observation["inventory"][0]
+        masks, inventories = (self.world.observation.get(key) for key in ("action_mask", "inventory"))
         document = int(self.world.out.document[0])
         if document != self._document:  # text is built once for each document, not once a step
             text = self.world.text(0)
@@ -226,8 +254,11 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         infos = {}
         for agent in self.agents:
             i = self._index[agent]
-            text = {"manual": self._manual.copy(), "goal": self._goal, "inventory": self._held(inventories[i])}
-            infos[agent] = {"action_mask": masks[i].copy(), "text": text, "document": document}
+            text: dict[str, Any] = {"manual": self._manual.copy(), "goal": self._goal}
+            if inventories is not None:
+                text["inventory"] = self._held(inventories[0, i])
+            infos[agent] = {} if masks is None else {"action_mask": masks[0, i].copy()}
+            infos[agent] |= {"text": text, "document": document}
         return infos
 
     def _held(self, inventory: np.ndarray) -> str:
@@ -235,5 +266,5 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         key = inventory.tobytes()
         text = self._inventories.get(key)
         if text is None:
-            text = self._inventories[key] = self.vocabulary.decode(inventory.tolist())
+            text = self._inventories[key] = self.spec.vocabulary.decode(inventory.tolist())
         return text

@@ -19,7 +19,7 @@ class Figure:
         name: what it is: "goblin", "sword"; an agent's index.
         quality: the word before the name: a monster's element ("fire"), an item's modifier ("blessed"); "" where there
             is none.
-        taken_by: indices of the agents who have taken it for themselves, where they divide what there is.
+        claimed_by: indices of the agents that claim it for themselves.
     """
 
     row: int
@@ -27,7 +27,7 @@ class Figure:
     kind: str
     name: str
     quality: str = ""
-    taken_by: tuple[int, ...] = ()
+    claimed_by: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class Scene:
     max_cycles: int
     outcome: str
 
-    def divided(self, taken: np.ndarray) -> Scene:
-        """This scene, telling who has taken what; taken [n, H, W] is 1 where an agent takes what is there."""
+    def marked(self, marks: np.ndarray) -> Scene:
+        """This scene, showing who claims what; marks [n, H, W] is 1 where an agent claims what is there."""
         figures = (
             figure
             if figure.kind == "agent"
-            else replace(figure, taken_by=tuple(np.flatnonzero(taken[:, figure.row, figure.column] == 1).tolist()))
+            else replace(figure, claimed_by=tuple(np.flatnonzero(marks[:, figure.row, figure.column] == 1).tolist()))
             for figure in self.figures
         )
         return replace(self, figures=tuple(figures))
@@ -80,9 +80,9 @@ def ansi(scene: Scene) -> str:
         lines.append(f"{i:<3} agent {i} " + ((f"holds {held}" if held else "holds nothing") if alive else "is dead"))
     for figure, code in zip(scene.figures, codes, strict=True):
         if figure.kind != "agent":
-            takers = ", ".join(f"agent {i}" for i in figure.taken_by)
+            claimants = ", ".join(f"agent {i}" for i in figure.claimed_by)
             what = f"{figure.quality} {figure.name} ({figure.kind})".strip()
-            lines.append(f"{code:<3} {what}" + (f", taken by {takers}" if takers else ""))
+            lines.append(f"{code:<3} {what}" + (f", claimed by {claimants}" if claimants else ""))
     lines += ["", f"goal: {scene.goal}"] if scene.goal else [""]
     lines += ["manual:", *(f"  {statement}" for statement in scene.manual)]
     return "\n".join(lines)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 
-from magrounding.envs.parallel import FRAMES_PER_SECOND, RENDER_MODES, Observation, WorldEnv
+from magrounding.envs.make import make
+from magrounding.envs.parallel import FRAMES_PER_SECOND, RENDER_MODES
 from magrounding.errors import ConfigurationError
-from magrounding.registry import make
+
+if TYPE_CHECKING:
+    from pettingzoo import ParallelEnv
+
+Observation = dict[str, np.ndarray]
 
 
 class SingleAgentEnv(gymnasium.Env[Observation, np.int64]):
-    """The game of a WorldEnv through the eyes of its only agent.
+    """The game of a ParallelEnv through the eyes of its only agent.
 
     Args:
         env: a game for one agent.
@@ -24,34 +29,39 @@ class SingleAgentEnv(gymnasium.Env[Observation, np.int64]):
 
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": FRAMES_PER_SECOND}  # noqa: RUF012 (Gymnasium declares it so)
 
-    def __init__(self, env: WorldEnv) -> None:
+    def __init__(self, env: ParallelEnv) -> None:
         if env.max_num_agents != 1:
             raise ConfigurationError(
                 f"a Gymnasium env has one agent, this game has {env.max_num_agents}; use magrounding.make"
             )
         self.env = env
         self.agent = env.possible_agents[0]
-        self.render_mode = env.render_mode
+        self.render_mode = getattr(env, "render_mode", None)
+        self.metadata = {"render_fps": FRAMES_PER_SECOND, **env.metadata}
         self.observation_space = env.observation_space(self.agent)
         self.action_space = env.action_space(self.agent)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode, see `WorldEnv.reset`."""
+        """Start an episode, see the ParallelEnv's `reset`."""
         super().reset(seed=seed)  # Gymnasium wants its own generator seeded; the game does not use it
         observations, infos = self.env.reset(seed, options)
         return observations[self.agent], infos[self.agent]
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Play one step, see `WorldEnv.step`; InvalidAction after the end."""
+        """Play one step, see the ParallelEnv's `step`; an error after the end."""
         observations, rewards, terminations, truncations, infos = self.env.step({self.agent: action})
         agent = self.agent
         return observations[agent], rewards[agent], terminations[agent], truncations[agent], infos[agent]
 
     def render(self) -> Any:
-        """The game as a text or a picture, see `WorldEnv.render`."""
+        """The game as a text or a picture, see the ParallelEnv's `render`."""
         return self.env.render()
+
+    def close(self) -> None:
+        """Release what the game holds."""
+        self.env.close()
 
 
 def make_single_agent(env: str, render_mode: str | None = None, **options: Any) -> SingleAgentEnv:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from magrounding.envs.render import Scene
-from magrounding.observation import ObservationSpec
-from magrounding.vocabulary import Vocabulary
+from magrounding.spec import EnvSpec
 
 
 @dataclass
@@ -25,6 +24,7 @@ class StepBuffers:
         length: [B] int32, steps of the episode so far; where `done`, its final length.
         returns: [B, n] float32, undiscounted sum of rewards of the episode, likewise.
         document: [B] int64, key of the text on show: equal keys mean equal text.
+        score: [B] float32, of the episode so far, final where `done`; `won` as 1 or 0 where a world has no score.
     """
 
     rewards: np.ndarray
@@ -37,6 +37,7 @@ class StepBuffers:
     length: np.ndarray
     returns: np.ndarray
     document: np.ndarray
+    score: np.ndarray
 
     @classmethod
     def allocate(cls, num_envs: int, num_agents: int) -> StepBuffers:
@@ -52,6 +53,7 @@ class StepBuffers:
             length=np.zeros(game, np.int32),
             returns=np.zeros(each, np.float32),
             document=np.zeros(game, np.int64),
+            score=np.zeros(game, np.float32),
         )
 
 
@@ -60,12 +62,7 @@ class BatchedWorld(ABC):
 
     Attributes:
         num_envs, num_agents: B and n.
-        max_cycles: steps after which a game is truncated.
-        time_limit_is_loss: whether a time-out is a loss with its own reward (learners then use discount 0).
-        spec: the ObservationSpec.
-        vocabulary: words of every id.
-        action_names: one name for each action.
-        state_layout: name → (slice, shape), where things lie in `state()`.
+        spec: what the world is; what its capabilities name is there to be called.
         observation: dict of batch buffers laid out as `spec.allocate` (shared keys without the agent axis).
         final_observation: the same; its first `len(final_rows)` rows are the last observations of the games that ended.
         final_rows: [F] int64, which games those were.
@@ -74,12 +71,7 @@ class BatchedWorld(ABC):
 
     num_envs: int
     num_agents: int
-    max_cycles: int
-    time_limit_is_loss: bool
-    spec: ObservationSpec
-    vocabulary: Vocabulary
-    action_names: tuple[str, ...]
-    state_layout: dict[str, tuple[slice, tuple[int, ...]]]
+    spec: EnvSpec
     observation: dict[str, np.ndarray]
     final_observation: dict[str, np.ndarray]
     final_rows: np.ndarray
@@ -101,28 +93,34 @@ class BatchedWorld(ABC):
         """
 
     @abstractmethod
-    def state(self) -> np.ndarray:
-        """[B, state_size] int16: the whole of every game, laid out as `state_layout`; no hidden roles, no text."""
-
-    def entity_places(self) -> np.ndarray | None:
-        """[B, E, 2] float32: row and column of everything that agents can go to, row -1 for what is not there now.
-
-        None: a world whose entities have no places.
-        """
-        return None
-
-    @abstractmethod
-    def scene(self, row: int) -> Scene:
-        """One game as a picture's worth of facts, for the renderers."""
-
-    @abstractmethod
     def text(self, row: int) -> dict[str, str | list[str]]:
         """The texts of one game as strings: `manual` (a list of statements) and `goal`."""
 
-    @abstractmethod
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """Copies of all arrays that decide how the games go on, and of what is on show."""
+    def state(self) -> np.ndarray:
+        """[B, state_size] int16: the whole of every game, laid out as `spec.state_layout()`; no hidden roles, no text.
 
-    @abstractmethod
+        Capability "state".
+        """
+        raise NotImplementedError
+
+    def entity_places(self) -> np.ndarray:
+        """[B, E, 2] float32: row and column of everything that agents can go to, row -1 for what is not there now.
+
+        Capability "places".
+        """
+        raise NotImplementedError
+
+    def scene(self, row: int) -> Scene:
+        """One game as a picture's worth of facts, for the renderers; capability "scene"."""
+        raise NotImplementedError
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Copies of all arrays that decide how the games go on, and of what is on show; capability "snapshot"."""
+        raise NotImplementedError
+
     def restore(self, snapshot: dict[str, np.ndarray]) -> None:
-        """Go on from a snapshot of a world of the same configuration; ConfigurationError for another's."""
+        """Go on from a snapshot of a world of the same configuration; ConfigurationError for another's.
+
+        Capability "snapshot".
+        """
+        raise NotImplementedError

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from magrounding.agents.player import Player
+from magrounding.agents.policy import LABELS, OTHERS
+from magrounding.play.demonstrations import Demonstrations
+from magrounding.play.player import Player
 from magrounding.training.clock import Clock
-from magrounding.training.demonstrations import Demonstrations
-from magrounding.training.rollout import Column, Documents, FinishedGames, OthersColumn, Rollout, share_rewards
+from magrounding.training.experience import Column, FinishedGames, Rollout, others_of, share_rewards
+from magrounding.training.text_track import TextColumn
 
 
 class DemonstrationSource:
@@ -21,6 +23,10 @@ class DemonstrationSource:
     chunks; each epoch goes through all of them in an order of its own. Which chunks a rollout holds is decided by the
     seed and the steps before it. A recurrent policy meets every chunk with a fresh memory, even in mid-game.
 
+    With `carry_memory` an epoch lays the games, in an order of its own, in B streams side by side, and a rollout is the
+    next T steps of each: what a player remembers (`Player.memory`, which the learner's owner brings up to date after
+    every update) goes on from rollout to rollout. Only where an epoch begins does memory start in mid-game.
+
     Args:
         demonstrations: what to show.
         players: those who learn, one for each agent; they are asked for fresh memories only.
@@ -28,6 +34,7 @@ class DemonstrationSource:
         unroll: T.
         clock: where the seconds are booked.
         team_reward: part of each agent's reward that is the acting agents' mean instead of its own.
+        carry_memory: see above.
     """
 
     def __init__(
@@ -38,7 +45,10 @@ class DemonstrationSource:
         unroll: int,
         clock: Clock | None = None,
         team_reward: float = 0.0,
+        *,
+        carry_memory: bool = False,
     ) -> None:
+        self._carries = carry_memory
         self.demonstrations = shown = demonstrations
         self.num_envs, self.unroll = num_envs, unroll
         self.clock = clock or Clock()
@@ -49,9 +59,12 @@ class DemonstrationSource:
         self._restarts = np.diff(shown.game, prepend=-1) != 0
         goes_on = np.append(~self._restarts[1:], False)[:, None]  # the next row is of the same game
         following, acting = (np.roll(flags, -1, axis=0) & goes_on for flags in (shown.alive, self._acted))
-        self._worth = (self._acted & following).astype(np.float32)
+        self._discount = (self._acted & following).astype(np.float32)
         self._continues = self._acted & acting
         self.num_chunks = -(-len(shown.game) // unroll)
+        self._first = np.flatnonzero(self._restarts)  # the first row of each game
+        self._rows = np.diff(np.append(self._first, len(shown.game)))
+        self._order: tuple[int, np.ndarray] = -1, self._first  # an epoch, and its rows in the order of the streams
 
     def start(self, seed: int) -> None:
         """Choose the order of the chunks."""
@@ -61,23 +74,24 @@ class DemonstrationSource:
         """The chunks that follow `steps` steps of learning; nobody leads, so `teacher_share` is ignored."""
         since = time.perf_counter()
         shown, T = self.demonstrations, self.unroll
-        index = self._draw(steps) * T + np.arange(T + 1)[:, None]  # [T+1, B] rows of the stream
-        inside = index[:-1] < len(shown.game)  # the last chunk is filled up with rows in which nobody acts
-        index = np.minimum(index, len(shown.game) - 1)
+        if self._carries:
+            index, inside, fresh = self._next_of_streams(steps)
+        else:
+            index = self._draw(steps) * T + np.arange(T + 1)[:, None]  # [T+1, B] rows of the stream
+            inside = index[:-1] < len(shown.game)  # the last chunk is filled up with rows in which nobody acts
+            index, fresh = np.minimum(index, len(shown.game) - 1), True
         used, document = np.unique(shown.game[index], return_inverse=True)
-        documents = Documents(shown.manual[used], shown.goal[used], document.reshape(index.shape).astype(np.int64))
-        columns = [self._column(i, index, inside, steps) for i in range(shown.header.agents)]
-        nobody = FinishedGames(
-            np.zeros(0, np.bool_), np.zeros(0, np.int32), np.zeros((0, shown.header.agents), np.float32)
-        )
+        texts = {name: ids[used] for name, ids in shown.texts.items()}
+        document = document.reshape(index.shape).astype(np.int64)
+        columns = [self._column(i, index, inside, fresh, steps, texts, document) for i in range(shown.header.agents)]
         self.clock.add("teaching", since)
-        return Rollout(documents, columns, nobody)
+        return Rollout(columns, FinishedGames.of([], shown.header.agents))
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The seed: all else follows from the steps."""
         return {"seed": np.array([self._seed], np.int64)}
 
-    def resume(self, snapshot: dict[str, np.ndarray]) -> None:
+    def resume(self, snapshot: dict[str, np.ndarray], seed: int) -> None:
         """Go on exactly where `snapshot` was taken."""
         self._seed = int(snapshot["seed"][0])
 
@@ -91,32 +105,68 @@ class DemonstrationSource:
             chunks[epochs == epoch] = order[places[epochs == epoch]]
         return chunks
 
-    def _column(self, i: int, index: np.ndarray, inside: np.ndarray, steps: int) -> Column:
+    def _next_of_streams(self, steps: int) -> tuple[np.ndarray, np.ndarray, bool]:
+        """[T+1, B] rows of the next steps of all streams, [T, B] bool which are there, and whether an epoch begins."""
+        updates, T = steps // (self.unroll * self.num_envs), self.unroll
+        length = -(-len(self.demonstrations.game) // self.num_envs)
+        chunks = -(-length // T)
+        epoch, chunk = divmod(updates, chunks)
+        if self._order[0] != epoch:
+            games = np.random.default_rng((self._seed, epoch)).permutation(len(self._first))
+            rows = np.repeat(self._first[games] - np.cumsum(self._rows[games]) + self._rows[games], self._rows[games])
+            self._order = epoch, rows + np.arange(len(rows))
+        place = np.arange(self.num_envs) * length + chunk * T + np.arange(T + 1)[:, None]
+        end = (np.arange(self.num_envs) + 1) * length
+        rows = self._order[1]
+        inside = (place < end) & (place < len(rows))
+        return rows[np.minimum(place, len(rows) - 1)], inside[:-1], chunk == 0
+
+    def _column(
+        self,
+        i: int,
+        index: np.ndarray,
+        inside: np.ndarray,
+        fresh: bool,
+        steps: int,
+        texts: dict[str, np.ndarray],
+        document: np.ndarray,
+    ) -> Column:
         shown, now = self.demonstrations, index[:-1]
         policy = self._players[i].policy
-        memory = policy.initial_memory(self.num_envs)
-        observation = {name: array[index, i] for name, array in shown.observation.items()}
+        memory = policy.initial_memory(self.num_envs) if fresh else self._players[i].memory
+        memory = None if memory is None else memory.to(self._players[i].device)
         seed = int(np.random.SeedSequence((self._seed, steps, i)).generate_state(1)[0])
-        noise = policy.draw_noise(index.size, torch.Generator().manual_seed(seed))
-        if noise is not None:
-            observation["noise"] = noise.numpy().reshape(*index.shape, *noise.shape[1:])
+        drawn = policy.draw_record(index.shape, torch.Generator().manual_seed(seed))
+        nothing = np.zeros(0, np.int64)
+        count = len(next(iter(texts.values()), nothing))
+        before = np.where(self._restarts[index], -1, shown.actions[np.maximum(index - 1, 0), i])
+        labels = np.zeros((*index.shape, shown.labels.shape[-1]), np.bool_)
+        labels[:-1] = shown.labels[now, i]
+        extras = {LABELS: labels}
+        if OTHERS in policy.needs:
+            acted = np.moveaxis(self._acted[now], -1, 0) & inside
+            extras[OTHERS] = others_of(i, np.moveaxis(shown.actions[now], -1, 0), acted)
         return Column(
-            observation=observation,
+            observation={name: array[index, i] for name, array in shown.observation.items()},
+            texts={
+                name: TextColumn(
+                    {field: texts.get(field, np.zeros((count, 0), np.int16)) for field in names}, document, nothing
+                )
+                for name, names in policy.reads.items()
+            },
             logits=np.zeros((*now.shape, shown.labels.shape[-1]), np.float32),
             value=np.zeros(now.shape, np.float32),
             action=shown.actions[now, i],
             reward=self._rewards[now, i],
             alive=self._acted[now, i] & inside,
-            worth=self._worth[now, i],
+            discount=self._discount[now, i],
             continues=self._continues[now, i],
-            cut=(np.zeros(0, np.int64), np.zeros(0, np.int64)),  # true last observations are rows of the stream
+            cut=(nothing, nothing),  # true last observations are rows of the stream
             final={name: array[:0, i] for name, array in shown.observation.items()},
-            memory=None if memory is None else memory.to(self._players[i].device),
+            memory=memory,
+            last_memory=memory,
             restarts=self._restarts[index],
-            labels=shown.labels[now, i],
-            others=self._others(i, now, inside) if policy.models_others else None,
+            last_action=before,
+            record={name: tensor.numpy() for name, tensor in drawn.items()},
+            extras=extras,
         )
-
-    def _others(self, i: int, now: np.ndarray, inside: np.ndarray) -> OthersColumn:
-        actions, acted = (np.moveaxis(array[now], -1, 0) for array in (self.demonstrations.actions, self._acted))
-        return OthersColumn.of(i, actions, acted & inside)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from magrounding.agents.policy import LABELS
+from magrounding.training.algorithm import IMITATE, share
+from magrounding.training.experience import Column
 from magrounding.training.minibatch import MinibatchConfig, MinibatchLearner
-from magrounding.training.rollout import Column, Documents
+
+if TYPE_CHECKING:
+    from magrounding.agents.policy import Policy
+    from magrounding.spec import EnvSpec
 
 
 @dataclass(frozen=True)
@@ -21,16 +27,28 @@ class ImitationConfig(MinibatchConfig):
     so ties are no noise. The value learns the returns of the games that were played, for a learner that may follow.
 
     Attributes:
-        algorithm: its name in config files.
         teacher_steps: environment steps over which the share of games that the teacher leads falls from 1 to 0; the
             student plays the others, and the teacher labels all (DAgger, Ross et al. 2011). None: behaviour cloning.
         teacher_noise: probability that a led agent takes any action instead.
+        demonstrations: games of the expert to record before the phase and to learn from (behaviour cloning); 0: the
+            expert labels the games of the phase itself.
+        carry_memory: of demonstrations, show whole games one after another, so that the memory of a recurrent network
+            goes on from unroll to unroll, as in truncated back-propagation; False: every unroll begins afresh.
     """
 
-    algorithm: Literal["imitation"] = "imitation"
-    baseline: float = 0.1
+    algorithm: ClassVar[str] = "imitation"
+    kind: ClassVar[str] = IMITATE
+    needs: ClassVar[frozenset[str]] = frozenset({LABELS})
+    scaled: ClassVar[tuple[str, ...]] = ("anneal_steps", "teacher_steps")
+
+    value_coefficient: float = 0.1
     teacher_steps: float | None = 20_000
-    teacher_noise: float = 0.1
+    teacher_noise: float = share(0.1)
+    demonstrations: int = 0
+    carry_memory: bool = False
+
+    def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> ImitationLearner:
+        return ImitationLearner(policy, self)
 
     def teacher_share(self, steps: float) -> float:
         """Share of the games that the teacher leads after so many environment steps."""
@@ -42,22 +60,18 @@ class ImitationConfig(MinibatchConfig):
 class ImitationLearner(MinibatchLearner[ImitationConfig]):
     """Behaviour cloning on soft labels."""
 
-    def update(self, documents: Documents, column: Column, steps: int) -> dict[str, float]:
+    def update(self, column: Column, steps: int) -> dict[str, float]:
         """Learn from one agent's labelled column; see `Learner.update`."""
-        labels = column.labels
+        labels = column.extras.get(LABELS)
         if labels is None:
             raise TypeError("an imitation learner needs a rollout with labels: collect it with a teacher")
-        return self.descend(
-            documents, column, steps, lambda games: self._losses(documents, column, games, labels[:, games])
-        )
+        return self.descend(column, steps, lambda games: self._losses(column, games, labels[:-1, games]))
 
-    def _losses(
-        self, documents: Documents, column: Column, games: np.ndarray, labels: np.ndarray
-    ) -> tuple[Tensor, dict[str, Tensor]]:
+    def _losses(self, column: Column, games: np.ndarray, labels: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a minibatch of games [b], and its parts; "agreement" is the share of best moves taken."""
         c = self.config
-        now = self.replay(documents, column, games)
-        alive, best = self._tensor(column.alive[:, games]), self._tensor(labels)
+        now = self.replay(column, games)
+        alive, best = self.tensor(column.alive[:, games]), self.tensor(labels)
         count = alive.sum().clamp(min=1)
 
         def mean(quantity: Tensor) -> Tensor:
@@ -68,14 +82,14 @@ class ImitationLearner(MinibatchLearner[ImitationConfig]):
         imitation = mean(-torch.where(best, log_pi, torch.finfo(log_pi.dtype).min).logsumexp(-1))
         entropy = mean(-(log_pi.exp() * log_pi).sum(-1))
         target = self.returns(column, games, now).target
-        baseline = mean((target - now.value).square())
+        value = mean((target - now.value).square())
         agreement = mean(best.gather(-1, now.logits.argmax(-1, keepdim=True)).squeeze(-1).float())
         parts = {
-            **self.auxiliary(now, alive),
+            **self.learnt(now, alive),
             "imitation_loss": imitation,
-            "baseline_loss": baseline,
+            "value_loss": value,
             "entropy": entropy,
             "agreement": agreement,
         }
-        loss = imitation + c.baseline * baseline - c.entropy * entropy
+        loss = imitation + c.value_coefficient * value - c.entropy * entropy
         return loss + parts.get("auxiliary_loss", 0.0), parts

@@ -1,28 +1,25 @@
 """Learner: one agent's network, optimiser and schedule, and how it replays its column of a rollout.
 
 A learner is handed its own column: other agents' observations and actions never reach it. What does reach it beyond its
-own experience is asked for in the settings: shared parameters, a part of the team's reward, a teacher's labels; and a
-network that models others is told what they did, once they did it.
+own experience is declared: shared parameters, a part of the team's reward, and the needs of algorithm and network.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.policy import Auxiliary, Others, Policy
-from magrounding.errors import ConfigurationError
+from magrounding.agents.policy import Batch, Learnt, Policy, Reading
+from magrounding.training.algorithm import AlgorithmConfig
+from magrounding.training.experience import Column
 from magrounding.training.returns import following_values
-from magrounding.training.rollout import Column, Documents
 
-_COUNTS = ("unroll", "epochs", "minibatches", "anneal_steps", "batch", "replay_steps", "target_every", "state_maps")
-_SHARES = ("gamma", "decay", "trace", "alpha", "momentum", "final_rate", "final_exploration", "teacher_noise")
+Config = TypeVar("Config", bound=AlgorithmConfig)
 
 
 class Replay(NamedTuple):
@@ -32,43 +29,36 @@ class Replay(NamedTuple):
         logits: [T, b, A] float32.
         value: [T, b] float32.
         next_value: [T, b], without gradient: of the next observation, or of the true last one of an episode cut off.
-        auxiliary: what else the network learns, [T, b] each, or None.
+        learnt: what else the network learns, [T, b] each or scalars.
     """
 
     logits: Tensor
     value: Tensor
     next_value: Tensor
-    auxiliary: Auxiliary | None = None
+    learnt: Learnt = Learnt()
 
 
-def check_learning(config: Any) -> None:
-    """Raise a ConfigurationError unless counts are positive, shares in [0, 1], and all other numbers 0 or more."""
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            continue
-        least, most = int(field.name in _COUNTS), 1 if field.name in _SHARES else math.inf
-        if not least <= value <= most:
-            what = f"at least {least}" if most > 1 else "between 0 and 1"
-            raise ConfigurationError(f"{field.name} of algorithm {config.algorithm} is {what}, not {value}")
-
-
-class Learner(ABC):
+class Learner(ABC, Generic[Config]):
     """One agent's network and what trains it.
 
     Args:
         policy: the network, on its device.
-        bf16: compute it in bfloat16.
-        modelling, division: weights of the losses in `Auxiliary`.
+        config: options.
+
+    Attributes:
+        weights: of the losses of `Policy.losses`.
+        memory: [B, …] that the network had before the boundary step of the last update, where it remembers.
     """
 
     optimizer: torch.optim.Optimizer
 
-    def __init__(self, policy: Policy, *, bf16: bool, modelling: float, division: float) -> None:
+    def __init__(self, policy: Policy, config: Config) -> None:
         self.policy = policy
-        self._weights = {"modelling": modelling, "division": division}
+        self.config = config
         self.device = next(policy.parameters()).device
-        self._bf16 = bf16
+        self.weights = {**policy.loss_weights, **config.weights}
+        self.memory: Tensor | None = None
+        self._wanted = frozenset(name for name, weight in self.weights.items() if weight)
 
     @property
     def module(self) -> nn.Module:
@@ -79,22 +69,21 @@ class Learner(ABC):
         """The network that plays for an agent."""
         return self.policy
 
-    def explore(self, steps: int) -> None:  # noqa: B027  most learners explore as they play
+    def explore(self, steps: int) -> None:
         """Before a rollout: make the policy explore as is due after so many environment steps of the schedule."""
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """What else than weights and optimiser decides how it goes on, as arrays for `restore`."""
         return {}
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:  # noqa: B027  most learners have nothing else
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Put back what `snapshot` took."""
 
     @abstractmethod
-    def update(self, documents: Documents, column: Column, steps: int) -> dict[str, float]:
+    def update(self, column: Column, steps: int) -> dict[str, float]:
         """Learn from one agent's column of a rollout.
 
         Args:
-            documents: the rollout's texts.
             column: this agent's experience.
             steps: environment steps of the schedule before this rollout.
 
@@ -107,16 +96,26 @@ class Learner(ABC):
         for group in self.optimizer.param_groups:
             group["lr"] = rate
 
-    def replay(self, documents: Documents, column: Column, games: np.ndarray) -> Replay:
+    def replay(self, column: Column, games: np.ndarray) -> Replay:
         """Run the network over some games [b] of a column, gradients included."""
-        logits, values, final_values, auxiliary = self._unroll(documents, column, games)
+        times, rows, final = _cuts(column, games)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
+            batch, last_index = self._batch(column, games, final)
+            output = self.policy(batch)
+            extras = {name: self.tensor(array[:, games]) for name, array in column.extras.items()}
+            learnt = self.policy.losses(batch, output, extras, self._wanted)
+            final_values = output.value[0, :0]
+            if len(times):
+                final_values = self._final_values(column, batch, output.memory, last_index, (times, rows, final))
+        if output.memory is not None and len(output.memory) > 1:
+            self._keep_memory(output.memory[-2].detach(), games, column.action.shape[1])
+        logits, values, final_values = output.logits.float(), output.value.float(), final_values.float()
         next_value = following_values(values[:-1].detach(), values[-1].detach())
-        times, rows, _ = _cuts(column, games)
         if len(times):
-            next_value[self._tensor(times), self._tensor(rows)] = final_values.detach()
-        return Replay(logits[:-1], values[:-1], next_value, auxiliary)
+            next_value[self.tensor(times), self.tensor(rows)] = final_values.detach()
+        return Replay(logits[:-1], values[:-1], next_value, _without_boundary(learnt))
 
-    def auxiliary(self, now: Replay, alive: Tensor) -> dict[str, Tensor]:
+    def learnt(self, now: Replay, alive: Tensor) -> dict[str, Tensor]:
         """What else the network learns, as means over living steps; nothing, for a network that learns nothing else.
 
         Args:
@@ -124,112 +123,103 @@ class Learner(ABC):
             alive: [T, b] bool.
 
         Returns:
-            "auxiliary_loss", the weighted sum to descend, and for the log each loss and whatever else is told.
+            "auxiliary_loss", the weighted sum to descend, and for the log each loss and every fact.
         """
-        if now.auxiliary is None:
-            return {}
-        parts = {"auxiliary_loss": alive.new_zeros((), dtype=torch.float32)}
-        for name, weight in self._weights.items():
-            loss = getattr(now.auxiliary, name)
-            if loss is not None:
-                parts[f"{name}_loss"] = mean = torch.where(alive, loss, 0.0).sum() / alive.sum().clamp(min=1)
-                parts["auxiliary_loss"] = parts["auxiliary_loss"] + weight * mean
-        for name, fact in now.auxiliary.facts.items():
-            told = alive & ~fact.isnan()
-            parts[name] = torch.where(told, fact, 0.0).sum() / told.sum().clamp(min=1)
+        losses, facts = now.learnt
+        parts: dict[str, Tensor] = {}
+        if losses or facts:
+            parts["auxiliary_loss"] = alive.new_zeros((), dtype=torch.float32)
+        for name, loss in losses.items():
+            mean = loss if loss.dim() == 0 else torch.where(alive, loss, 0.0).sum() / alive.sum().clamp(min=1)
+            parts[f"{name}_loss"] = mean
+            parts["auxiliary_loss"] = parts["auxiliary_loss"] + self.weights.get(name, 1.0) * mean
+        for name, fact in facts.items():
+            known = alive & ~fact.isnan()
+            parts[name] = torch.where(known, fact, 0.0).sum() / known.sum().clamp(min=1)
         return parts
 
     @torch.no_grad()
-    def recall(self, documents: Documents, column: Column) -> Replay:
+    def recall(self, column: Column) -> Replay:
         """A column as the network saw it while it acted, for a learner whose weights have not changed since.
 
-        Only what it never looked at is looked at now: the boundary observation. After a time-out there is more of that,
-        and a recurrent network would need its memory: those columns are replayed.
+        Only what it never looked at is looked at now: the boundary observation. True last observations of episodes cut
+        off need the memory of a network that remembers: those columns are replayed.
         """
         games = np.arange(column.action.shape[1])
-        memories = self._memories(column, games)
-        if len(column.cut[0]) or (column.memory is not None and memories is None):
-            return self.replay(documents, column, games)
-        last = replace(
+        if len(column.cut[0]):
+            return self.replay(column, games)
+        boundary = replace(
             column,
             observation={name: array[-1:] for name, array in column.observation.items()},
-            memory=None if memories is None else memories[-1],
+            texts={name: replace(text, index=text.index[-1:]) for name, text in column.texts.items()},
+            memory=column.last_memory,
             restarts=column.restarts[-1:],
-            others=None,
+            last_action=column.last_action[-1:],
+            record={name: array[-1:] for name, array in column.record.items()},
         )
-        _, bootstrap, *_ = self._unroll(replace(documents, index=documents.index[-1:]), last, games)
-        value = self._tensor(column.value)
-        return Replay(self._tensor(column.logits), value, following_values(value, bootstrap[0]))
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
+            batch, _ = self._batch(boundary, games, np.zeros(0, np.int64))
+            bootstrap = self.policy(batch).value[0].float()
+        value = self.tensor(column.value)
+        return Replay(self.tensor(column.logits), value, following_values(value, bootstrap))
 
-    def _unroll(
-        self, documents: Documents, column: Column, games: np.ndarray
-    ) -> tuple[Tensor, Tensor, Tensor, Auxiliary | None]:
-        """Logits [T+1, b, A] and values [T+1, b] float32, values [F] of final observations, and what is learnt beside.
+    def _batch(self, column: Column, games: np.ndarray, final: np.ndarray) -> tuple[Batch, dict[str, Tensor]]:
+        """Some games [b] of a column as the network is given them, and the texts of some final observations [F]."""
+        readings, last = {}, {}
+        for name, text in column.texts.items():
+            used = text.used(games, final)
+            ids = {field: self.tensor(array) for field, array in used.ids.items()}
+            readings[name] = Reading(self.policy.encode(name, ids), self.tensor(used.index), ids)
+            last[name] = self.tensor(used.final)
+        batch = Batch(
+            {name: self.tensor(array[:, games]) for name, array in column.observation.items()},
+            readings,
+            None if column.memory is None else column.memory[self.tensor(games)],
+            self.tensor(column.restarts[:, games]),
+            self.tensor(column.last_action[:, games]),
+            {name: self.tensor(array[:, games]) for name, array in column.record.items()},
+        )
+        return batch, last
 
-        Of what is learnt beside, the boundary step is left out: [T, b].
+    def _keep_memory(self, memory: Tensor, games: np.ndarray, num_envs: int) -> None:
+        if self.memory is None or len(self.memory) != num_envs:
+            self.memory = memory.new_zeros(num_envs, *memory.shape[1:])
+        self.memory[self.tensor(games)] = memory
+
+    @torch.no_grad()
+    def _final_values(
+        self,
+        column: Column,
+        batch: Batch,
+        memories: Tensor | None,
+        texts: dict[str, Tensor],
+        cuts: tuple[np.ndarray, np.ndarray, np.ndarray],
+    ) -> Tensor:
+        """Values [F] of the true last observations of episodes cut off.
+
+        A network that remembers looks back from there with the memory of the step it followed.
         """
-        index = documents.index[:, games]
-        used, local = np.unique(index, return_inverse=True)  # the texts of these games only
-        local = local.reshape(index.shape)
-        observation = {name: array[:, games] for name, array in column.observation.items()}
-        times, rows, cut = _cuts(column, games)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bf16):
-            text = self.policy.encode_text(self._tensor(documents.manual[used]), self._tensor(documents.goal[used]))
-            flat = {name: self._tensor(array.reshape(-1, *array.shape[2:])) for name, array in observation.items()}
-            read, before = self._tensor(local.reshape(-1)), self._memories(column, games)
-            auxiliary = None
-            if column.memory is None or before is not None:
-                output = self.policy(flat, text, read, None if before is None else before.flatten(0, 1))
-                auxiliary = self.policy.auxiliary(flat, text, read, output, self._others(column, games))
-            else:
-                first, restarts = column.memory[self._tensor(games)], self._tensor(column.restarts[:, games])
-                output = self.policy.unroll(flat, text, read, first, restarts)
-            logits, values = output.logits, output.value
-            memories = None if output.memory is None else output.memory.unflatten(0, index.shape)
-            final_values = values[:0]
-            if len(times):
-                last = {name: self._tensor(array[cut]) for name, array in column.final.items()}
-                # Who remembers looks back from the final observation with the memory of the step it followed.
-                memory = None if memories is None else memories[self._tensor(times), self._tensor(rows)]
-                with torch.no_grad():
-                    final_values = self.policy(last, text, self._tensor(local[times, rows]), memory).value
-        shape = index.shape
-        return (
-            logits.float().view(*shape, -1),
-            values.float().view(shape),
-            final_values.float(),
-            None if auxiliary is None else _by_step(auxiliary, shape),
+        times, rows, final = cuts
+        t, b = self.tensor(times), self.tensor(rows)
+        action = self.tensor(column.action)[t, self.tensor(column.cut[1][final])]
+        last = Batch(
+            {name: self.tensor(array[final]).unsqueeze(0) for name, array in column.final.items()},
+            {name: replace(each, index=texts[name].unsqueeze(0)) for name, each in batch.texts.items()},
+            None if memories is None else memories[t, b],
+            torch.zeros(1, len(times), dtype=torch.bool, device=self.device),
+            action.unsqueeze(0),
         )
+        return self.policy(last).value[0]
 
-    def _others(self, column: Column, games: np.ndarray) -> Others | None:
-        """What the others did, as the network is told: [(T+1) · b, n − 1]."""
-        if column.others is None:
-            return None
-        pair = column.others.action, column.others.acted
-        return Others(*(self._tensor(array[:, games]).flatten(0, 1) for array in pair))
-
-    def _memories(self, column: Column, games: np.ndarray) -> Tensor | None:
-        """[T+1, b, …] before each step of some games, of a policy that knows them without replaying the steps."""
-        if column.memory is None:
-            return None
-        return self.policy.memories(
-            column.memory[self._tensor(games)],
-            {name: self._tensor(array[:, games]) for name, array in column.observation.items()},
-            self._tensor(column.restarts[:, games]),
-        )
-
-    def _tensor(self, array: np.ndarray) -> Tensor:
+    def tensor(self, array: np.ndarray) -> Tensor:
+        """An array on the learner's device."""
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
 
-def _by_step(auxiliary: Auxiliary, shape: tuple[int, ...]) -> Auxiliary:
-    """What is learnt beside in each of T steps of b games, from the rows of T + 1 steps; shape is (T + 1, b)."""
-
-    def steps(rows: Tensor) -> Tensor:
-        return rows.view(shape)[:-1]
-
-    modelling, division = (None if loss is None else steps(loss) for loss in auxiliary[:2])
-    return Auxiliary(modelling, division, {name: steps(fact.detach()) for name, fact in auxiliary.facts.items()})
+def _without_boundary(learnt: Learnt) -> Learnt:
+    """What is learnt of T steps, from what is said of them and of the boundary step."""
+    losses = {name: loss if loss.dim() == 0 else loss[:-1] for name, loss in learnt.losses.items()}
+    return Learnt(losses, {name: fact[:-1].detach() for name, fact in learnt.facts.items()})
 
 
 def _cuts(column: Column, games: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

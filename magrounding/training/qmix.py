@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -13,27 +13,29 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.mixer import MIXERS, make_mixer
-from magrounding.agents.policy import Policy
+from magrounding.agents.policy import STATE, Policy
 from magrounding.agents.q_network import PLAY_EPSILON, QNetwork
-from magrounding.errors import choose
-from magrounding.observation import SHARED_TEXT
-from magrounding.training.episode_replay import EpisodeReplay, Episodes
-from magrounding.training.learner import Learner, check_learning
+from magrounding.errors import ConfigurationError, choose
+from magrounding.training.algorithm import AlgorithmConfig, count, share
+from magrounding.training.episode_replay import EpisodeReplay, Episodes, load_tianshou
+from magrounding.training.experience import Column
+from magrounding.training.learner import Learner
 from magrounding.training.returns import gae
-from magrounding.training.rollout import Column, Documents
-from magrounding.vector import VectorEnv
+
+if TYPE_CHECKING:
+    from magrounding.spec import EnvSpec
+
+_DOCUMENT = ("manual", "goal")
 
 
 @dataclass(frozen=True)
-class QmixConfig:
-    """Options of the learner; the defaults are those of the paper's program, PyMARL, as EnDi tells nothing of its own.
+class QmixConfig(AlgorithmConfig):
+    """Options of the learner; the defaults are those of the paper's program, PyMARL (Ding et al. 2023 name no others).
 
     Differences from the paper: games are played side by side, and what is due is learnt after every `unroll` steps of
     them; the replay counts steps, not episodes; ε falls over more steps, as episodes are long.
 
     Attributes:
-        algorithm: its name in config files.
-        unroll: T, steps between two times of learning.
         replay_steps: environment steps to keep; 200,000 are about 5,000 episodes of RTFM.
         batch: episodes of an update.
         updates: for each episode that ends.
@@ -50,37 +52,46 @@ class QmixConfig:
         state_maps: channels of the convolutions by which the mixer looks at the state.
         team: what the team's reward is of its agents': their "sum", or, where all get the same, their "mean".
         schedule: "run": exploration falls once in the whole curriculum; "stage": in every stage.
-        bf16: compute networks in bfloat16.
     """
 
-    algorithm: Literal["qmix"] = "qmix"
-    unroll: int = 8
-    replay_steps: int = 200_000
-    batch: int = 32
+    algorithm: ClassVar[str] = "qmix"
+    needs: ClassVar[frozenset[str]] = frozenset({STATE})
+    scaled: ClassVar[tuple[str, ...]] = ("exploration",)
+    joint: ClassVar[bool] = True
+
+    unroll: int = count(8)
+    replay_steps: int = count(200_000)
+    batch: int = count(32)
     updates: float = 1.0
-    target_every: int = 200
+    target_every: int = count(200)
     learning_rate: float = 5e-4
-    alpha: float = 0.99
+    alpha: float = share(0.99)
     epsilon: float = 1e-5
     clip_gradient: float = 10.0
-    gamma: float = 0.99
-    trace: float = 0.0
+    gamma: float = share(0.99)
+    trace: float = share(0.0)
     exploration: float = 500_000
-    final_exploration: float = 0.05
+    final_exploration: float = share(0.05)
     mixer: str = "monotonic"
-    state_maps: int = 32
+    state_maps: int = count(32)
     team: str = "sum"
     schedule: str = "run"
-    bf16: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         choose("mixer", self.mixer, MIXERS)
         choose("team's reward", self.team, ("sum", "mean"))
-        choose("schedule", self.schedule, ("stage", "run"))
-        check_learning(self)
+
+    def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> QmixLearner:
+        if not isinstance(policy, QNetwork):
+            raise ConfigurationError(f"QMIX trains networks of action values, not {type(policy).__name__}")
+        return QmixLearner(policy, self, spec, num_envs, seed)
+
+    def require(self) -> None:
+        load_tianshou()
 
 
-class QmixLearner(Learner):
+class QmixLearner(Learner[QmixConfig]):
     """Double Q-learning (van Hasselt et al. 2016) of the value of a team, mixed from those of its agents.
 
     Its column is that of the whole team, side by side (`Rollout.joined`), with the games' states.
@@ -88,7 +99,8 @@ class QmixLearner(Learner):
     Args:
         policy: the Q-network that all agents share.
         config: options.
-        vec: the games.
+        spec: of the games.
+        num_envs: B.
         seed: of the mixer's weights, and of what is drawn from the replay.
 
     Attributes:
@@ -96,14 +108,14 @@ class QmixLearner(Learner):
         episodes, updates: that ended, and that were made, so far.
     """
 
-    def __init__(self, policy: QNetwork, config: QmixConfig, vec: VectorEnv, seed: int = 0) -> None:
-        super().__init__(policy, bf16=config.bf16, modelling=0.0, division=0.0)
-        self.config, self.num_agents, self._seed = config, vec.num_agents, seed
+    def __init__(self, policy: QNetwork, config: QmixConfig, spec: EnvSpec, num_envs: int, seed: int = 0) -> None:
+        super().__init__(policy, config)
+        self.num_agents, self._seed = spec.num_agents, seed
         self.network = policy
-        self._players = [policy.as_agent(i) for i in range(vec.num_agents)]
+        self._players = [policy.as_agent(i) for i in range(spec.num_agents)]
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.mixer = make_mixer(config.mixer, vec.spec, vec.state_layout, config.state_maps).to(self.device)
+            self.mixer = make_mixer(config.mixer, spec, spec.state_layout(), config.state_maps).to(self.device)
         self._target_network = copy.deepcopy(policy).requires_grad_(False)
         self._target_mixer = copy.deepcopy(self.mixer).requires_grad_(False)
         self.networks = nn.ModuleDict(
@@ -118,7 +130,7 @@ class QmixLearner(Learner):
         self.optimizer = torch.optim.RMSprop(
             self._learning, config.learning_rate, alpha=config.alpha, eps=config.epsilon
         )
-        self.replay_buffer = EpisodeReplay(config.replay_steps, vec.num_envs, vec.max_cycles)
+        self.replay_buffer = EpisodeReplay(config.replay_steps, num_envs, spec.max_cycles)
         self.episodes = self.updates = self._copied_at = 0
 
     @property
@@ -136,11 +148,11 @@ class QmixLearner(Learner):
     def explore(self, steps: int) -> None:
         self._set_epsilon(self.exploration(steps))
 
-    def update(self, documents: Documents, column: Column, steps: int) -> dict[str, float]:
+    def update(self, column: Column, steps: int) -> dict[str, float]:
         """Store the team's column and make the updates that are due; see `Learner.update`."""
         c = self.config
         self._set_epsilon(PLAY_EPSILON)
-        self._store(documents, column)
+        self._store(column)
         losses = []
         while self.updates < int(c.updates * self.episodes):
             if self.replay_buffer.num_episodes < c.batch:  # what would have been learnt from so few is not made up for
@@ -174,12 +186,13 @@ class QmixLearner(Learner):
         for player in self._players:
             player.epsilon = epsilon
 
-    def _store(self, documents: Documents, column: Column) -> None:
+    def _store(self, column: Column) -> None:
         """A column's T steps, each as [B, n, …]."""
-        if column.state is None:
-            raise TypeError("QMIX needs a rollout with states: collect it with `with_state`")
-        B = documents.index.shape[1] // self.num_agents
-        each = {name: column.observation[name] for name in self.network.reads if name in column.observation}
+        states = column.extras.get(STATE)
+        if states is None:
+            raise TypeError("QMIX needs a rollout with states: collect it with needs = {STATE}")
+        B = column.action.shape[1] // self.num_agents
+        each = {name: column.observation[name] for name in self.network.looks_at if name in column.observation}
         cut = np.zeros((len(column.reward), B), np.bool_)
         times, rows = column.cut
         cut[times, rows % B] = True
@@ -187,10 +200,9 @@ class QmixLearner(Learner):
         team = {name: self._by_game(array) for name, array in whole.items()}
         reward = team["reward"].sum(-1) if self.config.team == "sum" else team["reward"].mean(-1)
         for t, done in enumerate(column.restarts[1:, :B]):
-            seen = {name: team[name][t] for name in each} | {"alive": team["alive"][t], "state": column.state[t]}
-            if self.network.reads_text:
-                for name in SHARED_TEXT:
-                    seen[name] = getattr(documents, name)[documents.index[t, :B]]
+            seen = {name: team[name][t] for name in each} | {"alive": team["alive"][t], "state": states[t]}
+            for text in column.texts.values():
+                seen |= {name: ids[text.index[t, :B]] for name, ids in text.ids.items()}
             self.replay_buffer.add(seen, team["action"][t], reward[t], done, cut[t])
         self.episodes += int(column.restarts[1:, :B].sum())
 
@@ -215,24 +227,24 @@ class QmixLearner(Learner):
         those further ahead. The last step of an episode has r alone, but after a time-out that is no loss none at all:
         what came then nobody knows, as states of finished games are gone.
         """
-        real, action = self._tensor(episodes.real), self._tensor(episodes.action)
+        real, action = self.tensor(episodes.real), self.tensor(episodes.action)
         last = _before(F.one_hot(action, self.network.num_actions).float(), real)
         q = self._values(self.network, episodes, last)  # [S, n, A]
         total = self._mix(self.mixer, q.gather(-1, action.unsqueeze(-1)), episodes)
         with torch.no_grad():
             best = self._values(self._target_network, episodes, last).gather(-1, q.argmax(-1, keepdim=True))
-            worth = self._mix(self._target_mixer, best, episodes)
-        known = ~self._tensor(episodes.cut)
-        target = self._targets(self._tensor(episodes.reward), worth, known, real)
+            following = self._mix(self._target_mixer, best, episodes)
+        known = ~self.tensor(episodes.cut)
+        target = self._targets(self.tensor(episodes.reward), following, known, real)
         error = torch.where(known, total - target, 0.0)
         return error.square().sum() / known.sum().clamp(min=1), total.detach().mean()
 
-    def _targets(self, reward: Tensor, worth: Tensor, known: Tensor, real: Tensor) -> Tensor:
-        """Targets [S] of Q_tot at all real steps, from what those are worth to the copies; see `loss`."""
+    def _targets(self, reward: Tensor, values: Tensor, known: Tensor, real: Tensor) -> Tensor:
+        """Targets [S] of Q_tot at all real steps, from the copies' values of those; see `loss`."""
         c, ahead = self.config, torch.cat((real[1:], torch.zeros_like(real[:1])))
-        value, paid, learnt = (_in_time(each, real) for each in (worth, reward, known))
+        value, paid, learnt = (_in_time(each, real) for each in (values, reward, known))
         following = torch.cat((value[1:], torch.zeros_like(value[:1])))
-        return gae(paid, c.gamma * ahead, value, following, ahead, learnt, decay=c.trace).target[real]
+        return gae(paid, c.gamma * ahead, value, following, ahead, learnt, gae_lambda=c.trace).target[real]
 
     def _values(self, network: QNetwork, episodes: Episodes, last: Tensor) -> Tensor:
         """Q [S, n, A] of all agents, each from its own observations, from the first step of every episode on.
@@ -243,23 +255,21 @@ class QmixLearner(Learner):
             last: [S, n, A] one-hot, the actions before.
         """
         seen, (steps, b) = episodes.seen, episodes.real.shape
-        rows = {name: self._tensor(seen[name]).flatten(0, 1) for name in network.reads if name in seen}
-        real, n = self._tensor(episodes.real), self.num_agents
+        rows = {name: self.tensor(seen[name]).flatten(0, 1) for name in network.looks_at if name in seen}
+        real, n = self.tensor(episodes.real), self.num_agents
         who = torch.eye(n, device=self.device).repeat(len(last), 1)
         document = torch.arange(b, device=self.device).expand(steps, b)[real].repeat_interleave(n)
         hidden = network.initial_hidden(b * n)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
             # The first b rows are the first steps of all episodes: each has a text of its own.
-            text = (
-                {} if not network.reads_text else network.encode_text(*(self._tensor(seen[k][:b]) for k in SHARED_TEXT))
-            )
+            text = network.encode_text(*(self.tensor(seen[k][:b]) for k in _DOCUMENT)) if network.reads else {}
             lives = real.repeat_interleave(n, 1)
             q, _ = network.evaluate(rows, text, document, who, last.flatten(0, 1), hidden, lives)
         return q.view(len(last), n, -1)
 
     def _mix(self, mixer: nn.Module, q: Tensor, episodes: Episodes) -> Tensor:
         """Q_tot [S] of values [S, n, 1]; what the dead would do is worth nothing."""
-        alive, state = self._tensor(episodes.seen["alive"]), self._tensor(episodes.seen["state"])
+        alive, state = self.tensor(episodes.seen["alive"]), self.tensor(episodes.seen["state"])
         return mixer(torch.where(alive, q.squeeze(-1), 0.0), state)
 
 
@@ -274,10 +284,3 @@ def _before(values: Tensor, real: Tensor) -> Tensor:
     """Values [S, …] of the step before; 0 at the start of an episode."""
     grid = _in_time(values, real)
     return torch.cat((torch.zeros_like(grid[:1]), grid[:-1]))[real]
-
-
-def make_qmix_learner(policy: Policy, config: QmixConfig, vec: VectorEnv, seed: int) -> QmixLearner:
-    """The learner of a team; TypeError for a network that has no action values."""
-    if not isinstance(policy, QNetwork):
-        raise TypeError(f"QMIX trains a QNetwork, not {type(policy).__name__}")
-    return QmixLearner(policy, config, vec, seed)

@@ -70,7 +70,7 @@ def vtrace(
     Args:
         log_ratio: [T, B] log pi(a) − log mu(a).
         reward: [T, B].
-        discount: [T, B] worth of `next_value`, 0 where nothing follows.
+        discount: [T, B] factor on `next_value`, 0 where nothing follows.
         value: [T, B] values of the learner.
         next_value: [T, B], see the module's docstring.
         continues: [T, B] bool; where false the recursion starts anew.
@@ -102,11 +102,11 @@ def gae(
     continues: Tensor,
     alive: Tensor,
     *,
-    decay: float = 0.95,
+    gae_lambda: float = 0.95,
 ) -> Returns:
-    """Generalised advantage estimation (Schulman et al. 2016, eq. 16); arguments as in `vtrace`, `decay` is lambda."""
+    """Generalised advantage estimation (Schulman et al. 2016, eq. 16); arguments as in `vtrace`."""
     delta = torch.where(alive, reward + discount * next_value - value, 0.0)
-    passed_back = torch.where(continues & alive, discount * decay, 0.0)
+    passed_back = torch.where(continues & alive, discount * gae_lambda, 0.0)
     advantage = torch.empty_like(value)
     carry = torch.zeros_like(value[0])
     for t in reversed(range(len(value))):

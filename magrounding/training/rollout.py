@@ -1,169 +1,23 @@
-"""Rollouts: what the actors hand to the learners. B games, T steps, then the boundary observation.
-
-Every agent's experience lies in arrays of its own, so a learner can be handed its column and nothing else.
-"""
+"""RolloutWorker: the actors. It plays B games with n policies for T steps and writes down what learners need."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from magrounding.agents.player import Player
-from magrounding.endi.diagnostics import describe_divisions
-from magrounding.observation import SHARED_TEXT, shared_text
+from magrounding.agents.policy import LABELS, OTHERS, STATE
+from magrounding.play.player import Player, Shown
+from magrounding.spec import SNAPSHOT
 from magrounding.threads import ParallelMap
 from magrounding.training.clock import Clock
+from magrounding.training.experience import Column, FinishedGames, Rollout, others_of, share_rewards
 from magrounding.training.teacher import Teacher
-from magrounding.vector import Observation, VectorEnv
-
-
-@dataclass
-class Documents:
-    """The distinct texts of a rollout.
-
-    Attributes:
-        manual: [U, S, L] ids.
-        goal: [U, G] ids.
-        index: [T+1, B] int64, which text each observation shows.
-    """
-
-    manual: np.ndarray
-    goal: np.ndarray
-    index: np.ndarray
-
-
-@dataclass
-class OthersColumn:
-    """What the other agents did, in agent order; of the boundary step nothing.
-
-    Attributes:
-        action: [T+1, B, n − 1] int64.
-        acted: [T+1, B, n − 1] bool, who was alive to act.
-    """
-
-    action: np.ndarray
-    acted: np.ndarray
-
-    @classmethod
-    def of(cls, i: int, actions: np.ndarray, acted: np.ndarray) -> OthersColumn:
-        """Of all but agent i, from actions and acted [n, T, B]."""
-        others = (np.moveaxis(np.delete(array, i, 0), 0, -1) for array in (actions, acted))
-        return cls(*(np.pad(array, ((0, 1), (0, 0), (0, 0))) for array in others))
-
-
-@dataclass
-class Column:
-    """What one agent lived through; the next rollout overwrites it.
-
-    Attributes:
-        observation: [T+1, B, …] for each of the agent's keys, the last row being the boundary step. A network that
-            draws noise finds there as `noise` what it drew; 0 in the boundary step.
-        logits: [T, B, A] float32 of the behaviour policy.
-        value: [T, B] float32, what it expected.
-        action: [T, B] int64.
-        reward: [T, B] float32.
-        alive: [T, B] bool, the agent acted in this step; everything else about other steps is to be ignored.
-        worth: [T, B] float32 in {0, 1}: the value after the step counts (0: terminated, or a time-out that is a loss).
-        continues: [T, B] bool, the next row goes on with the same life.
-        cut: ([F], [F]) int64, the (t, b) whose episode a time limit cut off and whose learner bootstraps from `final`.
-        final: [F, …] for each key, the true last observation there.
-        memory: [B, …] of a recurrent policy before the first step, or None.
-        restarts: [T+1, B] bool, the row's observation is the first of an episode (memory starts afresh).
-        labels: [T, B, A] bool, the moves that a teacher held to be best, or None without a teacher.
-        others: what the others did, for a network that models them, or None.
-        facts: what else the log is to tell of the agent's play.
-        state: [T, B, S] of the whole games, for a learner that sees more than its agent, or None.
-    """
-
-    observation: Observation
-    logits: np.ndarray
-    value: np.ndarray
-    action: np.ndarray
-    reward: np.ndarray
-    alive: np.ndarray
-    worth: np.ndarray
-    continues: np.ndarray
-    cut: tuple[np.ndarray, np.ndarray]
-    final: Observation
-    memory: Tensor | None
-    restarts: np.ndarray
-    labels: np.ndarray | None = None
-    others: OthersColumn | None = None
-    facts: dict[str, float] = field(default_factory=dict)
-    state: np.ndarray | None = None
-
-
-@dataclass
-class FinishedGames:
-    """Games that ended during a rollout, in the order of their ends; not those in which a teacher ever led.
-
-    Attributes:
-        won: [F] bool.
-        length: [F] int32.
-        returns: [F, n] float32.
-    """
-
-    won: np.ndarray
-    length: np.ndarray
-    returns: np.ndarray
-
-
-@dataclass
-class Rollout:
-    """T steps of B games: the texts, one column for each agent, and the games that ended."""
-
-    documents: Documents
-    columns: list[Column]
-    games: FinishedGames
-
-    def joined(self) -> tuple[Documents, list[Column]]:
-        """The same experience as one column of n · B games, for a network that plays for all agents."""
-        n, batch = len(self.columns), self.documents.index.shape[1]
-        index = np.tile(self.documents.index, (1, n))
-        return Documents(self.documents.manual, self.documents.goal, index), [_join(self.columns, batch)]
-
-
-def _join(columns: Sequence[Column], batch: int) -> Column:
-    """Columns of the same B games side by side."""
-
-    def beside(arrays: Sequence[np.ndarray], axis: int = 1) -> np.ndarray:
-        return np.concatenate(arrays, axis)
-
-    first = columns[0]
-    times, rows = zip(*(column.cut for column in columns), strict=True)
-    memories = [column.memory for column in columns if column.memory is not None]
-    labels = [column.labels for column in columns if column.labels is not None]
-    others = [column.others for column in columns if column.others is not None]
-    return Column(
-        observation={name: beside([c.observation[name] for c in columns]) for name in first.observation},
-        logits=beside([c.logits for c in columns]),
-        value=beside([c.value for c in columns]),
-        action=beside([c.action for c in columns]),
-        reward=beside([c.reward for c in columns]),
-        alive=beside([c.alive for c in columns]),
-        worth=beside([c.worth for c in columns]),
-        continues=beside([c.continues for c in columns]),
-        cut=(beside(times, 0), beside([own + i * batch for i, own in enumerate(rows)], 0)),
-        final={name: beside([c.final[name] for c in columns], 0) for name in first.final},
-        memory=torch.cat(memories) if memories else None,
-        restarts=beside([c.restarts for c in columns]),
-        labels=beside(labels) if labels else None,
-        others=OthersColumn(beside([o.action for o in others]), beside([o.acted for o in others])) if others else None,
-        facts={name: float(np.mean([c.facts[name] for c in columns])) for name in first.facts},
-        state=first.state,
-    )
-
-
-def share_rewards(rewards: np.ndarray, acting: np.ndarray, team_reward: float) -> np.ndarray:
-    """Rewards [n, …] of those who act, with `team_reward` as the part of each that is their mean instead of its own."""
-    own = np.where(acting, rewards, 0.0)
-    team = own.sum(0) / np.maximum(acting.sum(0), 1)
-    return np.where(acting, (1 - team_reward) * own + team_reward * team, 0.0)
+from magrounding.training.text_track import TextColumn, TextTrack
+from magrounding.vector import Info, Observation, VectorEnv
 
 
 class RolloutWorker:
@@ -176,8 +30,8 @@ class RolloutWorker:
         parallel_map: runs the agents' acting side by side.
         clock: where the seconds of the world and of acting are booked.
         team_reward: part of each agent's reward that is the living agents' mean instead of its own.
-        teacher: labels every step and leads some games; None for learners who find out by themselves.
-        with_state: record the games' states too.
+        needs: what learners need beyond their own column (`agents.policy`); what policies need is recorded as well.
+        teacher: leads some games and labels every step (LABELS); None for learners who find out by themselves.
     """
 
     def __init__(
@@ -188,26 +42,28 @@ class RolloutWorker:
         parallel_map: ParallelMap = map,
         clock: Clock | None = None,
         team_reward: float = 0.0,
+        needs: frozenset[str] = frozenset(),
         teacher: Teacher | None = None,
-        with_state: bool = False,
     ) -> None:
         self.vec = vec
+        self._games: Any = vec  # with what its capabilities name
         self.players = list(players)
         self.unroll = unroll
         self.clock = clock or Clock()
         self._map = parallel_map
         self._team_reward = team_reward
+        self._needs = needs.union(*(player.policy.needs for player in self.players))
         self._teacher = teacher
-        self._with_state = with_state
-        self._fields = [f for f in vec.spec.fields if f.name not in SHARED_TEXT]
+        self._fields = vec.spec.own_fields
         self._restarted = np.ones(vec.num_envs, np.bool_)
         self._helped = np.zeros(vec.num_envs, np.bool_)  # games in which the teacher led
         self._observation: Observation = {}
+        self._info: Info
         self._allocate()
 
     def start(self, seed: int) -> None:
         """Begin new games."""
-        self._observation = self.vec.reset(seed=seed)
+        self._observation, self._info = self.vec.reset(seed=seed)
         self._restarted = np.ones(self.vec.num_envs, np.bool_)
         self._helped = np.zeros(self.vec.num_envs, np.bool_)
 
@@ -222,120 +78,166 @@ class RolloutWorker:
             self._teacher.begin(self.vec.num_envs, teacher_share, steps)
             self._helped |= self._teacher.leads
         for player in self.players:
-            player.texts.forget()
-        for taken in self._taken:
-            taken.clear()
+            player.forget_texts()
+        for track in self._every_track():
+            track.begin()
+        for told in self._told:
+            told.clear()
         memories = [player.memory for player in self.players]
-        won, length, returns = [], [], []
-        cuts: list[tuple[int, np.ndarray, Observation, np.ndarray]] = []
+        ended: list[FinishedGames] = []
+        cuts: list[_Cut] = []
         for t in range(self.unroll):
             since = time.perf_counter()
             self._record_observation(t)
-            since = self.clock.add("world", since)
-            actions = self._act(t)
-            since = self.clock.add("acting", since)
-            if self._teacher is not None:
-                self._labels[:, t] = self._teacher.label().transpose(1, 0, 2)
-                self._teacher.lead(actions)
-                self._actions[:, t] = actions.T
-                since = self.clock.add("teaching", since)
-            self._observation, rewards, terminated, truncated, info = self.vec.step(actions)
-            done = info["done"]
-            self._record_outcome(t, rewards, terminated, truncated, done)
-            own = done & ~self._helped
-            if done.any():
-                won.append(info["won"][own])
-                length.append(info["length"][own])
-                returns.append(info["return"][own])
-                if truncated.any() and not self.vec.time_limit_is_loss:
-                    final = {name: array.copy() for name, array in info["final_observation"].items()}
-                    cuts.append((t, info["final_rows"].copy(), final, truncated.copy()))
-            self._restarted = done.copy()
-            self._helped &= ~done if self._teacher is None else ~done | self._teacher.leads
+            self.clock.add("world", since)
+            self._observation, rewards, terminated, truncated, info = self._play(t)
+            since = time.perf_counter()
+            self._info = info
+            self._record_outcome(t, rewards, terminated, truncated, info.done)
+            own = info.done & ~self._helped
+            if info.done.any():
+                ended.append(FinishedGames(info.won[own], info.score[own], info.length[own], info.returns[own]))
+                if truncated.any() and not self.vec.spec.time_limit_is_loss:
+                    final = {name: array.copy() for name, array in info.final_observation.items()}
+                    cuts.append(_Cut(t, info.final_rows.copy(), final, truncated.copy()))
+            self._restarted = info.done.copy()
+            self._helped &= ~info.done if self._teacher is None else ~info.done | self._teacher.leads
             self.clock.add("world", since)
         self._record_observation(self.unroll)
         n = self.vec.num_agents
-        columns = [self._column(i, cuts, memories[i]) for i in range(n)]
-        if all(self._taken):
-            facts = describe_divisions(np.array(self._taken), self._alive[:, :-1])
-            columns = [replace(column, facts=own) for column, own in zip(columns, facts, strict=True)]
+        shared = {name: track.column() for name, track in self._shared.items()} if not cuts else {}
+        facts = self._diagnose()
         return Rollout(
-            documents=self._documents(),
-            columns=columns,
-            games=FinishedGames(
-                np.concatenate([*won, np.zeros(0, np.bool_)]),
-                np.concatenate([*length, np.zeros(0, np.int32)]),
-                np.concatenate([*returns, np.zeros((0, n), np.float32)]),
-            ),
+            columns=[self._column(i, cuts, memories[i], shared, facts[i]) for i in range(n)],
+            games=FinishedGames.of(ended, n),
         )
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Where the games stand, as arrays for `resume`."""
-        games = {f"vec.{name}": array for name, array in self.vec.snapshot().items()}
+        """Where the games stand, as arrays for `resume`; nothing of games that cannot be kept."""
+        if SNAPSHOT not in self.vec.spec.capabilities:
+            return {}
+        games = {f"vec.{name}": array for name, array in self._games.snapshot().items()}
         return {**games, "restarted": self._restarted.copy(), "helped": self._helped.copy()}
 
-    def resume(self, snapshot: dict[str, np.ndarray]) -> None:
-        """Go on exactly where `snapshot` was taken."""
-        self._observation = self.vec.restore(
+    def resume(self, snapshot: dict[str, np.ndarray], seed: int) -> None:
+        """Go on exactly where `snapshot` was taken, or, where games cannot be kept, with new games of `seed`."""
+        if not snapshot:
+            self.start(seed)
+            return
+        self._observation, self._info = self._games.restore(
             {name.removeprefix("vec."): array for name, array in snapshot.items() if name.startswith("vec.")}
         )
         self._restarted = snapshot["restarted"].astype(np.bool_)
         self._helped = snapshot["helped"].astype(np.bool_)
 
     def _allocate(self) -> None:
-        T, B, n = self.unroll, self.vec.num_envs, self.vec.num_agents
-        self._states = np.zeros((T, B, _state_size(self.vec)), np.int16) if self._with_state else None
+        T, B, n, A = self.unroll, self.vec.num_envs, self.vec.num_agents, self.vec.spec.num_actions
+        spec = self.vec.spec
         self._seen = [{f.name: np.zeros((T + 1, B, *f.shape), f.dtype) for f in self._fields} for _ in range(n)]
-        for seen, player in zip(self._seen, self.players, strict=True):
-            noise = player.policy.draw_noise(B, torch.Generator())
-            if noise is not None:
-                seen["noise"] = np.zeros((T + 1, *noise.shape), noise.numpy().dtype)
-        self._taken: list[list[np.ndarray]] = [[] for _ in range(n)]
-        texts = shared_text(self.vec.spec.allocate(B))
-        self._text = {name: np.zeros((T + 1, *array.shape), array.dtype) for name, array in texts.items()}
-        self._keys = np.zeros((T + 1, B), np.int64)
+        self._records: list[dict[str, np.ndarray]] = [{} for _ in range(n)]
+        self._told: list[list[dict[str, np.ndarray]]] = [[] for _ in range(n)]
+        of_team = {text.name for text in spec.texts if text.shared}
+        self._shared: dict[tuple[str, ...], TextTrack] = {}
+        self._own: list[dict[tuple[str, ...], TextTrack]] = [{} for _ in range(n)]
+        for own, player in zip(self._own, self.players, strict=True):
+            for names in player.policy.reads.values():
+                shared = {name for name in names if name in spec} <= of_team
+                (self._shared if shared else own).setdefault(names, TextTrack(names, spec, T + 1, B))
         self._restarts = np.zeros((T + 1, B), np.bool_)
-        self._logits = [np.zeros((T, B, self.vec.spec.num_actions), np.float32) for _ in range(n)]
+        self._last_actions = np.zeros((n, T + 1, B), np.int64)
+        self._logits = [np.zeros((T, B, A), np.float32) for _ in range(n)]
         self._values = np.zeros((n, T, B), np.float32)
         self._actions = np.zeros((n, T, B), np.int64)
-        self._labels = np.zeros((n, T, B, self.vec.spec.num_actions) if self._teacher else 0, np.bool_)
+        self._labels = np.zeros((n, T + 1, B, A) if self._teacher else 0, np.bool_)
+        self._states = np.zeros((T + 1, B, spec.state_size) if STATE in self._needs else 0, np.int16)
         self._rewards = np.zeros((n, T, B), np.float32)
         self._alive = np.zeros((n, T + 1, B), np.bool_)
-        self._worth = np.zeros((n, T, B), np.float32)
+        self._discounts = np.zeros((n, T, B), np.float32)
         self._continues = np.zeros((n, T, B), np.bool_)
+
+    def _every_track(self) -> list[TextTrack]:
+        return [*self._shared.values(), *(track for own in self._own for track in own.values())]
 
     def _record_observation(self, t: int) -> None:
         for i, seen in enumerate(self._seen):
-            for key in self._fields:
-                seen[key.name][t] = self._observation[key.name][:, i]
-        for name, array in shared_text(self._observation).items():
-            self._text[name][t] = array
-        self._keys[t] = self.vec.info["document"]
-        self._alive[:, t] = self.vec.info["alive"].T
+            for each in self._fields:
+                shown = self._observation[each.name]
+                seen[each.name][t] = shown if each.shared else shown[:, i]
+            self._last_actions[i, t] = np.where(self._restarted, -1, self.players[i].last_action)
+            for track in self._own[i].values():
+                track.note(t, self._texts_of(i, self._observation), self._info.document)
+        for track in self._shared.values():
+            track.note(t, self._observation, self._info.document)
+        self._alive[:, t] = self._info.alive.T
         self._restarts[t] = self._restarted
-        if self._states is not None and t < self.unroll:
-            self._states[t] = self.vec.state()
+        if STATE in self._needs and t < self.unroll:
+            self._states[t] = self._games.state()
 
-    def _act(self, t: int) -> np.ndarray:
-        """Actions [B, n] int64; each agent reads its own column."""
+    def _texts_of(self, i: int, observation: Observation) -> Observation:
+        """What agent i reads, [B, …]."""
+        return {
+            text.name: observation[text.name] if text.shared else observation[text.name][:, i]
+            for text in self.vec.spec.texts
+        }
+
+    def _play(self, t: int) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]:
+        """Let all agents act and the games move; where simulators work by halves, one moves while the other thinks."""
+        since, vec = time.perf_counter(), self.vec
+        groups = getattr(vec, "groups", ()) if self._teacher is None else ()
+        if len(groups) > 1:
+            halves = self._games
+            for group, rows in enumerate(groups):
+                actions = self._act(t, np.arange(rows.start, rows.stop))
+                since = self.clock.add("acting", since)
+                halves.send(actions, group)
+                since = self.clock.add("world", since)
+            moved = halves.receive()
+        else:
+            actions = self._act(t)
+            since = self.clock.add("acting", since)
+            if self._teacher is not None:
+                self._labels[:, t] = self._teacher.label().transpose(1, 0, 2)
+                self._teacher.lead(actions)
+                self._actions[:, t] = actions.T
+                for i, player in enumerate(self.players):
+                    player.last_action = self._actions[i, t].copy()
+                since = self.clock.add("teaching", since)
+            moved = vec.step(actions)
+        self.clock.add("world", since)
+        return moved
+
+    def _act(self, t: int, rows: np.ndarray | None = None) -> np.ndarray:
+        """Actions [R, n] int64 of some games, by default of all; each agent reads its own column."""
+        some = slice(None) if rows is None else rows
+        count = self.vec.num_envs if rows is None else len(rows)
 
         def choose(i: int) -> None:
             player = self.players[i]
-            player.restart(self._restarted)
-            noise = player.policy.draw_noise(self.vec.num_envs, player.generator)
-            if noise is not None:
-                self._seen[i]["noise"][t] = noise.numpy()
+            drawn = player.policy.draw_record((count,), player.generator)
+            for name, tensor in drawn.items():
+                self._record(i, t, name, tensor.numpy(), some)
+            record = {name: self._records[i][name][t] for name in drawn}
             column = {name: buffer[t] for name, buffer in self._seen[i].items()}
-            choice = player.choose(column, self._text["manual"][t], self._text["goal"][t], self._keys[t])
-            if player.taken is not None:
-                self._taken[i].append(player.taken.copy())
-            self._actions[i, t] = choice.action
-            self._logits[i][t] = choice.logits
-            self._values[i, t] = choice.value
+            shown = Shown(column, self._texts_of(i, self._observation), self._info.document)
+            choice = player.choose(shown, self._restarted, rows=rows, record=record)
+            for name, array in choice.record.items():
+                self._record(i, t, name, array, some)
+            if player.told:
+                self._told[i].append(player.told)
+            self._actions[i, t, some] = choice.action
+            self._logits[i][t, some] = choice.logits
+            self._values[i, t, some] = choice.value
 
         for _ in self._map(choose, range(len(self.players))):
             pass
-        return np.ascontiguousarray(self._actions[:, t].T)
+        return np.ascontiguousarray(self._actions[:, t, some].T)
+
+    def _record(self, i: int, t: int, name: str, array: np.ndarray, rows: slice | np.ndarray) -> None:
+        """Note what the network of agent i wants replayed of some games, [R, …]."""
+        if name not in self._records[i]:
+            shape = self.unroll + 1, self.vec.num_envs, *array.shape[1:]
+            self._records[i][name] = np.zeros(shape, array.dtype)
+        self._records[i][name][t, rows] = array
 
     def _record_outcome(
         self, t: int, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray, done: np.ndarray
@@ -343,47 +245,88 @@ class RolloutWorker:
         alive = self._alive[:, t]
         self._rewards[:, t] = share_rewards(rewards.T, alive, self._team_reward)
         ended = terminated | truncated | done[:, None]
-        cut_off = truncated & (not self.vec.time_limit_is_loss)
-        self._worth[:, t] = alive & (~ended | cut_off).T
+        cut_off = truncated & (not self.vec.spec.time_limit_is_loss)
+        self._discounts[:, t] = alive & (~ended | cut_off).T
         self._continues[:, t] = alive & ~ended.T
 
-    def _documents(self) -> Documents:
-        _, first, index = np.unique(self._keys, return_index=True, return_inverse=True)
-        rows = self._keys.size
-        distinct = {name: buffer.reshape(rows, *buffer.shape[2:])[first] for name, buffer in self._text.items()}
-        return Documents(distinct["manual"], distinct["goal"], index.reshape(self._keys.shape).astype(np.int64))
+    def _diagnose(self) -> list[dict[str, float]]:
+        """What the networks of a team have to say of their play, as means over living steps, for each agent."""
+        counted = {player.policy.diagnostics for player in self.players}
+        diagnose: Any = counted.pop() if len(counted) == 1 else None
+        if diagnose is None or not all(self._told):
+            return [{} for _ in self.players]
+        told = [{name: np.concatenate([step[name] for step in steps]) for name in steps[0]} for steps in self._told]
+        flat = (np.moveaxis(array, 0, -1).reshape(-1, len(told)) for array in (self._actions, self._alive[:, :-1]))
+        found = diagnose(told, *flat)
+        return [{name: _mean(shares[:, i]) for name, shares in found.items()} for i in range(len(told))]
 
     def _column(
-        self, i: int, cuts: list[tuple[int, np.ndarray, Observation, np.ndarray]], memory: Tensor | None
+        self,
+        i: int,
+        cuts: Sequence[_Cut],
+        memory: Tensor | None,
+        shared: dict[tuple[str, ...], TextColumn],
+        facts: dict[str, float],
     ) -> Column:
         times, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        final = {key.name: [self._seen[i][key.name][0, :0]] for key in self._fields}
-        for t, final_rows, observation, truncated in cuts:
-            mine = truncated[final_rows, i]
-            rows.append(final_rows[mine])
-            times.append(np.full(int(mine.sum()), t, np.int64))
+        final = {each.name: [self._seen[i][each.name][0, :0]] for each in self._fields}
+        tracks = {**self._own[i], **({} if shared else self._shared)}
+        for track in tracks.values():
+            track.forget_final()
+        for cut in cuts:
+            mine = cut.truncated[cut.rows, i]
+            rows.append(cut.rows[mine])
+            times.append(np.full(int(mine.sum()), cut.t, np.int64))
             for name, parts in final.items():
-                parts.append(observation[name][mine, i])
+                shown = cut.observation[name][mine]
+                parts.append(shown if self.vec.spec[name].shared else shown[:, i])
+            texts = {name: array[mine] for name, array in self._texts_of(i, cut.observation).items()}
+            for track in tracks.values():
+                track.note_final(cut.t, cut.rows[mine], texts)
+        columns = {**shared, **{names: track.column() for names, track in tracks.items()}}
+        reads = self.players[i].policy.reads
         return Column(
             observation=self._seen[i],
+            texts={name: columns[names] for name, names in reads.items()},
             logits=self._logits[i],
             value=self._values[i],
             action=self._actions[i],
             reward=self._rewards[i],
             alive=self._alive[i, :-1],
-            worth=self._worth[i],
+            discount=self._discounts[i],
             continues=self._continues[i],
             cut=(np.concatenate(times), np.concatenate(rows)),
             final={name: np.concatenate(parts) for name, parts in final.items()},
             memory=memory,
+            last_memory=self.players[i].memory,
             restarts=self._restarts,
-            labels=self._labels[i] if self._teacher else None,
-            others=OthersColumn.of(i, self._actions, self._alive[:, :-1])
-            if self.players[i].policy.models_others
-            else None,
-            state=self._states,
+            last_action=self._last_actions[i],
+            record=self._records[i],
+            extras=self._extras(i),
+            facts=facts,
         )
 
+    def _extras(self, i: int) -> dict[str, np.ndarray]:
+        extras: dict[str, np.ndarray] = {}
+        if self._teacher is not None:
+            extras[LABELS] = self._labels[i]
+        if OTHERS in self._needs:
+            extras[OTHERS] = others_of(i, self._actions, self._alive[:, :-1])
+        if STATE in self._needs:
+            extras[STATE] = self._states
+        return extras
 
-def _state_size(vec: VectorEnv) -> int:
-    return max(place.stop for place, _ in vec.state_layout.values())
+
+class _Cut(NamedTuple):
+    """Games that a time limit ended in step t, where that is no loss: which, and their true last observations."""
+
+    t: int
+    rows: np.ndarray
+    observation: Observation
+    truncated: np.ndarray
+
+
+def _mean(shares: np.ndarray) -> float:
+    """Of those that are there, 0 where none is."""
+    known = shares[~np.isnan(shares)]
+    return float(known.mean()) if known.size else 0.0

@@ -1,4 +1,4 @@
-"""Teacher: an expert beside the actors of a rollout. It says what was best in every state, and leads some of the games.
+"""Teacher: an expert beside the actors of a rollout. It labels every state with the best actions, and leads some games.
 
 Demonstrations alone show only the states that experts reach. In DAgger (Ross et al. 2011) the student acts and the
 expert labels what the student gets itself into; the teacher leads while the student knows nothing, and then lets go.
@@ -6,21 +6,9 @@ expert labels what the student gets itself into; the teacher leads while the stu
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
-from magrounding.errors import ConfigurationError
-from magrounding.registry import env_entry, load
-from magrounding.vector import VectorEnv
-
-
-class Expert(Protocol):
-    """Whoever knows all best moves of every agent: an oracle of the environment."""
-
-    def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """All best moves now, [B, n, A] bool, never none, never a masked one; of games `rows` [R], by default all."""
-        ...
+from magrounding.play.actor import Expert
 
 
 class Teacher:
@@ -62,18 +50,3 @@ class Teacher:
         taken = (self._rng.random((len(rows), *best.shape[1:])) * best[rows]).argmax(-1)
         stray = self._rng.random(taken.shape) < self._noise
         actions[rows] = np.where(stray, self._rng.integers(best.shape[-1], size=taken.shape), taken)
-
-
-def find_expert(env: str) -> str:
-    """Entry point of the oracle of an environment id; ConfigurationError where there is none that can teach."""
-    oracle = env_entry(env).oracle
-    if oracle is None:
-        raise ConfigurationError(
-            f"nobody can teach {env}: it has no oracle; learn from --demonstrations, or without imitation"
-        )
-    return oracle
-
-
-def make_expert(vec: VectorEnv) -> Expert:
-    """The oracle of a vector env's games; see `find_expert`."""
-    return load(find_expert(vec.id))(vec)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.observation import ObservationField, ObservationSpec
+from magrounding.agents.policy import Batch, Policy, Reading
+from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Grid, Mask, Text
 
 VOCABULARY = 40
 AGENTS = ("txt2pi", "txt2pi_no_task_attn", "txt2pi_no_vis_attn", "txt2pi_no_text_mod", "film", "conv")
@@ -16,16 +20,18 @@ SIR = ("sir", "sir_local_conv", "sir_entity_attn")
 READERS = (*AGENTS, *SIR)
 
 
-def make_spec(size: int = 6, vocabulary_size: int = VOCABULARY) -> ObservationSpec:
+def make_spec(size: int = 6, vocabulary_size: int = VOCABULARY) -> EnvSpec:
+    top = vocabulary_size - 1
     fields = (
-        ObservationField("grid", (size, size, 4), 0, vocabulary_size - 1),
-        ObservationField("position", (2,), -1, size - 1),
-        ObservationField("inventory", (2,), 0, vocabulary_size - 1),
-        ObservationField("action_mask", (5,), 0, 1, "int8"),
-        ObservationField("manual", (4, 6), 0, vocabulary_size - 1, shared=True),
-        ObservationField("goal", (5,), 0, vocabulary_size - 1, shared=True),
+        Grid("grid", (size, size, 4), 0, top, scenery_ids=(0, 1, 2, 3), avatar_ids=(4, 5)),
+        Field("position", (2,), -1, size - 1),
+        Field("inventory", (2,), 0, top),
+        Mask("action_mask", (5,)),
+        Text("manual", (4, 6), 0, top, shared=True, lifetime=EPISODE),
+        Text("goal", (5,), 0, top, shared=True, lifetime=EPISODE),
+        Field("teammates", (1, 4), -1, top),
     )
-    return ObservationSpec(fields, 2, 5, size, size, vocabulary_size, scenery_ids=(0, 1, 2, 3), avatar_ids=(4, 5))
+    return EnvSpec(fields, 2, FixedActions(tuple("abcde")), (), 80)
 
 
 NARROW: dict[str, Any] = {
@@ -47,7 +53,7 @@ def narrow_options(agent: str) -> dict[str, Any]:
     return NARROW_SIR if agent.startswith("sir") else NARROW
 
 
-class Batch(NamedTuple):
+class Sample(NamedTuple):
     """N observations of U documents."""
 
     observation: dict[str, Tensor]
@@ -56,7 +62,7 @@ class Batch(NamedTuple):
     document: Tensor
 
 
-def make_batch(n: int, documents: int, size: int = 6, seed: int = 0) -> Batch:
+def make_sample(n: int, documents: int, size: int = 6, seed: int = 0) -> Sample:
     """Random observations: ragged statements, some empty inventories, one dead agent, one masked action each."""
     generator = torch.Generator().manual_seed(seed)
 
@@ -81,6 +87,65 @@ def make_batch(n: int, documents: int, size: int = 6, seed: int = 0) -> Batch:
         "position": position,
         "inventory": words(n, 2) * chance(0.6, n, 1),
         "action_mask": action_mask,
+        "teammates": torch.full((n, 1, 4), -1, dtype=torch.int16),  # dead
     }
     document = torch.arange(n) if n == documents else torch.randint(0, documents, (n,), generator=generator)
-    return Batch(observation, manual.to(torch.int16), goal.to(torch.int16), document)
+    return Sample(observation, manual.to(torch.int16), goal.to(torch.int16), document)
+
+
+def documents_of(observation: Mapping[str, np.ndarray]) -> list[Tensor]:
+    """Manual [B, S, L] and goal [B, G] of some games, as networks are given them."""
+    manual = observation["manual"]
+    goal = observation.get("goal", np.zeros((len(manual), 0), np.int16))
+    return [torch.from_numpy(manual.copy()), torch.from_numpy(goal.copy())]
+
+
+def seen_by(agent: int, observation: Mapping[str, np.ndarray], spec: EnvSpec) -> dict[str, Tensor]:
+    """What one agent of some games observes that is no text."""
+    return {field.name: torch.from_numpy(observation[field.name][:, agent].copy()) for field in spec.own_fields}
+
+
+def batch_of(
+    policy: Policy,
+    observation: Mapping[str, Tensor],
+    manual: Tensor,
+    goal: Tensor,
+    restarts: Tensor,
+    actions: Tensor | None = None,
+) -> Batch:
+    """T steps of B games from their start, each of which keeps its text.
+
+    Args:
+        policy: whose memory it is.
+        observation: [T, B, …].
+        manual, goal: [B, …].
+        restarts: [T, B] bool.
+        actions: [T, B], what was done; by default always action 0.
+    """
+    steps, games = restarts.shape
+    done = torch.zeros(steps, games, dtype=torch.int64) if actions is None else actions
+    last = torch.cat((torch.full((1, games), -1), done[:-1])).masked_fill(restarts, -1)
+    ids = {"manual": manual, "goal": goal}
+    index = torch.arange(games).expand(steps, games)
+    texts = {name: Reading(policy.encode(name, ids), index, ids) for name in policy.reads if name == "document"}
+    return Batch(dict(observation), texts, policy.initial_memory(games), restarts, last)
+
+
+def one_by_one(policy: Policy, batch: Batch) -> list[Tensor]:
+    """Logits, values and, of policies that remember, memories [T, B, …] of T passes of one step each."""
+    memory, parts = batch.memory, []
+    for t in range(len(batch.restarts)):
+        step = slice(t, t + 1)
+        output = policy(
+            batch._replace(
+                observation={name: array[step] for name, array in batch.observation.items()},
+                texts={name: replace(each, index=each.index[step]) for name, each in batch.texts.items()},
+                memory=memory,
+                restarts=batch.restarts[step],
+                last_action=batch.last_action[step],
+                record={name: array[step] for name, array in batch.record.items()},
+            )
+        )
+        memory = None if output.memory is None else output.memory[0]
+        parts.append([part for part in (output.logits, output.value, output.memory) if part is not None])
+    return [torch.cat(part) for part in zip(*parts, strict=True)]

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from magrounding.agents.baselines import convolve_with_constants, make_baseline
 from magrounding.agents.modules import distance_map
-from tests.agents.samples import NARROW, make_batch, make_spec
+from tests.agents.samples import NARROW, make_sample, make_spec
 
 
 @pytest.mark.parametrize("shape", [(6, 6), (3, 5), (1, 1), (2, 1)])
@@ -34,7 +34,7 @@ def test_first_layers_see_texts_and_positions():
 def test_definition(modulate):
     torch.manual_seed(0)
     policy = make_baseline(make_spec(), modulate=modulate, **NARROW)
-    batch = make_batch(10, 3)
+    batch = make_sample(10, 3)
 
     def read(part, ids):
         words = ids.flatten()[ids.flatten() > 0].long()
@@ -43,7 +43,7 @@ def test_definition(modulate):
         return (states @ part.attention.score.weight[0] + part.attention.score.bias).softmax(0) @ states
 
     with torch.no_grad():
-        output = policy(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+        output = policy.respond(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
         for n, u in enumerate(batch.document):
             one = {name: tensor[n] for name, tensor in batch.observation.items()}
             text = torch.cat(

@@ -12,15 +12,14 @@ from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.messenger.manual import CELLS, our_corpus
 from magrounding.envs.messenger.splits import triples
 from magrounding.errors import ConfigurationError
-from magrounding.observation import shared_text
+from tests.agents.samples import documents_of, seen_by
 
 
 def boards(rows=32, seed=0, **options):
     """Spec, boards and texts of games of MESSENGER that have just begun."""
     vec = mg.make_vec("messenger", rows, copy=True, **{"stage": "s1", **options})
-    observation = vec.reset(seed=seed)
-    texts = [torch.from_numpy(array) for array in shared_text(observation).values()]
-    return vec, {k: torch.from_numpy(v[:, 0].copy()) for k, v in observation.items() if k != "manual"}, texts
+    observation, _ = vec.reset(seed=seed)
+    return vec, seen_by(0, observation, vec.spec), documents_of(observation)
 
 
 def reader(spec, **options):
@@ -84,7 +83,7 @@ def test_a_meaning_reaches_the_policy_and_unseen_words_say_next_to_nothing():
 
     def logits():
         with torch.no_grad():
-            return policy(board, policy.encode_text(*texts), torch.arange(32)).logits
+            return policy.respond(board, policy.encode_text(*texts), torch.arange(32)).logits
 
     before = logits()
     assert policy.reader.meanings.weight.abs().max() < 0.1

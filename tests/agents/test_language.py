@@ -7,7 +7,7 @@ import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from magrounding.agents.language import TextEncoder, distinct_rows, join_statements
-from tests.agents.samples import make_batch
+from tests.agents.samples import make_sample
 
 
 def test_statements_are_joined_without_padding_and_ended_once():
@@ -37,7 +37,7 @@ def test_a_text_without_words_is_its_terminator():
 def test_encoding_together_is_encoding_alone(kind):
     torch.manual_seed(0)
     table, encoder = torch.nn.Embedding(40, 5, padding_idx=0), TextEncoder(5, 3, kind)
-    manual = make_batch(1, 6).manual
+    manual = make_sample(1, 6).manual
     states, mask = encoder(table, join_statements(manual))
     assert len(set(mask.sum(1).tolist())) > 1  # the texts differ in length
     for u in range(6):
@@ -57,7 +57,7 @@ def test_states_are_those_of_packed_sequences(kind):
     back = {f"{name}_reverse": weight for name, weight in encoder.back.state_dict().items()}
     reference.load_state_dict(encoder.ahead.state_dict() | back)
     assert sum(p.numel() for p in reference.parameters()) == sum(p.numel() for p in encoder.parameters())
-    words = join_statements(make_batch(1, 6).manual)
+    words = join_statements(make_sample(1, 6).manual)
     packed = pack_padded_sequence(table(words.ids.int()), words.length, batch_first=True, enforce_sorted=False)
     expected, _ = pad_packed_sequence(reference(packed)[0], batch_first=True)
     states, mask = encoder(table, words)

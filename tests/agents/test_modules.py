@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -18,17 +17,15 @@ from magrounding.agents.modules import (
     skips,
     spatial_max,
 )
-from tests.agents.samples import make_spec
 
 
-def test_distance_map_is_the_distance_of_the_specification():
-    spec = make_spec(7)
-    positions = np.array([[0, 0], [3, 5], [6, 1], [-1, -1]], np.int16)
-    expected = np.stack([spec.distance(position) for position in positions])  # [N, H, W, 2]
-    got = distance_map(torch.from_numpy(positions), 7, 7).permute(0, 2, 3, 1).numpy()
-    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-7)
+def test_distance_map_is_zero_for_the_dead_and_in_the_own_cell():
+    position = torch.tensor([[0, 0], [3, 5], [6, 1], [-1, -1]], dtype=torch.int16)
+    got = distance_map(position, 7, 7)
+    for n, (row, column) in enumerate(position.tolist()[:3]):
+        assert not got[n, :, row, column].any()
+        assert got[n, :, 2, 4].tolist() == pytest.approx([(4 - column) / 7, (2 - row) / 7])
     assert not got[3].any()
-    assert got[1].any()
 
 
 def test_distance_map_of_an_oblong_grid():

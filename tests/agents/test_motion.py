@@ -9,10 +9,10 @@ import torch
 import magrounding as mg
 from magrounding.agents.motion import DIRECTIONS, FRAMES, GAITS, Frame, initial_tracks, track
 from magrounding.agents.motion_kernels import TRACKS
-from magrounding.agents.policy import make_policy
+from magrounding.agents.policy import Learnt, make_policy
 from magrounding.agents.relread import Relread
-from magrounding.observation import shared_text
 from magrounding.training.ppo import PPOConfig, PPOLearner
+from tests.agents.samples import batch_of, documents_of, one_by_one, seen_by
 from tests.training.toy_games import collect
 
 
@@ -100,8 +100,9 @@ def network(spec, seed=0, agent="relread", **options):
 
 
 def stepwise(policy):
-    """The policy as if only itself knew what it will remember."""
+    """The policy as if only itself knew what it will remember; such a one has no losses of its own."""
     policy.memories = lambda memory, observation, restarts: None
+    policy.auxiliary = lambda *_: Learnt()
     return policy
 
 
@@ -118,18 +119,40 @@ def test_a_replay_is_what_acted(agent):
     assert not column.restarts[0].all()
     learner = PPOLearner(policies[0], PPOConfig())
     if agent == "relread":  # without noise
-        logits = learner.replay(rollout.documents, column, games).logits
+        logits = learner.replay(column, games).logits
         torch.testing.assert_close(logits, torch.from_numpy(column.logits), rtol=1e-4, atol=1e-5)
-    at_once = learner.replay(rollout.documents, column, games)
-    in_turn = PPOLearner(stepwise(policies[0]), PPOConfig()).replay(rollout.documents, column, games)
+    at_once = learner.replay(column, games)
+    in_turn = PPOLearner(stepwise(policies[0]), PPOConfig()).replay(column, games)
     for got, expected in zip(at_once[:3], in_turn[:3], strict=True):
         torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5)
 
 
+@torch.no_grad()
+def test_many_steps_are_that_many_single_ones():
+    """Memory is handed on from step to step, and episodes that begin in between forget it."""
+    vec = mg.make_vec("ma_messenger", 6, copy=True, stage="s4", agents=2)
+    board, texts = standing(vec)
+    later = (seen_by(0, vec.step(np.full((6, 2), step % 4 + 1))[0], vec.spec) for step in range(5))
+    boards = [board, *later]
+    observation = {name: torch.stack([each[name] for each in boards]) for name in board}
+    restarts = torch.zeros(6, 6, dtype=torch.bool)
+    restarts[0] = restarts[3, 1] = restarts[4, :3] = True
+    policy = network(vec.spec)
+    batch = batch_of(policy, observation, *texts, restarts)
+    output = policy(batch)
+    assert output.memory is not None
+    for got, expected in zip((output.logits, output.value, output.memory), one_by_one(policy, batch), strict=True):
+        torch.testing.assert_close(got, expected)
+    unbroken = policy(batch._replace(restarts=restarts & (torch.arange(6) == 0).unsqueeze(1)))
+    differ = (unbroken.value - output.value).abs() > 1e-6
+    assert differ[4:, :3].any()
+    assert not differ[:3].any()
+    assert not differ[:, 3:].any()
+
+
 def standing(vec, seed=0):
-    observation = vec.reset(seed=seed)
-    board = {f.name: torch.from_numpy(observation[f.name][:, 0].copy()) for f in vec.spec.fields if not f.shared}
-    return board, [torch.from_numpy(array) for array in shared_text(observation).values()]
+    observation, _ = vec.reset(seed=seed)
+    return seen_by(0, observation, vec.spec), documents_of(observation)
 
 
 def test_what_looks_the_same_reads_differently_as_it_moves():
@@ -145,7 +168,7 @@ def test_what_looks_the_same_reads_differently_as_it_moves():
     later = {**board, "grid": board["grid"].clone()}
     later["grid"][:, 2, 2, 0], later["grid"][:, 3, 2, 0] = 0, 5  # the first of the two has come nearer
     text, document = policy.encode_text(*texts), torch.arange(4)
-    memory = policy(board, text, document).memory
+    memory = policy.respond(board, text, document).memory
     things = policy.find(later)
     moved, stood = int(things.row[0].argmax()), int(things.row[0].argmin())
     motion, _ = policy.follow(things, later, memory)
@@ -163,17 +186,15 @@ def test_without_motion_nothing_is_remembered_or_added():
     vec = mg.make_vec("messenger", 4, copy=True, stage="s3")
     board, texts = standing(vec)
     plain = network(vec.spec, motion=0)
-    output = plain(board, plain.encode_text(*texts), torch.arange(4))
+    output = plain.respond(board, plain.encode_text(*texts), torch.arange(4))
     assert plain.initial_memory(4) is None
     assert output.memory is None
+    assert plain.auxiliary(board, {}, torch.arange(4), output, None).losses == {}
     assert not [name for name, _ in plain.named_parameters() if "move" in name or "motion" in name]
 
 
 def foresight(policy, board, text, output):
-    learned = policy.auxiliary(board, text, torch.arange(len(board["grid"])), output, None)
-    assert learned is not None
-    assert learned.modelling is not None
-    return learned.modelling
+    return policy.auxiliary(board, text, torch.arange(len(board["grid"])), output, None).losses["motion"]
 
 
 def test_every_weight_of_motion_learns_from_actions_or_from_foreseeing():
@@ -182,10 +203,10 @@ def test_every_weight_of_motion_learns_from_actions_or_from_foreseeing():
     policy = network(vec.spec)
     text, memory, document = policy.encode_text(*texts), None, torch.arange(8)
     for step in range(3):
-        memory = policy(board, text, document, memory).memory
+        memory = policy.respond(board, text, document, memory).memory
         seen, *_ = vec.step(np.full((8, 1), step % 2 + 1))
-        board = {name: torch.from_numpy(seen[name][:, 0].copy()) for name in board}
-    output = policy(board, text, document, memory)
+        board = seen_by(0, seen, vec.spec)
+    output = policy.respond(board, text, document, memory)
     (output.logits.log_softmax(-1)[:, 0].sum() + output.value.sum()).backward(retain_graph=True)
     learned = {name for name, parameter in policy.named_parameters() if parameter.grad is not None}
     foreseeing = {"reader.moves.embedding.weight", "reader.moves.gaits.weight", "reader.moves.gaits.bias"}
@@ -206,7 +227,7 @@ def test_only_what_is_new_in_sight_is_foreseen():
     policy = network(vec.spec)
     text, memory, foreseen = policy.encode_text(*texts), None, []
     for _ in range(FRAMES + 2):
-        output = policy(board, text, torch.arange(4), memory)
+        output = policy.respond(board, text, torch.arange(4), memory)
         memory = output.memory
         foreseen.append(bool(foresight(policy, board, text, output).any()))
     assert foreseen == [False] + [True] * (FRAMES - 1) + [False, False]

@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 
 from magrounding.agents.policy import (
-    Policy,
+    DocumentPolicy,
     PolicyOutput,
     TextEncoding,
     make_policy,
     mask_logits,
-    overwrite_documents,
 )
 from magrounding.errors import ConfigurationError
-from tests.agents.samples import AGENTS, NARROW, READERS, VOCABULARY, Batch, make_batch, make_spec, narrow_options
+from magrounding.play.encoded_texts import overwrite
+from magrounding.spec import EnvSpec, Grid, TextChoices
+from tests.agents.samples import (
+    AGENTS,
+    NARROW,
+    READERS,
+    VOCABULARY,
+    Sample,
+    batch_of,
+    make_sample,
+    make_spec,
+    narrow_options,
+)
+
+ON_A_MAP = ("txt2pi", "film", "conv", "relread", "qmix", "qmix_relread", "endi_dis", "endi_dis_emma")
+EVERY = (*ON_A_MAP, "sir", "emma")
 
 
-def narrow(agent: str, **options) -> Policy:
+def narrow(agent: str, **options) -> DocumentPolicy:
     torch.manual_seed(0)
-    return make_policy(agent, make_spec(), **narrow_options(agent), **options)
+    policy = make_policy(agent, make_spec(), **narrow_options(agent), **options)
+    assert isinstance(policy, DocumentPolicy)
+    return policy
 
 
-def act(policy: Policy, batch: Batch) -> PolicyOutput:
-    return policy(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+def act(policy: DocumentPolicy, batch: Sample) -> PolicyOutput:
+    return policy.respond(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
 
 
 def loss_of(output: PolicyOutput) -> Tensor:
@@ -62,7 +79,7 @@ def test_parameter_counts(agent, options, parameters):
 @pytest.mark.parametrize("agent", READERS)
 def test_every_parameter_learns(agent):
     policy = narrow(agent)
-    loss_of(act(policy, make_batch(12, 3))).backward()
+    loss_of(act(policy, make_sample(12, 3))).backward()
     # A softmax over what a layer scores does not notice the layer's bias: its gradient is rounding, or none.
     learn = {name: p.grad for name, p in policy.named_parameters() if not name.endswith("score.bias")}
     assert [name for name, gradient in learn.items() if gradient is None or not gradient.any()] == []
@@ -73,7 +90,7 @@ def test_every_parameter_learns(agent):
 def test_one_set_of_weights_for_every_size(agent, n):
     policy = narrow(agent)
     for size in (6, 8, 10):
-        output = act(policy, make_batch(n, min(n, 4), size))
+        output = act(policy, make_sample(n, min(n, 4), size))
         assert output.logits.shape == (n, 5)
         assert output.value.shape == (n,)
         assert output.logits.dtype == output.value.dtype == torch.float32
@@ -83,7 +100,7 @@ def test_one_set_of_weights_for_every_size(agent, n):
 
 @pytest.mark.parametrize("agent", READERS)
 def test_padding_changes_nothing(agent):
-    policy, batch = narrow(agent), make_batch(9, 4)
+    policy, batch = narrow(agent), make_sample(9, 4)
     longer = batch._replace(
         manual=torch.nn.functional.pad(batch.manual, (0, 3, 0, 2)),
         goal=torch.nn.functional.pad(batch.goal, (0, 4)),
@@ -99,7 +116,7 @@ def test_padding_changes_nothing(agent):
 
 @pytest.mark.parametrize("agent", READERS)
 def test_reading_once_is_reading_for_each_observation(agent):
-    policy, batch = narrow(agent), make_batch(50, 3)
+    policy, batch = narrow(agent), make_sample(50, 3)
     each = batch._replace(
         manual=batch.manual[batch.document], goal=batch.goal[batch.document], document=torch.arange(50)
     )
@@ -111,19 +128,19 @@ def test_reading_once_is_reading_for_each_observation(agent):
 
 @pytest.mark.parametrize("agent", READERS)
 def test_observations_do_not_mix(agent):
-    policy, batch = narrow(agent), make_batch(8, 3)
+    policy, batch = narrow(agent), make_sample(8, 3)
     with torch.no_grad():
         text = policy.encode_text(batch.manual, batch.goal)
-        together = policy(batch.observation, text, batch.document)
+        together = policy.respond(batch.observation, text, batch.document)
         for n in range(8):
             one = {name: tensor[n : n + 1] for name, tensor in batch.observation.items()}
-            alone = policy(one, text, batch.document[n : n + 1])
+            alone = policy.respond(one, text, batch.document[n : n + 1])
             torch.testing.assert_close(alone.logits[0], together.logits[n], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("agent", READERS)
 def test_masked_actions_are_impossible_and_harmless(agent):
-    policy, batch = narrow(agent), make_batch(12, 3)
+    policy, batch = narrow(agent), make_sample(12, 3)
     batch.observation["action_mask"][:3] = torch.tensor([1, 0, 0, 0, 0], dtype=torch.int8)
     output = act(policy, batch)
     allowed = batch.observation["action_mask"].bool()
@@ -152,7 +169,7 @@ def test_the_padding_word_stays_zero(agent):
     assert table.shape[0] == VOCABULARY, name
     before = table.detach().clone()
     optimizer = torch.optim.RMSprop(policy.parameters(), 0.005, alpha=0.99, eps=0.01)
-    loss_of(act(policy, make_batch(12, 3))).backward()
+    loss_of(act(policy, make_sample(12, 3))).backward()
     optimizer.step()
     assert not table[0].any()
     assert (table[6:] != before[6:]).any(1).float().mean() > 0.9
@@ -160,7 +177,7 @@ def test_the_padding_word_stays_zero(agent):
 
 @pytest.mark.parametrize("agent", READERS)
 def test_bfloat16(agent):
-    policy, batch = narrow(agent), make_batch(40, 3)
+    policy, batch = narrow(agent), make_sample(40, 3)
     expected = act(policy, batch)
     with torch.autocast("cpu", torch.bfloat16):
         output = act(policy, batch)
@@ -177,7 +194,7 @@ def test_learns_sixteen_transitions_by_heart(agent):
     torch.manual_seed(0)
     width = {"width": 32} if agent.startswith("sir") else {"head_width": 32}
     policy = make_policy(agent, make_spec(), **(narrow_options(agent) | {"channels": [8, 16, 16]} | width))
-    batch = make_batch(16, 4, seed=1)
+    batch = make_sample(16, 4, seed=1)
     mask = batch.observation["action_mask"].bool()
     action = torch.rand(16, 5, generator=torch.Generator().manual_seed(2)).where(mask, torch.tensor(-1.0)).argmax(1)
     assert len(action.unique()) > 3
@@ -195,13 +212,13 @@ def test_learns_sixteen_transitions_by_heart(agent):
 
 def test_overwriting_documents_pads_the_shorter():
     policy = narrow("txt2pi")
-    short, long = make_batch(3, 3), make_batch(2, 2, seed=5)
+    short, long = make_sample(3, 3), make_sample(2, 2, seed=5)
     short.manual[:, 1:] = 0
     kept = policy.encode_text(short.manual, short.goal)
     new = policy.encode_text(long.manual, long.goal)
     assert kept["states"].shape[1] < new["states"].shape[1]
-    every = Batch(
-        make_batch(3, 3).observation,
+    every = Sample(
+        make_sample(3, 3).observation,
         torch.stack((long.manual[1], short.manual[1], long.manual[0])),
         torch.stack((long.goal[1], short.goal[1], long.goal[0])),
         torch.arange(3),
@@ -212,11 +229,12 @@ def test_overwriting_documents_pads_the_shorter():
 
     with torch.no_grad():
         expected = act(policy, every).logits
-        text = overwrite_documents(detached(kept), torch.tensor([2, 0]), detached(new))
-        torch.testing.assert_close(policy(every.observation, text, every.document).logits, expected, rtol=0, atol=1e-6)
+        text = overwrite(detached(kept), torch.tensor([2, 0]), detached(new), 3)
+        got = policy.respond(every.observation, text, every.document).logits
+        torch.testing.assert_close(got, expected, rtol=0, atol=1e-6)
         # And short ones over long ones, which are not shortened.
-        short_again = overwrite_documents(text, torch.tensor([0, 1, 2]), detached(kept))
-        got = policy(every.observation, short_again, every.document).logits
+        short_again = overwrite(text, torch.tensor([0, 1, 2]), detached(kept), 3)
+        got = policy.respond(every.observation, short_again, every.document).logits
         torch.testing.assert_close(
             got, act(policy, every._replace(manual=short.manual, goal=short.goal)).logits, rtol=0, atol=1e-6
         )
@@ -245,6 +263,46 @@ def test_options_are_json_values():
 def test_bad_options(agent, options, message):
     with pytest.raises(ConfigurationError, match=message):
         make_policy(agent, make_spec(), **options)
+
+
+def without(name: str) -> EnvSpec:
+    spec = make_spec()
+    return replace(spec, fields=tuple(field for field in spec.fields if field.name != name))
+
+
+def turning() -> EnvSpec:
+    fields = (replace(each, egocentric=True) if isinstance(each, Grid) else each for each in make_spec().fields)
+    return replace(make_spec(), fields=tuple(fields))
+
+
+@pytest.mark.parametrize(
+    ("agent", "spec", "message"),
+    [
+        *((agent, turning(), "turns with the agent, .* is made for one that lies still") for agent in ON_A_MAP),
+        *((agent, without("position"), "looks at position, which this world does not show") for agent in ON_A_MAP),
+        *((agent, without("grid"), "looks at grid, which this world does not show") for agent in EVERY),
+        *((agent, without("action_mask"), "looks at action_mask, which this") for agent in EVERY),
+        *(
+            (agent, replace(make_spec(), actions=TextChoices(5, 4)), "from FixedActions, this world offers TextChoices")
+            for agent in EVERY
+            if agent != "sir"
+        ),
+        *((f"endi_dis{base}", without("teammates"), "looks at teammates") for base in ("", "_emma", "_relread")),
+    ],
+)
+def test_worlds_that_a_network_is_not_made_for(agent, spec, message):
+    with pytest.raises(ConfigurationError, match=message) as error:
+        make_policy(agent, spec)
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("agent", sorted(set(EVERY) - set(ON_A_MAP)))
+def test_who_needs_no_place_takes_maps_that_turn(agent):
+    policy, batch = make_policy(agent, turning()), make_sample(4, 2)
+    begins = torch.ones(1, 4, dtype=torch.bool)
+    one = {name: array.unsqueeze(0) for name, array in batch.observation.items()}
+    manual, goal = (text.index_select(0, batch.document) for text in (batch.manual, batch.goal))
+    assert policy(batch_of(policy, one, manual, goal, begins)).value.isfinite().all()
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,7 @@ from magrounding.agents.policy import make_policy
 from magrounding.agents.pretrained_language import LanguageModel, PretrainedStates
 from magrounding.agents.weights import save_weights
 from magrounding.errors import ConfigurationError, MissingExtra
-from magrounding.observation import shared_text
-from tests.agents.samples import make_spec
+from tests.agents.samples import documents_of, make_spec, seen_by
 
 WORDS = ("<pad>", "the", "mage", "flees", "carrying", "messages", ".", "unreadable")
 MANUAL = torch.tensor([[[1, 2, 3, 6], [4, 5, 6, 0]], [[4, 5, 6, 0], [7, 2, 0, 0]]], dtype=torch.int16)
@@ -94,9 +93,8 @@ def test_a_word_s_state_is_the_mean_over_its_tokens(model, tmp_path):
 @pytest.mark.parametrize(("env", "options"), [("ma_rtfm", {"stage": "s1"}), ("messenger", {"stage": "s1"})])
 def test_sir_adds_what_it_reads_to_the_words_it_is_about(model, tmp_path, agent, env, options):
     vec = mg.make_vec(env, 3, copy=True, **options)
-    seen = vec.reset(seed=0)
-    texts = [torch.from_numpy(array) for array in shared_text(seen).values()]
-    own = {f.name: torch.from_numpy(seen[f.name][:, 0]) for f in vec.spec.fields if not f.shared}
+    seen, _ = vec.reset(seed=0)
+    texts, own = documents_of(seen), seen_by(0, seen, vec.spec)
     sizes = {"channels": [4, 6], "embedding": 5, "hidden": 6, "width": 8, "tokens": 150}
     policy = make_policy(agent, vec.spec, language_model=str(model), cache=str(tmp_path), **sizes)
     encoder = policy.reader.joint
@@ -106,11 +104,11 @@ def test_sir_adds_what_it_reads_to_the_words_it_is_about(model, tmp_path, agent,
         states = [encoder.language(line[None, None])[0][0, 0, : (line > 0).sum()] for line in row]
         expected = encoder.project(torch.cat((*states, torch.zeros(1, 12))))  # the terminator is no word of the model's
         torch.testing.assert_close(added[: len(expected)], expected, rtol=1e-4, atol=1e-5)
-    output = policy(own, policy.encode_text(*texts), torch.arange(3))
+    output = policy.respond(own, policy.encode_text(*texts), torch.arange(3))
     output.value.sum().backward()
     assert all(e.project.weight.grad.any() for e in (policy.reader.joint, policy.reader.fields))
     longer = torch.nn.functional.pad(texts[0], (0, 200, 0, 2))
-    got = policy(own, policy.encode_text(longer, texts[1]), torch.arange(3))
+    got = policy.respond(own, policy.encode_text(longer, texts[1]), torch.arange(3))
     torch.testing.assert_close(got.value, output.value, rtol=0, atol=1e-6)
     save_weights(tmp_path / "run", [policy.state_dict()], {})
 
@@ -153,9 +151,9 @@ def test_memory_has_an_end(model, tmp_path, monkeypatch, computed):
 
 def test_emma_reads_with_it_and_does_not_train_it(model, tmp_path):
     vec = mg.make_vec("messenger", 4, stage="s1")
-    observation = vec.reset(seed=0)
+    observation, _ = vec.reset(seed=0)
     policy = make_policy("emma", vec.spec, language_model=str(model), cache=str(tmp_path))
-    text = policy.encode_text(*(torch.from_numpy(array) for array in shared_text(observation).values()))
+    text = policy.encode_text(*documents_of(observation))
     assert text["key"].shape == (4, 3, 256)
     assert policy.key.weight.shape == (256, 12)
     counted = sum(p.numel() for p in policy.parameters())

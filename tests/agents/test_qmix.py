@@ -8,10 +8,10 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.mixer import MonotonicMixer, StateEncoder, make_mixer
-from magrounding.agents.player import Player
+from magrounding.agents.policy import build_policy
 from magrounding.agents.q_network import PLAY_EPSILON, epsilon_greedy
-from magrounding.agents.team import build_policy
 from magrounding.errors import ConfigurationError
+from tests.agents.samples import batch_of, documents_of, one_by_one, seen_by
 
 SMALL = {"qmix": {"maps": 4, "hidden": 8, "embedding": 4}, "qmix_relread": {"hidden": 16, "top": 16}}
 AGENTS = tuple(SMALL)
@@ -28,17 +28,13 @@ def network(agent, vec, **options):
 
 def played(vec, steps=7):
     """The first agent's observations [T, N, …], the texts and the actions [T, N] of games that nobody wins."""
-    vec.reset(seed=3)
-    rng, seen, actions = np.random.default_rng(0), [], []
+    shown, _ = vec.reset(seed=3)
+    rng, seen, actions, texts = np.random.default_rng(0), [], [], documents_of(shown)
     for _ in range(steps):
-        obs = vec.world.observation
-        seen.append({name: torch.from_numpy(obs[name][:, 0].copy()) for name in ("grid", "position", "inventory")})
-        seen[-1]["action_mask"] = torch.from_numpy(obs["action_mask"][:, 0].copy())
-        seen[-1]["teammates"] = torch.from_numpy(obs["teammates"][:, 0].copy())
+        seen.append(seen_by(0, shown, vec.spec))
         actions.append(rng.integers(5, size=(vec.num_envs, 2)))
-        vec.step(actions[-1])
+        shown, *_ = vec.step(actions[-1])
     stacked = {name: torch.stack([step[name] for step in seen]) for name in seen[0]}
-    texts = [torch.from_numpy(vec.world.observation[name].copy()) for name in ("manual", "goal")]
     return stacked, texts, torch.from_numpy(np.stack(actions))[..., 0]
 
 
@@ -56,25 +52,44 @@ def unrolled(policy, observation, texts, actions, real=None, hidden=None, before
     return policy.evaluate(rows, policy.encode_text(*texts), document, who, last[real], hidden, real)
 
 
+@pytest.mark.parametrize("agent", AGENTS)
 @torch.no_grad()
-def stepwise(policy, observation, texts, actions):
-    """Values [T, N] of the best actions, as a player who takes the given actions computes them."""
-    me, text, values = policy.as_agent(0), policy.encode_text(*texts), []
-    memory = me.initial_memory(actions.shape[1])
-    for t, action in enumerate(actions):
-        output = me({k: v[t] for k, v in observation.items()}, text, torch.arange(len(action)), memory)
-        memory = None if output.memory is None else me.remember(output.memory, action)
-        values.append(output.value)
-    return torch.stack(values)
+def test_a_life_in_one_go_is_the_life_step_by_step(vec, agent):
+    policy = network(agent, vec)
+    observation, texts, actions = played(vec)
+    q, _ = unrolled(policy, observation, texts, actions)
+    restarts = torch.zeros(7, 6, dtype=torch.bool)
+    restarts[0] = True
+    batch = batch_of(policy.as_agent(0), observation, *texts, restarts, actions)
+    _, value, *_ = one_by_one(policy.as_agent(0), batch)
+    torch.testing.assert_close(q.view(7, 6, 5).amax(-1), value)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_life_in_one_go_is_the_life_step_by_step(vec, agent):
-    policy = network(agent, vec)
-    life = played(vec)
-    with torch.no_grad():
-        q, _ = unrolled(policy, *life)
-    torch.testing.assert_close(q.view(7, 6, 5).amax(-1), stepwise(policy, *life))
+@torch.no_grad()
+def test_many_steps_are_that_many_single_ones(vec, agent):
+    policy = network(agent, vec).as_agent(0)
+    observation, texts, actions = played(vec)
+    restarts = torch.zeros(7, 6, dtype=torch.bool)
+    restarts[0] = restarts[2, 1] = restarts[5, 3:] = True
+    batch = batch_of(policy, observation, *texts, restarts, actions)
+    output = policy(batch)
+    parts = [part for part in (output.logits, output.value, output.memory) if part is not None]
+    assert len(parts) == (3 if agent == "qmix" else 2)
+    for got, expected in zip(parts, one_by_one(policy, batch), strict=True):
+        torch.testing.assert_close(got, expected)
+    q, _ = unrolled(policy, {k: v[5:, 3:] for k, v in observation.items()}, [t[3:] for t in texts], actions[5:, 3:])
+    torch.testing.assert_close(output.value[5:, 3:].flatten(), q.amax(-1))  # as if nothing had been before
+
+
+@torch.no_grad()
+def test_what_was_done_last_matters_to_who_remembers_it(vec):
+    policy = network("qmix", vec).as_agent(0)
+    observation, texts, actions = played(vec, 2)
+    restarts = torch.tensor([[True] * 6, [False] * 6])
+    one, other = (policy(batch_of(policy, observation, *texts, restarts, a)) for a in (actions, (actions + 1) % 5))
+    assert torch.equal(one.value[0], other.value[0])
+    assert not torch.isclose(one.value[1], other.value[1], rtol=0, atol=1e-6).any()
 
 
 def test_a_fresh_start_forgets_and_the_hidden_state_remembers(vec):
@@ -90,10 +105,6 @@ def test_a_fresh_start_forgets_and_the_hidden_state_remembers(vec):
     torch.testing.assert_close(carried, whole[18:])
     assert torch.equal(fresh, started)
     assert not torch.isclose(fresh, carried).all(1).any()
-    player = Player(policy.as_agent(0), 6)
-    player.memory = torch.ones_like(player.memory)
-    player.restart(np.array([True, False] * 3))
-    assert player.memory.sum(1).eq(0).tolist() == [True, False] * 3
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -129,11 +140,9 @@ def test_agents_share_weights_and_know_who_they_are(vec, agent):
     loaded.load_state_dict(second.state_dict())
     assert loaded.who.tolist() == [0, 1]
     observation, texts, _ = played(vec, 1)
-    seen = {name: array[0] for name, array in observation.items()}
+    start = torch.ones(1, 6, dtype=torch.bool)
     with torch.no_grad():
-        values = [
-            p(seen, p.encode_text(*texts), torch.arange(6), p.initial_memory(6)).value for p in (first, second, loaded)
-        ]
+        values = [p(batch_of(p, observation, *texts, start)).value for p in (first, second, loaded)]
     assert not torch.equal(values[0], values[1])
     assert torch.equal(values[1], values[2])
 
@@ -168,13 +177,10 @@ def test_sampled_play_is_epsilon_greedy():
 
 
 def test_one_network_is_for_one_size_of_map(vec):
-    large = mg.make_vec("ma_rtfm", 1, stage="s1", agents=2, size=10)
-    large.reset(seed=0)
-    player = Player(network("qmix", vec).as_agent(0), 1)
-    seen = {f.name: large.world.observation[f.name][:, 0] for f in vec.spec.fields if not f.shared}
-    texts = large.world.observation["manual"], large.world.observation["goal"]
+    observation, texts, _ = played(mg.make_vec("ma_rtfm", 1, stage="s1", agents=2, size=10), 1)
+    policy = network("qmix", vec).as_agent(0)
     with pytest.raises(ConfigurationError, match="made for a grid of 8 × 8 × 4 and cannot look at one of 10 × 10 × 4"):
-        player.choose(seen, *texts, None)
+        policy(batch_of(policy, observation, *texts, torch.ones(1, 1, dtype=torch.bool)))
 
 
 @pytest.fixture(scope="module", params=["ma_rtfm", "ma_messenger"])
@@ -183,7 +189,7 @@ def states(request):
     vec = mg.make_vec(request.param, 20, stage="s1", agents=2)
     vec.reset(seed=1)
     vec.step(np.random.default_rng(0).integers(5, size=(20, 2)))
-    return vec.spec, vec.state_layout, torch.from_numpy(vec.state().copy())
+    return vec.spec, vec.spec.state_layout(), torch.from_numpy(vec.state().copy())
 
 
 def test_the_mixer_has_the_published_size(states):

@@ -10,17 +10,17 @@ import magrounding as mg
 from magrounding.agents.policy import make_policy
 from magrounding.agents.relread import Relread
 from magrounding.errors import ConfigurationError
+from tests.agents.samples import documents_of, seen_by
 
 
 def observe(row_count=16, seed=0, env="ma_rtfm", steps=6, **options):
     """Observations of agent 0 some random steps into games, and their texts."""
     vec = mg.make_vec(env, row_count, copy=True, **options)
-    observation = vec.reset(seed=seed)
+    observation, _ = vec.reset(seed=seed)
     rng = np.random.default_rng(seed)
     for _ in range(steps):
         observation, *_ = vec.step(rng.integers(0, 5, (row_count, vec.num_agents)))
-    mine = {k: torch.from_numpy(v[:, 0].copy()) for k, v in observation.items() if k not in ("manual", "goal")}
-    return vec.spec, mine, torch.from_numpy(observation["manual"]), torch.from_numpy(observation["goal"])
+    return vec.spec, seen_by(0, observation, vec.spec), *documents_of(observation)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def fresh(spec, **options):
 
 def act(policy, observation, manual, goal):
     with torch.no_grad():
-        return policy(observation, policy.encode_text(manual, goal), torch.arange(len(manual)))
+        return policy.respond(observation, policy.encode_text(manual, goal), torch.arange(len(manual)))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_no_identity_of_a_word_reaches_the_policy():
     """Renaming all words changes nothing: only relations between words are used."""
     spec, observation, manual, goal = observe(stage="s5", agents=2)
     policy = fresh(spec)
-    known = 1 + max(*spec.scenery_ids, *spec.avatar_ids)
+    known = 1 + max(*spec.grid.scenery_ids, *spec.grid.avatar_ids)
     order = torch.cat((torch.arange(known), known + torch.randperm(spec.vocabulary_size - known)))
 
     def rename(ids):
@@ -138,33 +138,10 @@ def test_it_sees_the_place_of_things_relative_to_itself(policy):
     assert not torch.allclose(here, aside)
 
 
-def test_grounding_is_a_map_in_grid_coordinates_that_a_mask_can_empty(policy):
-    _, observation, manual, goal = observe(stage="s5", agents=2)
-    text, document = policy.encode_text(manual, goal), torch.arange(16)
-    with torch.no_grad():
-        whole = policy.ground(observation, text, document)
-        placed = policy.ground(observation, text, document, position_features=torch.ones(16, 2, 8, 8))
-        blind = policy.ground(observation, text, document, entity_mask=torch.zeros(16, 8, 8))
-        seeing = policy.ground(observation, text, document, entity_mask=torch.ones(16, 8, 8))
-    assert whole.shape == (16, policy.config.features, 8, 8)
-    assert placed.shape == (16, policy.config.features + 2, 8, 8)
-    torch.testing.assert_close(seeing, whole)
-    things = policy.find(observation)
-    occupied = torch.zeros(16, 8, 8, dtype=torch.bool)
-    rows = torch.arange(16)[:, None].expand_as(things.row)
-    occupied[rows[things.exists], things.row[things.exists], things.column[things.exists]] = True
-    assert not whole.permute(0, 2, 3, 1)[~occupied].any()
-    allies = torch.zeros_like(occupied)
-    mates = things.exists & things.is_ally
-    allies[rows[mates], things.row[mates], things.column[mates]] = True
-    assert not blind.permute(0, 2, 3, 1)[~allies].any()
-    assert whole.permute(0, 2, 3, 1)[occupied & ~allies].any()
-
-
 def test_gradients_reach_every_parameter():
     spec, observation, manual, goal = observe(stage="s5", agents=2)
     policy = fresh(spec).train()
-    output = policy(observation, policy.encode_text(manual, goal), torch.arange(16))
+    output = policy.respond(observation, policy.encode_text(manual, goal), torch.arange(16))
     (output.logits.log_softmax(-1)[:, 0].sum() + output.value.sum()).backward()
     for name, parameter in policy.named_parameters():
         assert parameter.grad is not None, name
@@ -177,7 +154,7 @@ def test_it_can_imitate(policy):
     labels = torch.multinomial(observation["action_mask"].float(), 1, generator=torch.Generator().manual_seed(1))[:, 0]
     optimizer = torch.optim.Adam(policy.parameters(), lr=3e-3)
     for _ in range(300):
-        output = policy(observation, policy.encode_text(manual, goal), torch.arange(16))
+        output = policy.respond(observation, policy.encode_text(manual, goal), torch.arange(16))
         loss = torch.nn.functional.cross_entropy(output.logits, labels)
         optimizer.zero_grad()
         loss.backward()

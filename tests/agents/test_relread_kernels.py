@@ -17,7 +17,8 @@ def observe(steps=4, row_count=8, **options):
     """Observations of agent 0 at the start of games and some random steps later, and the texts."""
     vec = mg.make_vec("ma_rtfm", row_count, copy=True, max_cycles=80, **options)
     rng = np.random.default_rng(0)
-    first = last = vec.reset(seed=0)
+    first, _ = vec.reset(seed=0)
+    last = first
     for _ in range(steps):
         last, *_ = vec.step(rng.integers(0, 5, (row_count, vec.num_agents)))
     texts = {k: torch.from_numpy(np.concatenate([first[k], last[k]])) for k in ("manual", "goal")}
@@ -29,7 +30,7 @@ def observe(steps=4, row_count=8, **options):
 def everything(policy, observation, texts):
     """Outputs of a policy, and the gradients of a sum that weighs each of them differently."""
     document = torch.arange(len(texts["manual"])).flip(0)
-    output = policy(observation, policy.encode_text(**texts), document)
+    output = policy.respond(observation, policy.encode_text(**texts), document)
     allowed = output.logits[observation["action_mask"].bool()]
     weights = torch.linspace(-1, 1, len(allowed), dtype=allowed.dtype)
     policy.zero_grad()

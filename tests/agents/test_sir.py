@@ -11,32 +11,42 @@ from torch import Tensor
 
 import magrounding as mg
 from magrounding.agents.modules import distance_map
-from magrounding.agents.policy import Policy, make_policy
+from magrounding.agents.policy import Batch, DocumentPolicy, Reading, make_policy
 from magrounding.agents.sir import Sir
 from magrounding.errors import ConfigurationError
-from magrounding.observation import ObservationField, ObservationSpec, shared_text
+from magrounding.spec import EnvSpec, Grid, Text
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.ppo import PPOConfig, PPOLearner
-from tests.agents.samples import NARROW_SIR, VOCABULARY, Batch, make_batch, make_spec
+from tests.agents.samples import (
+    NARROW_SIR,
+    VOCABULARY,
+    Sample,
+    batch_of,
+    documents_of,
+    make_sample,
+    make_spec,
+    one_by_one,
+    seen_by,
+)
 from tests.training.toy_games import collect
 
 VARIANTS = ("sir", "sir_state", "sir_local_conv", "sir_entity_attn")
 WORLDS = (("ma_rtfm", {"stage": "s1"}), ("messenger", {"stage": "s3"}), ("ma_messenger", {"stage": "s4"}))
 
 
-def narrow(agent: str = "sir", spec: ObservationSpec | None = None, **options) -> Sir:
+def narrow(agent: str = "sir", spec: EnvSpec | None = None, **options) -> Sir:
     torch.manual_seed(0)
     policy = make_policy(agent, spec or make_spec(), **(NARROW_SIR | options))
     assert isinstance(policy, Sir)
     return policy
 
 
-def without(spec: ObservationSpec, *names: str) -> ObservationSpec:
+def without(spec: EnvSpec, *names: str) -> EnvSpec:
     return replace(spec, fields=tuple(field for field in spec.fields if field.name not in names))
 
 
-def act(policy: Sir, batch: Batch, memory: Tensor | None = None):
-    return policy(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document, memory)
+def act(policy: Sir, batch: Sample, memory: Tensor | None = None):
+    return policy.respond(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document, memory)
 
 
 def count(agent: str, **options) -> int:
@@ -89,15 +99,15 @@ def by_the_book(policy: Sir, observation: dict[str, Tensor], manual: Tensor, goa
 
     joint = read(reader.joint, manual)
     texts = {"goal": goal, "inventory": observation["inventory"]}
-    told = torch.stack([weigh(read(reader.fields, ids), reader.scorers[name].score) for name, ids in texts.items()])
-    about = torch.stack([attend(joint, each) for each in told])
-    text = torch.cat((weigh(told, reader.merge_told.score), weigh(about, reader.merge_joint.score)))
+    said = torch.stack([weigh(read(reader.fields, ids), reader.scorers[name].score) for name, ids in texts.items()])
+    about = torch.stack([attend(joint, each) for each in said])
+    text = torch.cat((weigh(said, reader.merge_told.score), weigh(about, reader.merge_joint.score)))
     grid = observation["grid"].long()
     cells = reader.words(grid).sum(2)  # [H, W, D]
     if policy.entities is not None:
-        keys, values = policy.entities.key(told), policy.entities.value(told)
+        keys, values = policy.entities.key(said), policy.entities.value(said)
         weights = (cells @ keys.t() / keys.shape[1] ** 0.5).softmax(-1)
-        cells = (weights @ values) / len(told) * grid.any(2, keepdim=True)
+        cells = (weights @ values) / len(said) * grid.any(2, keepdim=True)
     cells = cells.permute(2, 0, 1)
     z = distance_map(observation["position"][None], *grid.shape[:2])[0]
     pooled = stack_by_the_book(policy.grounding, cells, z, text, joint).flatten(1).max(1).values
@@ -115,7 +125,7 @@ def by_the_book(policy: Sir, observation: dict[str, Tensor], manual: Tensor, goa
 
 @pytest.mark.parametrize("agent", VARIANTS)
 def test_equations(agent):
-    policy, batch = narrow(agent), make_batch(20, 3)
+    policy, batch = narrow(agent), make_sample(20, 3)
     batch.observation["position"][1:5] = torch.tensor([[0, 0], [0, 5], [5, 3], [5, 5]])
     batch.observation["grid"][:, 2, 3] = 0  # a cell without words
     memory = torch.randn(20, 2, NARROW_SIR["width"])
@@ -132,7 +142,7 @@ def test_equations(agent):
 
 @pytest.mark.parametrize("agent", VARIANTS)
 def test_every_variant_has_options_of_its_own(agent):
-    assert act(narrow(agent), make_batch(5, 2)).memory is None or agent == "sir_state"
+    assert act(narrow(agent), make_sample(5, 2)).memory is None or agent == "sir_state"
     part = agent.removeprefix("sir_")
     if part != "sir":
         with pytest.raises(ConfigurationError, match=f"itself sets {part} to True"):
@@ -140,17 +150,17 @@ def test_every_variant_has_options_of_its_own(agent):
 
 
 def test_one_field_is_not_merged():
-    policy, batch = narrow(spec=without(make_spec(), "inventory")), make_batch(6, 2)
+    policy, batch = narrow(spec=without(make_spec(), "inventory")), make_sample(6, 2)
     with torch.no_grad():
         fields = policy.reader.look_up(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
-        assert fields.told.shape[1] == 1
+        assert fields.said.shape[1] == 1
         torch.testing.assert_close(
-            policy.reader.merge(fields), torch.cat((fields.told[:, 0], fields.joint[:, 0]), 1), rtol=0, atol=0
+            policy.reader.merge(fields), torch.cat((fields.said[:, 0], fields.joint[:, 0]), 1), rtol=0, atol=0
         )
 
 
 def test_an_lstm_of_zeros_tracks_nothing():
-    base, tracking, batch = narrow(), narrow("sir_state"), make_batch(8, 3)
+    base, tracking, batch = narrow(), narrow("sir_state"), make_sample(8, 3)
     tracking.load_state_dict(base.state_dict(), strict=False)
     assert not torch.allclose(act(tracking, batch).value, act(base, batch).value)
     with torch.no_grad():
@@ -165,7 +175,7 @@ def test_an_lstm_of_zeros_tracks_nothing():
 
 
 def test_unrolls_carry_the_state_and_episodes_begin_with_zeros():
-    policy, batch, games = narrow("sir_state"), make_batch(24, 3), 4
+    policy, batch, games = narrow("sir_state"), make_sample(24, 3), 4
     restarts = torch.zeros(6, games, dtype=torch.bool)
     restarts[3, 1] = restarts[4, 2] = True
     start = torch.randn(games, 2, NARROW_SIR["width"])
@@ -180,7 +190,7 @@ def test_unrolls_carry_the_state_and_episodes_begin_with_zeros():
         whole = unroll(0, 6, start)
         one = unroll(0, 3, start)
         other = unroll(3, 6, one.memory[-games:])
-        stepwise = unroll(0, 6, start, Policy.unroll)
+        stepwise = unroll(0, 6, start, DocumentPolicy.unroll)
         fresh = unroll(3, 6, torch.zeros_like(start))
     for got in (stepwise, [torch.cat(parts) for parts in zip(one[:3], other[:3], strict=True)]):
         for part, expected in zip(got[:3], whole[:3], strict=True):
@@ -192,43 +202,105 @@ def test_unrolls_carry_the_state_and_episodes_begin_with_zeros():
 
 
 def test_only_state_is_unrolled():
-    batch = make_batch(4, 2)
+    batch = make_sample(4, 2)
     policy = narrow()
     with pytest.raises(TypeError, match="set state to true"):
         policy.unroll(batch.observation, {}, batch.document, torch.zeros(4, 2, 16), torch.zeros(1, 4, dtype=torch.bool))
 
 
-def worded(*rows: int) -> ObservationField:
-    return ObservationField("fields", rows, 0, VOCABULARY - 1)
+def shown(policy: Sir, batch: Sample, texts: dict[str, Tensor]) -> Batch:
+    """One step of N games that show the texts of a sample, and others [N, …] by name, each distinct one once."""
+    n = len(batch.document)
+    ids = {"manual": batch.manual, "goal": batch.goal}
+    readings = {"document": Reading(policy.encode("document", ids), batch.document.unsqueeze(0), ids)}
+    for name, array in texts.items():
+        distinct, which = torch.unique(array.flatten(1), dim=0, return_inverse=True)
+        own = {name: distinct.unflatten(1, array.shape[1:])}
+        readings[name] = Reading(policy.encode(name, own), which.unsqueeze(0), own)
+    observation = {name: array.unsqueeze(0) for name, array in batch.observation.items()}
+    begins = torch.ones(1, n, dtype=torch.bool)
+    return Batch(observation, readings, policy.initial_memory(n), begins, torch.full((1, n), -1))
 
 
-def test_texts_of_the_present_are_fields_and_the_manual_s_statements_where_nothing_else_is():
+def test_further_texts_are_fields_and_the_manual_s_statements_where_nothing_else_is():
     plain, bare = make_spec(), without(make_spec(), "goal", "inventory")
-    message = replace(bare, fields=(*bare.fields, worded(2, 6)))
+    message = replace(bare, fields=(*bare.fields, Text("items", (2, 6), 0, VOCABULARY - 1)))
     assert list(narrow(spec=plain).reader.scorers) == ["goal", "inventory"]
-    assert list(narrow(spec=message).reader.scorers) == ["fields_0", "fields_1"]
+    assert list(narrow(spec=message).reader.scorers) == ["items_0", "items_1"]
     assert list(narrow(spec=bare).reader.scorers) == ["statements"]
-    policy, batch = narrow(spec=message), make_batch(6, 2)
-    batch.observation["fields"] = torch.randint(6, VOCABULARY, (6, 2, 6), dtype=torch.int16)
+    assert narrow(spec=plain).reads == {"document": ("manual", "goal")}
+    policy, batch = narrow(spec=message), make_sample(6, 2)
+    assert policy.reads == {"document": ("manual", "goal"), "items": ("items",)}
+    ids = torch.randint(6, VOCABULARY, (6, 2, 6), dtype=torch.int16)
     nothing = batch._replace(goal=batch.goal[:, :0])
-    values = []
-    for ids in (
-        batch.observation["fields"],
-        batch.observation["fields"].flip(1),
-        F.pad(batch.observation["fields"], (0, 3)),
-    ):
-        nothing.observation["fields"] = ids
-        values.append(act(policy, nothing).value)
+    values = [policy(shown(policy, nothing, {"items": i})).value for i in (ids, ids.flip(1), F.pad(ids, (0, 3)))]
     assert not torch.isclose(values[0], values[1]).any()  # each row has a scorer of its own
     torch.testing.assert_close(values[2], values[0], rtol=0, atol=1e-6)
+
+
+@torch.no_grad()
+def test_a_text_of_a_step_is_read_like_an_inventory_of_the_same_words():
+    """The inventory is an array of word ids, a message a text of its own: what is made of either is the same."""
+    spec = make_spec()
+    kept = without(spec, "inventory")
+    message = replace(kept, fields=(*kept.fields, Text("message", (2,), 0, VOCABULARY - 1)))
+    held, told, batch = narrow(spec=spec), narrow(spec=message), make_sample(9, 3)
+    told.load_state_dict({k.replace("scorers.inventory", "scorers.message_0"): v for k, v in held.state_dict().items()})
+    expected = act(held, batch)
+    got = told(shown(told, batch, {"message": batch.observation["inventory"]}))
+    torch.testing.assert_close(got.logits[0], expected.logits, rtol=0, atol=1e-6)
+    torch.testing.assert_close(got.value[0], expected.value, rtol=0, atol=1e-6)
+
+
+def test_gradients_reach_what_reads_a_further_text():
+    spec = make_spec()
+    policy = narrow("sir_state", spec=replace(spec, fields=(*spec.fields, Text("message", (6,), 0, VOCABULARY - 1))))
+    message = torch.randint(6, VOCABULARY, (7, 6), generator=torch.Generator().manual_seed(0))
+    policy(shown(policy, make_sample(7, 2), {"message": message})).value.sum().backward()
+    assert policy.reader.scorers["message_0"].score.weight.grad.any()
+
+
+@torch.no_grad()
+def test_where_there_is_no_manual_the_goal_is_the_joint_text():
+    policy, batch = narrow(spec=without(make_spec(), "manual")), make_sample(6, 2)
+    bare = batch._replace(manual=batch.manual.flatten(1)[:, :0])
+    expected = policy.encode_text(batch.goal.unsqueeze(1), batch.goal)
+    got = policy.encode_text(bare.manual, bare.goal)
+    assert all(torch.equal(got[name], expected[name]) for name in expected)
+    assert act(policy, bare).value.isfinite().all()
+
+
+@pytest.mark.parametrize("agent", ["sir", "sir_state"])
+@torch.no_grad()
+def test_many_steps_are_that_many_single_ones(agent):
+    """With a message that changes from step to step, and a state that is handed on."""
+    spec, steps, games = make_spec(), 6, 4
+    policy = narrow(agent, spec=replace(spec, fields=(*spec.fields, Text("message", (5,), 0, VOCABULARY - 1))))
+    sample = make_sample(steps * games, games)
+    observation = {name: array.unflatten(0, (steps, games)) for name, array in sample.observation.items()}
+    restarts = torch.zeros(steps, games, dtype=torch.bool)
+    restarts[0] = restarts[3, 1] = restarts[4, 2:] = True
+    batch = batch_of(policy, observation, sample.manual, sample.goal, restarts)
+    ids = {"message": torch.randint(6, VOCABULARY, (9, 5), generator=torch.Generator().manual_seed(0))}
+    index = torch.randint(0, 9, (steps, games), generator=torch.Generator().manual_seed(1))
+    batch = batch._replace(texts={**batch.texts, "message": Reading(policy.encode("message", ids), index)})
+    output = policy(batch)
+    parts = [part for part in (output.logits, output.value, output.memory) if part is not None]
+    assert len(parts) == (3 if agent == "sir_state" else 2)
+    for got, expected in zip(parts, one_by_one(policy, batch), strict=True):
+        torch.testing.assert_close(got, expected, rtol=0, atol=1e-6)
+    batch.texts["message"].index[2, 0] += 1
+    batch.texts["message"].index[2, 0] %= 9
+    differ = (policy(batch).value - output.value).abs() > 1e-7
+    assert differ[2, 0]
+    assert differ.sum() == (4 if agent == "sir_state" else 1)  # and those that remember it
 
 
 def play(env: str, rows: int = 4, **options):
     """Spec, observations of the first agent, manual and goal of the first step of some games."""
     vec = mg.make_vec(env, rows, copy=True, **options)
-    seen = vec.reset(seed=0)
-    own = {field.name: torch.from_numpy(seen[field.name][:, 0].copy()) for field in vec.spec.fields if not field.shared}
-    return vec.spec, Batch(own, *(torch.from_numpy(t) for t in shared_text(seen).values()), torch.arange(rows))
+    seen, _ = vec.reset(seed=0)
+    return vec.spec, Sample(seen_by(0, seen, vec.spec), *documents_of(seen), torch.arange(rows))
 
 
 @pytest.mark.parametrize("agent", VARIANTS)
@@ -239,10 +311,10 @@ def test_statements_are_fields_of_messenger_whatever_their_number(agent):
     with torch.no_grad():
         text = policy.encode_text(batch.manual, batch.goal)
         fields = policy.reader.look_up(batch.observation, text, batch.document)
-        assert fields.told.shape[:2] == (4, 6)
+        assert fields.said.shape[:2] == (4, 6)
         order = batch.manual[:, [3, 0, 5, 1, 4, 2]]
         shuffled = policy.reader.look_up(batch.observation, policy.encode_text(order, batch.goal), batch.document)
-        torch.testing.assert_close(shuffled.told, fields.told[:, [3, 0, 5, 1, 4, 2]], rtol=0, atol=1e-6)
+        torch.testing.assert_close(shuffled.said, fields.said[:, [3, 0, 5, 1, 4, 2]], rtol=0, atol=1e-6)
         padded = batch._replace(manual=F.pad(batch.manual, (0, 3, 0, 2)))
         expected, got = act(policy, batch), act(policy, padded)
         torch.testing.assert_close(got.value, expected.value, rtol=0, atol=1e-6)
@@ -253,9 +325,15 @@ def test_statements_are_fields_of_messenger_whatever_their_number(agent):
 def test_local_conv_needs_a_place():
     with pytest.raises(ConfigurationError, match="does not say where an agent is: set local_conv to false"):
         narrow("sir_local_conv", spec=without(make_spec(), "position"))
-    batch = make_batch(3, 1)
+    batch = make_sample(3, 1)
     nowhere = {name: tensor for name, tensor in batch.observation.items() if name != "position"}
     policy = narrow(spec=without(make_spec(), "position"))
+    fields = (replace(each, egocentric=True) if isinstance(each, Grid) else each for each in make_spec().fields)
+    turning = replace(make_spec(), fields=tuple(fields))
+    with pytest.raises(ConfigurationError, match="set local_conv to false"):
+        narrow("sir_local_conv", spec=turning)  # where it stands on its own map is not its position
+    bare = batch._replace(observation=nowhere)
+    torch.testing.assert_close(act(narrow(spec=turning), batch).value, act(policy, bare).value)
     batch.observation["position"][:] = -1
     torch.testing.assert_close(act(policy, batch._replace(observation=nowhere)).value, act(policy, batch).value)
 
@@ -275,45 +353,23 @@ def test_bad_options(options, message):
         make_policy("sir", make_spec(), **options)
 
 
-@pytest.mark.parametrize("agent", VARIANTS)
-def test_ground_takes_other_positions_and_masks_what_cells_show(agent):
-    policy, batch = narrow(agent), make_batch(5, 2, size=8)
-    text, grid = policy.encode_text(batch.manual, batch.goal), batch.observation["grid"]
-
-    def ground(observation=batch.observation, **options):
-        return policy.ground(observation, text, batch.document, **options)
-
-    expected = ground()
-    assert expected.shape == (5, 10, 8, 8)
-    own = distance_map(batch.observation["position"], 8, 8)
-    assert torch.equal(ground(position_features=own), expected)
-    assert not torch.allclose(ground(position_features=own + 1), expected)
-    mask = (grid[..., 1] == 0).float().requires_grad_()  # entities have several words here
-    emptied = batch.observation | {"grid": grid * (grid[..., 1:2] == 0)}
-    got = ground(entity_mask=mask)
-    torch.testing.assert_close(got, ground(emptied))
-    assert not torch.allclose(got, expected)
-    (gradient,) = torch.autograd.grad(got.sum(), mask)
-    assert gradient.any()
-
-
 @pytest.mark.parametrize("agent", ["sir", "sir_state"])
 @pytest.mark.parametrize(("env", "options"), WORLDS)
 def test_learners_replay_what_was_played_and_learn_from_it(env, options, agent):
     vec = mg.make_vec(env, 4, max_cycles=4, **options)
     policies = [narrow(agent, spec=vec.spec) for _ in range(vec.num_agents)]
     rollout = collect(vec, policies, unroll=6, skip=1)
-    column, documents = rollout.columns[0], rollout.documents
+    column = rollout.columns[0]
     assert column.restarts[1:].any()
     for learner in (
         PPOLearner(policies[0], PPOConfig(unroll=6, epochs=1, minibatches=2)),
         ImpalaLearner(policies[0], ImpalaConfig(unroll=6, learning_rate=5e-4, chunk=2)),
     ):
         if isinstance(learner, PPOLearner):  # nothing is learnt yet
-            now = learner.recall(documents, column)
+            now = learner.recall(column)
             torch.testing.assert_close(now.logits, torch.from_numpy(column.logits), rtol=1e-4, atol=1e-5)
             torch.testing.assert_close(now.value, torch.from_numpy(column.value), rtol=1e-4, atol=1e-5)
-        report = learner.update(documents, column, 0)
+        report = learner.update(column, 0)
         assert all(torch.isfinite(torch.tensor(number)) for number in report.values())
         # A softmax over what a layer scores does not notice the layer's bias: its gradient is rounding, or none.
         learnt = {name: p.grad for name, p in policies[0].named_parameters() if not name.endswith("score.bias")}

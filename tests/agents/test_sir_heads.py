@@ -9,39 +9,53 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from magrounding.agents.policy import make_policy
+from magrounding.agents.policy import Batch, Reading, make_policy
 from magrounding.agents.sir import Sir
-from magrounding.agents.sir_heads import FixedActions, PanoramaDirections, TextChoices
-from magrounding.observation import ObservationField, ObservationSpec
-from tests.agents.samples import NARROW_SIR, VOCABULARY, Batch, make_batch, make_spec
+from magrounding.agents.sir_heads import ChoiceHead, FixedHead, PanoramaHead
+from magrounding.spec import ActionSpec, Directions, EnvSpec, Field, Mask, Text, TextChoices
+from tests.agents.samples import NARROW_SIR, VOCABULARY, Sample, make_sample, make_spec
 
 OFFERED = 7
 
 
-def offering(*fields: ObservationField) -> ObservationSpec:
+def offering(actions: ActionSpec, field: Field) -> EnvSpec:
     kept = [field for field in make_spec().fields if field.name != "action_mask"]
-    mask = ObservationField("action_mask", (OFFERED,), 0, 1, "int8")
-    return replace(make_spec(), fields=(*kept, mask, *fields), num_actions=OFFERED)
+    return replace(make_spec(), fields=(*kept, Mask("action_mask", (OFFERED,)), field), actions=actions)
 
 
-TEXTS = offering(ObservationField("choices", (OFFERED, 4), 0, VOCABULARY - 1))
-DIRECTIONS = offering(ObservationField("columns", (OFFERED,), -1, 5))
+TEXTS = offering(TextChoices(OFFERED, 4), Text("choices", (OFFERED, 4), 0, VOCABULARY - 1))
+DIRECTIONS = offering(Directions(OFFERED), Field("columns", (OFFERED,), -1, 5))
 
 
-def policy_for(spec: ObservationSpec) -> Sir:
+def policy_for(spec: EnvSpec) -> Sir:
     torch.manual_seed(0)
     policy = make_policy("sir", spec, **NARROW_SIR)
     assert isinstance(policy, Sir)
     return policy
 
 
-def act(policy: Sir, batch: Batch):
-    return policy(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+def shown(policy: Sir, sample: Sample) -> Batch:
+    """One step of N games; choices are encoded once each, [U, M], and referred to [1, N, A]."""
+    n, observation = len(sample.document), dict(sample.observation)
+    ids = {"manual": sample.manual, "goal": sample.goal}
+    readings = {"document": Reading(policy.encode("document", ids), sample.document.unsqueeze(0))}
+    if "choices" in observation:
+        offered = observation.pop("choices")
+        texts, which = torch.unique(offered.flatten(0, 1), dim=0, return_inverse=True)
+        readings["choices"] = Reading(policy.encode("choices", {"choices": texts}), which.view(1, *offered.shape[:2]))
+    one = {name: array.unsqueeze(0) for name, array in observation.items()}
+    return Batch(one, readings, None, torch.ones(1, n, dtype=torch.bool), torch.full((1, n), -1))
 
 
-def offer(name: str, n: int = 6) -> Batch:
+def act(policy: Sir, sample: Sample) -> tuple[Tensor, Tensor]:
+    """Logits [N, A] and values [N]."""
+    output = policy(shown(policy, sample))
+    return output.logits[0], output.value[0]
+
+
+def offer(name: str, n: int = 6) -> Sample:
     """Games that offer 5 of 7 actions; the last two rows are padding."""
-    batch, generator = make_batch(n, 2), torch.Generator().manual_seed(1)
+    batch, generator = make_sample(n, 2), torch.Generator().manual_seed(1)
     if name == "choices":
         length = torch.randint(1, 5, (n, OFFERED, 1), generator=generator)
         offered = torch.randint(6, VOCABULARY, (n, OFFERED, 4), generator=generator) * (torch.arange(4) < length)
@@ -53,23 +67,21 @@ def offer(name: str, n: int = 6) -> Batch:
     return batch._replace(observation=batch.observation | {name: offered.to(torch.int16), "action_mask": mask})
 
 
-@pytest.mark.parametrize(
-    ("spec", "head"), [(make_spec(), FixedActions), (TEXTS, TextChoices), (DIRECTIONS, PanoramaDirections)]
-)
+@pytest.mark.parametrize(("spec", "head"), [(make_spec(), FixedHead), (TEXTS, ChoiceHead), (DIRECTIONS, PanoramaHead)])
 def test_what_a_world_offers_chooses_the_head(spec, head):
     assert type(policy_for(spec).policy) is head
 
 
-def hidden_of(policy: Sir, batch: Batch) -> tuple[Tensor, Tensor]:
+def hidden_of(policy: Sir, batch: Sample) -> tuple[Tensor, Tensor]:
     return policy._perceive(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
 
 
 @torch.no_grad()
 def test_choices_are_scored_by_what_is_read_of_them():
     policy, batch = policy_for(TEXTS), offer("choices")
-    got, (hidden, _) = act(policy, batch).logits, hidden_of(policy, batch)
+    (got, _), (hidden, _) = act(policy, batch), hidden_of(policy, batch)
     head, words = policy.policy, policy.reader.words
-    assert isinstance(head, TextChoices)
+    assert isinstance(head, ChoiceHead)
     for n in range(6):
         for j in range(5):
             ids = batch.observation["choices"][n, j].long()
@@ -83,9 +95,9 @@ def test_choices_are_scored_by_what_is_read_of_them():
 @torch.no_grad()
 def test_directions_are_scored_by_the_column_they_lead_to():
     policy, batch = policy_for(DIRECTIONS), offer("columns")
-    got, (hidden, maps) = act(policy, batch).logits, hidden_of(policy, batch)
+    (got, _), (hidden, maps) = act(policy, batch), hidden_of(policy, batch)
     head = policy.policy
-    assert isinstance(head, PanoramaDirections)
+    assert isinstance(head, PanoramaHead)
     for n in range(6):
         for j in range(5):
             column = maps[n, :, :, int(batch.observation["columns"][n, j])]
@@ -95,18 +107,18 @@ def test_directions_are_scored_by_the_column_they_lead_to():
 @pytest.mark.parametrize(("name", "spec"), [("choices", TEXTS), ("columns", DIRECTIONS)])
 def test_what_is_not_offered_is_impossible_and_the_order_of_what_is_means_nothing(name, spec):
     policy, batch = policy_for(spec), offer(name)
-    output = act(policy, batch)
-    assert (output.logits[:, 5:] == torch.finfo(torch.float32).min).all()
-    assert (output.logits[:, :5].std(1) > 0).all()
+    logits, value = act(policy, batch)
+    assert (logits[:, 5:] == torch.finfo(torch.float32).min).all()
+    assert (logits[:, :5].std(1) > 0).all()
     order = torch.tensor([3, 0, 4, 1, 2, 6, 5])
     moved = batch._replace(observation=batch.observation | {name: batch.observation[name][:, order]})
-    torch.testing.assert_close(act(policy, moved).logits, output.logits[:, order], rtol=0, atol=1e-6)
-    torch.testing.assert_close(act(policy, moved).value, output.value, rtol=0, atol=1e-6)
-    (output.logits[:, :5].log_softmax(1)[:, 0].sum() + output.value.sum()).backward()
+    for got, expected in zip(act(policy, moved), (logits[:, order], value), strict=True):
+        torch.testing.assert_close(got, expected, rtol=0, atol=1e-6)
+    (logits[:, :5].log_softmax(1)[:, 0].sum() + value.sum()).backward()
     assert all(p.grad.any() for key, p in policy.named_parameters() if not key.endswith("score.bias"))
 
 
 def test_padding_of_choices_changes_nothing():
     policy, batch = policy_for(TEXTS), offer("choices")
     longer = batch._replace(observation=batch.observation | {"choices": F.pad(batch.observation["choices"], (0, 3))})
-    torch.testing.assert_close(act(policy, longer).logits, act(policy, batch).logits, rtol=0, atol=1e-6)
+    torch.testing.assert_close(act(policy, longer)[0], act(policy, batch)[0], rtol=0, atol=1e-6)

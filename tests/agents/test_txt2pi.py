@@ -9,7 +9,7 @@ from torch import Tensor
 
 from magrounding.agents.modules import distance_map
 from magrounding.agents.txt2pi import Txt2Pi, make_txt2pi
-from tests.agents.samples import NARROW, make_batch, make_spec
+from tests.agents.samples import NARROW, make_sample, make_spec
 
 
 def narrow(**options) -> Txt2Pi:
@@ -91,9 +91,9 @@ def by_the_book(policy: Txt2Pi, observation: dict[str, Tensor], manual: Tensor, 
     ],
 )
 def test_equations(options):
-    policy, batch = narrow(**options), make_batch(20, 3)
+    policy, batch = narrow(**options), make_sample(20, 3)
     with torch.no_grad():
-        output = policy(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+        output = policy.respond(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
         for n in range(20):
             one = {name: tensor[n] for name, tensor in batch.observation.items()}
             u = batch.document[n]
@@ -110,7 +110,7 @@ def text_of_layers(policy: Txt2Pi, batch) -> list[Tensor]:
         layer.register_forward_hook(lambda _, inputs, __: heard.append(inputs[1])) for layer in policy.grounding.layers
     ]
     with torch.no_grad():
-        policy(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+        policy.respond(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
     for hook in hooks:
         hook.remove()
     return heard
@@ -118,15 +118,15 @@ def text_of_layers(policy: Txt2Pi, batch) -> list[Tensor]:
 
 @pytest.mark.parametrize(("visual_attention", "changes"), [(True, True), (False, False)])
 def test_only_visual_attention_lets_the_grid_change_the_text(visual_attention, changes):
-    policy, batch = narrow(visual_attention=visual_attention), make_batch(6, 2)
-    other = batch._replace(observation=batch.observation | {"grid": make_batch(6, 2, seed=9).observation["grid"]})
+    policy, batch = narrow(visual_attention=visual_attention), make_sample(6, 2)
+    other = batch._replace(observation=batch.observation | {"grid": make_sample(6, 2, seed=9).observation["grid"]})
     for before, after in zip(text_of_layers(policy, batch), text_of_layers(policy, other), strict=True):
         assert torch.equal(before, after) is not changes
 
 
 @pytest.mark.parametrize(("visual_attention", "alike"), [(True, False), (False, True)])
 def test_without_visual_attention_every_layer_hears_the_same(visual_attention, alike):
-    first, *others = text_of_layers(narrow(visual_attention=visual_attention), make_batch(6, 2))
+    first, *others = text_of_layers(narrow(visual_attention=visual_attention), make_sample(6, 2))
     assert all(torch.equal(first, other) is alike for other in others)
 
 
@@ -138,7 +138,7 @@ def test_text_widths():
 
 
 def test_goal_and_document_share_an_encoder_and_the_goal_steers():
-    policy, batch = narrow(), make_batch(2, 2)
+    policy, batch = narrow(), make_sample(2, 2)
     with torch.no_grad():
         text = policy.encode_text(batch.manual, batch.goal)
         swapped = policy.encode_text(batch.manual, batch.goal.flip(0))
@@ -146,37 +146,3 @@ def test_goal_and_document_share_an_encoder_and_the_goal_steers():
     torch.testing.assert_close(text["summary"][:, :goal_width], swapped["summary"].flip(0)[:, :goal_width])
     assert not torch.allclose(text["summary"][:, goal_width:], swapped["summary"][:, goal_width:])  # c_doc
     torch.testing.assert_close(text["states"], swapped["states"])  # the eye reads without the goal
-
-
-def test_ground_has_the_grid_s_coordinates():
-    policy, batch = narrow(), make_batch(5, 2, size=8)
-    text = policy.encode_text(batch.manual, batch.goal)
-    assert policy.ground(batch.observation, text, batch.document).shape == (5, 10, 8, 8)
-
-
-def test_ground_takes_other_positions():
-    policy, batch = narrow(), make_batch(5, 2)
-    text = policy.encode_text(batch.manual, batch.goal)
-    position = batch.observation["position"]
-    expected = policy.ground(batch.observation, text, batch.document)
-    own = distance_map(position, 6, 6)
-    torch.testing.assert_close(policy.ground(batch.observation, text, batch.document, own), expected, rtol=0, atol=0)
-    shifted = batch.observation | {"position": torch.full_like(position, 2)}
-    got = policy.ground(batch.observation, text, batch.document, distance_map(shifted["position"], 6, 6))
-    torch.testing.assert_close(got, policy.ground(shifted, text, batch.document), rtol=0, atol=0)
-    assert not torch.allclose(got, expected)
-
-
-def test_ground_masks_what_cells_show():
-    policy, batch = narrow(), make_batch(5, 2)
-    text = policy.encode_text(batch.manual, batch.goal)
-    grid = batch.observation["grid"]
-    mask = (grid[..., 1] == 0).float().requires_grad_()  # entities have several words here
-    emptied = batch.observation | {"grid": torch.where(grid[..., 1:2] == 0, grid, 0)}
-    got = policy.ground(batch.observation, text, batch.document, entity_mask=mask)
-    torch.testing.assert_close(got, policy.ground(emptied, text, batch.document))
-    whole = policy.ground(batch.observation, text, batch.document, entity_mask=torch.ones_like(mask))
-    torch.testing.assert_close(whole, policy.ground(batch.observation, text, batch.document))
-    assert not torch.allclose(got, whole)
-    (gradient,) = torch.autograd.grad(got.sum(), mask)
-    assert gradient.any()

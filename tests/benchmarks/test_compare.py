@@ -10,10 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.image import imread
 
 from benchmarks import compare
+from magrounding.cli.compare import COMPARISON_FILE, FIGURE_FILE
 from magrounding.errors import ConfigurationError
-from magrounding.evaluation.comparison import comparison, plot_comparison, shared_stages, stage_table
-from magrounding.evaluation.results import read_results
-from tests.training.tiny_runs import tiny_run
+from magrounding.experiment.comparison import comparison, plot_comparison, shared_stages, stage_table
+from magrounding.experiment.results import read_results
+from tests.experiment.tiny_runs import tiny_run
 
 WINS = {"true": 0.5, "reassigned": 0.25, "of another game": 0.125}
 
@@ -56,11 +57,11 @@ def test_every_run_has_a_line_with_its_own_numbers(folders):
 def test_the_command_writes_a_page_and_a_picture(folders, monkeypatch, tmp_path, capsys):
     out = tmp_path / "new" / "ab"
     assert run(monkeypatch, "--runs", *folders, "--names", "with", "without", "--out", out) == 0
-    text = (out / compare.COMPARISON_FILE).read_text()
+    text = (out / COMPARISON_FILE).read_text()
     assert "with, without" in text.splitlines()[0]
     assert re.findall("^## (.*)$", text, re.MULTILINE) == ["s1", "Runs"]
-    assert f"({compare.FIGURE_FILE})" in text
-    picture = imread(io.BytesIO((out / compare.FIGURE_FILE).read_bytes()))
+    assert f"({FIGURE_FILE})" in text
+    picture = imread(io.BytesIO((out / FIGURE_FILE).read_bytes()))
     assert picture[..., :3].min() < 0.5 < picture[..., :3].mean()
     assert str(out) in capsys.readouterr().out
 

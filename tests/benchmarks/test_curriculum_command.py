@@ -13,10 +13,11 @@ import pytest
 
 from benchmarks import curriculum
 from magrounding.agents.weights import load_weights
-from magrounding.registry import make_vec
+from magrounding.cli import train
+from magrounding.envs.make import make_vec
+from magrounding.experiment.presets import find_preset
 from magrounding.storage import read_json, write_json
-from magrounding.training.presets import PRESETS
-from tests.training.tiny_runs import tiny_settings
+from tests.experiment.tiny_runs import tiny_settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,16 +26,16 @@ COMMAND = """
 import os, sys
 from dataclasses import replace
 from benchmarks import curriculum
-from magrounding.evaluation import report
-from magrounding.training.presets import PRESETS, Promotion
-from tests.training.tiny_runs import TINY, phases_of
+from magrounding.experiment import curriculum as experiment
+from magrounding.experiment.presets import Promotion, rtfm
+from tests.experiment.tiny_runs import TINY, phases_of
 
 budget = {"phases": phases_of({"*": Promotion(steps=1800)}), "evaluate_every": None, "final_sets": ("train",)}
-PRESETS["demo"]["ma_rtfm"] = replace(TINY, **budget)
-report.write_report = lambda folder: None
+rtfm.DEMO = replace(TINY, **budget)
+experiment.write_report = lambda folder: None
 if os.environ.get("SLOWLY"):
     import time
-    from magrounding.training.stage import StageSession
+    from magrounding.experiment.stage import StageSession
     iterate = StageSession.iterate
     StageSession.iterate = lambda self, steps: (time.sleep(0.02), iterate(self, steps))[1]
 sys.exit(curriculum.main())
@@ -77,7 +78,7 @@ def wait_for_progress(folder, beyond=None):
 
 
 def weights_of(folder):
-    vocabulary_hash = make_vec("ma_rtfm", 1).vocabulary.hash
+    vocabulary_hash = make_vec("ma_rtfm", 1).spec.vocabulary_hash
     weights, _ = load_weights(folder / "s2", env="ma_rtfm", vocabulary_hash=vocabulary_hash, num_agents=2)
     return weights
 
@@ -201,7 +202,7 @@ def test_a_file_where_the_folder_should_be(monkeypatch, capsys, tmp_path):
 
 
 def test_resuming_something_else(monkeypatch, capsys, tmp_path):
-    from magrounding.training.settings import make_settings
+    from magrounding.experiment.settings import make_settings
 
     write_json(tmp_path / "config.json", make_settings("ma_rtfm", "txt2pi", agents=3, seeds=(0, 1)).to_dict())
     for flag, value, complaint in (
@@ -229,12 +230,12 @@ def test_resuming_something_else(monkeypatch, capsys, tmp_path):
 def test_a_foreign_or_damaged_checkpoint(monkeypatch, capsys, tmp_path):
     import torch
 
-    from magrounding.training.checkpoint import save_checkpoint
+    from magrounding.experiment.checkpoint import save_checkpoint
 
     write_json(tmp_path / "config.json", tiny_settings().to_dict())
     path = tmp_path / "checkpoint.safetensors"
     arguments = ("--env", "ma_rtfm", "--out", tmp_path, "--resume")
-    vocabulary = make_vec("ma_rtfm", 1).vocabulary.hash
+    vocabulary = make_vec("ma_rtfm", 1).spec.vocabulary_hash
     for origin, complaint in (
         ({"env": "rtfm", "vocabulary": vocabulary, "agents": 2}, "trained on 'rtfm', not on 'ma_rtfm'"),
         ({"env": "ma_rtfm", "vocabulary": "other", "agents": 2}, "another vocabulary"),
@@ -251,44 +252,44 @@ def test_a_foreign_or_damaged_checkpoint(monkeypatch, capsys, tmp_path):
 
 
 def test_defaults_are_those_of_the_readme(monkeypatch):
-    arguments = curriculum.Arguments(env="ma_rtfm", agents=3)
-    settings = curriculum.requested(arguments)
-    demo = PRESETS["demo"]["ma_rtfm"]
+    arguments = train.Arguments(env="ma_rtfm", agents=3)
+    settings = train.requested(arguments)
+    demo = find_preset("demo", "ma_rtfm")
     assert (settings.agent, settings.agents, settings.preset) == (demo.agent, 3, demo)
     assert settings.stages == ("s1", "s2", "s3", "s4", "s5")
     assert settings.seeds == (0,)
     assert not settings.share_parameters
     assert not settings.demonstrations
-    assert curriculum.run_folder(arguments) == Path(f"runs/ma_rtfm-{demo.agent}-3-demo")
+    assert train.run_folder(arguments) == Path(f"runs/ma_rtfm-{demo.agent}-3-demo")
 
 
 def test_bf16_is_a_setting_of_the_learner():
-    settings = curriculum.requested(curriculum.Arguments(env="rtfm", bf16=True, preset="paper"))
+    settings = train.requested(train.Arguments(env="rtfm", bf16=True, preset="paper"))
     assert all(phase.learner.bf16 for _, phase in settings.phases())
     assert settings.max_envs == 24
 
 
 def test_options_of_networks_are_settings():
-    given = curriculum.Arguments(env="messenger", preset="quick_rl", network="kinship=32")
-    settings = curriculum.requested(given)
+    given = train.Arguments(env="messenger", preset="quick_rl", network="kinship=32")
+    settings = train.requested(given)
     assert settings.policy_options == {"kinship": 32, "meaning": 8}
     assert settings.make_network().config.kinship == 32
-    other = curriculum.requested(replace(given, preset="paper", agent="relread"))
+    other = train.requested(replace(given, preset="paper", agent="relread"))
     assert other.policy_options == {"kinship": 32}
     assert not any(other.frozen(phase) for _, phase in other.phases())  # what EMMA freezes is no part of relread
 
 
 def test_options_of_learners_are_settings_of_every_phase_that_has_them():
-    given = curriculum.Arguments(env="ma_rtfm", preset="quick", learning="entropy=0.03,teacher_steps=7,unroll=4")
-    for _, phase in curriculum.requested(given).phases():
+    given = train.Arguments(env="ma_rtfm", preset="quick", learning="entropy=0.03,teacher_steps=7,unroll=4")
+    for _, phase in train.requested(given).phases():
         told = vars(phase.learner)
         assert (told.get("entropy", 0.03), told.get("teacher_steps", 7), told["unroll"]) == (0.03, 7, 4)
         assert ("teacher_steps" in told) == (phase.name == "imitate")
 
 
 def test_a_budget_is_a_part_of_the_presets():
-    whole = PRESETS["quick"]["ma_rtfm"]
-    preset = curriculum.requested(curriculum.Arguments(env="ma_rtfm", preset="quick", budget=0.5)).preset
+    whole = find_preset("quick", "ma_rtfm")
+    preset = train.requested(train.Arguments(env="ma_rtfm", preset="quick", budget=0.5)).preset
     for stage in ("s1", "s3"):
         for half, full in zip(preset.of_stage(stage), whole.of_stage(stage), strict=True):
             assert half.until.steps == full.until.steps / 2
@@ -299,17 +300,17 @@ def test_a_budget_is_a_part_of_the_presets():
 
 
 def test_without_a_preset_it_is_the_smallest_that_there_is():
-    assert curriculum.requested(curriculum.Arguments(env="messenger")).preset.name == "quick"
+    assert train.requested(train.Arguments(env="messenger")).preset.name == "quick"
 
 
 def test_sharing_and_the_teams_reward_are_settings():
-    demo = PRESETS["demo"]["ma_rtfm"]
-    settings = curriculum.requested(curriculum.Arguments(env="ma_rtfm", agents=3, share_parameters=True))
+    demo = find_preset("demo", "ma_rtfm")
+    settings = train.requested(train.Arguments(env="ma_rtfm", agents=3, share_parameters=True))
     assert settings.share_parameters
     assert settings.num_learners == 1
     assert settings.preset == demo
     for part in (0.0, 1.0):
-        settings = curriculum.requested(curriculum.Arguments(env="ma_rtfm", team_reward=part))
+        settings = train.requested(train.Arguments(env="ma_rtfm", team_reward=part))
         assert settings.preset == replace(demo, team_reward=part)
         assert settings.num_learners == settings.agents
 
@@ -318,7 +319,7 @@ def test_a_resumed_run_knows_how_it_shares(monkeypatch, tmp_path):
     """What is not named again is the run's own; what is named and equal is no contradiction."""
     write_json(tmp_path / "config.json", tiny_settings(share_parameters=True, team_reward=0.25).to_dict())
     resumed = []
-    monkeypatch.setattr(curriculum, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
+    monkeypatch.setattr(train, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
     for more in ([], ["--share-parameters", "--team-reward", "0.25"]):
         line = ["curriculum", "--env", "ma_rtfm", "--out", str(tmp_path), "--resume", *more]
         monkeypatch.setattr(sys, "argv", line)

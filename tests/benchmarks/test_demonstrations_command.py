@@ -10,13 +10,18 @@ import numpy as np
 import pytest
 
 from benchmarks import curriculum, demonstrations
-from magrounding.agents.team import Team, build_policy
+from magrounding.agents.policy import build_policy
 from magrounding.agents.weights import save_weights
-from magrounding.registry import make_vec
+from magrounding.cli import train
+from magrounding.cli.keyboard import Keyboard
+from magrounding.envs.make import make_vec
+from magrounding.envs.render import ansi
+from magrounding.play.actor import make_expert
+from magrounding.play.demonstrations import Demonstrations, digests, find_demonstrations
+from magrounding.play.recording import RECORDING_SEED, record
+from magrounding.play.team import Team
 from magrounding.storage import write_json
-from magrounding.training.demonstrations import Demonstrations, digests, find_demonstrations
-from magrounding.training.recording import RECORDING_SEED, record
-from tests.training.tiny_runs import IMITATION, phases_of, tiny_settings
+from tests.experiment.tiny_runs import IMITATION, phases_of, tiny_settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -64,7 +69,7 @@ def test_a_trained_team_is_recorded_with_the_options_of_its_run(monkeypatch, cap
     write_json(tmp_path / "run" / "config.json", settings.to_dict())
     vec = make_vec("ma_rtfm", 6, stage="s1", agents=2, occupants=1, max_cycles=9, split="train")
     policies = [build_policy("txt2pi", vec.spec, settings.policy_options, seed=i) for i in range(2)]
-    origin = {"env": "ma_rtfm", "vocabulary": vec.vocabulary.hash}
+    origin = {"env": "ma_rtfm", "vocabulary": vec.spec.vocabulary_hash}
     save_weights(tmp_path / "run" / "s1", [policy.state_dict() for policy in policies], origin)
     player = ("--player", f"run:{tmp_path / 'run'}")
     out = tmp_path / "demos.npz"
@@ -113,7 +118,7 @@ def moves(shown):
 def test_a_person_plays_through_a_pipe(tmp_path):
     """What the oracle did, typed in: the same games, one label a move; the unfinished game at the end is left out."""
     vec = make_vec("ma_rtfm", 1, stage="s1", agents=2, split="train", max_cycles=80)
-    expert = demonstrations.make_expert(vec)
+    expert = make_expert(vec)
     shown = record(vec, expert, 3, RECORDING_SEED, "oracle")
     typed = moves(shown)
     mistakes = "\nu\nzz\nuuu\n"
@@ -124,8 +129,10 @@ def test_a_person_plays_through_a_pipe(tmp_path):
     mine = Demonstrations.load(out)
     assert mine.header.played_by == "a person"
     assert mine.header.games == 3
-    for name in ("actions", "game", "won", "rewards", "manual", "goal"):
+    for name in ("actions", "game", "won", "rewards"):
         np.testing.assert_array_equal(getattr(mine, name), getattr(shown, name))
+    for name in ("manual", "goal"):
+        np.testing.assert_array_equal(mine.texts[name], shown.texts[name])
     np.testing.assert_array_equal(mine.labels, np.eye(5, dtype=bool)[shown.actions])
     assert f"goal: {vec.world.text(0)['goal']}" in done.stdout
     assert done.stdout.count("manual:\n") == len(shown.game) + 2
@@ -147,28 +154,28 @@ def test_q_stops_and_nothing_finished_is_nothing_written(monkeypatch, capsys, tm
 
 def test_a_wall_is_pointed_out(capsys, monkeypatch):
     vec = make_vec("ma_rtfm", 1, stage="s1", agents=1)
-    seed = next(k for k in range(100) if not vec.reset(seed=k)["action_mask"][0, 0, 1])
-    obs = vec.reset(seed=seed)
+    seed = next(k for k in range(100) if not vec.reset(seed=k)[0]["action_mask"][0, 0, 1])
+    obs, info = vec.reset(seed=seed)
     monkeypatch.setattr(sys, "stdin", io.StringIO("u\nS\n"))
-    actions, _ = demonstrations.Keyboard(vec).act(obs, None, vec.info)
+    actions, _ = Keyboard(vec, lambda: ansi(vec.world.scene(0))).act(obs, None, info)
     assert actions.tolist() == [[0]]
     assert "agent 0 cannot go up there" in capsys.readouterr().out
 
 
 def test_the_curriculum_takes_files_of_each_stage(monkeypatch, capsys, tmp_path):
-    from magrounding.training.presets import PRESETS, Promotion
+    from magrounding.experiment.presets import Promotion
 
     phases = phases_of({"*": Promotion(steps=60)}, IMITATION)
     preset = tiny_settings(phases=phases).preset
-    monkeypatch.setitem(PRESETS["demo"], "ma_rtfm", preset)
+    monkeypatch.setattr("magrounding.experiment.presets.rtfm.DEMO", preset)
     files = []
     for stage in ("s1", "s2"):
         files.append(str(tmp_path / f"{stage}.npz"))
         assert run(monkeypatch, files[-1], "--env", "ma_rtfm", "--stage", stage, "--games", 4) == 0
-    asked = curriculum.requested(curriculum.Arguments(env="ma_rtfm", stages="s1,s2", demonstrations=",".join(files)))
+    asked = train.requested(train.Arguments(env="ma_rtfm", stages="s1,s2", demonstrations=",".join(files)))
     assert asked.demonstrations == digests(files)
 
-    def train(*arguments):
+    def learn(*arguments):
         monkeypatch.setattr(sys, "argv", ["curriculum", "--env", "ma_rtfm", "--out", str(tmp_path / "run"), *arguments])
         code = curriculum.main()
         return code, capsys.readouterr().err
@@ -178,12 +185,12 @@ def test_the_curriculum_takes_files_of_each_stage(monkeypatch, capsys, tmp_path)
         (("--stages", "s1", "--demonstrations", f"{files[0]},{tmp_path}/none.npz"), "none.npz cannot be read"),
         (("--stages", "s1", "--agents", "3", "--demonstrations", files[0]), "shows 2 agents, not 3"),
     ):
-        code, err = train(*more)
+        code, err = learn(*more)
         assert code == 2
         assert re.search(complaint, err)
         assert err.count("\n") == 1
         assert not (tmp_path / "run").exists()
     write_json(tmp_path / "run" / "config.json", asked.to_dict())
-    code, err = train("--resume", "--demonstrations", files[0])
+    code, err = learn("--resume", "--demonstrations", files[0])
     assert code == 2
     assert f"has demonstrations {','.join(files)}, not {files[0]}" in err

@@ -7,10 +7,10 @@ import torch
 
 from benchmarks import publish
 from magrounding import pretrained
-from magrounding.agents.team import load_team
+from magrounding.experiment.settings import read_settings
+from magrounding.play.team import load_team
 from magrounding.storage import read_json
-from magrounding.training.settings import read_settings
-from tests.training.tiny_runs import tiny_run
+from tests.experiment.tiny_runs import tiny_run
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,13 @@ import torch
 from benchmarks.tables import TABLES, __main__, runs
 from benchmarks.tables.layout import QUICK, Cell, Row, Table, Training
 from benchmarks.tables.runs import Job, jobs_of
-from magrounding.agents.scripted import RandomTeam
 from magrounding.envs.published import PublishedResult
-from magrounding.evaluation import baselines
+from magrounding.experiment import baselines
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.presets import Promotion
+from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json
-from magrounding.training import presets
-from magrounding.training.curriculum import run_curriculum
-from magrounding.training.presets import Promotion
-from tests.training.tiny_runs import TINY, killed_run, phases_of, quiet, weights_of
+from tests.experiment.tiny_runs import TINY, killed_run, phases_of, quiet, weights_of
 
 BRIEF = replace(
     TINY,
@@ -27,6 +26,7 @@ BRIEF = replace(
     final_sets=("train", "eval"),
     save_every=0.0,
 )
+QUICK_PRESET = "magrounding.experiment.presets.rtfm.QUICK_MA_RTFM"
 PAPER = PublishedResult(0.61, 0.01, "nobody")
 
 
@@ -44,8 +44,8 @@ TABLE = Table("tiny", "A tiny table", "ma_rtfm", 2, ("train", "eval"), (LONG, SH
 def tiny(monkeypatch):
     """The table and its preset; the networks are those of `tiny_runs`, which take next to no time."""
     monkeypatch.setitem(TABLES, "tiny", TABLE)
-    monkeypatch.setitem(presets.PRESETS, "quick", {"ma_rtfm": BRIEF})
-    monkeypatch.setattr(baselines, "load", lambda entry: lambda vec: RandomTeam(vec.num_agents, 5))
+    monkeypatch.setattr(QUICK_PRESET, BRIEF)
+    monkeypatch.setattr(baselines, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
     monkeypatch.setattr(
         runs, "run_curriculum", lambda *args, **options: run_curriculum(*args, **options, display=quiet())
     )
@@ -177,7 +177,7 @@ def test_a_run_of_other_settings_is_not_taken_for_this_one(monkeypatch, tmp_path
     assert command(monkeypatch, *arguments) == 0
     assert command(monkeypatch, *arguments, "--budget", "0.5") == 0  # a folder and a table of its own
     assert cells((tmp_path / "tiny-quick-x0.5.md").read_text())[3][3] == "30"
-    monkeypatch.setitem(presets.PRESETS["quick"], "ma_rtfm", replace(BRIEF, team_reward=0.5))
+    monkeypatch.setattr(QUICK_PRESET, replace(BRIEF, team_reward=0.5))
     assert command(monkeypatch, *arguments) == 2
     assert "has other settings than this table asks for" in capsys.readouterr().err
     assert command(monkeypatch, *arguments, "--no-train") == 0  # other rows can still be shown
@@ -186,7 +186,7 @@ def test_a_run_of_other_settings_is_not_taken_for_this_one(monkeypatch, tmp_path
 
 def test_what_a_training_changes_of_its_preset(monkeypatch):
     phases = {"s1": phases_of({"*": Promotion(steps=30)})["*"], **BRIEF.phases}
-    monkeypatch.setitem(presets.PRESETS["quick"], "ma_rtfm", replace(BRIEF, phases=phases))
+    monkeypatch.setattr(QUICK_PRESET, replace(BRIEF, phases=phases))
     job = Job(Training("txt2pi", ("s3", "s2"), budget_of="s1", size=10), "ma_rtfm", 2, "quick", 2.0)
     (first, begun), (last, ended) = job.settings(7).phases()
     assert (first, begun.until.steps, begun.games) == ("s3", 60, {})

@@ -11,11 +11,11 @@ from benchmarks.tables.layout import PRESETS, Cell, Row, Table, Training
 from benchmarks.tables.page import Filled, filled_table, markdown, to_json
 from benchmarks.tables.runs import jobs_of
 from magrounding.envs.published import PublishedResult
-from magrounding.evaluation.results import RunResults
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.results import RunResults
 from magrounding.registry import AGENTS
-from magrounding.training.presets import Promotion
 from tests.benchmarks.test_tables import cells
-from tests.training.tiny_runs import IMITATION, LEARNER, TINY, phases_of, tiny_settings
+from tests.experiment.tiny_runs import IMITATION, LEARNER, TINY, phases_of, tiny_settings
 
 
 def by_hand(settings, **wins):

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import throughput
-from benchmarks.throughput import Options
-from magrounding.training.presets import PRESETS
+from magrounding.cli import bench, speed
+from magrounding.cli.bench import Options
+from magrounding.experiment.presets import find_preset
 
 QUICK = Options(stage="s1", num_envs=8, seconds=0.05, threads=1, learner=None)
 
@@ -21,18 +22,18 @@ def test_a_rate_is_steps_by_time_and_the_warm_up_is_not_counted():
         calls.append(time.perf_counter())
         return 10
 
-    speed = throughput.measure(play, seconds=0.2)
-    assert speed.slowest <= speed.median <= speed.fastest <= 10 / 0.004
-    assert speed.slowest > 10 / 0.2  # were the warm-up counted, its window would be this slow
+    found = speed.measure(play, seconds=0.2)
+    assert found.slowest <= found.median <= found.fastest <= 10 / 0.004
+    assert found.slowest > 10 / 0.2  # were the warm-up counted, its window would be this slow
 
 
 def test_everything_is_measured_and_written(tmp_path, capsys):
-    results = throughput.run(replace(QUICK, json=tmp_path / "speed.json"))
+    results = bench.run(replace(QUICK, json=tmp_path / "speed.json"))
     assert json.loads((tmp_path / "speed.json").read_text()) == results
     assert results["options"] == {"stage": "s1", "agents": 2, "size": 8}
     for name in ("vector_env_steps_per_second", "single_env_steps_per_second"):
-        speed = results[name]
-        assert 1000 < speed["slowest"] <= speed["median"] <= speed["fastest"]
+        told = results[name]
+        assert 1000 < told["slowest"] <= told["median"] <= told["fastest"]
     assert 0 < results["creation"]["create_seconds"] < 10
     assert 0 < results["creation"]["megabytes"] < 1000
     assert results["machine"]["cores"] >= 1
@@ -41,32 +42,32 @@ def test_everything_is_measured_and_written(tmp_path, capsys):
 
 
 def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
-    demo = PRESETS["demo"]["ma_rtfm"]
+    demo = find_preset("demo", "ma_rtfm")
     phase = demo.of_stage("s1")[-1]
     small = replace(demo, phases={"*": (replace(phase, num_envs=4, learner=replace(phase.learner, unroll=5)),)})
-    monkeypatch.setitem(PRESETS["demo"], "ma_rtfm", small)
+    monkeypatch.setattr("magrounding.experiment.presets.rtfm.DEMO", small)
     options = replace(QUICK, learner="conv", preset="demo", agents=3, size=9, seconds=0.01, beside="epochs=1,bf16=true")
-    speed, other = throughput.learner_speed(options)
-    assert speed["settings"] == {"bf16": False}
+    own, other = bench.learner_speed(options)
+    assert own["settings"] == {"bf16": False}
     assert other["settings"] == {"bf16": True, "epochs": 1}
-    assert (speed["agent"], speed["preset"], speed["num_envs"], speed["unroll"]) == ("conv", "demo", 4, 5)
-    assert speed["samples"] % (4 * 5 * 3) == 0
-    assert speed["samples"] >= 2 * 4 * 5 * 3
-    assert speed["samples_per_second"] == pytest.approx(speed["samples"] / speed["seconds"])
-    assert speed["phase"] == phase.name == "reinforce"
-    assert speed["shares"].pop("teaching") == 0
-    assert set(speed["shares"]) == {"world", "acting", "learning"}
-    assert all(share > 0 for share in speed["shares"].values())
-    assert sum(speed["shares"].values()) <= 1.0
+    assert (own["agent"], own["preset"], own["num_envs"], own["unroll"]) == ("conv", "demo", 4, 5)
+    assert own["samples"] % (4 * 5 * 3) == 0
+    assert own["samples"] >= 2 * 4 * 5 * 3
+    assert own["samples_per_second"] == pytest.approx(own["samples"] / own["seconds"])
+    assert own["phase"] == phase.name == "reinforce"
+    assert own["shares"].pop("teaching") == 0
+    assert set(own["shares"]) == {"world", "acting", "learning"}
+    assert all(share > 0 for share in own["shares"].values())
+    assert sum(own["shares"].values()) <= 1.0
 
 
 def test_networks_are_compared_too(monkeypatch):
-    preset = PRESETS["quick_rl"]["messenger"]
+    preset = find_preset("quick_rl", "messenger")
     phase = preset.of_stage("s1")[-1]
     small = replace(preset, phases={"*": (replace(phase, num_envs=4, learner=replace(phase.learner, unroll=5)),)})
-    monkeypatch.setitem(PRESETS["quick_rl"], "messenger", small)
+    monkeypatch.setattr("magrounding.experiment.presets.messenger.QUICK_RL_MESSENGER", small)
     options = replace(QUICK, env="messenger", learner="emma", preset="quick_rl", seconds=0.01)
-    narrow, other = throughput.learner_speed(replace(options, beside="hidden=8,sparse=false,epochs=1"))
+    narrow, other = bench.learner_speed(replace(options, beside="hidden=8,sparse=false,epochs=1"))
     assert other["settings"] == {"bf16": False, "hidden": 8, "sparse": False, "epochs": 1}
     assert other["parameters"] < narrow["parameters"]
 

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from benchmarks import watch
-from magrounding.agents.team import Team
-from tests.training.tiny_runs import tiny_run
+from magrounding.play.team import Team
+from tests.experiment.tiny_runs import tiny_run
 
 TEAM = "pretrained:ma_rtfm-s1-2agents"
 
@@ -29,7 +29,7 @@ def test_a_game_in_text(monkeypatch, capsys):
     steps = shown.count("\nmanual:") - 1
     assert steps > 1
     assert shown.endswith(f"The game is won after {steps} steps.\n")
-    assert "taken by" not in shown
+    assert "claimed by" not in shown
     run(monkeypatch, "--run", TEAM, "--game", 3)
     assert capsys.readouterr().out == shown
     run(monkeypatch, "--run", TEAM, "--game", 4)
@@ -37,12 +37,12 @@ def test_a_game_in_text(monkeypatch, capsys):
 
 
 def test_who_takes_what(dividing, monkeypatch, capsys):
-    monkeypatch.setattr(Team, "taken", lambda self, memory: np.ones((1, 2, 10, 10), np.int8))
+    monkeypatch.setattr(Team, "marks", lambda self, memory: np.ones((1, 2, 10, 10), np.int8))
     assert run(monkeypatch, "--run", dividing, "--split", "eval_10x10", "--play", "sampled") == 0
     shown = capsys.readouterr().out
     decided, end = shown.rsplit("\nstep ", 1)
-    assert decided.count("taken by agent 0, agent 1") == decided.count("(monster)") + decided.count("(item)")
-    assert "taken by" not in end
+    assert decided.count("claimed by agent 0, agent 1") == decided.count("(monster)") + decided.count("(item)")
+    assert "claimed by" not in end
 
 
 def test_a_film_and_a_sheet(monkeypatch, tmp_path, capsys):

@@ -9,14 +9,14 @@ import pytest
 from matplotlib.image import imread
 
 from benchmarks import zero_shot
-from magrounding.agents.scripted import RandomTeam
-from magrounding.evaluation import baselines
-from magrounding.evaluation.zero_shot import Contender
+from magrounding.experiment import baselines
+from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.zero_shot import Contender
+from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json, write_json
-from magrounding.training.metrics import METRICS_FILE, read_metrics
-from magrounding.training.presets import Promotion
 from magrounding.training.qmix import QmixConfig
-from tests.training.tiny_runs import phases_of, tiny_run
+from tests.experiment.tiny_runs import phases_of, tiny_run
 
 FEW = ("--episodes", 8, "--splits", "eval,eval_10x10")
 
@@ -34,7 +34,7 @@ def dividing(tmp_path_factory):
 
 
 def run(monkeypatch, *arguments):
-    monkeypatch.setattr(baselines, "load", lambda entry: lambda vec: RandomTeam(vec.num_agents, 5))
+    monkeypatch.setattr(baselines, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
     monkeypatch.setattr(sys, "argv", ["zero_shot", *map(str, arguments)])
     return zero_shot.main()
 

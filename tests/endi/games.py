@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 import magrounding as mg
-from magrounding.agents.player import Player
-from magrounding.agents.policy import Others, PolicyOutput
-from magrounding.agents.team import build_policy
+from magrounding.agents.policy import Learnt, PolicyOutput, build_policy
 from magrounding.endi.agent import EnDi
+from magrounding.play.player import Player
 from magrounding.training.rollout import RolloutWorker
+from tests.agents.samples import documents_of, seen_by
 
 NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
     "endi_dis": (
@@ -27,12 +27,12 @@ NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 class Scene(NamedTuple):
-    """N observations of agent 0, each with a text of its own, and what the others did."""
+    """N observations of agent 0, each with a text of its own, and what the others did, [N, n − 1]."""
 
     observation: dict[str, Tensor]
     manual: Tensor
     goal: Tensor
-    others: Others
+    others: Tensor
 
 
 def network(agent: str, agents: int = 2, seed: int = 0, env: str | None = None, **options: Any) -> EnDi:
@@ -46,22 +46,20 @@ def network(agent: str, agents: int = 2, seed: int = 0, env: str | None = None, 
 def scene(agent: str, agents: int = 2, rows: int = 12, seed: int = 0, **options: Any) -> Scene:
     """Some random steps into games."""
     vec = mg.make_vec(NETWORKS[agent][0], rows, copy=True, stage="s2", agents=agents, **options)
-    seen, rng = vec.reset(seed=seed), np.random.default_rng(seed)
+    rng, (seen, _) = np.random.default_rng(seed), vec.reset(seed=seed)
     for _ in range(3):
         seen, *_ = vec.step(rng.integers(0, 5, (rows, agents)))
-    own = {name: torch.from_numpy(a[:, 0].copy()) for name, a in seen.items() if name not in ("manual", "goal")}
-    goal = seen.get("goal", np.zeros((rows, 0), np.int16))
-    others = Others(torch.from_numpy(rng.integers(0, 5, (rows, agents - 1))), torch.ones(rows, agents - 1).bool())
-    return Scene(own, torch.from_numpy(seen["manual"]), torch.from_numpy(goal), others)
+    others = torch.from_numpy(rng.integers(0, 5, (rows, agents - 1)))
+    return Scene(seen_by(0, seen, vec.spec), *documents_of(seen), others)
 
 
-def act(policy: EnDi, shown: Scene) -> tuple[PolicyOutput, dict[str, Tensor], Tensor]:
+def act(policy: EnDi, shown: Scene, *, explain: bool = False) -> tuple[PolicyOutput, dict[str, Tensor], Tensor]:
     """What a network makes of a scene, the encoded texts, and which of them each observation reads."""
     text, document = policy.encode_text(shown.manual, shown.goal), torch.arange(len(shown.manual))
-    return policy(shown.observation, text, document), text, document
+    return policy.respond(shown.observation, text, document, explain=explain), text, document
 
 
-def learn_beside(policy: EnDi, shown: Scene):
+def learn_beside(policy: EnDi, shown: Scene) -> Learnt:
     """What a network learns beside actions and values."""
     output, text, document = act(policy, shown)
     return policy.auxiliary(shown.observation, text, document, output, shown.others)
@@ -78,7 +76,9 @@ def worker_of(
 ) -> RolloutWorker:
     policies = [network(agent, agents, seed=i, env=env) for i in range(agents)]
     vec = mg.make_vec(env or NETWORKS[agent][0], games, stage="s2", agents=agents, **options)
-    players = [Player(policy, games, torch.Generator().manual_seed(seed + i)) for i, policy in enumerate(policies)]
+    players = [
+        Player(policy, vec.spec, games, torch.Generator().manual_seed(seed + i)) for i, policy in enumerate(policies)
+    ]
     worker = RolloutWorker(vec, players, unroll)
     worker.start(seed=3)
     return worker

@@ -1,11 +1,10 @@
-"""Divisions, their regularisers and what is told of them, on boards made by hand."""
+"""Divisions, their regularisers and diagnostics, on boards made by hand."""
 
 import numpy as np
 import pytest
 import torch
 
-from magrounding.agents.policy import Others
-from magrounding.endi.diagnostics import describe_divisions
+from magrounding.endi.diagnostics import diagnose
 from magrounding.endi.division import divide, draw_noise
 from magrounding.endi.modelling import modelling_loss
 from magrounding.endi.places import Places, cells, distance_to_nearest, shown_entities
@@ -125,24 +124,38 @@ def test_entities_are_neither_scenery_nor_beside_an_agent():
 
 def test_nobody_foresees_the_dead():
     logits = torch.tensor([[[4.0, 0], [0, 4]], [[4, 0], [0, 4]]])
-    others = Others(torch.tensor([[0, 0], [1, 1]]), torch.tensor([[True, False], [False, False]]))
-    loss, accuracy = modelling_loss(logits, others)
+    loss, accuracy = modelling_loss(logits, torch.tensor([[0, -1], [-1, -1]]))
     assert loss.tolist() == [pytest.approx(np.log1p(np.exp(-4)), rel=1e-4), 0]
     assert accuracy[0] == 1
     assert accuracy[1].isnan()
-    both, half = modelling_loss(logits, Others(others.action, torch.ones(2, 2, dtype=torch.bool)))
+    both, half = modelling_loss(logits, torch.tensor([[0, 0], [1, 1]]))
     assert both.tolist() == [pytest.approx(4 + 2 * np.log1p(np.exp(-4)), rel=1e-4)] * 2
     assert half.tolist() == [0.5, 0.5]
 
 
-def test_what_is_told_of_divisions():
-    taken = np.full((2, 3, 2, 2), -1, np.int8)
-    taken[0, 0], taken[1, 0] = [[1, 0], [-1, -1]], [[1, 1], [-1, -1]]
-    taken[0, 1], taken[1, 1] = [[1, 1], [1, 0]], [[0, 0], [0, 0]]
-    taken[0, 2], taken[1, 2] = 1, 1
-    alive = np.array([[True, True, False], [True, True, True]])
-    assert describe_divisions(taken, alive) == [
-        {"coverage": pytest.approx((1 / 2 + 3 / 4) / 2), "conflicts": pytest.approx((1 / 2 + 0) / 2)},
-        {"coverage": pytest.approx((1 + 0 + 1) / 3), "conflicts": pytest.approx(1 / 2 / 3)},
-    ]
-    assert describe_divisions(taken[:, :0], alive[:, :0])[0] == {"coverage": 0, "conflicts": 0}
+def test_diagnostics_of_divisions():
+    """Three steps of two agents; the first agent is dead in the last, and in the fourth neither sees anything."""
+    one, other = np.full((2, 4, 2, 2), -1, np.int8)
+    one[0], other[0] = [[1, 0], [-1, -1]], [[1, 1], [-1, -1]]
+    one[1], other[1] = [[1, 1], [1, 0]], [[0, 0], [0, 0]]
+    one[2], other[2] = 1, 1
+    acted = np.array([[True, True], [True, True], [False, True], [True, True]])
+    facts = diagnose([{"marks": one}, {"marks": other}], np.zeros((4, 2), np.int64), acted)
+    nan = np.nan
+    assert facts.keys() == {"mask_coverage", "mask_conflicts"}
+    np.testing.assert_array_equal(facts["mask_coverage"], [[1 / 2, 1], [3 / 4, 0], [nan, 1], [nan, nan]])
+    np.testing.assert_array_equal(facts["mask_conflicts"], [[1 / 2, 1 / 2], [0, 0], [nan, 0], [nan, nan]])
+
+
+def test_diagnostics_of_guesses():
+    """Agent 1 guesses all, agent 0 half, agent 2 nothing; then two have died, and only they are guessed right."""
+    marks = np.zeros((2, 4, 4), np.int8)
+    actions, acted = np.array([[1, 2, 3], [1, 2, 3]]), np.array([[True, True, True], [True, False, False]])
+    guesses = ([[2, 0], [2, 3]], [[1, 3], [1, 3]], [[0, 0], [1, 2]])
+    told = [{"marks": marks, "guesses": np.array(each)} for each in guesses]
+    accuracy = diagnose(told, actions, acted)["modelling_accuracy"]
+    np.testing.assert_array_equal(accuracy, [[0.5, 1, 0], [np.nan] * 3])
+    acted[1] = True, True, False
+    np.testing.assert_array_equal(diagnose(told, actions, acted)["modelling_accuracy"][1], [1, 1, np.nan])
+    del told[0]["guesses"]
+    assert "modelling_accuracy" not in diagnose(told, actions, acted)

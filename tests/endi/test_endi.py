@@ -7,16 +7,16 @@ import torch
 import torch.nn.functional as F
 
 import magrounding as mg
-from magrounding.agents.policy import make_policy
-from magrounding.agents.team import Team, build_policy
+from magrounding.agents.policy import OTHERS, build_policy, make_policy
 from magrounding.endi.agent import make_endi
 from magrounding.endi.on_emma import EnDiEmma, _nearest
-from magrounding.endi.on_relread import EnDiRelread
+from magrounding.endi.on_relread import EnDiRelread, EnDiRelreadConfig
 from magrounding.endi.on_txt2pi import EnDiTxt2Pi
 from magrounding.errors import ConfigurationError
-from magrounding.training.presets import find_preset
-from magrounding.training.settings import RunSettings
-from tests.agents.samples import make_spec
+from magrounding.experiment.presets import find_preset
+from magrounding.experiment.settings import RunSettings
+from magrounding.play.team import Team
+from tests.agents.samples import batch_of, make_spec
 from tests.endi.games import NETWORKS, act, learn_beside, network, scene
 
 AGENTS = tuple(NETWORKS)
@@ -46,10 +46,9 @@ def test_parameters_on_emma(table, count):
 @pytest.mark.parametrize("agent", AGENTS)
 def test_entities_are_divided_and_nothing_else(agent, agents):
     policy, shown = network(agent, agents), scene(agent, agents)
-    shown.observation["noise"] = policy.draw_noise(12, torch.Generator().manual_seed(0))
+    shown.observation.update(policy.draw_record((12,), torch.Generator().manual_seed(0)))
     output, *_ = act(policy, shown)
-    division = output.division
-    assert division is not None
+    division = output.seen.division
     entity = division.places.is_entity
     assert (division.own + division.others)[entity].eq(1).all()
     assert {*division.own[entity].tolist(), *division.others[entity].tolist()} == {0.0, 1.0}
@@ -59,7 +58,7 @@ def test_entities_are_divided_and_nothing_else(agent, agents):
     assert output.logits.shape == (12, 5)
     assert output.value.shape == (12,)
     beside = policy.auxiliary(shown.observation, *act(policy, shown)[1:], output, shown.others)
-    assert beside.modelling.shape == beside.division.shape == (12,)
+    assert {name: loss.shape for name, loss in beside.losses.items()} == {"modelling": (12,), "division": (12,)}
     assert set(beside.facts) == {"modelling_accuracy", "division_entropy"}
 
 
@@ -67,7 +66,7 @@ def test_on_relread_it_begins_by_taking_most():
     """Chance decides each: it could learn neither from what it always takes nor from what it always leaves."""
     shown = scene("endi_dis_relread", 3, rows=200)
     spec = mg.make_vec("ma_rtfm", 1, stage="s2", agents=3).spec
-    division = act(build_policy("endi_dis_relread", spec, {}, 0), shown)[0].division
+    division = act(build_policy("endi_dis_relread", spec, {}, 0), shown)[0].seen.division
     chance = division.difference[division.places.is_entity].sigmoid()
     assert chance.min() > 0.6
     assert chance.max() < 0.95
@@ -88,8 +87,8 @@ def test_every_loss_shapes_the_division(agent, agents):
     output, *_ = act(policy, shown)
     assert reaches((output.logits[:, 0] - output.logits.logsumexp(1)).sum())
     assert reaches(act(policy, shown)[0].value.square().sum())
-    assert reaches(learn_beside(policy, shown).modelling.sum())
-    assert reaches(learn_beside(policy, shown).division.sum())
+    for name in ("modelling", "division"):
+        assert reaches(learn_beside(policy, shown).losses[name].sum())
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -98,7 +97,7 @@ def test_every_parameter_learns(agent):
     output, *_ = act(policy, shown)
     beside = learn_beside(policy, shown)
     loss = output.logits.log_softmax(1)[:, 0].sum() + output.value.square().sum()
-    (loss + beside.modelling.sum() + beside.division.sum()).backward()
+    (loss + beside.losses["modelling"].sum() + beside.losses["division"].sum()).backward()
     # A softmax over what a layer scores does not notice the layer's bias.
     learn = {name: p.grad for name, p in policy.named_parameters() if not name.endswith("score.bias")}
     assert [name for name, gradient in learn.items() if gradient is None or not gradient.any()] == []
@@ -109,9 +108,10 @@ def test_masks_decide_what_either_branch_sees(agent):
     policy, shown = network(agent), scene(agent)
     with torch.no_grad():
         output, text, document = act(policy, shown)
-        where = (shown.observation, text, document, output.seen)
-        everything = torch.ones_like(output.division.own)
-        nothing = torch.where(output.division.places.can_hide, 0.0, everything)
+        division, seen = output.seen
+        where = (shown.observation, text, document, seen)
+        everything = torch.ones_like(division.own)
+        nothing = torch.where(division.places.can_hide, 0.0, everything)
         for branch in (lambda mask: policy.decide(*where, mask)[0], lambda mask: policy.foresee(*where, mask)):
             assert not torch.allclose(branch(everything), branch(nothing))
 
@@ -121,7 +121,8 @@ def test_what_is_hidden_might_be_anything():
     policy, shown = network("endi_dis_relread"), scene("endi_dis_relread")
     with torch.no_grad():
         output, text, document = act(policy, shown)
-        seen, entity = output.seen, output.division.places.is_entity
+        division, seen = output.seen
+        entity = division.places.is_entity
         other = seen._replace(features=torch.where(entity.unsqueeze(2), seen.features + 1, seen.features))
         hidden = (~entity).float()
         one, same = (policy.decide(shown.observation, text, document, each, hidden)[0] for each in (seen, other))
@@ -132,10 +133,9 @@ def test_what_is_hidden_might_be_anything():
         other = policy.survey(
             shown.observation, policy.encode_text(shown.manual.roll(1, 0), shown.goal), document, None
         )
-        hidden = torch.zeros_like(output.division.own)
-        one, same = (
-            policy.decide(shown.observation, text, document, each, hidden)[0] for each in (output.seen, other.seen)
-        )
+        division, seen = output.seen
+        hidden = torch.zeros_like(division.own)
+        one, same = (policy.decide(shown.observation, text, document, each, hidden)[0] for each in (seen, other.seen))
         assert torch.equal(one, same)
 
 
@@ -147,20 +147,21 @@ def test_views_differ_by_distance_alone():
     with torch.no_grad():
         policy.divider.weight[:, channels:] = -policy.divider.weight[:, :channels]
         policy.divider.bias.zero_()
-        assert act(policy, shown)[0].division.difference.abs().max() > 1e-4
+        assert act(policy, shown)[0].seen.division.difference.abs().max() > 1e-4
         shown.observation["teammates"][:, 0, :2] = shown.observation["position"]
-        assert act(policy, shown)[0].division.difference.abs().max() < 1e-6
+        assert act(policy, shown)[0].seen.division.difference.abs().max() < 1e-6
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_the_dead_are_not_foreseen(agent):
     policy, shown = network(agent, 3), scene(agent, 3)
-    shown.others.acted[:, 1] = False
-    loss = learn_beside(policy, shown).modelling
-    shown.others.action[:, 1] = (shown.others.action[:, 1] + 1) % 5
-    assert torch.equal(learn_beside(policy, shown).modelling, loss)
-    shown.others.action[:, 0] = (shown.others.action[:, 0] + 1) % 5
-    assert not torch.equal(learn_beside(policy, shown).modelling, loss)
+    both = learn_beside(policy, shown).losses["modelling"]
+    shown.others[:, 1] = -1
+    one = learn_beside(policy, shown).losses["modelling"]
+    output, text, document = act(policy, shown)
+    logits = policy.foresee(shown.observation, text, document, output.seen.seen, output.seen.division.others)
+    torch.testing.assert_close(one, F.cross_entropy(logits[:, 0], shown.others[:, 0], reduction="none"))
+    assert (one < both).all()
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -172,7 +173,7 @@ def test_where_the_dead_lie_does_not_matter(agent):
     shown.observation["position"][:3] = -1
     output, *_ = act(policy, shown)
     beside = learn_beside(policy, shown)
-    for tensor in (output.logits, output.value, beside.modelling, beside.division, *beside.facts.values()):
+    for tensor in (output.logits, output.value, *beside.losses.values(), *beside.facts.values()):
         assert tensor.isfinite().all()
 
 
@@ -193,7 +194,9 @@ def test_emmas_occupied_cells_are_those_of_the_whole_map():
         memory[6:, 1] = shown.observation["grid"][:6]
         survey = policy.survey(shown.observation, text, document, memory)
         mask = torch.rand(12, 100, generator=torch.Generator().manual_seed(0)).round()
-        maps = policy.emma.ground(shown.observation, text, document, entity_mask=mask.view(12, 10, 10), memory=memory)
+        frames, entities, agents = survey.seen
+        left = entities[frames.which] * mask.flatten()[frames.cells()].unsqueeze(1)
+        maps = frames.spread(left + agents[frames.which])
         expected = F.leaky_relu(policy.emma.trunk(maps)).permute(0, 2, 3, 1).flatten(1)
         torch.testing.assert_close(policy._look(survey.seen, mask, policy.emma.trunk), expected)
 
@@ -203,7 +206,7 @@ def test_one_set_of_weights_for_every_size(agent):
     policy = network(agent)
     for size in (6, 10):
         output, *_ = act(policy, scene(agent, size=size))
-        assert output.division.taken(size, size).shape == (12, size, size)
+        assert output.told["marks"].shape == (12, size, size)
         assert output.logits.isfinite().all()
 
 
@@ -221,7 +224,7 @@ def test_learns_sixteen_transitions_by_heart(agent):
         own = (output.logits.argmax(1) == action).float().mean().item()
         accuracy.append(min(own, beside.facts["modelling_accuracy"].mean().item()))
         optimizer.zero_grad()
-        (F.cross_entropy(output.logits, action) + beside.modelling.mean()).backward()
+        (F.cross_entropy(output.logits, action) + beside.losses["modelling"].mean()).backward()
         optimizer.step()
     assert accuracy[0] < 0.7
     assert accuracy[-1] > 0.95
@@ -231,27 +234,66 @@ def test_a_team_shows_how_it_divides():
     agent = "endi_dis_relread"
     vec = mg.make_vec("ma_rtfm", 3, stage="s2", agents=2)
     team = Team([network(agent, seed=i) for i in range(2)], vec.spec)
-    memory, seen = team.initial_memory(3), vec.reset(seed=0)
-    assert team.taken(memory) is None
-    _, memory = team.act(seen, memory, vec.info)
-    taken = team.taken(memory)
-    assert taken.shape == (3, 2, 8, 8)
-    assert ((taken >= 0).sum((2, 3)) > 1).all()
-    _, memory = team.act(seen, memory, vec.info, greedy=False)
-    assert (team.taken(memory) == taken).all()  # nothing is drawn but actions
-    env = mg.make("ma_rtfm", stage="s2", agents=2, render_mode="ansi")
-    env.reset(seed=0)
-    assert "taken by agent" not in env.render()
-    assert env.render(taken[0]).count("taken by agent") == (taken[0] == 1).any(0).sum()
+    memory, (seen, info) = team.initial_memory(3), vec.reset(seed=0)
+    assert team.marks(memory) is None
+    _, memory = team.act(seen, memory, info)
+    marks = team.marks(memory)
+    assert marks.shape == (3, 2, 8, 8)
+    assert ((marks >= 0).sum((2, 3)) > 1).all()
+    _, memory = team.act(seen, memory, info, greedy=False)
+    assert (team.marks(memory) == marks).all()  # nothing is drawn but actions
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_is_told_of_a_step(agent):
+    """Marks always; guesses on demand, those that the losses count as right."""
+    policy, shown = network(agent, 3), scene(agent, 3)
+    output, text, document = act(policy, shown)
+    assert output.told.keys() == {"marks"}
+    assert output.told["marks"].dtype == torch.int8
+    explained = act(policy, shown, explain=True)[0].told
+    assert torch.equal(explained["marks"], output.told["marks"])
+    guesses = explained["guesses"]
+    assert guesses.shape == (12, 2)
+    assert not guesses.requires_grad
+    beside = policy.auxiliary(shown.observation, text, document, output, guesses)
+    assert beside.facts["modelling_accuracy"].eq(1).all()
+    blind = network(agent, 3, modelling=False)
+    assert act(blind, shown, explain=True)[0].told.keys() == {"marks"}
+    assert blind.auxiliary(shown.observation, text, document, act(blind, shown)[0], None).losses.keys() == {"division"}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_batch_is_replayed_with_its_noise(agent):
+    """[T, B] noise is that of T · B rows, and reaches the division; what is learnt has the batch's shape."""
+    policy, shown = network(agent), scene(agent)
+    noise = policy.draw_record((3, 4), torch.Generator().manual_seed(0))["noise"]
+    flat = policy.draw_record((12,), torch.Generator().manual_seed(0))["noise"]
+    assert torch.equal(noise.flatten(0, 1), flat)
+    observation = {name: array.unflatten(0, (3, 4)) for name, array in shown.observation.items()}
+    begins = torch.ones(3, 4, dtype=torch.bool)
+    batch = batch_of(policy, observation, shown.manual[:4], shown.goal[:4], begins)._replace(record={"noise": noise})
+    output = policy(batch)
+    rows = {"noise": flat, **shown.observation}
+    expected = policy.respond(rows, batch.texts["document"].encoding, torch.arange(4).repeat(3))
+    assert torch.equal(output.logits.flatten(0, 1), expected.logits)
+    assert torch.equal(output.told["marks"].flatten(0, 1), expected.told["marks"])
+    assert not torch.equal(policy(batch._replace(record={})).told["marks"], output.told["marks"])
+    learnt = policy.losses(batch, output, {OTHERS: shown.others.unflatten(0, (3, 4))}, ())
+    assert {each.shape for part in learnt for each in part.values()} == {(3, 4)}
+    assert policy.losses(batch, output, {}, ()).losses.keys() == {"division"}
 
 
 def test_variants_and_their_options():
     spec = mg.make_vec("ma_rtfm", 1, stage="s2", agents=2).spec
-    assert not make_policy("endi_sup_relread", spec).models_others
+    assert make_policy("endi_dis_relread", spec).needs == {OTHERS}
+    assert make_policy("endi_sup_relread", spec).needs == frozenset()
     assert make_policy("endi_reg_relread", spec).config.regularizer == "none"
     assert isinstance(make_policy("endi_num", spec, grounding="relread"), EnDiRelread)
     with pytest.raises(ConfigurationError, match="unknown regularizer 'dist'; choose from: num, dis, none"):
         make_endi(replace(spec, num_agents=1), regularizer="dist")
+    with pytest.raises(ConfigurationError, match="needs two of them or more"):
+        EnDiRelread(replace(spec, num_agents=1), EnDiRelreadConfig())
     with pytest.raises(ConfigurationError, match="unknown grounding 'sir'; choose from: txt2pi, emma, relread"):
         make_policy("endi_dis", spec, grounding="sir")
     with pytest.raises(ConfigurationError, match="itself sets regularizer to 'num'"):

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.training.curriculum import run_curriculum
+from magrounding.agents.policy import OTHERS, Learnt
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.settings import read_settings
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.ppo import PPOConfig, PPOLearner
-from magrounding.training.presets import Promotion
 from magrounding.training.rollout import Rollout
-from magrounding.training.settings import read_settings
 from tests.endi.games import NETWORKS, network, worker_of
-from tests.training.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
+from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
 
 AGENTS = tuple(NETWORKS)
 LEARNERS = {
@@ -30,29 +31,31 @@ def test_learners_see_what_the_actors_saw(agent, agents):
     worker.collect()
     rollout = worker.collect()
     for player, column in zip(worker.players, rollout.columns, strict=True):
-        assert column.observation["noise"].dtype == np.float16
-        assert column.observation["noise"][:-1].any((2, 3)).all()
+        assert column.record["noise"].dtype == np.float16
+        assert column.record["noise"][:-1].any((2, 3)).all()
         learner, games = LEARNERS["ppo"](player.policy), np.arange(4)
         with torch.no_grad():
-            replayed = learner.replay(rollout.documents, column, games).logits
+            replayed = learner.replay(column, games).logits
             torch.testing.assert_close(replayed, torch.from_numpy(column.logits), rtol=0, atol=1e-6)
-            column.observation["noise"] = -column.observation["noise"]
-            other = learner.replay(rollout.documents, column, games).logits
+            column.record["noise"] = -column.record["noise"]
+            other = learner.replay(column, games).logits
         assert not torch.allclose(replayed, other, rtol=0, atol=1e-6)  # or nothing was replayed
 
 
-def test_columns_tell_what_the_others_did():
+def test_columns_hold_what_the_others_did():
     rollout = worker_of("endi_dis_relread", 3).collect()
     for i, column in enumerate(rollout.columns):
         others = [j for j in range(3) if j != i]
         for k, j in enumerate(others):
-            assert (column.others.action[:-1, :, k] == rollout.columns[j].action).all()
-            assert (column.others.acted[:-1, :, k] == rollout.columns[j].alive).all()
-        assert not column.others.acted[-1].any()
-        assert 0 < column.facts["coverage"] < 1
-    _, [joined] = rollout.joined()
-    assert (joined.others.action[:, 4:8] == rollout.columns[1].others.action).all()
-    assert joined.facts["coverage"] == pytest.approx(np.mean([c.facts["coverage"] for c in rollout.columns]))
+            did = np.where(rollout.columns[j].alive, rollout.columns[j].action, -1)
+            assert (column.extras[OTHERS][:-1, :, k] == did).all()
+        assert (column.extras[OTHERS][-1] == -1).all()
+        assert 0 < column.facts["mask_coverage"] < 1
+        assert 0 <= column.facts["mask_conflicts"] < 1
+    [joined] = rollout.joined()
+    assert (joined.extras[OTHERS][:, 4:8] == rollout.columns[1].extras[OTHERS]).all()
+    coverage = np.mean([column.facts["mask_coverage"] for column in rollout.columns])
+    assert joined.facts["mask_coverage"] == pytest.approx(coverage)
 
 
 @pytest.mark.parametrize("algorithm", LEARNERS)
@@ -63,8 +66,8 @@ def test_every_algorithm_weighs_the_losses_beside(agent, algorithm):
 
     def learn(**weights: float) -> tuple[dict[str, float], torch.Tensor]:
         changes = {} if algorithm == "impala" else {"epochs": 1, "minibatches": 1}
-        learner = LEARNERS[algorithm](copy.deepcopy(policy), **weights, **changes)
-        told = learner.update(rollout.documents, rollout.columns[0], 0)
+        learner = LEARNERS[algorithm](copy.deepcopy(policy), weights=weights, **changes)
+        told = learner.update(rollout.columns[0], 0)
         return told, torch.cat([p.flatten() for p in learner.policy.parameters()])
 
     told, plain = learn(modelling=0.0, division=0.0)
@@ -83,7 +86,7 @@ def test_every_grounding_learns_in_either_world(agent, env):
     worker = worker_of(agent, 4, env=env)
     rollout, policy = worker.collect(), worker.players[0].policy
     before = copy.deepcopy(policy.state_dict())
-    told = LEARNERS["ppo"](policy).update(rollout.documents, rollout.columns[0], 0)
+    told = LEARNERS["ppo"](policy).update(rollout.columns[0], 0)
     assert told["modelling_loss"] > 0
     assert any(not torch.equal(before[name], after) for name, after in policy.state_dict().items())
     assert all(p.isfinite().all() for p in policy.parameters())
@@ -96,9 +99,9 @@ def test_games_go_on_without_the_dead(algorithm):
     for _ in range(3):
         rollout: Rollout = worker.collect()
         for player, column in zip(worker.players, rollout.columns, strict=True):
-            dead += int((~column.others.acted[:-1]).sum())
+            dead += int((column.extras[OTHERS][:-1] == -1).sum())
             learner = LEARNERS[algorithm](player.policy)
-            told = learner.update(rollout.documents, column, 0)
+            told = learner.update(column, 0)
             assert all(np.isfinite(value) for value in told.values())
             assert all(p.isfinite().all() for p in player.policy.parameters())
     assert dead > 20  # else nothing was shown
@@ -106,7 +109,7 @@ def test_games_go_on_without_the_dead(algorithm):
 
 def test_a_seed_decides_the_noise():
     def play(seed: int) -> list[np.ndarray]:
-        return [c.observation["noise"].copy() for c in worker_of("endi_dis_relread", 2, seed=seed).collect().columns]
+        return [c.record["noise"].copy() for c in worker_of("endi_dis_relread", 2, seed=seed).collect().columns]
 
     one, same, other = play(0), play(0), play(7)
     assert all((x == y).all() for x, y in zip(one, same, strict=True))
@@ -116,9 +119,9 @@ def test_a_seed_decides_the_noise():
 
 def test_a_network_that_draws_nothing_notices_nothing():
     policy = network("endi_dis_relread").reader
-    assert policy.draw_noise(3) is None
-    assert policy.auxiliary({}, {}, torch.zeros(0), None, None) is None
-    assert not policy.models_others
+    assert policy.draw_record((3,)) == {}
+    assert policy.auxiliary({}, {}, torch.zeros(0), None, None) == Learnt()
+    assert not policy.needs
 
 
 def test_a_killed_run_ends_the_same(tmp_path):
@@ -139,5 +142,12 @@ def test_a_killed_run_ends_the_same(tmp_path):
     assert torch.equal(weights_of(folder, "s1"), weights_of(tmp_path / "whole", "s1"))
     assert timeless(folder) == timeless(tmp_path / "whole")
     line = next(line for line in timeless(folder) if line["kind"] == "train")
-    for name in ("coverage", "conflicts", "modelling_accuracy", "division_entropy", "modelling_loss", "division_loss"):
+    for name in (
+        "mask_coverage",
+        "mask_conflicts",
+        "modelling_accuracy",
+        "division_entropy",
+        "modelling_loss",
+        "division_loss",
+    ):
         assert f"learner_1/{name}" in line

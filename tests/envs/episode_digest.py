@@ -21,7 +21,7 @@ from magrounding.envs.messenger.stages import STAGES as MESSENGER_STAGES
 from magrounding.envs.messenger.stages import TEAM_STAGES
 from magrounding.envs.rtfm import splits
 from magrounding.envs.rtfm.tasks import ROCK_PAPER_SCISSORS, STAGES, TASKS
-from magrounding.vector import WorldVectorEnv
+from magrounding.envs.vector import WorldVectorEnv
 
 GOLDEN = Path(__file__).with_name("golden_episodes.json")
 CASES = {
@@ -57,14 +57,16 @@ def digest(vec: WorldVectorEnv, seed: int, steps: int) -> str:
             total.update(np.ascontiguousarray(arrays[key]).tobytes())
 
     rows = seed + np.arange(vec.num_envs)
-    add(vec.reset(seed=seed))
+    add(vec.reset(seed=seed)[0])
     for step in range(steps):
         observation, rewards, terminated, truncated, info = vec.step(scripted_actions(step, rows, vec.num_agents))
         add(observation)
         add(info["final_observation"])
         add({"rewards": rewards, "terminated": terminated, "truncated": truncated, "state": vec.state()})
         # Keys of documents name configurations, whose options may grow in number without any change of a game.
-        add({key: value for key, value in info.items() if key not in ("final_observation", "document")})
+        # `score` repeats `won`, and `fault` is None.
+        others = "final_observation", "document", "score", "fault"
+        add({key: value for key, value in info.items() if key not in others})
     return total.hexdigest()[:16]
 
 

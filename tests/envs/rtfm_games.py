@@ -17,14 +17,14 @@ def counts(world: RTFMWorld) -> tuple[int, int, int]:
 
 def document_of(world: RTFMWorld, row: int) -> Document:
     text = world.text(row)
-    if world.task.letters:
+    if world.game.kind.letters:
         return read_letters(text["manual"])
-    held_out = world.options.split == "eval_paraphrase"
-    return read_document(text["manual"], text["goal"], template_set(world.task.language, held_out))
+    held_out = world.game.split == "eval_paraphrase"
+    return read_document(text["manual"], text["goal"], template_set(world.game.kind.language, held_out))
 
 
 def being(world: RTFMWorld, row: int, slot: int) -> Being:
-    entity, words = world._games.entities[row, slot], world.vocabulary.words
+    entity, words = world._games.entities[row, slot], world.spec.vocabulary.words
     names = tuple(words[entity[c]] if entity[c] else "" for c in (WORD_1, WORD_2))
     return Being(names, (int(entity[ROW]), int(entity[COLUMN])) if entity[PRESENT] else None)
 
@@ -33,7 +33,7 @@ def reference_game(world: RTFMWorld, row: int) -> ReferenceGame:
     """A reference that begins where row `row` of a world has just begun."""
     n, m, i = counts(world)
     beings = [being(world, row, slot) for slot in range(n + m + i)]
-    options = world.options
+    options = world.game
     return ReferenceGame(
         [b.cell for b in beings[:n]],
         beings[n : n + m],
@@ -43,9 +43,9 @@ def reference_game(world: RTFMWorld, row: int) -> ReferenceGame:
         max_cycles=options.max_cycles,
         death=options.death,
         put_aside=options.put_aside,
-        moving=world.task.moving,
-        monsters_first=bool(world.task.letters),
-        letters=bool(world.task.letters),
+        moving=world.game.kind.moving,
+        monsters_first=bool(world.game.kind.letters),
+        letters=bool(world.game.kind.letters),
     )
 
 
@@ -53,8 +53,8 @@ def chance_of(world: RTFMWorld, row: int) -> tuple[list[int], dict[int, int]]:
     """Turn order and moves of monsters that the last step drew."""
     n, m, _ = counts(world)
     entities = world._games.entities[row]
-    movers = n + m if world.task.moving else n
-    moves = {k: int(entities[k, MOVE]) for k in range(n, n + m)} if world.task.moving else {}
+    movers = n + m if world.game.kind.moving else n
+    moves = {k: int(entities[k, MOVE]) for k in range(n, n + m)} if world.game.kind.moving else {}
     return entities[:movers, TURN].tolist(), moves
 
 

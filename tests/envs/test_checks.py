@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -14,7 +15,8 @@ from gymnasium import spaces
 
 from magrounding.envs.checks import ConformanceError, check_parallel_env
 from magrounding.envs.parallel import WorldEnv
-from magrounding.errors import InvalidAction, MagroundingError
+from magrounding.errors import ConfigurationError, InvalidAction, MagroundingError
+from magrounding.spec import EXPERT, SCORE, SCORES, STEP, EnvSpec, Field, FixedActions, Mask
 from tests.envs.toy_world import ToyWorld
 
 _unique = count()
@@ -325,12 +327,94 @@ class RenderingPlays(Toy):
         return super().render()
 
 
-_GOAL = np.zeros(3, np.int16)
+_INVENTORY = np.zeros(1, np.int16)
 
 
-def _turn_a_shared_goal(agent: str, observation: dict[str, Any], info: dict[str, Any]) -> None:
-    _GOAL[:] = (_GOAL + 1) % 5
-    observation["goal"] = _GOAL
+def _turn_a_shared_inventory(agent: str, observation: dict[str, Any], info: dict[str, Any]) -> None:
+    _INVENTORY[:] = (_INVENTORY + 1) % 5
+    observation["inventory"] = _INVENTORY
+
+
+def specified(**changes: Any) -> type[Toy]:
+    """The toy with another spec, which it may not keep."""
+
+    class Specified(Toy):
+        def __init__(self):
+            super().__init__()
+            self.spec = replace(self.spec, **changes)
+
+    return Specified
+
+
+class Expert(Toy):
+    """Labels every legal action."""
+
+    def __init__(self):
+        super().__init__()
+        self.spec = replace(self.spec, capabilities=self.spec.capabilities | {EXPERT})
+
+    def best_actions(self):
+        return self.world.observation["action_mask"][0] != 0
+
+
+class ExpertWithNumbers(Expert):
+    def best_actions(self):
+        return super().best_actions().astype(np.int8)
+
+
+class ExpertForOne(Expert):
+    def best_actions(self):
+        return super().best_actions()[:1]
+
+
+class ExpertOfMaskedActions(Expert):
+    def best_actions(self):
+        return np.ones((2, 5), np.bool_)
+
+
+class ExpertThatPlays(Expert):
+    def best_actions(self):
+        best = super().best_actions()
+        self.world.step(np.array([[4, 4]]), False)
+        return best
+
+
+class Scored(Toy):
+    """A game of points: nobody wins."""
+
+    def __init__(self):
+        super().__init__()
+        self.spec = replace(self.spec, outcome=SCORE, capabilities=self.spec.capabilities | {SCORES})
+
+    def step(self, actions):
+        result = super().step(actions)
+        for info in result[4].values():
+            info.pop("won", None)
+        return result
+
+
+class Scoreless(Scored):
+    def step(self, actions):
+        result = super().step(actions)
+        for info in result[4].values():
+            info.pop("score", None)
+        return result
+
+
+class RewritesTheManual(Toy):
+    """In every step the manual is another, the same for all."""
+
+    def _observations(self):
+        self.world.observation["manual"][0, 0, 0] = 1 + self.world.out.length[0] % 5
+        return super()._observations()
+
+
+class ShowsEachItsOwnGoal(Toy):
+    def _observations(self):
+        observations = super()._observations()
+        for k, observation in enumerate(observations.values()):
+            observation["goal"][0] = k
+        return observations
 
 
 def _set(key: str, value: Any) -> Callable[..., None]:
@@ -377,13 +461,25 @@ BROKEN = [
     ("determinism", HasHiddenState),
     ("ownership", LendsItsBuffers),
     ("ownership", ReusesItsState),
-    ("ownership", spoiler(_turn_a_shared_goal)),
+    ("ownership", spoiler(_turn_a_shared_inventory)),
     ("seeds", IgnoresSeeds),
     ("going on", RepeatsItself),
     ("going on", GoesOnByPlay),
     ("copies", ForgetsWhenPickled),
     ("bad actions", TakesAnyAction),
     ("bad actions", ActsBeforeItRefuses),
+    ("agents", specified(num_agents=3)),
+    ("spaces", specified(actions=FixedActions(("stay", "go")))),
+    ("spaces", specified(fields=(Field("compass", (2,), 0, 3), Mask("action_mask", (5,))))),
+    ("spaces", specified(fields=(Field("goal", (4,), 0, 9), Mask("action_mask", (5,))))),
+    ("spaces", specified(state_parts=(("grid", (5, 5)),))),
+    ("shared", ShowsEachItsOwnGoal),
+    ("texts", RewritesTheManual),
+    ("expert", ExpertWithNumbers),
+    ("expert", ExpertForOne),
+    ("expert", ExpertOfMaskedActions),
+    ("expert", ExpertThatPlays),
+    ("infos", Scoreless),
     ("rendering", RendersNothing),
     ("rendering", RendersFloats),
     ("rendering", PicturesGrow),
@@ -404,6 +500,63 @@ def test_a_broken_env_is_caught(check, make):
         check_parallel_env(make, seeds=range(4), max_steps=200)
     assert error.value.check == check
     assert str(error.value).startswith(f"{check}: ")
+    assert "\n" not in str(error.value)
+
+
+class Silent(Toy):
+    """No texts, so nothing to say of them in infos."""
+
+    def __init__(self):
+        WorldEnv.__init__(self, ToyWorld(max_cycles=12, without=("manual", "goal")), "toy", {})
+
+    def _infos(self):
+        infos = super()._infos()
+        for info in infos.values():
+            del info["text"], info["document"]
+        return infos
+
+
+class MayRewriteTheManual(RewritesTheManual):
+    def __init__(self):
+        super().__init__()
+        fields = (replace(f, lifetime=STEP) if f.name == "manual" else f for f in self.spec.fields)
+        self.spec = replace(self.spec, fields=tuple(fields))
+
+
+@pytest.mark.parametrize("make", [Expert, Scored, Silent, MayRewriteTheManual])
+def test_what_the_spec_does_not_promise_is_not_asked_for(make):
+    check_parallel_env(make)
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [("position", "inventory", "manual"), ("state", "scene"), ("action_mask",), ("grid", "position")],
+    ids=str,
+)
+@pytest.mark.parametrize("agents", [1, 2])
+def test_worlds_without_some_fields_and_capabilities(agents, missing):
+    world = ToyWorld(agents, max_cycles=12, without=missing, egocentric=True)
+    check_parallel_env(WorldEnv(world, "toy", {}))
+
+
+@pytest.mark.parametrize(
+    ("make", "check", "option"), [(RepeatsItself, "going on", "going_on"), (ForgetsWhenPickled, "copies", "copies")]
+)
+def test_two_promises_can_be_left_out(make, check, option):
+    with pytest.raises(ConformanceError, match=check):
+        check_parallel_env(make)
+    check_parallel_env(make, **{option: False})
+
+
+@pytest.mark.parametrize("spec", [None, EnvSpec, "a spec"])
+def test_an_env_without_a_spec_cannot_be_checked(spec):
+    class Unspecified(Toy):
+        def __init__(self):
+            super().__init__()
+            self.spec = spec
+
+    with pytest.raises(ConfigurationError, match=r"Unspecified\.spec is .*EnvSpec") as error:
+        check_parallel_env(Unspecified)
     assert "\n" not in str(error.value)
 
 

@@ -64,12 +64,13 @@ def test_golden_episodes(name):
 def record(vec, seed, steps):
     """[T + 1] of all that each step gives out, by row."""
     rows = seed + np.arange(vec.num_envs)
-    frames = [{key: array.copy() for key, array in vec.reset(seed=seed).items()}]
+    frames = [{key: array.copy() for key, array in vec.reset(seed=seed)[0].items()}]
     for step in range(steps):
         observation, rewards, terminated, truncated, info = vec.step(scripted_actions(step, rows, vec.num_agents))
         frame = {key: array.copy() for key, array in observation.items()}
         frame |= {"rewards": rewards.copy(), "terminated": terminated.copy(), "truncated": truncated.copy()}
-        frame |= {key: array.copy() for key, array in info.items() if key not in ("final_observation", "final_rows")}
+        others = "final_observation", "final_rows", "fault"
+        frame |= {key: array.copy() for key, array in info.items() if key not in others}
         frame["state"] = vec.state().copy()
         for key, finals in info["final_observation"].items():
             last = np.zeros((vec.num_envs, *finals.shape[1:]), finals.dtype)
@@ -153,12 +154,12 @@ def test_the_single_env_plays_each_row_through_its_restarts(name):
 def test_a_reset_without_a_seed_is_the_next_episode(name):
     env, options = CASES[name]
     vec = mg.make_vec(env, 16, **options)
-    first = {key: array.copy() for key, array in vec.reset(seed=1).items()}
-    second = {key: array.copy() for key, array in vec.reset().items()}
+    first = {key: array.copy() for key, array in vec.reset(seed=1)[0].items()}
+    second = {key: array.copy() for key, array in vec.reset()[0].items()}
     assert not (first["grid"] == second["grid"]).all(axis=tuple(range(1, first["grid"].ndim))).any()
-    again = vec.reset(seed=1)
+    again, _ = vec.reset(seed=1)
     assert all((first[key] == again[key]).all() for key in first)
-    again = vec.reset()
+    again, _ = vec.reset()
     assert all((second[key] == again[key]).all() for key in second)
 
 
@@ -188,9 +189,9 @@ def test_snapshot_restore_and_pickle_go_on_where_they_were(name):
     snapshot, pickled = vec.snapshot(), pickle.dumps(vec)
     shown = {key: array.copy() for key, array in vec.world.observation.items()}
     future = play_on(vec, 25, 7)
-    observation = vec.restore(snapshot)
+    observation, info = vec.restore(snapshot)
     assert all((observation[key] == shown[key]).all() for key in shown)
-    assert vec.info["final_rows"].size == 0
+    assert info["final_rows"].size == 0
     same(future, play_on(vec, 25, 7))
     other = mg.make_vec(env, 32, num_threads=2, **options)
     other.restore(snapshot)

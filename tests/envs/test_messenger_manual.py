@@ -17,7 +17,7 @@ from magrounding.errors import ConfigurationError, DataNotFound
 def games(split, rows=3000, env="messenger", **options):
     """A batch that has just begun, and its entities."""
     vec = mg.make_vec(env, rows, split=split, copy=True, **options)
-    observation = vec.reset(seed=7)
+    observation, _ = vec.reset(seed=7)
     return vec, observation, vec.world._games.entities
 
 

@@ -19,7 +19,7 @@ from magrounding.envs.messenger.oracle import Oracle
 from magrounding.envs.messenger.pursuit import DISCOUNT, Pursuit, add_reaction_odds
 from magrounding.envs.symmetry import symmetries
 from magrounding.errors import ConfigurationError, InvalidAction
-from magrounding.evaluation.evaluate import play
+from magrounding.play.evaluate import play
 from tests.envs.test_messenger_rules import DOWN, LEFT, RIGHT, STAY, UP, Board
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +54,7 @@ def test_it_wins_every_still_game_that_can_be_won(agents):
     vec = mg.make_vec("ma_messenger", 800, stage="s1", agents=agents)
     vec.reset(seed=0)
     entities = vec.world._games.entities.copy()
-    could = np.array([can_be_won(board, agents, vec.world.max_cycles) for board in entities])
+    could = np.array([can_be_won(board, agents, vec.spec.max_cycles) for board in entities])
     assert 0.7 < could.mean() < 1  # or nothing was tested
     np.testing.assert_array_equal(play(Oracle(vec), vec, 800, seed=0).won, could)
 
@@ -181,15 +181,16 @@ def test_permuting_agents_permutes_their_best_moves(stage):
 )
 def test_labels_are_never_empty_and_never_masked(env, options):
     vec = mg.make_vec(env, 300, **options)
-    observation = vec.reset(seed=11)
+    observation, info = vec.reset(seed=11)
     oracle, rng = Oracle(vec), np.random.default_rng(0)
     for _ in range(25):
         labels = oracle.best_actions()
         assert labels.any(axis=2).all()
         assert not labels[observation["action_mask"] == 0].any()
-        chosen, _ = oracle.act(observation, None, vec.info)
+        chosen, _ = oracle.act(observation, None, info)
         assert np.take_along_axis(labels, chosen[..., None], 2).all()
-        observation, *_ = vec.step(np.where(rng.random(chosen.shape) < 0.5, chosen, rng.integers(0, 5, chosen.shape)))
+        actions = np.where(rng.random(chosen.shape) < 0.5, chosen, rng.integers(0, 5, chosen.shape))
+        observation, *_, info = vec.step(actions)
 
 
 def test_the_same_seed_draws_the_same_and_a_single_env_is_played_like_a_row():

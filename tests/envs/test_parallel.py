@@ -5,16 +5,19 @@ from __future__ import annotations
 import copy
 import pickle
 import time
+from dataclasses import replace
 from typing import Any
 
 import numba
 import numpy as np
 import pytest
+from pettingzoo.utils import BaseParallelWrapper
 
 import magrounding as mg
-from magrounding.envs.parallel import WorldEnv
+from magrounding.envs.parallel import WorldEnv, _distance_maps
 from magrounding.envs.single_agent import SingleAgentEnv
 from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.spec import SCORES
 from tests.envs.toy_world import STEPS, ToyWorld
 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
@@ -40,6 +43,15 @@ def walk(env: WorldEnv, agent: str, target: np.ndarray, avoid: np.ndarray) -> li
     return results
 
 
+def distance_from(position: np.ndarray, height: int, width: int) -> np.ndarray:
+    """(dx / W, dy / H) to each cell, zeros for the dead, in the words of the definition."""
+    distance = np.zeros((height, width, 2), np.float32)
+    for row, column in np.ndindex(height, width):
+        if position[0] >= 0:
+            distance[row, column] = (column - position[1]) / width, (row - position[0]) / height
+    return distance
+
+
 def test_observations_are_what_the_world_shows():
     env = toy()
     observations, infos = env.reset(seed=3)
@@ -52,7 +64,7 @@ def test_observations_are_what_the_world_shows():
             if key != "distance":
                 shown = env.world.observation[key][0]
                 np.testing.assert_array_equal(value, shown if env.spec[key].shared else shown[i])
-        np.testing.assert_array_equal(observation["distance"], env.spec.distance(observation["position"]))
+        np.testing.assert_array_equal(observation["distance"], distance_from(observation["position"], 5, 5))
         np.testing.assert_array_equal(infos[agent]["action_mask"], observation["action_mask"])
         assert infos[agent]["text"] == {**env.world.text(0), "inventory": ""}
         assert infos[agent]["document"] == 3000
@@ -240,14 +252,14 @@ def test_copies_go_on_identically(twin_of):
 def test_a_row_of_the_vector_env_is_a_single_env_through_restarts():
     options = {"stage": "s3", "agents": 2, "max_cycles": 12}
     vec, env = mg.make_vec("ma_rtfm", 3, **options), mg.make("ma_rtfm", **options)
-    batch, (single, infos) = vec.reset(seed=40), env.reset(seed=41)
+    (batch, info), (single, infos) = vec.reset(seed=40), env.reset(seed=41)
     rng = np.random.default_rng(0)
     restarts = 0
     for _ in range(60):
         for i, agent in enumerate(env.agents):
             for key, value in batch.items():
                 np.testing.assert_array_equal(single[agent][key], value[1] if env.spec[key].shared else value[1, i])
-            assert infos[agent]["document"] == vec.info["document"][1]
+            assert infos[agent]["document"] == info["document"][1]
         actions = rng.integers(5, size=(3, 2))
         batch, rewards, terminated, truncated, info = vec.step(actions)
         single, ours, ended, late, infos = env.step(dict(zip(env.agents, actions[1].tolist(), strict=True)))
@@ -292,6 +304,55 @@ def test_render_modes():
         toy(render_mode="human")
 
 
+@pytest.mark.parametrize(("height", "width"), [(4, 6), (5, 5)])
+def test_distance_points_from_the_agent_to_each_cell(height, width):
+    maps = _distance_maps(height, width)
+    assert maps.dtype == np.float32
+    for position in np.ndindex(height, width):
+        expected = distance_from(np.array(position), height, width)
+        np.testing.assert_array_equal(maps[position[0] * width + position[1]], expected)
+    assert not maps[-1].any()
+    assert np.abs(maps).max() < 1
+
+
+@pytest.mark.parametrize(
+    ("missing", "egocentric"), [((), True), (("position",), False), (("inventory", "teammates"), False)]
+)
+def test_an_observation_has_what_the_world_has(missing, egocentric):
+    env = WorldEnv(ToyWorld(without=missing, egocentric=egocentric), "toy", {})
+    observations, infos = env.reset(seed=0)
+    names = {field.name for field in env.spec.fields}
+    assert set(observations["agent_0"]) == names | ({"distance"} if missing[:1] == ("inventory",) else set())
+    assert env.observation_space("agent_0").contains(observations["agent_0"])
+    assert ("inventory" in infos["agent_0"]["text"]) == ("inventory" in names)
+    env.step({"agent_0": STAY, "agent_1": STAY})
+
+
+def test_what_a_world_cannot_do_is_refused():
+    env = WorldEnv(ToyWorld(without=("state", "scene")), "toy", {}, "ansi")
+    env.reset(seed=0)
+    assert not hasattr(env, "state_space")
+    with pytest.raises(ConfigurationError, match="'toy' has no state; it offers: nothing"):
+        env.state()
+    with pytest.raises(ConfigurationError, match="no scene"):
+        env.render()
+
+
+def test_a_score_is_given_at_the_end_by_worlds_that_have_one():
+    world = ToyWorld(max_cycles=1)
+    world.spec = replace(world.spec, capabilities=world.spec.capabilities | {SCORES})
+    env = WorldEnv(world, "toy", {})
+    _, infos = env.reset(seed=0)
+    assert "score" not in infos["agent_0"]
+    world.out.score[0] = 0.25
+    *_, infos = env.step({"agent_0": STAY, "agent_1": STAY})
+    assert [info["score"] for info in infos.values()] == [0.25, 0.25]
+    plain = toy(max_cycles=1)
+    plain.reset(seed=0)
+    *_, infos = plain.step({"agent_0": STAY, "agent_1": STAY})
+    assert "score" not in infos["agent_0"]
+
+
 def test_a_world_of_several_games_is_refused():
     world = ToyWorld()
     world.num_envs = 2
@@ -311,3 +372,14 @@ def test_single_agent_env():
         env.step(STAY)
     with pytest.raises(ConfigurationError, match="one agent"):
         SingleAgentEnv(toy(agents=2))
+
+
+def test_any_parallel_env_of_one_agent_is_a_gymnasium_env():
+    wrapped = BaseParallelWrapper(toy(agents=1, max_cycles=3, render_mode="ansi"))
+    assert not isinstance(wrapped, WorldEnv)
+    env, plain = SingleAgentEnv(wrapped), SingleAgentEnv(toy(agents=1, max_cycles=3))
+    assert (env.render_mode, env.metadata["name"]) == ("ansi", "toy-v0")
+    np.testing.assert_equal(env.reset(seed=1), plain.reset(seed=1))
+    np.testing.assert_equal(env.step(DOWN), plain.step(DOWN))
+    assert "reach the flag" in env.render()
+    env.close()

@@ -241,15 +241,15 @@ def test_the_picture_of_the_readme_is_a_moment_of_a_game():
     np.testing.assert_array_equal(find_moment(seed=1, holders=1, after=3), picture)
 
 
-def test_rings_in_the_colours_of_those_who_take_an_entity():
-    taken = np.full((2, 8, 8), -1, np.int8)
-    taken[:, 1, 4], taken[:, 4, 1] = 1, [0, 1]
-    divided = scene().divided(taken)
-    assert [figure.taken_by for figure in divided.figures] == [(), (), (0, 1), (0, 1), (1,)]
-    text = ansi(divided)
-    assert "a   mysterious katana (item), taken by agent 0, agent 1" in text
-    assert "b   blessed axe (item), taken by agent 1" in text
-    before, after = rgb_array(scene()), rgb_array(divided)
+def test_rings_in_the_colours_of_those_that_claim_an_entity():
+    marks = np.full((2, 8, 8), -1, np.int8)
+    marks[:, 1, 4], marks[:, 4, 1] = 1, [0, 1]
+    marked = scene().marked(marks)
+    assert [figure.claimed_by for figure in marked.figures] == [(), (), (0, 1), (0, 1), (1,)]
+    text = ansi(marked)
+    assert "a   mysterious katana (item), claimed by agent 0, agent 1" in text
+    assert "b   blessed axe (item), claimed by agent 1" in text
+    before, after = rgb_array(scene()), rgb_array(marked)
     assert before.shape == after.shape
     colours = [tuple(int(c[i : i + 2], 16) for i in (1, 3, 5)) for c in AGENT_COLOURS[:3]]
     drawn = [int((after == colour).all(2).sum() - (before == colour).all(2).sum()) for colour in colours]

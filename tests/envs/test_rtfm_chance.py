@@ -172,7 +172,7 @@ def test_the_dragon_moves_before_the_agent():
 def test_the_right_letter_kills_the_dragon_though_it_strikes_first():
     vec = mg.make_vec("rock_paper_scissors", 4000, task="permutation")
     vec.reset(seed=2)
-    entities, words = vec.world._games.entities, vec.vocabulary.words
+    entities, words = vec.world._games.entities, vec.spec.vocabulary.words
     place(vec.world, [(5, 5), (5, 6), None, None, None])
     entities[:, 0, HELD] = 2 + np.arange(4000) % 3
     expected_wins = []

@@ -278,7 +278,7 @@ def test_one_agent_in_the_multi_agent_game_is_the_single_agent_game(stage):
     single = mg.make_vec("rtfm", 64, task=task, size=8)
     multi = mg.make_vec("ma_rtfm", 64, stage=stage, agents=1)
     rng = np.random.default_rng(0)
-    views = [single.reset(seed=3), multi.reset(seed=3)]
+    views = [single.reset(seed=3)[0], multi.reset(seed=3)[0]]
     for _ in range(60):
         assert views[0].keys() == views[1].keys()
         for key in views[0]:

@@ -79,17 +79,17 @@ def test_a_choice_lists_what_there_is():
 def test_a_full_map_is_large_enough():
     vec = mg.make_vec("ma_rtfm", 50, stage="s1", agents=3, size=5)
     vec.reset(seed=0)
-    empty = vec.vocabulary["empty"]
+    empty = vec.spec.vocabulary["empty"]
     assert not (vec.world.observation["grid"] == empty).any()
 
 
 def test_the_defaults_are_those_of_the_papers():
-    options = mg.make_vec("ma_rtfm", 1).world.options
+    options = mg.make_vec("ma_rtfm", 1).world.game
     assert (options.size, options.max_cycles, options.occupants, options.sight) == (8, 1000, 2, None)
     assert (options.death, options.put_aside, options.chase_range) == ("team", "destroyed", 5)
     assert (options.resample_text, options.shuffle_manual, options.split) == (False, True, "train")
-    assert mg.make_vec("rtfm", 1).world.options.size == 6
-    assert mg.make_vec("rock_paper_scissors", 1).world.options.size == 10
+    assert mg.make_vec("rtfm", 1).world.game.size == 6
+    assert mg.make_vec("rock_paper_scissors", 1).world.game.size == 10
 
 
 def test_time_outs_come_with_the_limit():

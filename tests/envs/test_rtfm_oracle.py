@@ -11,7 +11,7 @@ from magrounding.envs.rtfm.dynamics import CHASE_TENTHS
 from magrounding.envs.rtfm.oracle import Oracle, _solve_pursuit
 from magrounding.envs.rtfm.pursuit import DISCOUNT, SAFE_SHARE, add_move_odds
 from magrounding.errors import ConfigurationError, InvalidAction
-from magrounding.evaluation.evaluate import play
+from magrounding.play.evaluate import play
 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
 STEPS = ((0, 0), (-1, 0), (1, 0), (0, -1), (0, 1))
@@ -196,15 +196,16 @@ def test_an_agent_awaits_a_target_that_it_beats_and_flees_from_one_that_it_does_
 @pytest.mark.parametrize(("stage", "size"), [("s2", 8), ("s3", 6), ("s3", 13)])
 def test_labels_are_never_empty_and_never_masked(stage, size, death):
     vec = mg.make_vec("ma_rtfm", 300, stage=stage, agents=3, size=size, death=death)
-    observation = vec.reset(seed=11)
+    observation, info = vec.reset(seed=11)
     oracle, rng = Oracle(vec), np.random.default_rng(0)
     for _ in range(25):
         labels = oracle.best_actions()
         assert labels.any(axis=2).all()
         assert not labels[observation["action_mask"] == 0].any()
-        chosen, _ = oracle.act(observation, None, vec.info)
+        chosen, _ = oracle.act(observation, None, info)
         assert np.take_along_axis(labels, chosen[..., None], 2).all()
-        observation, *_ = vec.step(np.where(rng.random(chosen.shape) < 0.5, chosen, rng.integers(0, 5, chosen.shape)))
+        actions = np.where(rng.random(chosen.shape) < 0.5, chosen, rng.integers(0, 5, chosen.shape))
+        observation, *_, info = vec.step(actions)
 
 
 def test_a_single_env_is_played_like_a_row_of_a_vector_env():

@@ -52,10 +52,10 @@ def compare_views(game, views, row, options, vocabulary):
 
 
 def compare_state(game, vec, row):
-    world, vocabulary = vec.world, vec.vocabulary
+    world, vocabulary = vec.world, vec.spec.vocabulary
     state = vec.state()[row]
-    parts = {key: state[place].reshape(shape) for key, (place, shape) in world.state_layout.items()}
-    np.testing.assert_array_equal(parts["grid"], encode(vocabulary, game.grid(None, world.options.occupants)))
+    parts = {key: state[place].reshape(shape) for key, (place, shape) in world.spec.state_layout().items()}
+    np.testing.assert_array_equal(parts["grid"], encode(vocabulary, game.grid(None, world.game.occupants)))
     agents = [
         [*game.position(k), int(agent.cell is not None), *encode(vocabulary, game.inventory(k))]
         for k, agent in enumerate(game.agents)
@@ -69,8 +69,8 @@ def test_kernels_and_reference_play_the_same_games(case):
     vec = mg.make_vec(case[0], GAMES, **case[1])
     twin = mg.make_vec(case[0], GAMES, **case[1])  # plays each step without restarting, to look at its chance
     rng = np.random.default_rng(GAMES)
-    options, vocabulary = vec.world.options, vec.vocabulary
-    observation = vec.reset(seed=7)
+    options, vocabulary = vec.world.game, vec.spec.vocabulary
+    observation, _ = vec.reset(seed=7)
     games = [reference_game(vec.world, b) for b in range(GAMES)]
     returns = np.zeros((GAMES, vec.num_agents), np.float32)
     for b, game in enumerate(games):

@@ -430,7 +430,7 @@ def test_individual_death_terminates_one_and_the_rest_plays_on():
     assert observation["inventory"][0, 0].tolist() == [0, 0]
     assert observation["action_mask"][0, 0].tolist() == [1, 0, 0, 0, 0]
     assert observation["teammates"][0, 1, 0].tolist() == [-1, -1, 0, 0]
-    ally, me = s.vec.vocabulary["ally"], s.vec.vocabulary["me"]
+    ally, me = s.vec.spec.vocabulary["ally"], s.vec.spec.vocabulary["me"]
     assert not (observation["grid"][0, 1] == ally).any()
     assert not (observation["grid"][0, 0] == me).any()
     out = s.play(UP, STAY)  # the dead one's action is ignored
@@ -552,7 +552,7 @@ def test_a_cell_shows_me_then_allies_then_monsters_then_items():
         [(3, 3, FIRE), (5, 5, FIRE), (4, 4, COLD)],
     )
     s.play(STAY, STAY, STAY)
-    vocabulary, entities = s.vec.vocabulary, s.entities[0]
+    vocabulary, entities = s.vec.spec.vocabulary, s.entities[0]
     me, ally = vocabulary["me"], vocabulary["ally"]
 
     def words(slot):
@@ -576,7 +576,7 @@ def test_a_cell_shows_me_then_allies_then_monsters_then_items():
 def test_fog_hides_what_is_more_than_sight_away(sight):
     s = Situation([(1, 1, NOTHING)], [(6, 6, FIRE)], (4, 5, COLD), [(5, 4, FIRE), (1, 7, COLD)], size=10, sight=sight)
     s.play(STAY)
-    fog = s.vec.vocabulary["fog"]
+    fog = s.vec.spec.vocabulary["fog"]
     rows, columns = np.mgrid[:10, :10]
     far = np.hypot(rows - 1, columns - 1) > sight
     grid = s.world.observation["grid"][0, 0]

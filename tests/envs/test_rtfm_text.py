@@ -20,8 +20,8 @@ GAMES = 150
 @pytest.mark.parametrize("task", TASKS)
 def test_every_document_can_be_read_back_and_agrees_with_the_world(task, split):
     vec = mg.make_vec("rtfm", GAMES, task=task, split=split)
-    observation = vec.reset(seed=50)
-    world, decode = vec.world, vec.vocabulary.decode
+    observation, _ = vec.reset(seed=50)
+    world, decode = vec.world, vec.spec.vocabulary.decode
     n, m, i = counts(world)
     group = TASKS[task].group
     for b in range(GAMES):
@@ -107,7 +107,7 @@ def test_rows_are_as_long_as_the_longest_sentence_and_the_same_in_every_split(ta
 
 def test_one_vocabulary_for_every_task_stage_and_split():
     hashes = {
-        mg.make_vec(env, 1, **{option: stage}, split=split).vocabulary.hash
+        mg.make_vec(env, 1, **{option: stage}, split=split).spec.vocabulary.hash
         for env, option, stages in (("rtfm", "task", TASKS), ("ma_rtfm", "stage", STAGES))
         for stage in stages
         for split in SPLITS
@@ -140,8 +140,8 @@ def test_the_ontology_is_that_of_the_rules():
 
 def test_documents_are_fixed_for_the_episode_and_change_with_the_next():
     vec = mg.make_vec("ma_rtfm", 64, stage="s5", agents=2, size=6, copy=True)
-    observation, rng = vec.reset(seed=2), np.random.default_rng(1)
-    keys, texts = vec.info["document"], {}
+    (observation, info), rng = vec.reset(seed=2), np.random.default_rng(1)
+    keys, texts = info["document"], {}
     for _ in range(40):
         before = observation
         observation, *_, info = vec.step(rng.integers(0, 5, (64, 2)))
@@ -159,9 +159,9 @@ def test_documents_are_fixed_for_the_episode_and_change_with_the_next():
 
 def test_resample_text_says_the_same_in_other_words_every_step():
     vec = mg.make_vec("rtfm", 32, task="nl", resample_text=True, size=10, copy=True)
-    vec.reset(seed=6)
+    _, info = vec.reset(seed=6)
     for _ in range(6):
-        documents, keys = [document_of(vec.world, b) for b in range(32)], vec.info["document"]
+        documents, keys = [document_of(vec.world, b) for b in range(32)], info["document"]
         *_, info = vec.step(np.zeros((32, 1), np.int64))
         assert (info["document"] != keys).all()
         changed = 0
@@ -173,8 +173,8 @@ def test_resample_text_says_the_same_in_other_words_every_step():
         assert changed > 0
         for k, b in enumerate(info["final_rows"]):
             # The last observation is told in the words of its own step, not of the step before.
-            lines = [vec.vocabulary.decode(line) for line in info["final_observation"]["manual"][k]]
-            goal = vec.vocabulary.decode(info["final_observation"]["goal"][k])
+            lines = [vec.spec.vocabulary.decode(line) for line in info["final_observation"]["manual"][k]]
+            goal = vec.spec.vocabulary.decode(info["final_observation"]["goal"][k])
             last = read_document(lines, goal, "language")
             assert (last.beats, last.team_of) == (documents[b].beats, documents[b].team_of)
 
@@ -194,16 +194,16 @@ def test_configurations_do_not_share_document_keys():
     for split in SPLITS:
         for stage in STAGES:
             vec = mg.make_vec("ma_rtfm", 50, stage=stage, agents=2, split=split)
-            observation = vec.reset(seed=0)
-            for b, key in enumerate(vec.info["document"].tolist()):
-                text = (vec.vocabulary.decode(observation["goal"][b]), str(vec.world.text(b)["manual"]))
+            observation, info = vec.reset(seed=0)
+            for b, key in enumerate(info["document"].tolist()):
+                text = (vec.spec.vocabulary.decode(observation["goal"][b]), str(vec.world.text(b)["manual"]))
                 assert texts.setdefault(key, text) == text
     assert len(texts) == 50 * len(SPLITS) * len(STAGES)
 
 
 def test_rock_paper_scissors_has_three_plain_statements_and_a_fixed_goal():
     vec = mg.make_vec("rock_paper_scissors", 50, task="new_edge")
-    observation = vec.reset(seed=0)
+    observation, _ = vec.reset(seed=0)
     assert observation["manual"].shape == (50, 3, 4)
     for b in range(50):
         sentences = [sentence.split() for sentence in vec.world.text(b)["manual"]]
@@ -211,5 +211,5 @@ def test_rock_paper_scissors_has_three_plain_statements_and_a_fixed_goal():
         assert [s[3] for s in sentences] == ["."] * 3
         assert {s[0] for s in sentences} == {s[2] for s in sentences} <= set("abcdefghijklmnopqrst")
     assert {vec.world.text(b)["goal"] for b in range(50)} == {"slay the dragon"}
-    letters = {mg.make_vec("rock_paper_scissors", 1, task=t).vocabulary.hash for t in ("permutation", "new_node")}
+    letters = {mg.make_vec("rock_paper_scissors", 1, task=t).spec.vocabulary.hash for t in ("permutation", "new_node")}
     assert letters == {rock_paper_scissors_vocabulary().hash}

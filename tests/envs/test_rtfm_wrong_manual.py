@@ -8,7 +8,7 @@ import pytest
 import magrounding as mg
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.errors import ConfigurationError
-from magrounding.evaluation.evaluate import play
+from magrounding.play.evaluate import play
 from tests.envs.rtfm_games import document_of
 from tests.envs.test_equality import record, same
 
@@ -113,8 +113,8 @@ def test_other_words_every_step_still_tell_the_same_lie():
 @pytest.mark.parametrize(("env", "options"), MONSTERS + LETTERS, ids=str)
 def test_true_and_reassigned_documents_have_keys_of_their_own(env, options):
     truth, lie = both(env, options)
-    assert not set(truth.info["document"].tolist()) & set(lie.info["document"].tolist())
-    assert len(set(lie.info["document"].tolist())) == GAMES
+    assert not set(truth.world.out.document.tolist()) & set(lie.world.out.document.tolist())
+    assert len(set(lie.world.out.document.tolist())) == GAMES
 
 
 @pytest.mark.parametrize(("env", "options"), [MONSTERS[1], MONSTERS[4], LETTERS[0]], ids=str)

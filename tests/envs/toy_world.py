@@ -2,41 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from magrounding.envs.render import Figure, Scene
 from magrounding.envs.world import BatchedWorld, StepBuffers
-from magrounding.observation import ObservationField, ObservationSpec
+from magrounding.spec import EPISODE, SCENE, STATE, EnvSpec, Field, FixedActions, Grid, Mask, Text
 from magrounding.vocabulary import Vocabulary
 
 STEPS = np.array([(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)])  # stay, up, down, left, right
 
 
 class ToyWorld(BatchedWorld):
-    """One game of n agents on 5 × 5, walls around; who enters the pit dies, and the first at the flag wins for all."""
+    """One game of n agents on 5 × 5, walls around; who enters the pit dies, and the first at the flag wins for all.
+
+    Args:
+        agents: n.
+        max_cycles: limit of steps.
+        without: fields and capabilities that it lacks.
+        egocentric: what its spec says of its map.
+    """
 
     num_envs = 1
-    time_limit_is_loss = True
-    action_names = ("stay", "up", "down", "left", "right")
 
-    def __init__(self, agents: int = 2, max_cycles: int = 20) -> None:
+    def __init__(
+        self, agents: int = 2, max_cycles: int = 20, without: tuple[str, ...] = (), egocentric: bool = False
+    ) -> None:
         self.num_agents = n = agents
         self.max_cycles = max_cycles
         self.vocabulary = Vocabulary("empty wall me ally pit flag reach the red blue".split())
         last = len(self.vocabulary) - 1
         fields = [
-            ObservationField("grid", (5, 5, 2), 0, last),
-            ObservationField("position", (2,), -1, 4),
-            ObservationField("manual", (2, 3), 0, last, shared=True),
-            ObservationField("goal", (3,), 0, last, shared=True),
-            ObservationField("inventory", (1,), 0, last),
-            ObservationField("action_mask", (5,), 0, 1, "int8"),
+            Grid("grid", (5, 5, 2), 0, last, scenery_ids=(0, 1, 2), avatar_ids=(3, 4), egocentric=egocentric),
+            Field("position", (2,), -1, 4),
+            Text("manual", (2, 3), 0, last, shared=True, lifetime=EPISODE),
+            Text("goal", (3,), 0, last, shared=True, lifetime=EPISODE),
+            Field("inventory", (1,), 0, last),
+            Mask("action_mask", (5,)),
         ]
         if n > 1:
-            fields.append(ObservationField("teammates", (n - 1, 3), -1, last))
-        self.spec = ObservationSpec(tuple(fields), n, 5, 5, 5, last + 1, (0, 1, 2), (3, 4))
-        self.state_layout = {"grid": (slice(0, 25), (5, 5)), "agents": (slice(25, 25 + 3 * n), (n, 3))}
-        self.observation = self.spec.allocate(1)
+            fields.append(Field("teammates", (n - 1, 3), -1, last))
+        self.spec = EnvSpec(
+            tuple(field for field in fields if field.name not in without),
+            n,
+            FixedActions(("stay", "up", "down", "left", "right")),
+            self.vocabulary.words,
+            max_cycles,
+            capabilities=frozenset({STATE, SCENE}) - set(without),
+            state_parts=(("grid", (5, 5)), ("agents", (n, 3))),
+        )
+        self._everything = replace(self.spec, fields=tuple(fields)).allocate(1)
+        self.observation = {field.name: self._everything[field.name] for field in self.spec.fields}
         self.final_observation, self.final_rows = {}, np.zeros(0, np.int64)
         self.out = StepBuffers.allocate(1, n)
         self.seed, self.episode = 0, 0
@@ -60,7 +77,7 @@ class ToyWorld(BatchedWorld):
         out.length += 1
         out.rewards[0] = np.where(living[0], -0.02, 0)
         for i in np.flatnonzero(living[0]):
-            out.illegal[0, i] = not self.observation["action_mask"][0, i, actions[0, i]]
+            out.illegal[0, i] = not self._everything["action_mask"][0, i, actions[0, i]]
             if not out.illegal[0, i]:
                 self.agents[i] = self.agents[i] + STEPS[actions[0, i]]
             if (self.agents[i] == self.pit).all():
@@ -77,7 +94,7 @@ class ToyWorld(BatchedWorld):
         self._observe()
 
     def _observe(self) -> None:
-        word, obs, alive = self.vocabulary, self.observation, self.out.alive[0]
+        word, obs, alive = self.vocabulary, self._everything, self.out.alive[0]
         map_ = np.zeros((5, 5, 2), np.int16)
         map_[..., 0] = word["wall"]
         map_[1:4, 1:4, 0] = word["empty"]
@@ -97,7 +114,7 @@ class ToyWorld(BatchedWorld):
 
     def state(self) -> np.ndarray:
         agents = [[*p, a] if a else [-1, -1, 0] for p, a in zip(self.agents, self.out.alive[0], strict=True)]
-        grid = self.observation["grid"][0, 0, ..., 0].ravel()
+        grid = self._everything["grid"][0, 0, ..., 0].ravel()
         return np.concatenate([grid, np.ravel(agents)])[None].astype(np.int16)
 
     def scene(self, row: int) -> Scene:
@@ -119,10 +136,4 @@ class ToyWorld(BatchedWorld):
         )
 
     def text(self, row: int) -> dict[str, str | list[str]]:
-        return {"manual": [self.vocabulary.decode(r) for r in self.observation["manual"][0]], "goal": "reach the flag"}
-
-    def snapshot(self) -> dict[str, np.ndarray]:
-        raise NotImplementedError
-
-    def restore(self, snapshot: dict[str, np.ndarray]) -> None:
-        raise NotImplementedError
+        return {"manual": [self.vocabulary.decode(r) for r in self._everything["manual"][0]], "goal": "reach the flag"}

@@ -1,21 +1,23 @@
 """Imitation: the loss is what it says, the teacher does what it says, and a student comes to agree with it."""
 
 import copy
-from dataclasses import asdict, replace
+import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents.player import Player
+from magrounding.agents.policy import LABELS
 from magrounding.errors import ConfigurationError
+from magrounding.play.actor import make_expert
 from magrounding.registry import ENVS
 from magrounding.training.clock import Clock
 from magrounding.training.imitation import ImitationConfig, ImitationLearner
 from magrounding.training.rollout import RolloutWorker
-from magrounding.training.teacher import Teacher, make_expert
-from tests.training.toy_games import ToyExpert, ToyGames, ToyPolicy, collect
+from magrounding.training.teacher import Teacher
+from tests.training.toy_games import ToyExpert, ToyGames, ToyPolicy, collect, players_of
 
 CONFIG = ImitationConfig(unroll=8, minibatches=2, learning_rate=0.02, warm_up=1, anneal_steps=1e9, teacher_steps=100)
 
@@ -35,39 +37,44 @@ def labelled(policy, *, share=0.5, ties=False, noise=0.1, **games):
 
 def updated(policy, rollout, config=CONFIG, steps=100):
     learner = ImitationLearner(copy.deepcopy(policy), config)
-    report = learner.update(rollout.documents, rollout.columns[0], steps)
+    report = learner.update(rollout.columns[0], steps)
     return torch.cat([p.detach().flatten() for p in learner.policy.parameters()]), report
+
+
+def labels_of(column):
+    """[T, B, A], those of the steps that were played."""
+    return column.extras[LABELS][:-1]
 
 
 def losses(policy, rollout, config=CONFIG, labels=None):
     """Loss and parts of agent 0's whole column."""
     learner, column = ImitationLearner(policy, config), rollout.columns[0]
     games = np.arange(column.action.shape[1])
-    return learner._losses(rollout.documents, column, games, column.labels if labels is None else labels)
+    return learner._losses(column, games, labels_of(column) if labels is None else labels)
 
 
 def test_the_loss_is_that_of_the_set_of_best_moves(policy):
     rollout = labelled(policy, ties=True)
     column = rollout.columns[0]
     assert not column.alive.all()
-    assert set(column.labels[column.alive].sum(-1).tolist()) == {1, 2}
-    loss, parts = losses(policy, rollout, replace(CONFIG, entropy=0.3, baseline=0.7))
+    assert set(labels_of(column)[column.alive].sum(-1).tolist()) == {1, 2}
+    loss, parts = losses(policy, rollout, replace(CONFIG, entropy=0.3, value_coefficient=0.7))
     with torch.no_grad():
-        now = ImitationLearner(policy, CONFIG).replay(rollout.documents, column, np.arange(8))
+        now = ImitationLearner(policy, CONFIG).replay(column, np.arange(8))
     logits, alive = now.logits.double().numpy(), column.alive
     pi = np.exp(logits - logits.max(-1, keepdims=True))
     pi /= pi.sum(-1, keepdims=True)
-    imitation = -np.log((pi * column.labels).sum(-1))[alive].mean()
+    imitation = -np.log((pi * labels_of(column)).sum(-1))[alive].mean()
     entropy = -(pi[..., :3] * np.log(pi[..., :3])).sum(-1)[alive].mean()  # the fourth action is masked
-    agreement = np.take_along_axis(column.labels, pi.argmax(-1)[..., None], -1)[..., 0][alive].mean()
+    agreement = np.take_along_axis(labels_of(column), pi.argmax(-1)[..., None], -1)[..., 0][alive].mean()
     error = np.zeros(pi.shape[:2])
     value, following = now.value.numpy(), now.next_value.numpy()
     for t in reversed(range(8)):
-        error[t] = column.reward[t] + CONFIG.gamma * column.worth[t] * following[t] - value[t]
+        error[t] = column.reward[t] + CONFIG.gamma * column.discount[t] * following[t] - value[t]
         if t < 7:
-            error[t] += CONFIG.gamma * CONFIG.decay * column.continues[t] * error[t + 1] * alive[t + 1]
+            error[t] += CONFIG.gamma * CONFIG.gae_lambda * column.continues[t] * error[t + 1] * alive[t + 1]
     baseline = np.square(error)[alive].mean()
-    measured = [parts[name].item() for name in ("imitation_loss", "baseline_loss", "entropy", "agreement")]
+    measured = [parts[name].item() for name in ("imitation_loss", "value_loss", "entropy", "agreement")]
     np.testing.assert_allclose(measured, [imitation, baseline, entropy, agreement], rtol=1e-4)
     assert loss.item() == pytest.approx(imitation + 0.7 * baseline - 0.3 * entropy, rel=1e-4)
 
@@ -75,13 +82,13 @@ def test_the_loss_is_that_of_the_set_of_best_moves(policy):
 def gradient(policy, rollout, labels):
     """Of the mere imitation loss, by parameter."""
     policy.zero_grad()
-    losses(policy, rollout, replace(CONFIG, entropy=0.0, baseline=0.0), labels)[0].backward()
+    losses(policy, rollout, replace(CONFIG, entropy=0.0, value_coefficient=0.0), labels)[0].backward()
     return {name: p.grad.clone() for name, p in policy.named_parameters() if p.grad is not None}
 
 
 def test_where_all_moves_are_best_there_is_nothing_to_learn(policy):
     rollout = labelled(policy)
-    everything = np.ones_like(rollout.columns[0].labels)
+    everything = np.ones_like(labels_of(rollout.columns[0]))
     for tensor in gradient(policy, rollout, everything).values():
         assert tensor.abs().max() < 1e-6
     assert gradient(policy, rollout, None)["policy.weight"].abs().max() > 1e-3
@@ -90,7 +97,7 @@ def test_where_all_moves_are_best_there_is_nothing_to_learn(policy):
 def test_ties_are_left_to_the_student(policy):
     """Of two best moves neither gains on the other: their probabilities rise in proportion."""
     rollout = labelled(policy)
-    both = np.zeros_like(rollout.columns[0].labels)
+    both = np.zeros_like(labels_of(rollout.columns[0]))
     both[..., :2] = True
     with torch.no_grad():
         policy.policy.weight[:2] = policy.policy.weight[0]
@@ -107,16 +114,14 @@ def test_a_student_comes_to_agree_with_its_teacher():
     policies = [ToyPolicy(), ToyPolicy()]
     config = replace(CONFIG, teacher_steps=20)
     learners = [ImitationLearner(policy, config) for policy in policies]
-    players = [Player(p, 32, torch.Generator().manual_seed(i)) for i, p in enumerate(policies)]
-    worker = RolloutWorker(vec, players, CONFIG.unroll, teacher=Teacher(ToyExpert(vec), noise=0.1, seed=0))
+    worker = RolloutWorker(
+        vec, players_of(vec, policies), CONFIG.unroll, teacher=Teacher(ToyExpert(vec), noise=0.1, seed=0)
+    )
     worker.start(seed=0)
     agreement, hits = [], []
     for step in range(40):
         rollout = worker.collect(config.teacher_share(step), step)
-        reports = [
-            learner.update(rollout.documents, column, step + 1)
-            for learner, column in zip(learners, rollout.columns, strict=True)
-        ]
+        reports = [learner.update(column, step + 1) for learner, column in zip(learners, rollout.columns, strict=True)]
         agreement.append([report["agreement"] for report in reports])
         hits.append([float((column.reward == 1)[column.alive].mean()) for column in rollout.columns])
     assert np.mean(agreement[0]) < 0.7
@@ -126,7 +131,7 @@ def test_a_student_comes_to_agree_with_its_teacher():
 
 def test_without_labels_it_cannot_learn(policy):
     rollout = collect(ToyGames(), [policy, ToyPolicy()])
-    assert rollout.columns[0].labels is None
+    assert LABELS not in rollout.columns[0].extras
     with pytest.raises(TypeError, match="collect it with a teacher"):
         updated(policy, rollout)
 
@@ -136,10 +141,10 @@ def test_an_update_is_a_function_of_column_and_step(policy):
     first, report = updated(policy, rollout)
     assert torch.equal(first, updated(policy, rollout)[0])
     assert not torch.equal(first, updated(policy, rollout, steps=200)[0])  # other minibatches
-    rollout.columns[1].labels[:] = True  # others' labels do not reach it
+    rollout.columns[1].extras[LABELS][:] = True  # others' labels do not reach it
     rollout.columns[1].reward += 7
     assert torch.equal(first, updated(policy, rollout)[0])
-    names = {"imitation_loss", "baseline_loss", "entropy", "agreement", "gradient_norm", "learning_rate"}
+    names = {"imitation_loss", "value_loss", "entropy", "agreement", "gradient_norm", "learning_rate"}
     assert report.keys() == names
     assert np.isfinite(list(report.values())).all()
 
@@ -149,10 +154,10 @@ def test_the_dead_teach_nothing(policy):
     column = rollout.columns[0]
     assert not column.alive.all()
     before, _ = updated(policy, rollout)
-    column.labels[~column.alive] = [True, False, False, False]
+    labels_of(column)[~column.alive] = [True, False, False, False]
     column.reward[~column.alive] = 100
     first, _ = updated(policy, rollout)
-    column.labels[~column.alive] = False
+    labels_of(column)[~column.alive] = False
     second, _ = updated(policy, rollout)
     assert torch.equal(before, first)
     assert torch.equal(before, second)
@@ -163,7 +168,7 @@ def test_the_rate_rises_and_falls_and_the_teacher_lets_go():
     learner = ImitationLearner(ToyPolicy(), config)
     assert [learner.rate(k) for k in (49, 100, 600, 5000)] == pytest.approx([0.5e-3, 1e-3, 0.55e-3, 0.1e-3])
     assert [config.teacher_share(k) for k in (0, 100, 300, 400, 9000)] == pytest.approx([1, 0.75, 0.25, 0, 0])
-    assert replace(config, teacher_steps=float("inf")).teacher_share(1e12) == 1  # behaviour cloning
+    assert replace(config, teacher_steps=None).teacher_share(1e12) == 1  # behaviour cloning
     assert replace(config, teacher_steps=0).teacher_share(0) == 0  # the student plays from the start
 
 
@@ -236,8 +241,9 @@ def test_a_rollout_records_what_was_best_and_what_was_done(policy):
     teacher = Teacher(ToyExpert(vec), noise=0.0, seed=3)
     rollout = collect(vec, [policy, ToyPolicy()], teacher_share=1.0, teacher=teacher, clock=clock)
     for column in rollout.columns:
-        assert column.labels.shape == (8, 16, 4)
-        assert (column.labels.argmax(-1) == column.action)[column.alive].all()
+        assert column.extras[LABELS].shape == (9, 16, 4)
+        assert not column.extras[LABELS][-1].any()  # nothing is said of the boundary step
+        assert (labels_of(column).argmax(-1) == column.action)[column.alive].all()
         assert (column.reward[column.alive] == 1).all()  # so the labels are those of the state on show
         assert (column.logits != 0).any()  # of the student, whoever acted
     assert clock.spent["teaching"] > 0
@@ -257,12 +263,13 @@ def test_oracles_teach_where_there_are_any(monkeypatch):
     vec = mg.make_vec("ma_rtfm", 3)
     vec.reset(seed=0)
     assert make_expert(vec).best_actions().shape == (3, 2, 5)
-    monkeypatch.setitem(ENVS, "ma_rtfm", replace(ENVS["ma_rtfm"], oracle=None))
-    with pytest.raises(ConfigurationError, match="nobody can teach ma_rtfm: it has no oracle"):
+    monkeypatch.setitem(ENVS._entries, "ma_rtfm", replace(ENVS["ma_rtfm"], oracle=None))
+    with pytest.raises(ConfigurationError, match="ma_rtfm has no expert that can teach: learn from --demonstrations"):
         make_expert(vec)
 
 
 def test_options_survive_their_file():
-    from magrounding.training.algorithms import parse_config
+    from magrounding.training.algorithm import parse_config
 
-    assert parse_config(asdict(CONFIG)) == CONFIG
+    for config in (CONFIG, replace(CONFIG, teacher_steps=None, weights={"modelling": 0.5})):
+        assert parse_config(json.loads(json.dumps(config.to_dict()))) == config

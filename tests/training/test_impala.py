@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.agents.player import Player
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.rollout import RolloutWorker
-from tests.training.toy_games import ToyGames, ToyPolicy, collect
+from tests.training.toy_games import ToyGames, ToyPolicy, collect, players_of
 
 CONFIG = ImpalaConfig(unroll=8, learning_rate=0.01, epsilon=1e-3, entropy=0.01, anneal_steps=1e9)
 
@@ -18,7 +17,7 @@ CONFIG = ImpalaConfig(unroll=8, learning_rate=0.01, epsilon=1e-3, entropy=0.01, 
 def updated(policy, rollout, i=0, config=CONFIG):
     """Parameters after one update from agent i's column, starting from a copy of `policy`."""
     learner = ImpalaLearner(copy.deepcopy(policy), config)
-    report = learner.update(rollout.documents, rollout.columns[i], 0)
+    report = learner.update(rollout.columns[i], 0)
     return torch.cat([p.detach().flatten() for p in learner.policy.parameters()]), report
 
 
@@ -34,14 +33,13 @@ def test_it_learns_to_read():
     vec = ToyGames(num_envs=32, num_agents=2, end=0.2, seed=1)
     policies = [ToyPolicy(), ToyPolicy()]
     learners = [ImpalaLearner(policy, CONFIG) for policy in policies]
-    players = [Player(p, 32, torch.Generator().manual_seed(i)) for i, p in enumerate(policies)]
-    worker = RolloutWorker(vec, players, CONFIG.unroll)
+    worker = RolloutWorker(vec, players_of(vec, policies), CONFIG.unroll)
     worker.start(seed=0)
     hits = []
     for step in range(120):
         rollout = worker.collect()
         for learner, column in zip(learners, rollout.columns, strict=True):
-            learner.update(rollout.documents, column, step)
+            learner.update(column, step)
         hits.append([float((column.reward == 1)[column.alive].mean()) for column in rollout.columns])
     assert np.mean(hits[0]) < 0.45
     assert np.min(np.mean(hits[-10:], axis=0)) > 0.9  # each of the two
@@ -85,26 +83,27 @@ def test_chunks_give_the_same_gradient(policy, is_loss):
 def test_the_loss_is_the_papers(policy):
     """Sums over time, means over the batch; on-policy, so that targets are plain bootstrapped returns."""
     rollout = collect(ToyGames(num_envs=5, num_agents=1, end=0.0, max_cycles=1000), [policy])
-    column, documents = rollout.columns[0], rollout.documents
-    column.alive[:], column.continues[:], column.worth[:] = True, True, 1.0
+    column = rollout.columns[0]
+    text = column.texts["document"]
+    column.alive[:], column.continues[:], column.discount[:] = True, True, 1.0
     with torch.no_grad():
-        text = policy.encode_text(torch.from_numpy(documents.manual), torch.from_numpy(documents.goal))
+        encoding = policy.encode_text(torch.from_numpy(text.ids["manual"]), torch.from_numpy(text.ids["goal"]))
         flat = {k: torch.from_numpy(v.reshape(-1, *v.shape[2:])) for k, v in column.observation.items()}
-        output = policy(flat, text, torch.from_numpy(documents.index.reshape(-1)))
+        output = policy.respond(flat, encoding, torch.from_numpy(text.index.reshape(-1)))
     logits, value = output.logits.view(9, 5, 4).double(), output.value.view(9, 5).double()
     column.logits[:] = logits[:-1].float().numpy()
-    expected = {"policy": 0.0, "baseline": 0.0, "entropy": 0.0}
+    expected = {"policy": 0.0, "value": 0.0, "entropy": 0.0}
     for b in range(5):
         following = value[8, b]
         for t in reversed(range(8)):
             chances = logits[t, b, :3].softmax(0)  # the fourth action is masked
             following = column.reward[t, b] + 0.99 * following
             expected["policy"] += -chances[column.action[t, b]].log() * (following - value[t, b]) / 5
-            expected["baseline"] += 0.5 * (following - value[t, b]) ** 2 / 5
+            expected["value"] += 0.5 * (following - value[t, b]) ** 2 / 5
             expected["entropy"] += -(chances * chances.log()).sum() / 40
     _, report = updated(policy, rollout)
     assert report["policy_loss"] == pytest.approx(float(expected["policy"]), rel=1e-4)
-    assert report["baseline_loss"] == pytest.approx(float(expected["baseline"]), rel=1e-4)
+    assert report["value_loss"] == pytest.approx(float(expected["value"]), rel=1e-4)
     assert report["entropy"] == pytest.approx(float(expected["entropy"]), rel=1e-4)
 
 
@@ -117,7 +116,7 @@ def test_a_time_limit_that_is_no_loss_is_seen_past(policy):
     before, _ = updated(policy, rollout)
     column.final["grid"][:] = 7 - column.final["grid"]  # upright becomes upside-down
     assert not torch.equal(before, updated(policy, rollout)[0])
-    column.worth[column.cut] = 0.0
+    column.discount[column.cut] = 0.0
     lost, _ = updated(policy, rollout)
     column.final["grid"][:] = 7 - column.final["grid"]
     assert torch.equal(lost, updated(policy, rollout)[0])
@@ -138,7 +137,7 @@ def test_gradients_are_clipped_and_masked_actions_leave_them_finite(policy):
     assert np.isfinite(list(report.values())).all()
     assert report["entropy"] <= np.log(3) + 1e-6  # three legal actions
     learner = ImpalaLearner(copy.deepcopy(policy), replace(CONFIG, clip_gradient=1e-3))
-    learner.update(rollout.documents, rollout.columns[0], 0)
+    learner.update(rollout.columns[0], 0)
     norm = torch.cat([p.grad.flatten() for p in learner.policy.parameters() if p.grad is not None]).norm()
     assert float(norm) == pytest.approx(1e-3, rel=1e-2)
 
@@ -152,7 +151,7 @@ def test_the_rate_falls_linearly_to_nothing():
 def test_a_finished_schedule_changes_no_weight(policy):
     rollout = collect(ToyGames(num_envs=4), [policy, ToyPolicy()])
     learner = ImpalaLearner(copy.deepcopy(policy), CONFIG)
-    learner.update(rollout.documents, rollout.columns[0], int(CONFIG.anneal_steps))
+    learner.update(rollout.columns[0], int(CONFIG.anneal_steps))
     assert all(torch.equal(p, q) for p, q in zip(learner.policy.parameters(), policy.parameters(), strict=True))
 
 
@@ -162,8 +161,8 @@ def test_a_recurrent_policy_is_unrolled_as_it_acted():
     rollout = collect(ToyGames(num_envs=6, num_agents=1), [policy], skip=2)
     assert rollout.columns[0].restarts.any()
     learner = ImpalaLearner(policy, CONFIG)
-    logits, *_ = learner._unroll(rollout.documents, rollout.columns[0], np.arange(6))
-    torch.testing.assert_close(logits[:-1].detach(), torch.from_numpy(rollout.columns[0].logits), rtol=1e-4, atol=1e-5)
+    logits = learner.replay(rollout.columns[0], np.arange(6)).logits
+    torch.testing.assert_close(logits.detach(), torch.from_numpy(rollout.columns[0].logits), rtol=1e-4, atol=1e-5)
     _, report = updated(policy, rollout)
     assert np.isfinite(list(report.values())).all()
 

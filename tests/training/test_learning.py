@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.agents.scripted import RandomTeam
-from magrounding.agents.team import Team
-from magrounding.evaluation.evaluate import REPORT_SEED, evaluate
+from magrounding.agents.policy import LABELS
+from magrounding.experiment.presets import Phase, Preset, Promotion
+from magrounding.experiment.settings import RunSettings
+from magrounding.experiment.stage import StageSession
+from magrounding.play.evaluate import REPORT_SEED, evaluate
+from magrounding.play.scripted import RandomTeam
+from magrounding.play.team import Team
 from magrounding.threads import ThreadPlan, using
 from magrounding.training import minibatch, ppo
 from magrounding.training.imitation import ImitationConfig
-from magrounding.training.presets import Phase, Preset, Promotion
 from magrounding.training.returns import Returns
 from magrounding.training.rollout import RolloutWorker
-from magrounding.training.settings import RunSettings
-from magrounding.training.stage import StageSession
 
 TASK = "simple_stationary_single_monster"
 STEPS = 420_000
@@ -115,8 +116,9 @@ def shuffle_labels(seed):
         rollout = collect(*given)
         for column in rollout.columns:
             legal = column.observation["action_mask"][:-1][column.alive] == 1
-            moves = generator.permutation(column.labels[column.alive]) & legal
-            column.labels[column.alive] = np.where(moves.any(-1, keepdims=True), moves, legal)
+            labels = column.extras[LABELS][:-1]
+            moves = generator.permutation(labels[column.alive]) & legal
+            labels[column.alive] = np.where(moves.any(-1, keepdims=True), moves, legal)
         return rollout
 
     RolloutWorker.collect = shuffled

@@ -7,19 +7,18 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.agents.player import Player
 from magrounding.agents.policy import freeze
 from magrounding.errors import ConfigurationError
 from magrounding.training.ppo import PPOConfig, PPOLearner
 from magrounding.training.rollout import RolloutWorker
-from tests.training.toy_games import ToyGames, ToyPolicy, collect
+from tests.training.toy_games import ToyGames, ToyPolicy, collect, players_of
 
 CONFIG = PPOConfig(unroll=8, epochs=2, minibatches=2, learning_rate=0.02, warm_up=1, anneal_steps=1e9)
 
 
 def updated(policy, rollout, config=CONFIG, steps=100):
     learner = PPOLearner(copy.deepcopy(policy), config)
-    report = learner.update(rollout.documents, rollout.columns[0], steps)
+    report = learner.update(rollout.columns[0], steps)
     return torch.cat([p.detach().flatten() for p in learner.policy.parameters()]), report
 
 
@@ -34,14 +33,13 @@ def test_it_learns_to_read():
     vec = ToyGames(num_envs=32, num_agents=2, end=0.2, seed=1)
     policies = [ToyPolicy(), ToyPolicy()]
     learners = [PPOLearner(policy, CONFIG) for policy in policies]
-    players = [Player(p, 32, torch.Generator().manual_seed(i)) for i, p in enumerate(policies)]
-    worker = RolloutWorker(vec, players, CONFIG.unroll)
+    worker = RolloutWorker(vec, players_of(vec, policies), CONFIG.unroll)
     worker.start(seed=0)
     hits = []
     for step in range(80):
         rollout = worker.collect()
         for learner, column in zip(learners, rollout.columns, strict=True):
-            learner.update(rollout.documents, column, step + 1)
+            learner.update(column, step + 1)
         hits.append([float((column.reward == 1)[column.alive].mean()) for column in rollout.columns])
     assert np.mean(hits[0]) < 0.45
     assert np.min(np.mean(hits[-10:], axis=0)) > 0.9
@@ -79,17 +77,17 @@ def test_the_dead_teach_nothing(policy):
 def test_the_first_step_is_the_policy_gradient_of_normalised_advantages(policy):
     """With one epoch and one minibatch every ratio is 1, and the surrogate's gradient is that of −log π · A."""
     rollout = collect(ToyGames(num_envs=8), [policy, ToyPolicy()])
-    config = replace(CONFIG, epochs=1, minibatches=1, baseline=0.0, entropy=0.0, final_entropy=0.0)
+    config = replace(CONFIG, epochs=1, minibatches=1, value_coefficient=0.0, entropy=0.0, final_entropy=0.0)
     learner = PPOLearner(copy.deepcopy(policy), config)
     column, games = rollout.columns[0], np.arange(8)
-    target, advantage, log_mu = learner._prepare(rollout.documents, column)
+    target, advantage, log_mu = learner._prepare(column)
     alive = torch.from_numpy(column.alive)
     assert float(advantage[alive].mean()) == pytest.approx(0, abs=1e-5)
     assert float(advantage[alive].std()) == pytest.approx(1, abs=1e-4)
-    losses = learner._losses(rollout.documents, column, games, target, advantage, log_mu)
+    losses = learner._losses(column, games, target, advantage, log_mu)
     parameters = list(learner.policy.parameters())
     ours = torch.autograd.grad(losses["policy_loss"], parameters, allow_unused=True)
-    now = learner.replay(rollout.documents, column, games)
+    now = learner.replay(column, games)
     log_pi = now.logits.log_softmax(-1).gather(-1, torch.from_numpy(column.action)[..., None]).squeeze(-1)
     plain = torch.autograd.grad(-(log_pi * advantage)[alive].mean(), parameters, allow_unused=True)
     for a, b in zip(ours, plain, strict=True):
@@ -102,9 +100,9 @@ def test_a_ratio_beyond_the_clip_has_no_gradient(policy):
     rollout = collect(ToyGames(num_envs=4), [policy, ToyPolicy()])
     learner = PPOLearner(policy, CONFIG)
     column, games = rollout.columns[0], np.arange(4)
-    target, advantage, log_mu = learner._prepare(rollout.documents, column)
+    target, advantage, log_mu = learner._prepare(column)
     gain = torch.ones_like(advantage)
-    losses = learner._losses(rollout.documents, column, games, target, gain, log_mu - 1.0)  # ratio e > 1.2
+    losses = learner._losses(column, games, target, gain, log_mu - 1.0)  # ratio e > 1.2
     assert losses["policy_loss"].item() == pytest.approx(-1.2, abs=1e-5)
     gradient = torch.autograd.grad(losses["policy_loss"], list(policy.parameters()), allow_unused=True)
     assert all(g is None or not g.any() for g in gradient)
@@ -140,7 +138,7 @@ def test_values_learn_normalised_returns_in_messengers_flavour(policy):
     rollout = collect(ToyGames(num_envs=32, end=0.5), [policy, ToyPolicy()])
     rollout.columns[0].reward *= 100
     plain, flavoured = (
-        updated(policy, rollout, replace(CONFIG, normalised_returns=on, decay=1.0))[1]["baseline_loss"]
+        updated(policy, rollout, replace(CONFIG, normalised_returns=on, gae_lambda=1.0))[1]["value_loss"]
         for on in (False, True)
     )
     assert flavoured < 3 < 100 < plain
@@ -159,7 +157,7 @@ def test_what_is_frozen_does_not_learn(policy):
     freeze(policy, names[:1])
     learner = PPOLearner(policy, CONFIG)
     before = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
-    learner.update(rollout.documents, rollout.columns[0], 100)
+    learner.update(rollout.columns[0], 100)
     same = {name for name, tensor in policy.state_dict().items() if torch.equal(tensor, before[name])}
     assert same == {names[0], "carry.weight", "carry.bias"}  # a memory that this policy does not use
     with pytest.raises(ConfigurationError, match="toypolicy has no parameter whose name begins with 'nose'"):

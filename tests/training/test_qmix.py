@@ -8,21 +8,22 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents.player import Player
+from magrounding.agents.policy import build_policy
 from magrounding.agents.q_network import PLAY_EPSILON
-from magrounding.agents.team import Team, build_policy
 from magrounding.errors import ConfigurationError, MissingExtra
-from magrounding.evaluation.evaluate import play
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.settings import make_settings, read_settings
+from magrounding.play.evaluate import play
+from magrounding.play.team import Team
+from magrounding.spec import STATE
 from magrounding.storage import read_json
-from magrounding.training import curriculum
-from magrounding.training.curriculum import run_curriculum
-from magrounding.training.metrics import METRICS_FILE, read_metrics
-from magrounding.training.presets import Promotion
+from magrounding.training import qmix
 from magrounding.training.qmix import QmixConfig, QmixLearner
 from magrounding.training.rollout import RolloutWorker
-from magrounding.training.settings import make_settings, read_settings
-from tests.training.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
-from tests.training.toy_games import ToyGames
+from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
+from tests.training.toy_games import ToyGames, players_of
 from tests.training.two_step_game import TwoStepGames
 
 pytest.importorskip("tianshou")
@@ -36,8 +37,8 @@ class StatefulToyGames(ToyGames):
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
-        n = self.num_agents
-        self.state_layout = {"grid": (slice(0, 1), (1, 1, 1)), "agents": (slice(1, 1 + 4 * n), (n, 4))}
+        parts = (("grid", (1, 1, 1)), ("agents", (self.num_agents, 4)))
+        self.spec = replace(self.spec, capabilities=frozenset({STATE}), state_parts=parts)
 
     def state(self):
         state = np.zeros((self.num_envs, 1 + 4 * self.num_agents), np.int16)
@@ -49,19 +50,22 @@ class StatefulToyGames(ToyGames):
 
 def make(vec, config, agent="qmix", seed=0, **options):
     """A learner and who collects games for it."""
-    learner = QmixLearner(build_policy(agent, vec.spec, {**SMALL, **options}, seed), config, vec, seed)
-    players = [
-        Player(learner.policy_of(i), vec.num_envs, torch.Generator().manual_seed(i)) for i in range(vec.num_agents)
-    ]
-    worker = RolloutWorker(vec, players, config.unroll, with_state=True)
+    policy = build_policy(agent, vec.spec, {**SMALL, **options}, seed)
+    learner = config.make_learner(policy, vec.spec, vec.num_envs, seed)
+    return learner, worker_of(vec, learner, config.unroll)
+
+
+def worker_of(vec, learner, unroll):
+    players = players_of(vec, [learner.policy_of(i) for i in range(vec.num_agents)])
+    worker = RolloutWorker(vec, players, unroll, needs=learner.config.needs)
     worker.start(seed=0)
-    return learner, worker
+    return worker
 
 
 def iterate(learner, worker, steps=0):
     learner.explore(steps)
-    documents, [column] = worker.collect().joined()
-    return learner.update(documents, column, steps)
+    [column] = worker.collect().joined()
+    return learner.update(column, steps)
 
 
 @pytest.mark.parametrize(("mixer", "payoff"), [("monotonic", 8), ("sum", 7)])
@@ -100,7 +104,7 @@ def slow_targets(learner, episodes):
                 memory = network.initial_hidden(1)
                 last = torch.zeros(1, network.num_actions)
                 for row in place[episodes.real[:, k], k]:
-                    seen = {name: torch.from_numpy(episodes.seen[name][row : row + 1, i]) for name in network.reads}
+                    seen = {name: torch.from_numpy(episodes.seen[name][row : row + 1, i]) for name in network.looks_at}
                     who, now = torch.eye(n)[i : i + 1], torch.ones(1, 1, dtype=torch.bool)
                     q[row, i], memory = network.evaluate(seen, {}, torch.zeros(1).long(), who, last, memory, now)
                     last = torch.eye(network.num_actions)[episodes.action[row, i]][None]
@@ -186,7 +190,7 @@ def test_the_replay_holds_what_was_played():
         learner.explore(0)
         rollout = worker.collect()
         returns += rollout.games.returns.sum(1).tolist()
-        learner.update(rollout.joined()[0], rollout.joined()[1][0], 0)
+        learner.update(rollout.joined()[0], 0)
         wins += len(rollout.games.won)
     assert learner.episodes == learner.replay_buffer.num_episodes == wins
     episodes = learner.replay_buffer.sample(1000, np.random.default_rng(0))
@@ -241,9 +245,8 @@ def test_one_update_teaches_everything_and_leaves_the_copies(env, stage, agent):
     vec = mg.make_vec(env, 8, stage=stage, agents=2, max_cycles=6)
     small = SMALL if agent == "qmix" else {"hidden": 16, "top": 16}
     policy = build_policy(agent, vec.spec, small, 0)
-    learner = QmixLearner(policy, replace(FEW, unroll=12, updates=0.0), vec)
-    worker = RolloutWorker(vec, [Player(learner.policy_of(i), 8) for i in range(2)], 12, with_state=True)
-    worker.start(0)
+    learner = QmixLearner(policy, replace(FEW, unroll=12, updates=0.0), vec.spec, 8)
+    worker = worker_of(vec, learner, 12)
     iterate(learner, worker)
     before = {name: p.clone() for name, p in learner.networks.named_parameters()}
     loss, total = learner.loss(learner.replay_buffer.sample(8, np.random.default_rng(0)))
@@ -263,14 +266,13 @@ def test_the_learner_sees_what_the_players_saw(agent):
     """Texts, memories, last actions, who is who: with the same weights the replayed values are those of the rollout."""
     vec = mg.make_vec("ma_rtfm", 8, stage="s1", agents=2, max_cycles=6)
     policy = build_policy(agent, vec.spec, SMALL if agent == "qmix" else {"hidden": 16, "top": 16}, 0)
-    learner = QmixLearner(policy, replace(FEW, updates=0.0), vec)
-    worker = RolloutWorker(vec, [Player(learner.policy_of(i), 8) for i in range(2)], 6, with_state=True)
-    worker.start(0)
+    learner = QmixLearner(policy, replace(FEW, updates=0.0), vec.spec, 8)
+    worker = worker_of(vec, learner, 6)
     seen = []
     for _ in range(4):
-        documents, [column] = worker.collect().joined()
+        [column] = worker.collect().joined()
         seen.append(learner._by_game(column.value.copy()))
-        learner.update(documents, column, 0)
+        learner.update(column, 0)
     ours = np.concatenate(seen).reshape(-1, 2)  # [steps of all games, n]
     episodes = learner.replay_buffer.sample(1000, np.random.default_rng(0))
     last = np.zeros((*episodes.real.shape, 2, 5), np.float32)
@@ -320,7 +322,7 @@ def test_what_a_run_leaves_behind(finished):
     team = mg.load_team(finished)
     assert [policy.who.tolist() for policy in team.policies] == [[1, 0], [0, 1]]
     vec = mg.make_vec("ma_rtfm", 4, stage="s2", agents=2)
-    obs, memory, info = vec.reset(seed=0), team.initial_memory(4), None
+    (obs, info), memory = vec.reset(seed=0), team.initial_memory(4)
     for _ in range(4):
         actions, memory = team.act(obs, memory, info, greedy=True)
         assert (np.take_along_axis(obs["action_mask"], actions[..., None], -1) == 1).all()
@@ -339,7 +341,7 @@ def test_a_run_without_tianshou_is_refused_before_anything_is_written(tmp_path, 
     def missing():
         raise MissingExtra("QMIX", "tianshou")
 
-    monkeypatch.setattr(curriculum, "load_tianshou", missing)
+    monkeypatch.setattr(qmix, "load_tianshou", missing)
     with pytest.raises(MissingExtra):
         run_curriculum(settings_of(), tmp_path / "run", display=quiet())
     assert not (tmp_path / "run").exists()

@@ -11,19 +11,19 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.emma import GameId
-from magrounding.agents.team import CONFIG_FILE, load_team
 from magrounding.errors import ConfigurationError
-from magrounding.training.curriculum import run_curriculum
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.presets import Phase, Preset, Promotion, find_preset
+from magrounding.experiment.settings import RunSettings, make_settings, read_settings
+from magrounding.play.team import CONFIG_FILE, load_team
 from magrounding.training.ppo import PPOConfig
-from magrounding.training.presets import Phase, Preset, Promotion, find_preset
-from magrounding.training.settings import RunSettings, make_settings, read_settings
-from tests.training.tiny_runs import killed_run, quiet
+from tests.experiment.tiny_runs import killed_run, quiet
 
 BRIEF = Preset(
     name="brief",
     about="Next to nothing.",
     agent="emma",
-    phases={"*": (Phase(PPOConfig(unroll=6, contrast=1.0), Promotion(steps=72), num_envs=6),)},
+    phases={"*": (Phase(PPOConfig(unroll=6, weights={"contrast": 1.0}), Promotion(steps=72), num_envs=6),)},
     env_options={"max_cycles": 8},
     policy_options={"width": 16, "maps": 4, "hidden": 8},
     selection_games=6,
@@ -69,7 +69,8 @@ def test_game_id_is_told_symbols_all_the_way(tmp_path):
     team = load_team(tmp_path / "run")
     assert isinstance(team.policies[0], GameId)
     vec = mg.make_vec("messenger", 5, stage="s1", **options)
-    actions, _ = team.act(vec.reset(seed=0), team.initial_memory(5), vec.info)
+    observation, info = vec.reset(seed=0)
+    actions, _ = team.act(observation, team.initial_memory(5), info)
     assert actions.shape == (5, 1)
     assert np.isin(actions, range(5)).all()
     lines = (tmp_path / "run" / "report.md").read_text()

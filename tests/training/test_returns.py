@@ -115,7 +115,7 @@ def test_dead_steps_learn_nothing():
 @pytest.mark.parametrize("seed", range(3))
 def test_gae_is_the_papers_sum(seed):
     _, reward, discount, value, next_value, continues, alive = unroll(seed)
-    result = gae(reward, discount, value, next_value, continues, alive, decay=0.8)
+    result = gae(reward, discount, value, next_value, continues, alive, gae_lambda=0.8)
     for b in range(B):
         for s in range(T):
             total, weight = 0.0, 1.0

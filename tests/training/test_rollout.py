@@ -7,10 +7,9 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents.player import Player
-from magrounding.agents.team import build_policy
+from magrounding.agents.policy import Batch, Reading, build_policy
 from magrounding.training.rollout import RolloutWorker
-from tests.training.toy_games import ToyGames, ToyPolicy
+from tests.training.toy_games import ToyGames, ToyPolicy, players_of
 
 T = 12
 
@@ -25,26 +24,24 @@ class Diary:
         return getattr(self.vec, name)
 
     def reset(self, seed=None):
-        obs = self.vec.reset(seed=seed)
-        self._write(obs, None)
-        return obs
+        obs, info = self.vec.reset(seed=seed)
+        self._write(obs, None, info)
+        return obs, info
 
     def step(self, actions):
         out = self.vec.step(actions)
-        self._write(out[0], (actions.copy(), *(x.copy() for x in out[1:4])))
+        self._write(out[0], (actions.copy(), *(x.copy() for x in out[1:4])), out[4])
         return out
 
-    def _write(self, obs, outcome):
-        info = {name: array.copy() for name, array in self.vec.info.items() if isinstance(array, np.ndarray)}
-        final = {k: v.copy() for k, v in self.vec.info.get("final_observation", {}).items()}
-        self.pages.append(({k: v.copy() for k, v in obs.items()}, outcome, info, final))
+    def _write(self, obs, outcome, info):
+        noted = {name: array.copy() for name, array in info.items() if isinstance(array, np.ndarray)}
+        final = {name: array.copy() for name, array in info.final_observation.items()}
+        self.pages.append(({name: array.copy() for name, array in obs.items()}, outcome, noted, final))
 
 
 def worker_of(vec, policies=None, unroll=T):
     policies = policies or [ToyPolicy() for _ in range(vec.num_agents)]
-    generators = [torch.Generator().manual_seed(i) for i in range(vec.num_agents)]
-    players = [Player(p, vec.num_envs, g) for p, g in zip(policies, generators, strict=True)]
-    worker = RolloutWorker(vec, players, unroll)
+    worker = RolloutWorker(vec, players_of(vec, policies), unroll)
     worker.start(seed=3)
     return worker
 
@@ -79,7 +76,7 @@ def test_columns_hold_what_each_agent_lived_through(is_loss):
                 over, late = terminated[:, i], truncated[:, i]
                 assert (column.continues[t] == (alive & ~over & ~late)).all()
                 worth = alive & ~over & ~(late & is_loss)
-                assert (column.worth[t] == worth).all()
+                assert (column.discount[t] == worth).all()
                 assert {b for s, b in cuts if s == t} == (set() if is_loss else set(np.flatnonzero(late).tolist()))
                 deaths += int((over & ~pages[t + 1][2]["done"]).sum())
                 time_outs += int(late.sum())
@@ -109,13 +106,15 @@ def test_documents_are_those_on_show():
     vec = Diary(ToyGames(num_envs=6))
     worker = worker_of(vec)
     for k in range(3):
-        documents = worker.collect().documents
-        for t in range(T + 1):
-            obs, _, _, _ = vec.pages[k * T + t]
-            assert (documents.manual[documents.index[t]] == obs["manual"]).all()
-            assert (documents.goal[documents.index[t]] == obs["goal"]).all()
+        columns = worker.collect().columns
         keys = np.concatenate([page[2]["document"] for page in vec.pages[k * T : (k + 1) * T + 1]])
-        assert len(documents.manual) == len(set(keys.tolist()))
+        for column in columns:
+            text = column.texts["document"]
+            for t in range(T + 1):
+                obs, _, _, _ = vec.pages[k * T + t]
+                assert (text.ids["manual"][text.index[t]] == obs["manual"]).all()
+                assert (text.ids["goal"][text.index[t]] == obs["goal"]).all()
+            assert len(text.ids["manual"]) == len(set(keys.tolist()))
 
 
 @pytest.mark.usefixtures("torch_seed")
@@ -147,21 +146,28 @@ def test_the_encoding_that_acts_is_the_encoding_that_learns():
     small = {"channels": (4, 4), "document_hidden": 6, "head_width": 8}
     policies = [build_policy("txt2pi", vec.spec, small, seed) for seed in (1, 2)]
     rollout = worker_of(vec, policies, unroll=15).collect()
-    assert len(rollout.documents.manual) > 10
     for policy, column in zip(policies, rollout.columns, strict=True):
-        flat = {
-            name: torch.from_numpy(array[:-1].reshape(-1, *array.shape[2:]))
-            for name, array in column.observation.items()
-        }
+        text = column.texts["document"]
+        assert len(text.ids["manual"]) > 10
+        batch = Batch(
+            {name: torch.from_numpy(array[:-1]) for name, array in column.observation.items()},
+            {"document": reading_of(policy, text, text.index[:-1])},
+            None,
+            torch.from_numpy(column.restarts[:-1]),
+            torch.from_numpy(column.last_action[:-1]),
+        )
         with torch.no_grad():
-            text = policy.encode_text(
-                torch.from_numpy(rollout.documents.manual), torch.from_numpy(rollout.documents.goal)
-            )
-            logits = policy(flat, text, torch.from_numpy(rollout.documents.index[:-1].reshape(-1))).logits
-        torch.testing.assert_close(logits.view(15, 5, -1), torch.from_numpy(column.logits), rtol=1e-4, atol=1e-5)
-        assert (
-            column.observation["action_mask"][:-1].reshape(-1, 5)[np.arange(75), column.action.reshape(-1)] == 1
-        ).all()
+            logits = policy(batch).logits
+        torch.testing.assert_close(logits, torch.from_numpy(column.logits), rtol=1e-4, atol=1e-5)
+        chosen = np.take_along_axis(column.observation["action_mask"][:-1], column.action[..., None], -1)
+        assert (chosen == 1).all()
+
+
+def reading_of(policy, text, index):
+    """All the texts of a column, encoded at once."""
+    with torch.no_grad():
+        encoding = policy.encode("document", {name: torch.from_numpy(ids) for name, ids in text.ids.items()})
+    return Reading(encoding, torch.from_numpy(index))
 
 
 def test_threads_do_not_change_a_rollout():

@@ -8,13 +8,25 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.player import Player
-from magrounding.agents.policy import Policy, PolicyOutput, mask_logits
-from magrounding.observation import ObservationField, ObservationSpec
+from magrounding.agents.policy import DocumentPolicy, PolicyOutput, mask_logits
+from magrounding.play.player import Player
+from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Grid, Mask, Text
 from magrounding.training.rollout import RolloutWorker
+from magrounding.vector import Info
 from magrounding.vocabulary import Vocabulary
 
 JUMP = 2  # the action that kills whoever takes it
+
+WORDS = Vocabulary(["red", "blue", "upright", "upside-down", "wait"]).words
+FIELDS = (
+    Grid("grid", (1, 1, 1), 0, 5, scenery_ids=(0,)),
+    Field("position", (2,), -1, 0),
+    Text("manual", (1, 2), 0, 5, shared=True, lifetime=EPISODE),
+    Text("goal", (1,), 0, 5, shared=True, lifetime=EPISODE),
+    Field("inventory", (1,), 0, 5),
+    Mask("action_mask", (4,)),
+)
+ACTIONS = FixedActions(("say red", "say blue", "jump", "nothing"))
 
 
 class ToyGames:
@@ -26,21 +38,10 @@ class ToyGames:
     id = "toy"
 
     def __init__(self, num_envs=4, num_agents=2, *, max_cycles=9, time_limit_is_loss=True, end=0.1, seed=0):
-        self.num_envs, self.num_agents, self.max_cycles = num_envs, num_agents, max_cycles
-        self.time_limit_is_loss, self.end = time_limit_is_loss, end
+        self.num_envs, self.num_agents, self.end = num_envs, num_agents, end
         self.options = {}
-        self.vocabulary = Vocabulary(["red", "blue", "upright", "upside-down", "wait"])
-        fields = (
-            ObservationField("grid", (1, 1, 1), 0, 5),
-            ObservationField("position", (2,), -1, 0),
-            ObservationField("manual", (1, 2), 0, 5, shared=True),
-            ObservationField("goal", (1,), 0, 5, shared=True),
-            ObservationField("inventory", (1,), 0, 5),
-            ObservationField("action_mask", (4,), 0, 1, "int8"),
-        )
-        self.spec = ObservationSpec(fields, num_agents, 4, 1, 1, 6, (0,), ())
+        self.spec = EnvSpec(FIELDS, num_agents, ACTIONS, WORDS, max_cycles, time_limit_is_loss)
         self.rng = np.random.default_rng(seed)
-        self.info = {}
 
     def reset(self, seed=None):
         B, n = self.num_envs, self.num_agents
@@ -51,8 +52,9 @@ class ToyGames:
         self.upside_down = np.zeros((B, n), np.int64)
         for b in range(B):
             self._begin(b)
-        self.info = {"alive": self.alive.copy(), "document": self.key.copy()}
-        return self._observe()
+        observation, nothing = self._observe(), np.zeros(B, bool)
+        final = {name: array[:0] for name, array in observation.items()}
+        return observation, self._info(nothing, nothing, self.length, self.returns, np.zeros(0, np.int64), final)
 
     def step(self, actions):
         B, n = actions.shape
@@ -63,7 +65,7 @@ class ToyGames:
         living = self.alive & ~died
         self.length += 1
         ended = (self.rng.random(B) < self.end) | ~living.any(1)
-        late = ~ended & (self.length >= self.max_cycles)
+        late = ~ended & (self.length >= self.spec.max_cycles)
         terminated = died | (living & ended[:, None])
         truncated = living & late[:, None]
         self.returns += rewards.astype(np.float32)
@@ -72,12 +74,28 @@ class ToyGames:
         self.upside_down = self.rng.integers(2, size=(B, n))
         rows = np.flatnonzero(done)
         final = {name: array[rows] for name, array in self._observe().items()}
-        info = {"done": done, "won": done & (self.returns.sum(1) > 0), "length": self.length.copy()}
-        info |= {"return": self.returns.copy(), "final_rows": rows, "final_observation": final}
+        won, length, returns = done & (self.returns.sum(1) > 0), self.length.copy(), self.returns.copy()
         for b in rows:
             self._begin(b)
-        self.info = info | {"alive": self.alive.copy(), "document": self.key.copy()}
-        return self._observe(), rewards.astype(np.float32), terminated, truncated, self.info
+        info = self._info(done, won, length, returns, rows, final)
+        return self._observe(), rewards.astype(np.float32), terminated, truncated, info
+
+    def close(self):
+        pass
+
+    def _info(self, done, won, length, returns, rows, final):
+        return Info(
+            done=done,
+            won=won,
+            score=won.astype(np.float32),
+            length=length.copy(),
+            returns=returns.copy(),
+            alive=self.alive.copy(),
+            illegal=np.zeros(self.alive.shape, bool),
+            document=self.key.copy(),
+            final_rows=rows,
+            final_observation=final,
+        )
 
     def _begin(self, b):
         self.alive[b], self.length[b], self.returns[b] = True, 0, 0
@@ -96,11 +114,11 @@ class ToyGames:
         return obs
 
 
-class ToyPolicy(Policy):
+class ToyPolicy(DocumentPolicy):
     """Embeds the manual and what it sees; with `recurrent`, also what it saw before in the episode."""
 
     def __init__(self, recurrent=False, width=16):
-        super().__init__()
+        super().__init__(ToyGames(1).spec)
         self.recurrent, self.rows_read = recurrent, 0
         self.words = nn.Embedding(6, width, padding_idx=0)
         self.mix = nn.Linear(3 * width, width)
@@ -114,7 +132,7 @@ class ToyPolicy(Policy):
         self.rows_read += len(manual)
         return {"text": self.words(manual.long()).flatten(1)}
 
-    def forward(self, observation, text, document, memory=None):
+    def respond(self, observation, text, document, memory=None, *, explain=False):
         seen = self.words(observation["grid"].long().flatten(1)).squeeze(1)
         hidden = torch.relu(self.mix(torch.cat((text["text"][document], seen), 1)))
         if memory is not None:
@@ -136,10 +154,16 @@ class ToyExpert:
         return best
 
 
+def players_of(vec, policies):
+    """A player for each policy, each with draws of its own."""
+    return [
+        Player(policy, vec.spec, vec.num_envs, torch.Generator().manual_seed(i)) for i, policy in enumerate(policies)
+    ]
+
+
 def collect(vec, policies, unroll=8, skip=0, teacher_share=0.0, **options):
     """The rollout after `skip` others, as a copy that no later one overwrites."""
-    players = [Player(p, vec.num_envs, torch.Generator().manual_seed(i)) for i, p in enumerate(policies)]
-    worker = RolloutWorker(vec, players, unroll, **options)
+    worker = RolloutWorker(vec, players_of(vec, policies), unroll, **options)
     worker.start(seed=0)
     for _ in range(skip):
         worker.collect(teacher_share)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from magrounding.observation import ObservationField, ObservationSpec
+from magrounding.spec import EPISODE, STATE, EnvSpec, Field, FixedActions, Grid, Mask, Text
+from magrounding.vector import Info
 from magrounding.vocabulary import Vocabulary
 
 START, SAFE, RISKY = 1, 2, 3
@@ -20,24 +21,22 @@ class TwoStepGames:
     fitted to uniform play its best pair of actions is worth 6.5.
     """
 
-    id, num_agents, max_cycles, time_limit_is_loss = "two_step", 2, 2, True
-    state_layout: ClassVar = {"grid": (slice(0, 1), (1, 1, 1)), "agents": (slice(1, 9), (2, 4))}
-    vocabulary = Vocabulary(["start", "safe", "risky"])
-    spec = ObservationSpec(
+    id, num_agents = "two_step", 2
+    options: ClassVar[dict[str, Any]] = {}
+    spec = EnvSpec(
         (
-            ObservationField("grid", (1, 1, 1), 0, 3),
-            ObservationField("position", (2,), -1, 0),
-            ObservationField("manual", (1, 1), 0, 3, shared=True),
-            ObservationField("inventory", (1,), 0, 3),
-            ObservationField("action_mask", (2,), 0, 1, "int8"),
+            Grid("grid", (1, 1, 1), 0, 3, scenery_ids=(0,)),
+            Field("position", (2,), -1, 0),
+            Text("manual", (1, 1), 0, 3, shared=True, lifetime=EPISODE),
+            Field("inventory", (1,), 0, 3),
+            Mask("action_mask", (2,)),
         ),
         num_agents=2,
-        num_actions=2,
-        height=1,
-        width=1,
-        vocabulary_size=4,
-        scenery_ids=(0,),
-        avatar_ids=(),
+        actions=FixedActions(("first", "second")),
+        words=Vocabulary(["start", "safe", "risky"]).words,
+        max_cycles=2,
+        capabilities=frozenset({STATE}),
+        state_parts=(("grid", (1, 1, 1)), ("agents", (2, 4))),
     )
 
     def __init__(self, num_envs=16):
@@ -45,8 +44,9 @@ class TwoStepGames:
 
     def reset(self, seed=None):
         self.at = np.full(self.num_envs, START)
-        self.info = {"alive": np.ones((self.num_envs, 2), bool), "document": np.zeros(self.num_envs, np.int64)}
-        return self._observe()
+        obs = self._observe()
+        nothing = np.zeros(self.num_envs, bool)
+        return obs, self._info(nothing, np.zeros((self.num_envs, 2), np.float32), {k: v[:0] for k, v in obs.items()})
 
     def step(self, actions):
         done = self.at != START
@@ -54,15 +54,31 @@ class TwoStepGames:
         rewards = np.repeat(np.array(payoff, np.float32)[:, None], 2, 1)
         final = {name: array[done] for name, array in self._observe().items()}
         self.at = np.where(done, START, np.where(actions[:, 0] == 0, SAFE, RISKY))
-        self.info |= {"done": done, "won": rewards[:, 0] == 8, "length": np.full(self.num_envs, 2, np.int32)}
-        self.info |= {"return": rewards, "final_rows": np.flatnonzero(done), "final_observation": final}
         terminated = np.repeat(done[:, None], 2, 1)
-        return self._observe(), rewards, terminated, np.zeros_like(terminated), self.info
+        return self._observe(), rewards, terminated, np.zeros_like(terminated), self._info(done, rewards, final)
 
     def state(self):
         state = np.zeros((self.num_envs, 9), np.int16)
         state[:, 0] = self.at
         return state
+
+    def close(self):
+        pass
+
+    def _info(self, done, rewards, final):
+        B = self.num_envs
+        return Info(
+            done=done,
+            won=rewards[:, 0] == 8,
+            score=(rewards[:, 0] == 8).astype(np.float32),
+            length=np.full(B, 2, np.int32),
+            returns=rewards,
+            alive=np.ones((B, 2), bool),
+            illegal=np.zeros((B, 2), bool),
+            document=np.zeros(B, np.int64),
+            final_rows=np.flatnonzero(done),
+            final_observation=final,
+        )
 
     def _observe(self):
         obs = self.spec.allocate(self.num_envs)

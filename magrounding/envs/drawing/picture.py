@@ -132,8 +132,8 @@ def _paste(image: Image.Image, figure: Figure, x: int, y: int, side: int, invent
         quality, _, name = held.rpartition(" ")
         hand = sprite("item", name, quality, round(side * 0.62))
         image.paste(hand, (x + round(side * 0.52), y + round(side * 0.12)), hand)
-    if figure.taken_by:
-        circle = ring(tuple(agent_colour(str(agent)) for agent in figure.taken_by), side)
+    if figure.claimed_by:
+        circle = ring(tuple(agent_colour(str(agent)) for agent in figure.claimed_by), side)
         image.paste(circle, (x, y), circle)
 
 

@@ -6,7 +6,7 @@ Description:
     entity in words ("the mage runs away from you ; it is the classified report ."), and nothing says which symbol is
     the mage: that has to be found out from how manuals and boards go together. In test games every entity has a role
     that it never had in training. Ids: `messenger` (n = 1, Hanjie et al. 2021) and `ma_messenger` (n ≥ 1, Ding et al.
-    2023, "EnDi"), with n messages and n goals that look alike.
+    2023), with n messages and n goals that look alike.
 
 Text:
     `manual` has a sentence for each entity in random order (three; six in S3, of which one is false). Sentences are
@@ -19,7 +19,7 @@ Actions:
     0 stay, 1 up, 2 down, 3 left, 4 right. Moves off the board are masked and do nothing.
 
 Observations:
-    See `ObservationSpec`; ids are int16, 0 is padding. 2–13 are entities' symbols, 15 and 16 the agent itself without
+    See `EnvSpec`; ids are int16, 0 is padding. 2–13 are entities' symbols, 15 and 16 the agent itself without
     and with a message, 17 and 18 teammates.
 
     ==============  ===================  ===============================================================
@@ -54,7 +54,7 @@ A step:
     direction once in eleven times; entities block one another.
 
 Arguments:
-    `stage` (see `stages`), `agents`, and the options of `world.WorldOptions`.
+    `stage` (see `stages`), `agents`, and the options of `games.MessengerGame`.
 
 Differences from the papers:
     * The sentences are ours; so are the symbols' numbers.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -33,9 +34,13 @@ CELL = 2
 """Half cells in a cell. An agent steps over a cell, an entity that chases or flees over half of one."""
 EDGE = CELL * (SIZE - 1)
 """The largest Y and X."""
+STARTING_CELLS = tuple((y, x) for y, x in product(range(SIZE), repeat=2) if 2 <= abs(y - 5) + abs(x - 5) <= 3)
+"""Rows and columns around the middle, where entities are scattered in stages without places of their own."""
 
 TEAMMATE_WIDTH = 3
 """Row, column and the inventory of a teammate."""
+AGENT_FACTS = 4
+"""What a state holds of every agent."""
 
 
 class Rules(NamedTuple):
@@ -106,7 +111,7 @@ class Games(NamedTuple):
 
 
 class Views(NamedTuple):
-    """Observations of B games: the arrays of `ObservationSpec`, `grid` flattened to [B, n, H * W * K]."""
+    """Observations of B games: the arrays of `EnvSpec`, `grid` flattened to [B, n, H * W * K]."""
 
     grid: np.ndarray
     position: np.ndarray

@@ -93,10 +93,15 @@ def _read_cells(path: Path) -> dict[Cell, tuple[str, ...]]:
 def vocabulary_of(folder: str | None) -> Vocabulary:
     """Symbols and every word of our corpus, or of that in a folder, in order of appearance."""
     corpus = our_corpus() if folder is None else read_corpus(folder)
-    words = dict.fromkeys(
-        word for cells in corpus.values() for sentences in cells.values() for s in sentences for word in s.split()
-    )
-    return messenger_vocabulary(words)
+    everything = " ".join(s for cells in corpus.values() for sentences in cells.values() for s in sentences)
+    return messenger_vocabulary(dict.fromkeys(everything.split()))
+
+
+@cache
+def longest_sentence(folder: str | None) -> int:
+    """Words of the longest sentence of any split of our corpus, or of that in a folder."""
+    corpus = our_corpus() if folder is None else read_corpus(folder)
+    return max(s.count(" ") + 1 for cells in corpus.values() for sentences in cells.values() for s in sentences)
 
 
 @cache
@@ -108,13 +113,12 @@ def sentence_tables(folder: str | None, text: str) -> tuple[np.ndarray, np.ndarr
         text: "train", "val" or "test".
 
     Returns:
-        Sentences [R, L] int16, L being enough for every split; and [12, 3, 4] where those of each cell begin, and how
-        many there are.
+        Sentences [R, L] int16, L as `longest_sentence`; and [12, 3, 4] where those of each cell begin, and how many
+        there are.
     """
     corpus, vocabulary = our_corpus() if folder is None else read_corpus(folder), vocabulary_of(folder)
-    length = max(s.count(" ") + 1 for cells in corpus.values() for sentences in cells.values() for s in sentences)
     sentences = [sentence for cell in CELLS for sentence in corpus[text][cell]]
     count = np.array([len(corpus[text][cell]) for cell in CELLS])
     shape = len(ENTITIES), len(ROLES), len(MOVEMENTS)
-    rows = np.stack([vocabulary.encode(sentence, length) for sentence in sentences])
+    rows = np.stack([vocabulary.encode(sentence, longest_sentence(folder)) for sentence in sentences])
     return rows, (np.cumsum(count) - count).reshape(shape), count.reshape(shape)

@@ -1,4 +1,4 @@
-"""Stages as data, and the functions that make their worlds."""
+"""Stages as data."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from itertools import permutations, product
 import numpy as np
 
 from magrounding.envs.messenger.arrays import CHASING, FLEEING, IMMOVABLE, WANDERING
-from magrounding.envs.messenger.world import MessengerWorld, WorldOptions
-from magrounding.errors import choose
 
 
 @dataclass(frozen=True)
@@ -95,38 +93,3 @@ TEAM_STAGES = {
     "s4": Stage(max_cycles=64, cells=_AROUND, moves="roles", delivers=True, says_nothing=0, pick_up=0.2, team=True),
 }
 """Multi-agent MESSENGER (Ding et al. 2023); s4 is ours."""
-
-
-def make_messenger(
-    num_envs: int,
-    *,
-    num_threads: int = 1,
-    stage: str = "s1",
-    split: str = "train",
-    max_cycles: int | None = None,
-    manual: str = "true",
-    corpus: str | None = None,
-    game_id: bool = False,
-) -> MessengerWorld:
-    """MESSENGER for one agent (Hanjie et al. 2021). Options are those of `WorldOptions`."""
-    chosen = STAGES[choose("stage", stage, STAGES)]
-    limit = chosen.max_cycles if max_cycles is None else max_cycles
-    return MessengerWorld(num_envs, chosen, WorldOptions(1, split, limit, manual, corpus, game_id), num_threads)
-
-
-def make_ma_messenger(
-    num_envs: int,
-    *,
-    num_threads: int = 1,
-    stage: str = "s1",
-    agents: int = 2,
-    split: str = "train",
-    max_cycles: int | None = None,
-    manual: str = "true",
-    corpus: str | None = None,
-    game_id: bool = False,
-) -> MessengerWorld:
-    """Multi-agent MESSENGER (Ding et al. 2023, EnDi). Options are those of `WorldOptions`."""
-    chosen = TEAM_STAGES[choose("stage", stage, TEAM_STAGES)]
-    limit = chosen.max_cycles if max_cycles is None else max_cycles
-    return MessengerWorld(num_envs, chosen, WorldOptions(agents, split, limit, manual, corpus, game_id), num_threads)

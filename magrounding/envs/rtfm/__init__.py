@@ -6,7 +6,7 @@ Description:
     target's element and meeting the target with it; meeting anyone else, or the target with anything else, is death.
     Which names belong together is drawn anew every episode, so there is nothing to remember but how to read. With n
     agents there are n targets, n good weapons and, from stage S2 on, a distractor monster and a distractor weapon: the
-    team has to share the work. Ids: `rtfm` (n = 1, Zhong et al. 2020), `ma_rtfm` (n ≥ 1, Ding et al. 2023, "EnDi") and
+    team has to share the work. Ids: `rtfm` (n = 1, Zhong et al. 2020), `ma_rtfm` (n ≥ 1, Ding et al. 2023) and
     `rock_paper_scissors` (a dragon named by one of three letters, and who beats whom).
 
 Text:
@@ -21,7 +21,7 @@ Actions:
     0 stay, 1 up, 2 down, 3 left, 4 right. Walking into a wall is masked and does nothing.
 
 Observations:
-    See `ObservationSpec`; ids are int16, 0 is padding.
+    See `EnvSpec`; ids are int16, 0 is padding.
 
     ==============  ===================  ===============================================================
     `grid`          [H, W, 2 occupants]  two words for each occupant of a cell: me, allies, monsters, items
@@ -50,7 +50,7 @@ A step:
     rock-paper-scissors the dragon moves first.
 
 Arguments:
-    `stage` or `task` (see `tasks`), `agents`, and the options of `world.WorldOptions`.
+    `stage` or `task` (see `tasks`), `agents`, and the options of `games.RtfmGame`.
 
 Differences from the paper:
     * The weapon held is destroyed when another is taken, as in the released program; the paper drops it

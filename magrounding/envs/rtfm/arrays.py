@@ -27,6 +27,8 @@ COLUMN_STEP = np.array([0, 0, 0, -1, 1], np.int64)
 
 TEAMMATE_WIDTH = 4
 """Row, column and the two inventory words of a teammate."""
+AGENT_FACTS = 5
+"""What a state holds of every agent: row, column, alive and the two words of the item held."""
 
 
 class Rules(NamedTuple):
@@ -91,7 +93,7 @@ class Games(NamedTuple):
 
 
 class Views(NamedTuple):
-    """Observations of B games: the arrays of `ObservationSpec`, `grid` flattened to [B, n, H * W * K]."""
+    """Observations of B games: the arrays of `EnvSpec`, `grid` flattened to [B, n, H * W * K]."""
 
     grid: np.ndarray
     position: np.ndarray

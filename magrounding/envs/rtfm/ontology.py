@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from magrounding.envs.rtfm.text import template_words
+from magrounding.envs.rtfm.tasks import Task
+from magrounding.envs.rtfm.text import sentence_length, template_words
 from magrounding.vocabulary import Vocabulary
 
 ELEMENTS = ("cold", "fire", "lightning", "poison")
@@ -59,3 +60,18 @@ def rtfm_vocabulary() -> Vocabulary:
 def rock_paper_scissors_vocabulary() -> Vocabulary:
     """Its own small vocabulary: there the letter "a" is a weapon, not an article."""
     return Vocabulary([*_GRID_WORDS, *LETTERS, DRAGON, BEATS, STOP, *DRAGON_GOAL.split()[:2]])
+
+
+def document_shape(task: Task) -> tuple[int, int, int]:
+    """Statements of a manual, words of a statement and words of a goal."""
+    if task.letters:
+        return 3, len(statement_of_letters("a", "b").split()), len(DRAGON_GOAL.split())
+    monsters, modifiers = (3, 2) if task.group else (1, 1)
+    about_team = sentence_length("team", task.language, monsters, TEAMS)
+    about_element = sentence_length("modifier", task.language, modifiers, ELEMENTS)
+    return len(ELEMENTS) + len(TEAMS), max(about_element, about_team), sentence_length("goal", task.language, 0, TEAMS)
+
+
+def statement_of_letters(winner: str, loser: str) -> str:
+    """What a manual of rock-paper-scissors says of two letters."""
+    return f"{winner} {BEATS} {loser} {STOP}"

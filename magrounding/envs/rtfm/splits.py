@@ -14,12 +14,10 @@ from itertools import combinations, permutations
 import numpy as np
 from numba import njit
 
+from magrounding.envs.rtfm.tasks import ALL, EVAL, SPLITS, TRAIN
 from magrounding.seeding import below, hash64
 
 SPLIT_KEY = np.uint64(0x5275_6C65_7321)
-TRAIN, EVAL, ALL = range(3)
-SPLITS = {"train": TRAIN, "eval": EVAL, "eval_new": ALL, "eval_paraphrase": EVAL}
-"""Split → which side its assignments come from (`eval_new` has words of its own, so all of theirs are unseen)."""
 
 
 @njit

@@ -9,40 +9,39 @@ import numpy as np
 from magrounding.envs.rtfm import splits
 from magrounding.envs.rtfm.arrays import Tables
 from magrounding.envs.rtfm.ontology import (
-    BEATS,
     DRAGON,
     DRAGON_GOAL,
     ELEMENTS,
     EMPTY_ID,
     LETTERS,
-    STOP,
     TEAMS,
     TRAINING,
     UNSEEN,
     WALL_ID,
+    statement_of_letters,
 )
 from magrounding.envs.rtfm.text import sentence_table
 from magrounding.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from magrounding.envs.rtfm.tasks import Task
-    from magrounding.envs.rtfm.world import WorldOptions
+    from magrounding.envs.rtfm.games import RtfmGame
 
 _NOTHING = np.zeros((1, 1, 1), np.int16)
 
 
-def make_tables(task: Task, options: WorldOptions, vocabulary: Vocabulary) -> Tables:
+def make_tables(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
     """Everything that generation and description look up for one task, split and size of map."""
-    background = np.zeros((options.size, options.size, 2 * options.occupants), np.int16)
+    background = np.zeros((game.size, game.size, 2 * game.occupants), np.int16)
     background[..., 0] = WALL_ID
     background[1:-1, 1:-1, 0] = EMPTY_ID
-    make = _letters if task.letters else _monsters
-    return make(task, options, vocabulary)._replace(background=background.reshape(-1))
+    make = _letters if game.kind.letters else _monsters
+    return make(game, vocabulary)._replace(background=background.reshape(-1))
 
 
-def _monsters(task: Task, options: WorldOptions, vocabulary: Vocabulary) -> Tables:
-    words = UNSEEN if options.split == "eval_new" else TRAINING
-    held_out = options.split == "eval_paraphrase"
+def _monsters(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
+    task = game.kind
+    words = UNSEEN if game.split == "eval_new" else TRAINING
+    held_out = game.split == "eval_paraphrase"
     teams, elements = splits.assignment_tables(task.group)
     team_lists, monsters = _lists(teams, words.monsters)
     element_lists, modifiers = _lists(elements, words.modifiers)
@@ -64,15 +63,15 @@ def _monsters(task: Task, options: WorldOptions, vocabulary: Vocabulary) -> Tabl
     )
 
 
-def _letters(task: Task, options: WorldOptions, vocabulary: Vocabulary) -> Tables:
+def _letters(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
     """Rock-paper-scissors: statement k of cycle P is sentence P of "element" k; there are no teams.
 
     Turning a cycle leaves it as it is, so a reassigned manual tells it backwards: the only other cycle of its letters.
     """
-    triples = splits.letter_triples(task.letters, options.split)
-    winner, loser = (1, 0) if options.manual == "reassigned" else (0, 1)
+    triples = splits.letter_triples(game.kind.letters, game.split)
+    winner, loser = (1, 0) if game.manual == "reassigned" else (0, 1)
     sentences = [
-        [f"{LETTERS[triple[(k + winner) % 3]]} {BEATS} {LETTERS[triple[(k + loser) % 3]]} {STOP}" for triple in triples]
+        [statement_of_letters(LETTERS[row[(k + winner) % 3]], LETTERS[row[(k + loser) % 3]]) for row in triples]
         for k in range(3)
     ]
     rows = np.stack([vocabulary.encode(sentence) for of_k in sentences for sentence in of_k])

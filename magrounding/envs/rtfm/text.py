@@ -47,6 +47,16 @@ def fill(template: str, members: Sequence[str], name: str) -> str:
     return template
 
 
+def sentence_length(kind: str, language: bool, members: int, names: Sequence[str]) -> int:
+    """Words of the longest sentence of a kind about lists of `members`.
+
+    There is room for the held-out templates too, so that all splits have one shape.
+    """
+    longest = max(names, key=lambda name: len(name.split()))
+    both = [template for out in (False, True) for template in templates()[template_set(language, out)][kind]]
+    return max(len(fill(template, ["word"] * members, longest).split()) for template in both)
+
+
 def sentence_table(
     vocabulary: Vocabulary,
     kind: str,
@@ -65,11 +75,9 @@ def sentence_table(
         names: N elements or teams.
 
     Returns:
-        [T, N, C, L] int16, T templates; L also has room for the held-out ones, so that all splits have one shape.
+        [T, N, C, L] int16, T templates; L as `sentence_length`.
     """
-    longest = max(names, key=lambda name: len(name.split()))
-    both = [template for out in (False, True) for template in templates()[template_set(language, out)][kind]]
-    length = max(len(fill(template, lists[0], longest).split()) for template in both)
+    length = sentence_length(kind, language, len(lists[0]), names)
     chosen = templates()[template_set(language, held_out)][kind]
     rows = [vocabulary.encode(fill(t, members, name), length) for t in chosen for name in names for members in lists]
     return np.stack(rows).reshape(len(chosen), len(names), len(lists), length)

@@ -1,0 +1,208 @@
+"""babyai_small, babyai_large: the networks of BabyAI (Chevalier-Boisvert et al. 2019, sec. 4, app. A), as released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from magrounding.agents.language import TextEncoder, Words
+from magrounding.agents.modules import attend
+from magrounding.agents.policy import (
+    Accepts,
+    Batch,
+    Policy,
+    PolicyOutput,
+    TextEncoding,
+    check_config,
+    configure,
+    mask_logits,
+)
+from magrounding.errors import ConfigurationError
+from magrounding.single.babyai.words import VIEW, VOCABULARY, WORD_TO_COLOUR, WORD_TO_STATE, WORD_TO_TYPE
+from magrounding.spec import EnvSpec
+
+_WORDS = 100
+"""Rows of the table of words, as released; the vocabulary of BabyAI has fewer."""
+
+_BLOCKS = 2
+
+
+@dataclass(frozen=True)
+class BabyAIConfig:
+    """Sizes of the networks of BabyAI.
+
+    Attributes:
+        words: width of a word's embedding and of what is known of the instruction.
+        channels: of the convolutions.
+        memory: units of the LSTM.
+        head: width of the hidden layer of actor and critic.
+        attention: the instruction is read both ways, and before each step the memory looks up its words; without, it is
+            read once, to its last word.
+    """
+
+    words: int = 128
+    channels: int = 128
+    memory: int = 128
+    head: int = 64
+    attention: bool = False
+
+    def __post_init__(self) -> None:
+        check_config(self)
+        if self.attention and self.words % 2:
+            raise ConfigurationError(f"words is even where attention reads both ways, not {self.words}")
+
+
+class RunningNorm(nn.BatchNorm2d):
+    """Batch normalisation: by the batch where gradients are wanted, by running statistics where they are not.
+
+    The released program changes the mode of its network: training to learn, evaluation to act. A learner here acts and
+    learns with one network in one mode, so gradients decide. What an agent does never depends on the games played
+    beside its own. In evaluation mode running statistics serve always.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        by_batch = self.training and torch.is_grad_enabled()
+        if by_batch and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        return F.batch_norm(
+            input, self.running_mean, self.running_var, self.weight, self.bias, by_batch, momentum, self.eps
+        )
+
+
+class FiLM(nn.Module):
+    """Two convolutions, of which the instruction scales and shifts the second (Perez et al. 2018); no residual.
+
+    Args:
+        text_width: of what is known of the instruction.
+        channels: of the map.
+    """
+
+    def __init__(self, text_width: int, channels: int) -> None:
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv2d(channels, channels, 3, padding=1), RunningNorm(channels), nn.ReLU())
+        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+        self.scale, self.shift = nn.Linear(text_width, channels), nn.Linear(text_width, channels)
+        self.norm = RunningNorm(channels)
+
+    def forward(self, features: Tensor, text: Tensor) -> Tensor:
+        """[N, C, H, W] from features [N, C, H, W] and text [N, text_width]."""
+        scale, shift = self.scale(text)[:, :, None, None], self.shift(text)[:, :, None, None]
+        return F.relu(self.norm(torch.addcmul(shift, scale, self.second(self.first(features)))))
+
+
+class BabyAINetwork(Policy):
+    """Convolutions whose maps the instruction scales and shifts, and an LSTM.
+
+    The image is minigrid's raw numbers of type, colour and state. Of the steps of a batch only what depends on the
+    memory is computed one after another: the LSTM and, with attention, all that the instruction changes; so batch
+    norms see all steps at once otherwise.
+
+    Args:
+        spec: of BabyAI.
+        config: options.
+
+    Raises:
+        ConfigurationError: a world that is not BabyAI.
+    """
+
+    accepts = Accepts(fields=("goal", "action_mask"), egocentric=True)
+    reads = {"mission": ("goal",)}  # noqa: RUF012  the base class declares it
+
+    def __init__(self, spec: EnvSpec, config: BabyAIConfig) -> None:
+        super().__init__(spec)
+        if spec.words != VOCABULARY.words or spec.grid.shape != (VIEW, VIEW, 3):
+            raise ConfigurationError(
+                "the networks of BabyAI see numbers of its cells, which this world has not: choose viewread"
+            )
+        self.config = config
+        width, channels, memory = config.words, config.channels, config.memory
+        planes = torch.stack([torch.from_numpy(t).float() for t in (WORD_TO_TYPE, WORD_TO_COLOUR, WORD_TO_STATE)])
+        self.planes: Tensor
+        self.register_buffer("planes", planes, persistent=False)  # [3, V], minigrid's numbers by word id
+        self.words = nn.Embedding(_WORDS, width)
+        self.reader = TextEncoder(width, width // 2, "gru") if config.attention else nn.GRU(width, width)
+        self.key = nn.Linear(2 * memory, width) if config.attention else None
+        self.stem = nn.Sequential(
+            *(nn.Conv2d(3, channels, 2, padding=1), RunningNorm(channels), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Conv2d(channels, channels, 3, padding=1), RunningNorm(channels), nn.ReLU(), nn.MaxPool2d(2)),
+        )
+        self.blocks = nn.ModuleList(FiLM(width, channels) for _ in range(_BLOCKS))
+        self.memory = nn.LSTMCell(channels, memory)
+        self.actor = nn.Sequential(nn.Linear(memory, config.head), nn.Tanh(), nn.Linear(config.head, spec.num_actions))
+        self.critic = nn.Sequential(nn.Linear(memory, config.head), nn.Tanh(), nn.Linear(config.head, 1))
+        self.apply(_unit_rows)
+        self.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]  norms and pools take half the time
+
+    def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
+        """`states` [U, L, words] and `spoken` [U, L] with attention, else `last` [U, words], after the last word."""
+        goal = ids["goal"].flatten(1).long()
+        length = (goal > 0).sum(1)  # words come first, padding last
+        goal = goal[:, : max(1, int(length.max()))]
+        if isinstance(self.reader, TextEncoder):
+            states, spoken = self.reader(self.words, Words(goal, length))
+            return {"states": states * spoken.unsqueeze(2), "spoken": spoken}
+        states, _ = self.reader(self.words(goal.t()))
+        return {"last": states[(length - 1).clamp(min=0), torch.arange(len(goal), device=goal.device)]}
+
+    def initial_memory(self, num_envs: int) -> Tensor:
+        """[N, 2, memory]: hidden state and cell of the LSTM."""
+        return self.planes.new_zeros(num_envs, 2, self.config.memory)
+
+    def forward(self, batch: Batch) -> PolicyOutput:
+        reading, shape = batch.texts["mission"], batch.restarts.shape
+        text, memory = reading.encoding, batch.memory
+        memory = self.initial_memory(shape[1]) if memory is None else memory
+        keep = (~batch.restarts).to(memory.dtype).view(*shape, 1, 1)
+        maps = self.stem(self.image(batch.observation["grid"].flatten(0, 1)))
+        seen = maps if self.key else self.look(maps, text["last"][reading.index.flatten()])
+        memories = []
+        for t, view in enumerate(seen.unflatten(0, shape)):
+            memory = memory * keep[t]
+            if self.key:
+                view = self.look(view, self.consult(self.key(memory.flatten(1)), text, reading.index[t]))
+            memory = torch.stack(self.memory(view, (memory[:, 0], memory[:, 1])), 1)
+            memories.append(memory)
+        after = torch.stack(memories)
+        logits = mask_logits(self.actor(after[:, :, 0]).float(), batch.observation["action_mask"])
+        return PolicyOutput(logits, self.critic(after[:, :, 0]).squeeze(-1).float(), after)
+
+    def image(self, grid: Tensor) -> Tensor:
+        """Minigrid's image [N, 3, 7, 7] float32, column before row, of grid [N, 7, 7, 3]."""
+        planes = [table[words] for table, words in zip(self.planes, grid.long().unbind(3), strict=True)]
+        return torch.stack(planes, 3).permute(0, 3, 2, 1).contiguous(memory_format=torch.channels_last)
+
+    def look(self, maps: Tensor, text: Tensor) -> Tensor:
+        """[N, channels] of maps [N, channels, 2, 2] and what is known of the instruction [N, words]."""
+        for block in self.blocks:
+            maps = block(maps, text)
+        return F.relu(F.max_pool2d(maps, 2)).flatten(1)
+
+    def consult(self, key: Tensor, text: TextEncoding, mission: Tensor) -> Tensor:
+        """[N, words], the words of missions [N] that keys [N, words] ask for."""
+        return attend(text["states"][mission], text["spoken"][mission], key.unsqueeze(1)).squeeze(1)
+
+
+def _unit_rows(module: nn.Module) -> None:
+    """Draw the rows of a linear map from a normal, scale them to norm 1, and start without bias (as released)."""
+    if isinstance(module, nn.Linear):
+        with torch.no_grad():
+            module.weight.normal_()
+            module.weight.div_(module.weight.norm(dim=1, keepdim=True))
+            module.bias.zero_()
+
+
+def make_babyai_small(spec: EnvSpec, **options: Any) -> BabyAINetwork:
+    """Make the small network (1,068,168 parameters); options are those of `BabyAIConfig`."""
+    return BabyAINetwork(spec, configure("babyai_small", BabyAIConfig(), options))
+
+
+def make_babyai_large(spec: EnvSpec, **options: Any) -> BabyAINetwork:
+    """Make the large network (20,348,552 parameters); options are those of `BabyAIConfig`."""
+    large = BabyAIConfig(words=256, memory=2048, attention=True)
+    return BabyAINetwork(spec, configure("babyai_large", large, options))

@@ -1,0 +1,32 @@
+"""The agents of this package."""
+
+from __future__ import annotations
+
+from magrounding.registry import AgentEntry
+
+_TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
+_BASELINE = "magrounding.agents.baselines:make_baseline"
+_SIR = "magrounding.agents.sir:make_sir"
+_SIR_PARTS = ("state", "local_conv", "entity_attn", "bert")
+
+AGENTS = (
+    AgentEntry("relread", "magrounding.agents.relread:make_relread"),
+    AgentEntry("viewread", "magrounding.agents.viewread:make_viewread"),
+    AgentEntry("babyai_small", "magrounding.agents.babyai:make_babyai_small"),
+    AgentEntry("babyai_large", "magrounding.agents.babyai:make_babyai_large"),
+    AgentEntry("txt2pi", _TXT2PI),
+    AgentEntry("txt2pi_no_task_attn", _TXT2PI, {"task_attention": False}),
+    AgentEntry("txt2pi_no_vis_attn", _TXT2PI, {"visual_attention": False}),
+    AgentEntry("txt2pi_no_text_mod", _TXT2PI, {"text_modulation": False}),
+    AgentEntry("film", _BASELINE, {"modulate": True}),
+    AgentEntry("conv", _BASELINE, {"modulate": False}),
+    AgentEntry("sir", _SIR),
+    *(AgentEntry(f"sir_{part}", _SIR, {part: True}) for part in _SIR_PARTS),
+    AgentEntry("sir_all", _SIR, dict.fromkeys(_SIR_PARTS, True)),
+    AgentEntry("emma", "magrounding.agents.emma:make_emma"),
+    AgentEntry("emma_game_id", "magrounding.agents.emma:make_game_id", env_options={"game_id": True}),
+    AgentEntry("qmix", "magrounding.agents.qmix:make_qmix", algorithm="qmix"),
+    AgentEntry(
+        "qmix_relread", "magrounding.agents.qmix_relread:make_qmix_relread", built_on="relread", algorithm="qmix"
+    ),
+)

@@ -1,0 +1,259 @@
+"""viewread: a reader for agents that see what lies before them. Cells are matched with the words of the mission.
+
+The sibling of `relread` for maps that turn with the agent. What a cell shows is looked for in the mission, and the
+places where it stands there say what part it has to play. No world is built in: words, planes of the map and other
+fields are those of the `EnvSpec`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from magrounding.agents.language import TextEncoder, join_statements
+from magrounding.agents.modules import DocumentAttention
+from magrounding.agents.policy import (
+    Accepts,
+    Batch,
+    Policy,
+    PolicyOutput,
+    TextEncoding,
+    check_config,
+    configure,
+    mask_logits,
+)
+from magrounding.errors import ConfigurationError
+from magrounding.spec import EnvSpec, Field, Grid, Mask, Text
+
+_MOST_VALUES = 256
+"""Values that one number of an array field may have: each has an embedding."""
+
+
+_MARKS = 1 << 18
+"""Codes below are found in a table, which takes a third to two thirds of the time of `torch.unique`."""
+
+
+@dataclass(frozen=True)
+class ViewReadConfig:
+    """Options of viewread.
+
+    Attributes:
+        embedding: width of a word's embedding, and units in each direction of the GRU over the mission.
+        role: width of what a word of the mission says of the cells that show it.
+        symbol_hidden, features: widths of the network that sums up what a cell shows, and of its output.
+        hidden: width of the view, and of the memory.
+        head: width of the hidden layer of policy and value.
+        remember: False: acts on each view by itself and the action before.
+        attention: the memory looks up which words of the mission matter now, and the view is looked at once more with
+            these in mind.
+    """
+
+    embedding: int = 24
+    role: int = 16
+    symbol_hidden: int = 48
+    features: int = 16
+    hidden: int = 128
+    head: int = 64
+    remember: bool = True
+    attention: bool = False
+
+    def __post_init__(self) -> None:
+        check_config(self)
+
+
+class ViewRead(Policy):
+    """The reader for egocentric views.
+
+    A cell's symbol is the tuple of its words. For a mission and a symbol, the states of the mission's words that are in
+    the symbol are summed, word by word of the symbol, and multiplied with one another: a red ball is where "red" and
+    "ball" both are, in parts of the mission that belong together. A small network makes features of these, and only for
+    the missions and symbols that occur: a cell looks its features up.
+
+    Args:
+        spec: of the world.
+        config: options.
+
+    Raises:
+        ConfigurationError: a world without an egocentric map or without `goal`, or with arrays that are no small
+            integers.
+    """
+
+    accepts = Accepts(fields=("goal", "action_mask"), egocentric=True)
+    reads = {"mission": ("goal",)}  # noqa: RUF012  the base class declares it
+
+    def __init__(self, spec: EnvSpec, config: ViewReadConfig) -> None:
+        super().__init__(spec)
+        self.config = config
+        grid = spec.grid
+        self.grid, self.vocabulary = grid.name, spec.vocabulary_size
+        planes, role, hidden = grid.shape[2], config.role, config.hidden
+        self.words = nn.Embedding(self.vocabulary, config.embedding, padding_idx=0)
+        self.reader = TextEncoder(config.embedding, config.embedding, "gru")
+        self.role = nn.Linear(self.reader.width, role)
+        self.place = nn.Parameter(torch.randn(math.prod(spec["goal"].shape) + 1, role) * 0.5)
+        self.summary = nn.Linear(self.reader.width, role)
+        self.pairs = tuple(combinations(range(planes), 2))
+        self.symbols = nn.Embedding(planes * self.vocabulary, config.symbol_hidden)
+        self.matches = nn.Linear((planes + len(self.pairs)) * role, config.symbol_hidden)
+        self.gist = nn.Linear(role, config.symbol_hidden, bias=False)
+        self.features = nn.Linear(config.symbol_hidden, config.features)
+        self.view = nn.Linear(grid.height * grid.width * config.features, hidden)
+        self.numbers = nn.ModuleDict({each.name: _Numbers(each, hidden) for each in spec.fields if _is_array(each)})
+        self.last_action = nn.Embedding(spec.num_actions + 1, hidden)
+        # Without norms the mean of all views runs away in the first steps, and gates that are shut never open again.
+        self.view_norm, self.think_norm = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
+        self.think = nn.Linear(hidden, hidden)
+        if config.remember:
+            self.memory = nn.GRUCell(hidden, hidden)
+        if config.attention:
+            self.query = nn.Linear(hidden, role)
+            self.mind = nn.Linear(role, 2 * hidden)
+            self.again = nn.Linear(hidden, hidden)
+        choice = nn.Linear(config.head, spec.num_actions)
+        self.policy = nn.Sequential(nn.Linear(hidden, config.head), nn.ReLU(), choice)
+        self.value = nn.Sequential(nn.Linear(hidden, config.head), nn.ReLU(), nn.Linear(config.head, 1))
+        with torch.no_grad():
+            for embedding in (self.symbols, self.last_action):
+                embedding.weight.mul_(0.3)
+            self.view.weight.mul_(4)  # at first as loud as direction and last action
+            choice.weight.mul_(0.01)
+            choice.bias.zero_()
+
+    def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
+        """`states` [U, L, role] of the words, `spoken` [U, L], `said` [U, V, role] by word id, `summary` [U, role]."""
+        words = join_statements(ids["goal"].long())
+        hidden, mask = self.reader(self.words, words)
+        spoken = mask & (words.ids > 0)
+        states = (self.role(hidden) + self.place[: words.ids.shape[1]]) * spoken.unsqueeze(2)
+        said = states.new_zeros(len(states), self.vocabulary, states.shape[2])
+        said = said.scatter_add(1, words.ids.unsqueeze(2).expand_as(states), states)
+        half = hidden.shape[2] // 2
+        last = (words.length - 1).view(-1, 1, 1).expand(-1, 1, half)
+        ends = torch.cat((hidden[:, :, :half].gather(1, last).squeeze(1), hidden[:, 0, half:]), 1)
+        return {"states": states, "spoken": spoken, "said": said, "summary": self.summary(ends)}
+
+    def initial_memory(self, num_envs: int) -> Tensor | None:
+        return self.place.new_zeros(num_envs, self.config.hidden) if self.config.remember else None
+
+    def forward(self, batch: Batch) -> PolicyOutput:
+        reading, shape = batch.texts["mission"], batch.restarts.shape
+        mission, text = reading.index.flatten(), reading.encoding
+        view = self.view(self.look(batch.observation[self.grid].flatten(0, 1), text, mission))
+        for name, numbers in self.numbers.items():
+            view = view + numbers(batch.observation[name].flatten(0, 1))
+        view = view + self.last_action(batch.last_action.flatten() + 1)
+        top = F.relu(self.think_norm(self.think(F.relu(self.view_norm(view)))))
+        memory = None
+        if self.config.remember:
+            memory = self._remember(top.unflatten(0, shape), batch)
+            seen, top = top, memory.flatten(0, 1)
+            if self.config.attention:
+                top = top + self._look_again(seen, top, text, mission)
+        logits = mask_logits(self.policy(top).unflatten(0, shape).float(), batch.observation["action_mask"])
+        return PolicyOutput(logits, self.value(top).view(shape).float(), memory)
+
+    def look(self, grid: Tensor, text: TextEncoding, mission: Tensor) -> Tensor:
+        """[N, H · W · features], what the cells of grid [N, H, W, K] mean to missions [N]."""
+        n, planes = len(grid), grid.shape[3]
+        cells = grid.reshape(n, -1, planes).long()
+        symbols, which = self._symbols(cells)
+        number = len(symbols)
+        pairs, cell = distinct(mission.unsqueeze(1) * number + which, len(text["said"]) * number)
+        features = self.features_of(pairs // number, symbols[pairs % number], text)
+        return F.embedding(cell, features).flatten(1)
+
+    def features_of(self, mission: Tensor, symbol: Tensor, text: TextEncoding) -> Tensor:
+        """[P, features] of missions [P] and symbols [P, K]."""
+        said = text["said"].flatten(0, 1)
+        found = [F.embedding(mission * self.vocabulary + words, said) for words in symbol.unbind(1)]
+        found += [found[i] * found[j] for i, j in self.pairs]
+        plane = torch.arange(symbol.shape[1], device=symbol.device) * self.vocabulary
+        hidden = self.matches(torch.cat(found, 1)) + self.symbols(symbol + plane).sum(1)
+        return F.relu(self.features(F.relu(hidden + F.embedding(mission, self.gist(text["summary"])))))
+
+    def _symbols(self, cells: Tensor) -> tuple[Tensor, Tensor]:
+        """The distinct symbols [S, K] of cells [N, C, K], and which each is [N, C].
+
+        They are found plane by plane, so that codes stay small, whatever tuples there could be.
+        """
+        symbols, which = distinct(cells[:, :, 0], self.vocabulary)
+        symbols = symbols.unsqueeze(1)
+        for plane in cells.unbind(2)[1:]:
+            codes, which = distinct(which * self.vocabulary + plane, len(symbols) * self.vocabulary)
+            last = (codes % self.vocabulary).unsqueeze(1)
+            symbols = torch.cat((symbols[codes // self.vocabulary], last), 1)
+        return symbols, which
+
+    def _remember(self, seen: Tensor, batch: Batch) -> Tensor:
+        """The memory [T, B, hidden] after each step, of what is seen [T, B, hidden]."""
+        memory, after = torch.zeros_like(seen[0]) if batch.memory is None else batch.memory, []
+        for view, keep in zip(seen, (~batch.restarts).unsqueeze(2), strict=True):
+            memory = self.memory(view, memory * keep)
+            after.append(memory)
+        return torch.stack(after)
+
+    def _look_again(self, seen: Tensor, memory: Tensor, text: TextEncoding, mission: Tensor) -> Tensor:
+        """[N, hidden] of views [N, hidden], in the light of the words of which the memory [N, hidden] asks."""
+        words = DocumentAttention(text["states"], text["spoken"], mission)(self.query(memory))
+        scale, shift = self.mind(words).chunk(2, 1)
+        return self.again(F.relu(seen * (1 + scale) + shift))
+
+
+class _Numbers(nn.Module):
+    """Embeddings of every value of every number of an array field, summed.
+
+    Args:
+        field: of small integers.
+        width: of the embeddings.
+    """
+
+    def __init__(self, field: Field, width: int) -> None:
+        super().__init__()
+        values, numbers = int(field.high - field.low) + 1, math.prod(field.shape)
+        if not field.dtype.startswith(("int", "uint", "bool")) or values > _MOST_VALUES:
+            raise ConfigurationError(
+                f"viewread knows arrays of at most {_MOST_VALUES} whole numbers, {field.name} is {field.dtype} from "
+                f"{field.low} to {field.high}: choose another agent"
+            )
+        self.table = nn.Embedding(numbers * values, width)
+        self.start: Tensor
+        self.register_buffer("start", torch.arange(numbers) * values - int(field.low), persistent=False)
+        with torch.no_grad():
+            self.table.weight.mul_(0.3)
+
+    def forward(self, numbers: Tensor) -> Tensor:
+        """[N, width] of numbers [N, …]."""
+        return F.embedding_bag(numbers.flatten(1).long() + self.start, self.table.weight, mode="sum")
+
+
+def _is_array(field: Field) -> bool:
+    return not isinstance(field, Grid | Text | Mask)
+
+
+def distinct(codes: Tensor, bound: int) -> tuple[Tensor, Tensor]:
+    """The distinct values [D] int64 of `codes` [...] int64, in order, and which of them each is [...] int64.
+
+    Args:
+        codes: in [0, bound).
+        bound: past the highest that can be.
+    """
+    if bound > _MARKS:
+        return torch.unique(codes, return_inverse=True)
+    marks = torch.zeros(bound, dtype=torch.bool, device=codes.device)
+    marks[codes.flatten()] = True
+    values = marks.nonzero().squeeze(1)
+    rank = torch.empty(bound, dtype=torch.int64, device=codes.device)
+    rank[values] = torch.arange(len(values), device=codes.device)
+    return values, rank[codes]
+
+
+def make_viewread(spec: EnvSpec, **options: Any) -> ViewRead:
+    """Make a viewread network for a world; options are those of `ViewReadConfig`."""
+    return ViewRead(spec, configure("viewread", ViewReadConfig(), options))

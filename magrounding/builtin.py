@@ -1,0 +1,25 @@
+"""Registers what comes with the package: lists that stand next to what they list."""
+
+from __future__ import annotations
+
+from magrounding.agents.entries import AGENTS
+from magrounding.endi.entries import AGENTS as ENDI_AGENTS
+from magrounding.envs.messenger.entry import ENVS as MESSENGER
+from magrounding.envs.rtfm.entry import ENVS as RTFM
+from magrounding.experiment.presets.entries import PRESETS
+from magrounding.registration import register_env
+from magrounding.registry import register_agent, register_algorithm, register_preset
+from magrounding.single.babyai.entry import ENVS as BABYAI
+from magrounding.training.entries import ALGORITHMS
+
+
+def register_builtin() -> None:
+    """Register all environments, agents, algorithms and presets of the package; none of them is imported for it."""
+    for env in (*RTFM, *MESSENGER, *BABYAI):
+        register_env(env)
+    for agent in (*AGENTS, *ENDI_AGENTS):
+        register_agent(agent)
+    for algorithm in ALGORITHMS:
+        register_algorithm(algorithm)
+    for preset in PRESETS:
+        register_preset(preset)

@@ -1,0 +1,1 @@
+"""The commands: each parses, calls the package and prints. Nothing in the package imports them."""

@@ -1,0 +1,281 @@
+"""How fast the worlds and the learners are, on this machine, now.
+
+    magrounding bench --env ma_rtfm --stage s5 --num-envs 1024 --seconds 5 --json speed.json
+
+Measured: env steps/s of the vector env and of one game through PettingZoo (actions drawn beforehand, uniformly over all
+of them; observations and documents written), time and memory to create the env in a fresh process, and learner
+samples/s. An env step is one step of one game, whatever the number of its agents; a sample is one agent's step that its
+learner has learnt from. Every speed of a world is the median of several windows after a warm-up, with the slowest and
+the fastest beside it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tyro
+
+from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.options import (
+    change_learner,
+    choose_workers,
+    chosen_elsewhere,
+    configure,
+    learner_options,
+    parse_env_options,
+    parse_options,
+)
+from magrounding.cli.speed import creation_cost, machine, single_speed, vector_speed
+from magrounding.errors import ConfigurationError
+from magrounding.registry import env_entry
+from magrounding.storage import write_json
+from magrounding.threads import available_cores
+
+if TYPE_CHECKING:
+    from magrounding.experiment.settings import RunSettings
+    from magrounding.training.algorithm import AlgorithmConfig
+
+SLICES = 4
+"""Turns that two settings of a learner take."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to measure."""
+
+    env: str = "ma_rtfm"
+    """environment id"""
+    stage: str | None = None
+    """stage or task; the environment's default where it is left out"""
+    agents: int | None = None
+    """number of agents, where the environment has the choice; its default where it is left out"""
+    size: int | None = None
+    """height and width of the map; the environment's default where it is left out"""
+    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """an option of the environment, name=value; may be repeated, or several separated by commas"""
+    num_envs: int = 1024
+    """games side by side in the vector env"""
+    seconds: float = 5.0
+    """time for each measurement, warm-up not counted"""
+    threads: int = 0
+    """threads of the vector env; 0: all cores"""
+    workers: int | None = None
+    """processes that share the games of a simulator of one game (default: 2); 0 plays them in this one"""
+    learner: str | None = "txt2pi"
+    """agent whose learner to measure; None to leave it out"""
+    preset: str = "paper"
+    """settings of that learner"""
+    bf16: bool = False
+    """compute that learner's networks in bfloat16"""
+    beside: str | None = None
+    """other settings of that learner or its network to measure in turn with it, e.g. chunk=0,bf16=false"""
+    json: Path | None = None
+    """file to write everything to"""
+
+
+def main(line: CommandLine) -> int:
+    """Run the command and return its exit code."""
+    options = line.parse(Options, description=__doc__)
+    return run_command(lambda: run(options))
+
+
+def check(options: Options) -> None:
+    """Tell what cannot work before anything is measured; nothing is started for it.
+
+    Raises:
+        ConfigurationError: an unknown environment, stage, agent or preset, or a number that makes no sense.
+    """
+    if options.seconds <= 0:
+        raise ConfigurationError(f"--seconds must be positive, got {options.seconds}")
+    if options.num_envs < 1:
+        raise ConfigurationError(f"--num-envs must be positive, got {options.num_envs}")
+    if options.threads < 0:
+        raise ConfigurationError(f"--threads must be 0 (all cores) or more, got {options.threads}")
+    if options.json is not None and not options.json.absolute().parent.is_dir():
+        raise ConfigurationError(f"--json {options.json}: its folder does not exist; make it first")
+    _workers(options)
+    if options.learner is not None:
+        settings = _learner_settings(options)
+        if options.beside is not None:
+            _changed(settings, _changes(options)).make_network()
+
+
+def run(options: Options) -> dict[str, Any]:
+    """Measure everything, printing each number as it comes, and return what the JSON file holds; see `check`."""
+    check(options)
+    env_options, workers = _env_options(options), _workers(options)
+    threads = options.threads or available_cores()
+    results: dict[str, Any] = {
+        "env": options.env,
+        "options": env_options,
+        "num_envs": options.num_envs,
+        "threads": threads,
+        **({"workers": workers} if workers else {}),
+        "machine": machine(),
+    }
+    named = ", ".join(f"{name}={value}" for name, value in env_options.items())
+    print(f"{options.env} ({named}), {results['machine']['cores']} cores, load {results['machine']['load_average']}")
+
+    with get_context("spawn").Pool(1) as pool:  # a fresh process: nothing is loaded, no memory has been used yet
+        results["creation"] = cost = pool.apply(creation_cost, (options.env, env_options))
+    print(
+        f"create one game        {cost['create_seconds']:.3f} s, first reset {cost['first_reset_seconds']:.3f} s, "
+        f"{cost['megabytes']:.0f} MB"
+    )
+    speed = vector_speed(options.env, env_options, options.num_envs, threads, workers, options.seconds)
+    results["vector_env_steps_per_second"] = asdict(speed)
+    shared = f"{workers} processes" if workers else f"{threads} threads"
+    print(f"vector env             {speed}  env steps, {options.num_envs} games, {shared}", flush=True)
+    speed = single_speed(options.env, env_options, options.seconds)
+    results["single_env_steps_per_second"] = asdict(speed)
+    print(f"one game (PettingZoo)  {speed}  env steps", flush=True)
+    if options.learner is not None:
+        results["learner"] = learners = learner_speed(options)
+        for learner in learners:
+            shares = ", ".join(f"{what} {share:.0%}" for what, share in learner["shares"].items())
+            chosen = ", ".join(f"{name}={value}" for name, value in learner["settings"].items())
+            rate = f"{learner['samples_per_second']:,.0f} /s"
+            print(f"learner                {rate}  {options.learner} samples ({chosen}): {shares}")
+        if len(learners) == 2:
+            ratio = learners[0]["samples_per_second"] / learners[1]["samples_per_second"]
+            results["learner_ratio"] = ratio
+            print(f"ratio                  {ratio:.2f}")
+    if options.json is not None:
+        write_json(options.json, results)
+    return results
+
+
+def learner_speed(options: Options) -> list[dict[str, Any]]:
+    """Samples/s of a curriculum's whole training loop, and where its time goes.
+
+    Where other settings of the learner are asked for `beside`, both are measured in turn, in slices: what else the
+    machine does then slows both. A slice ends with the first round (an unroll of every game, an update of every agent)
+    after its time; there are at least two rounds, and a short warm-up before all.
+
+    Returns:
+        For the preset's settings and for those beside it: samples and seconds, `samples_per_second`, and the shares of
+        `world`, `acting`, `teaching` and `learning`.
+    """
+    import torch
+
+    from magrounding.experiment.stage import StageSession
+    from magrounding.threads import plan_threads, using
+    from magrounding.training.clock import TRAINING
+
+    settings = _learner_settings(options)
+    preset = settings.preset
+    phase = preset.of_stage(settings.stages[0])[-1]
+    plan = plan_threads(settings.agents, phase.num_envs)
+
+    def session(**changes: Any) -> StageSession:
+        made = StageSession(
+            _changed(settings, changes), settings.stages[0], 0, 0, torch.device("cpu"), plan, parallel_map
+        )
+        made.start()
+        return made
+
+    own = {"bf16": options.bf16}
+    variants = [own] if options.beside is None else [own, {**own, **_changes(options)}]
+    with using(plan) as parallel_map:
+        measured = []
+        for changes in variants:
+            warm_up = session(**{**changes, "unroll": 4})
+            warm_up.iterate(0)
+            warm_up.close()
+            measured.append(session(**changes))
+        slices = 1 if len(variants) == 1 else SLICES
+        rounds, spent = [0] * len(variants), [0.0] * len(variants)
+        for _ in range(slices):
+            for k, each in enumerate(measured):
+                start, done = time.perf_counter(), 0
+                while done * slices < 2 or time.perf_counter() - start < options.seconds / slices:
+                    each.iterate(0)
+                    done += 1
+                rounds[k] += done
+                spent[k] += time.perf_counter() - start
+    results = []
+    for k, each in enumerate(measured):
+        each.close()
+        samples = rounds[k] * each.steps_per_update * settings.agents
+        results.append(
+            {
+                "agent": settings.agent,
+                "preset": preset.name,
+                "parameters": sum(parameter.numel() for parameter in each.learners[0].policy.parameters()),
+                "phase": phase.name,
+                "num_envs": phase.num_envs,
+                "unroll": each.phase.learner.unroll,
+                "settings": variants[k],
+                "threads": asdict(plan),
+                "samples": samples,
+                "seconds": spent[k],
+                "samples_per_second": samples / spent[k],
+                "shares": {what: each.clock.spent.get(what, 0.0) / spent[k] for what in TRAINING},
+            }
+        )
+    return results
+
+
+def _env_options(options: Options) -> dict[str, Any]:
+    """The options that were given or left at their defaults, under the names that the environment has for them."""
+    entry = env_entry(options.env)
+    given = {entry.stage_option: options.stage, "agents": options.agents, "size": options.size}
+    default = {name: entry.options.get(name) for name in given}
+    chosen = {name: default[name] if value is None else value for name, value in given.items()}
+    named = {name: value for name, value in chosen.items() if value is not None}
+    return {**named, **_asked(options)}
+
+
+def _asked(options: Options) -> dict[str, Any]:
+    """What --env-option says."""
+    entry = env_entry(options.env)
+    reserved = {**chosen_elsewhere(entry, "--stage"), "size": "--size"}
+    return parse_env_options(options.env_option, entry, reserved)
+
+
+def _workers(options: Options) -> int:
+    return choose_workers(options.workers, configure(env_entry(options.env), _env_options(options)))
+
+
+def _learner_settings(options: Options) -> RunSettings:
+    from magrounding.experiment.settings import make_settings
+
+    stage = _env_options(options).get(env_entry(options.env).stage_option, "")
+    settings = make_settings(options.env, options.learner or "", options.agents, options.preset, (stage,))
+    size = {} if options.size is None else {"size": options.size}
+    preset = replace(settings.preset, env_options={**settings.preset.env_options, **size, **_asked(options)})
+    return replace(settings, preset=preset, workers=_workers(options))
+
+
+def _learner_config(settings: RunSettings) -> AlgorithmConfig:
+    return settings.preset.of_stage(settings.stages[0])[-1].learner
+
+
+def _changed(settings: RunSettings, changes: Mapping[str, Any]) -> RunSettings:
+    """One phase of the settings, with options of its learner changed, and of the network those that no learner has."""
+    stage, config = settings.stages[0], _learner_config(settings)
+    phase, known = settings.preset.of_stage(stage)[-1], learner_options([config], settings.make_network())
+    learner = change_learner(config, {name: value for name, value in changes.items() if name in known})
+    changed = settings.with_network({name: value for name, value in changes.items() if name not in known})
+    return replace(changed, preset=replace(changed.preset, phases={stage: (replace(phase, learner=learner),)}))
+
+
+def _changes(options: Options) -> dict[str, Any]:
+    """Options of a learner or its network from `beside`.
+
+    Raises:
+        ConfigurationError: what neither has, or a value of another kind than the option's own.
+    """
+    settings = _learner_settings(options)
+    network = settings.make_network()
+    known = vars(network.config) | learner_options([_learner_config(settings)], network)
+    changes = parse_options(options.beside or "", known, "--beside")
+    for name in ("unroll", "epochs", "minibatches"):
+        if not changes.get(name, 1):
+            raise ConfigurationError(f"--beside takes values like {name}={known[name]}, got {name}=0")
+    return changes

@@ -1,0 +1,89 @@
+"""What was typed, how it is parsed, and how every command ends: 0, or one clear sentence and another exit code."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from magrounding.errors import ConfigurationError, MagroundingError
+from magrounding.pretrained import PREFIX
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+Arguments = TypeVar("Arguments")
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What was typed.
+
+    Attributes:
+        prog: the command, such as "magrounding train" or "python -m benchmarks.curriculum".
+        arguments: what stood behind it.
+    """
+
+    prog: str
+    arguments: tuple[str, ...]
+
+    @classmethod
+    def of_process(cls, prog: str) -> CommandLine:
+        """That of this process, which was started as `prog`."""
+        return cls(prog, tuple(sys.argv[1:]))
+
+    def without(self, flag: str) -> CommandLine:
+        """The same without a flag that takes no value."""
+        return CommandLine(self.prog, tuple(argument for argument in self.arguments if argument != flag))
+
+    def parse(self, arguments: type[Arguments], description: str | None = None) -> Arguments:
+        """The arguments as a dataclass; SystemExit with code 2 where it has no such ones, 0 after `--help`."""
+        import tyro
+
+        return tyro.cli(arguments, prog=self.prog, args=self.arguments, description=description)
+
+    def __str__(self) -> str:
+        return shlex.join([*self.prog.split(), *self.arguments])
+
+
+def run_command(command: Callable[[], object], interrupted: Callable[[], str] = lambda: "stopped") -> int:
+    """Run a command and return its exit code.
+
+    Args:
+        command: what to do.
+        interrupted: the sentence for Ctrl-C.
+    """
+    try:
+        command()
+    except MagroundingError as error:
+        return _end(f"error: {error}", BAD_INPUT)
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        reason = error.strerror or str(error)
+        return _end(f"error: the disk refused{where}: {reason}; mend that, and a run goes on with --resume", BAD_INPUT)
+    except KeyboardInterrupt:
+        return _end(interrupted(), INTERRUPTED)
+    return 0
+
+
+def distinct_names(sources: Sequence[str | Path], names: Sequence[str]) -> tuple[str, ...]:
+    """What to call runs: the names given, or those of their folders; ConfigurationError unless each has its own."""
+    chosen = tuple(names) or tuple(Path(str(source).removeprefix(PREFIX)).name for source in sources)
+    if len(chosen) != len(sources) or len(set(chosen)) < len(chosen):
+        raise ConfigurationError(
+            f"--names takes a name of its own for each of the {len(sources)} runs, got {', '.join(chosen)}"
+        )
+    return chosen
+
+
+def items(text: str) -> list[str]:
+    """What stands between commas, without what is empty."""
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _end(sentence: str, code: int) -> int:
+    print(" ".join(sentence.split()), file=sys.stderr)
+    return code

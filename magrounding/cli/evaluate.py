@@ -1,0 +1,139 @@
+"""Evaluate runs on games they have never met: `magrounding evaluate --run runs/a runs/b --out runs/a-b`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from magrounding.agents.weights import versions
+from magrounding.cli.command import CommandLine, distinct_names, run_command
+from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, names_of, parse_env_options
+from magrounding.errors import ConfigurationError, choose
+from magrounding.experiment.cross_play import cross_play, seed_pairs
+from magrounding.experiment.device import resolve_device
+from magrounding.experiment.settings import read_settings
+from magrounding.experiment.zero_shot import Contender, ZeroShot, open_runs, zero_shot
+from magrounding.experiment.zero_shot_plot import plot_zero_shot
+from magrounding.experiment.zero_shot_report import tables, to_json, zero_shot_report
+from magrounding.play.evaluate import PLAYS
+from magrounding.pretrained import PREFIX, find_run
+from magrounding.registry import EnvEntry
+from magrounding.storage import write_atomic, write_json
+from magrounding.threads import plan_threads, using
+
+NAME = "zero_shot"
+"""Of the three files, before their endings."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Let the teams of runs play evaluation sets, beside a random team and the oracle on the same games."""
+
+    run: tuple[str, ...] = ()
+    """Run folders (or pretrained:<name>)."""
+    pretrained: tuple[str, ...] = ()
+    """Names of teams that come with the package, beside or instead of runs."""
+    names: tuple[str, ...] = ()
+    """What to call the runs, then the pretrained teams; their folders' names by default."""
+    splits: str | None = None
+    """Evaluation sets separated by commas; all of the environment's by default."""
+    episodes: int = 1000
+    """Games on each set."""
+    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """An option of the games, name=value, instead of the first run's; may be repeated, or several separated by commas,
+    e.g. max_cycles=200."""
+    seeds: str | None = None
+    """Which of the runs' seeds, separated by commas; all by default."""
+    stage: str | None = None
+    """Whose weights and whose games; the last stage that all runs have by default."""
+    play: str = "both"
+    """greedy (the most likely action), sampled (drawn) or both."""
+    teammate: str | None = None
+    """A run (or pretrained:<name>) whose agents also play in teams with those of the others; alone, its own seeds."""
+    workers: int | None = None
+    """Processes that share the games of a simulator of one game (default: 2); 0 plays them in this one."""
+    out: Path | None = None
+    """Folder for zero_shot.json, zero_shot.md and zero_shot.png."""
+    device: str = "auto"
+    """auto, cpu or cuda."""
+
+
+def main(line: CommandLine) -> int:
+    """Run the command and return its exit code."""
+    arguments = line.parse(Arguments)
+    return run_command(lambda: report(arguments, line))
+
+
+def report(arguments: Arguments, line: CommandLine) -> None:
+    """Play, print the tables, write the files."""
+    results = evaluate_runs(arguments)
+    print(tables(results))
+    if arguments.out is not None:
+        command = str(line)
+        write_json(arguments.out / f"{NAME}.json", to_json(results, command, versions()))
+        write_atomic(arguments.out / f"{NAME}.png", plot_zero_shot(results))
+        write_atomic(arguments.out / f"{NAME}.md", zero_shot_report(results, f"{NAME}.png", command))
+        print(f"\nreport: {arguments.out / NAME}.md")
+
+
+def evaluate_runs(arguments: Arguments) -> ZeroShot:
+    """Play all games."""
+    if arguments.episodes < 1:
+        raise ConfigurationError(f"--episodes must be positive, got {arguments.episodes}")
+    plays = PLAYS if arguments.play == "both" else (choose("way to --play", arguments.play, (*PLAYS, "both")),)
+    sources = [*arguments.run, *(PREFIX + name for name in arguments.pretrained)]
+    if not sources:
+        raise ConfigurationError("nothing to evaluate: name run folders with --run, or a team with --pretrained")
+    folders = dict(zip(distinct_names(sources, arguments.names), map(find_run, sources), strict=True))
+    mate = None if arguments.teammate is None else _with_teammate(folders, arguments.teammate)
+    options = _env_options(arguments, read_settings(next(iter(folders.values()))).entry)
+    device = resolve_device(arguments.device)
+    with using(plan_threads(1, arguments.episodes, cuda=device.type == "cuda")):
+        contenders = open_runs(folders, arguments.stage, names_of("--seeds", arguments.seeds), device)
+        contenders = [_in_games(each, options, arguments.workers) for each in contenders]
+        pairs = (
+            [] if mate is None else [(one, other, seed_pairs(one, other)) for one, other in _meetings(contenders, mate)]
+        )
+        results = zero_shot(contenders, names_of("--splits", arguments.splits), arguments.episodes, plays)
+        together = [score for pair in pairs for score in cross_play(*pair, results.sets, arguments.episodes, plays)]
+        return replace(results, together=together)
+
+
+def _env_options(arguments: Arguments, entry: EnvEntry) -> dict[str, Any]:
+    """Options that were asked for; those that make every evaluation set what it is are not for the asking."""
+    made_by = set.intersection(*(set(options) for options in entry.evaluation_sets.values()))
+    reserved = {**chosen_elsewhere(entry, "--stage"), "agents": "the runs", **dict.fromkeys(made_by, "--splits")}
+    return parse_env_options(arguments.env_option, entry, reserved)
+
+
+def _in_games(contender: Contender, options: Mapping[str, Any], workers: int | None) -> Contender:
+    """The contender in games with other options; ConfigurationError where its networks cannot look at them."""
+    changed = replace(contender, games={**contender.games, **options})
+    game = configure(contender.settings.entry, changed.options())
+    if not all(team.spec.reads_alike(game.describe()) for team in contender.teams.values()):
+        raise ConfigurationError(
+            f"{contender.name} was trained to read and see other things than games with {dict(options)} show: leave "
+            "out --env-option"
+        )
+    return replace(changed, settings=replace(contender.settings, workers=choose_workers(workers, game)))
+
+
+def _with_teammate(folders: dict[str, Path], teammate: str) -> str:
+    """The name of the teammate's run, which joins the runs if it is not among them."""
+    folder = find_run(teammate)
+    for name, known in folders.items():
+        if known.resolve() == folder.resolve():
+            return name
+    name = folder.name if folder.name not in folders else teammate
+    folders[name] = folder
+    return name
+
+
+def _meetings(contenders: list[Contender], mate: str) -> list[tuple[Contender, Contender]]:
+    """Everybody else with the teammate; the teammate with itself where there is nobody else."""
+    other = next(who for who in contenders if who.name == mate)
+    return [(one, other) for one in contenders if one is not other] or [(other, other)]

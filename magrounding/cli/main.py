@@ -1,0 +1,55 @@
+"""The console command `magrounding`: it imports the one command that is asked for, and nothing else."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from magrounding import __version__
+from magrounding.cli.command import CommandLine, run_command
+from magrounding.errors import ConfigurationError, choose
+
+NAME = "magrounding"
+
+COMMANDS = {
+    "train": "Train agents through a curriculum, evaluate them, and write a report.",
+    "evaluate": "Let trained teams play evaluation sets, beside a random team and the oracle.",
+    "watch": "Show one game of a trained team, as text, film or pictures.",
+    "record": "Record games of the oracle, a trained team or a person, to learn from.",
+    "compare": "Put finished runs side by side.",
+    "publish": "Keep a trained team in the package.",
+    "bench": "Measure how fast worlds and learners are.",
+}
+"""Name, which is also that of its module → what it does."""
+
+
+def main() -> int:
+    """Run the command that is named first, and return its exit code."""
+    name, *arguments = sys.argv[1:] or [""]
+    if name in ("-h", "--help"):
+        print(usage())
+        return 0
+    if name == "--version":
+        print(f"{NAME} {__version__}")
+        return 0
+    if name not in COMMANDS:
+        return run_command(lambda: refuse(name))
+    return import_module(f"magrounding.cli.{name}").main(CommandLine(f"{NAME} {name}", tuple(arguments)))
+
+
+def usage() -> str:
+    """What `--help` prints."""
+    width = max(map(len, COMMANDS))
+    lines = [f"    {name:{width}}  {about}" for name, about in COMMANDS.items()]
+    return "\n".join([f"usage: {NAME} COMMAND …", "", *lines, "", f"{NAME} COMMAND --help says what a command takes."])
+
+
+def refuse(name: str) -> None:
+    """ConfigurationError for what is no command."""
+    if not name:
+        raise ConfigurationError(f"name a command: {', '.join(COMMANDS)}; {NAME} --help says what they do")
+    choose("command", name, COMMANDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

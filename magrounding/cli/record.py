@@ -1,0 +1,156 @@
+"""Record games to learn from: `magrounding record --env ma_rtfm --stage s1 --out demos.npz`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.keyboard import Keyboard
+from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, is_simulator, parse_env_options
+from magrounding.envs.make import make, make_vec
+from magrounding.envs.render import ansi
+from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.experiment.settings import read_settings
+from magrounding.play.actor import Actor, make_expert
+from magrounding.play.recording import RECORDING_SEED, record
+from magrounding.play.team import load_team
+from magrounding.pretrained import find_run
+from magrounding.registry import EnvEntry, Game, env_entry
+from magrounding.simulators.vectorize import vectorize
+from magrounding.threads import plan_threads, using
+from magrounding.vector import VectorEnv
+
+ROWS = 256
+"""Games that a program plays at once; of a simulator, as many as an evaluation of it has."""
+MAX_CYCLES = 80
+"""Steps after which a game of a world that simulates batches is over."""
+_SEEDS_APART = 2**20
+"""Rows that a recording can have before it meets the games of the next seed."""
+ORACLE, KEYBOARD, RUN = "oracle", "keyboard", "run"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Let the oracle, a trained team or a person play, and keep the games in a file to learn from."""
+
+    env: str
+    """Environment id, e.g. ma_rtfm."""
+    out: Path
+    """File to write, e.g. demos.npz."""
+    stage: str | None = None
+    """Stage or task of the games; the environment's default where it is left out."""
+    agents: int | None = None
+    """Number of agents; the environment's own by default."""
+    games: int = 1000
+    """Games to play."""
+    player: str = ORACLE
+    """oracle (or the simulator's own bot), run:DIR (the team that a run trained on this stage) or keyboard (you)."""
+    split: str = "train"
+    """Split of the games, where the environment has some; a run learns only from its own."""
+    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """An option of the environment, name=value; may be repeated, or several separated by commas, e.g. size=10."""
+    seed: int = 0
+    """Other seeds record other games."""
+    max_cycles: int | None = None
+    """Steps after which a game is over (default: 80; of simulators, their own limit)."""
+    workers: int | None = None
+    """Processes that share the games of a simulator of one game (default: 2); 0 plays them in this one."""
+
+
+def main(line: CommandLine) -> int:
+    """Run the command and return its exit code."""
+    arguments = line.parse(Arguments)
+    return run_command(lambda: make_demonstrations(arguments))
+
+
+def make_demonstrations(arguments: Arguments) -> None:
+    """Play, write the file, say what is in it."""
+    if arguments.out.exists():
+        raise CheckpointError(f"{arguments.out} exists already: name another file with --out")
+    if arguments.games < 1:
+        raise ConfigurationError(f"--games must be positive, got {arguments.games}")
+    if not 0 <= arguments.seed < 2**31:
+        raise ConfigurationError(f"--seed is an integer in [0, 2**31), got {arguments.seed}")
+    kind, _, source = arguments.player.partition(":")
+    if kind != RUN or not source:
+        choose("player", arguments.player, (ORACLE, KEYBOARD, f"{RUN}:DIR"))
+    options = _options(arguments, source)
+    game = configure(env_entry(arguments.env), options)
+    with using(plan_threads(1, ROWS, cuda=False)):
+        vec, player, played_by = _seat(arguments, game, options, kind, source)
+        try:
+            first = RECORDING_SEED + _SEEDS_APART * arguments.seed
+            shown = record(vec, player, arguments.games, first, played_by, tell=_Progress(arguments.games).tell)
+        finally:
+            vec.close()
+    shown.save(arguments.out)
+    size = arguments.out.stat().st_size / 1024
+    results = f"games {len(shown.won):,}, steps {shown.steps:,}, win rate {shown.won.mean():.1%}, {size:,.1f} KiB"
+    print(f"{arguments.out}: {results}")
+
+
+def _options(arguments: Arguments, source: str) -> dict[str, Any]:
+    """Options of the games: those of the team's run, if one plays, then what was asked for."""
+    entry = env_entry(arguments.env)
+    options = entry.with_stage(choose(f"stage of {entry.id}", _stage(arguments, entry), entry.stages))
+    options |= {"split": arguments.split} if "split" in entry.options else {}
+    if entry.multi_agent:
+        options["agents"] = entry.options["agents"] if arguments.agents is None else arguments.agents
+    elif arguments.agents not in (None, 1):
+        raise ConfigurationError(f"{entry.id} is played by one agent, got {arguments.agents}")
+    reserved = {**chosen_elsewhere(entry, "--stage"), "split": "--split", "max_cycles": "--max-cycles"}
+    options |= parse_env_options(arguments.env_option, entry, reserved)
+    if arguments.max_cycles is not None:
+        options["max_cycles"] = arguments.max_cycles
+    elif "max_cycles" in entry.options and not is_simulator(configure(entry, options)):
+        options["max_cycles"] = MAX_CYCLES
+    if not source:
+        return options
+    settings = read_settings(find_run(source))
+    if (settings.env, settings.agents) != (entry.id, options.get("agents", 1)):
+        raise CheckpointError(
+            f"the run in {source} plays {settings.env} with {settings.agents} agents, "
+            f"not {entry.id} with {options.get('agents', 1)}"
+        )
+    return {**settings.env_options, **options}
+
+
+def _stage(arguments: Arguments, entry: EnvEntry) -> str:
+    return entry.options.get(entry.stage_option, "") if arguments.stage is None else arguments.stage
+
+
+def _seat(
+    arguments: Arguments, game: Game, options: dict[str, Any], kind: str, source: str
+) -> tuple[VectorEnv, Actor, str]:
+    """The games, who plays them, and what reports call that player."""
+    entry, simulator = env_entry(arguments.env), is_simulator(game)
+    workers = choose_workers(arguments.workers, game)
+    if kind == KEYBOARD:
+        if simulator:  # only an env of its own shows what a person has to see
+            env = make(entry.id, render_mode="ansi", **options)
+            vec: Any = vectorize(lambda: env, 1, id=entry.id, options=options, spec=game.describe())
+            return vec, Keyboard(vec, env.render), "a person"
+        vec = make_vec(entry.id, 1, **options)
+        return vec, Keyboard(vec, lambda: ansi(vec.world.scene(0))), "a person"
+    team = load_team(source, stage=_stage(arguments, entry)) if source else None
+    vec = make_vec(entry.id, min(arguments.games, entry.evaluation_games or ROWS), workers=workers, **options)
+    if team is not None:
+        return vec, team, f"{read_settings(find_run(source)).agent} of {source}"
+    return vec, make_expert(vec), ORACLE if entry.oracle else "the simulator's bot"
+
+
+class _Progress:
+    """A line for each tenth of the games."""
+
+    def __init__(self, games: int) -> None:
+        self._games, self._tenths = games, 0
+
+    def tell(self, finished: int) -> None:
+        tenths = 10 * finished // self._games
+        if self._tenths < tenths < 10:
+            print(f"{finished:,} of {self._games:,} games", flush=True)
+        self._tenths = tenths

@@ -1,0 +1,139 @@
+"""How fast worlds are, on this machine, now: what `magrounding bench` measures of them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import magrounding as mg
+from magrounding.registry import env_entry
+from magrounding.threads import available_cores
+
+WINDOWS = 5
+DRAWN_STEPS = 64
+"""Rows of actions drawn beforehand and played in turn: enough that games differ, few enough for the cache."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Something per second, over several windows: the median, the slowest and the fastest."""
+
+    median: float
+    slowest: float
+    fastest: float
+
+    @classmethod
+    def of(cls, rates: list[float]) -> Speed:
+        """Sum up the windows' rates."""
+        return cls(statistics.median(rates), min(rates), max(rates))
+
+    def __str__(self) -> str:
+        return f"{self.median:,.0f} /s  ({self.slowest:,.0f} … {self.fastest:,.0f})"
+
+
+def measure(play: Callable[[], int], seconds: float) -> Speed:
+    """Call `play`, which returns how many steps it made, over and over; one window of warm-up is thrown away."""
+    rates = []
+    for _ in range(WINDOWS + 1):
+        start = time.perf_counter()
+        end, steps = start + seconds / WINDOWS, 0
+        while (now := time.perf_counter()) < end or not steps:
+            steps += play()
+        rates.append(steps / (now - start))
+    return Speed.of(rates[1:])
+
+
+def vector_speed(
+    env: str, options: Mapping[str, Any], num_envs: int, threads: int, workers: int, seconds: float
+) -> Speed:
+    """Env steps/s of `make_vec`."""
+    vec = mg.make_vec(env, num_envs, num_threads=threads, workers=workers, **options)
+    try:
+        shape = (DRAWN_STEPS, num_envs, vec.num_agents)
+        actions = np.random.default_rng(0).integers(0, vec.spec.num_actions, shape)
+        vec.reset(seed=0)
+
+        def play() -> int:
+            for row in actions:
+                vec.step(row)
+            return DRAWN_STEPS * num_envs
+
+        return measure(play, seconds)
+    finally:
+        vec.close()
+
+
+def single_speed(env: str, options: Mapping[str, Any], seconds: float) -> Speed:
+    """Env steps/s of one game through PettingZoo, resets among them as they come."""
+    game, num_actions = mg.make(env, **options), env_entry(env).describe(**options).num_actions
+    choices = np.random.default_rng(0).integers(0, num_actions, (DRAWN_STEPS, game.max_num_agents)).tolist()
+    actions = [dict(zip(game.possible_agents, row, strict=True)) for row in choices]
+    game.reset(seed=0)
+
+    def play() -> int:
+        for row in actions:
+            game.step({agent: row[agent] for agent in game.agents})
+            if not game.agents:
+                game.reset()
+        return DRAWN_STEPS
+
+    try:
+        return measure(play, seconds)
+    finally:
+        game.close()
+
+
+def creation_cost(env: str, options: Mapping[str, Any]) -> dict[str, float]:
+    """Seconds and megabytes that one game takes until its first observation; for a process of its own."""
+    before = _peak_memory()
+    start = time.perf_counter()
+    game = mg.make(env, **options)
+    created = time.perf_counter()
+    game.reset(seed=0)
+    ready = time.perf_counter()
+    game.close()
+    return {
+        "create_seconds": created - start,
+        "first_reset_seconds": ready - created,
+        "megabytes": (_peak_memory() - before) / 2**20,
+    }
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers were measured on."""
+    return {
+        "system": platform.platform(),
+        "processor": _processor(),
+        "cores": available_cores(),
+        "load_average": list(os.getloadavg()) if hasattr(os, "getloadavg") else None,
+        "python": platform.python_version(),
+        "magrounding": mg.__version__,
+        **{name: version(name) for name in ("numpy", "numba", "torch")},
+    }
+
+
+def _peak_memory() -> int:
+    """Bytes this process has had in memory at most."""
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage would count what the parent process had used when this one was forked
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())

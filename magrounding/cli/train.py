@@ -1,0 +1,255 @@
+"""Train a team through a curriculum: `magrounding train --env ma_rtfm --agents 3`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from magrounding.agents.policy import CONTRAST
+from magrounding.cli.command import CommandLine, items, run_command
+from magrounding.cli.options import (
+    ENV_FLAG,
+    change_learner,
+    choose_workers,
+    chosen_elsewhere,
+    configure,
+    learner_options,
+    parse_env_options,
+    parse_options,
+)
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.presets import Preset, default_preset
+from magrounding.experiment.report import REPORT_FILE
+from magrounding.experiment.settings import RunSettings, make_settings, read_settings
+from magrounding.play.demonstrations import digests
+from magrounding.registry import EnvEntry
+from magrounding.training.algorithm import AlgorithmConfig
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Train agents stage by stage, evaluate them, and write a report."""
+
+    env: str
+    """Environment id, e.g. ma_rtfm."""
+    agents: int | None = None
+    """Number of agents; the environment's own by default."""
+    agent: str | None = None
+    """Id of the networks; the preset's own by default."""
+    preset: str | None = None
+    """Budgets and options: demo, quick, quick_rl, quick_qmix, paper, silg or paper_qmix; by default the first
+    of demo, quick and paper that there is."""
+    budget: float | None = None
+    """So many times the preset's environment steps, e.g. 0.1 to see where a run would go."""
+    games: int | None = None
+    """Games of an evaluation after a phase, on each set; the preset's by default, mostly 1,000."""
+    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """An option of the environment, name=value; may be repeated, or several separated by commas, e.g. max_cycles=80."""
+    network: str | None = None
+    """Options of the networks, name=value separated by commas, e.g. kinship=32, or language_model=<folder> for emma."""
+    learning: str | None = None
+    """Options of the learners, name=value separated by commas, in every phase that has them, e.g. entropy=0.03;
+    weights.<loss> is the weight of what networks learn beside, e.g. weights.modelling=0.3."""
+    stages: str | None = None
+    """Stages in order, separated by commas; the environment's curriculum by default."""
+    seeds: str | None = None
+    """Seeds separated by commas (default: 0)."""
+    share_parameters: bool = False
+    """Let one network play for all agents; by default each has its own."""
+    team_reward: float | None = None
+    """Part of each agent's reward that is the team's mean instead of its own, 0 to 1; the preset's by default."""
+    contrast: float | None = None
+    """Weight of the contrastive loss that grounds symbols, in every phase; the preset's by default."""
+    demonstrations: str | None = None
+    """Files from which phases of imitation learn, separated by commas, one a stage; by default the oracle teaches."""
+    workers: int | None = None
+    """Processes that share the games of a simulator of one game (default: 2); 0 plays them in this one."""
+    out: Path | None = None
+    """Run folder (default: runs/<env>-<agent>[-<agents>]-<preset>)."""
+    resume: bool = False
+    """Go on with the run in the folder; it knows its own settings."""
+    device: str = "auto"
+    """auto, cpu or cuda."""
+    bf16: bool = False
+    """Compute networks in bfloat16."""
+
+
+def main(line: CommandLine) -> int:
+    """Run the command and return its exit code."""
+    arguments = line.parse(Arguments)
+    return run_command(lambda: train(arguments, line), lambda: _how_to_resume(arguments, line))
+
+
+def train(arguments: Arguments, line: CommandLine) -> None:
+    """Do what the arguments say."""
+    folder = run_folder(arguments)
+    settings = resumed(arguments, folder) if arguments.resume else requested(arguments)
+    command = str(line.without("--resume"))
+    run_curriculum(settings, folder, resume=arguments.resume, device=arguments.device, command=command)
+    print(f"report: {folder / REPORT_FILE}")
+
+
+def requested(arguments: Arguments) -> RunSettings:
+    """The settings that the arguments describe."""
+    settings = make_settings(
+        arguments.env,
+        arguments.agent,
+        arguments.agents,
+        arguments.preset or default_preset(arguments.env),
+        None if arguments.stages is None else tuple(items(arguments.stages)),
+        (0,) if arguments.seeds is None else tuple(_seed(item) for item in items(arguments.seeds)),
+    )
+    if arguments.env_option:
+        settings = with_env_options(settings, _env_options(arguments, settings.entry))
+    if arguments.budget is not None:
+        settings = replace(settings, preset=settings.preset.with_budget(arguments.budget))
+    if arguments.games is not None:
+        settings = replace(settings, preset=replace(settings.preset, report_games=arguments.games))
+    if arguments.network is not None:
+        settings = settings.with_network(parse_options(arguments.network, _network(settings), "--network"))
+        settings.make_network()  # whatever cannot be is told before anything is written
+    if arguments.learning is not None:
+        options = parse_options(arguments.learning, _learning(settings), "--learning")
+        changed = settings.preset.with_learners(lambda learner: change_learner(learner, options))
+        settings = replace(settings, preset=changed)
+    if arguments.bf16:
+        settings = replace(settings, preset=settings.preset.with_learners(lambda learner: replace(learner, bf16=True)))
+    if arguments.team_reward is not None:
+        settings = replace(settings, preset=replace(settings.preset, team_reward=arguments.team_reward))
+    if arguments.contrast is not None:
+        settings = replace(settings, preset=_with_contrast(settings.preset, arguments.contrast))
+    return replace(
+        settings,
+        share_parameters=arguments.share_parameters,
+        demonstrations=digests(items(arguments.demonstrations or "")),
+        workers=_workers(arguments, settings),
+    )
+
+
+def with_env_options(settings: RunSettings, options: Mapping[str, Any]) -> RunSettings:
+    """The settings with options of the environment changed.
+
+    Raises:
+        ConfigurationError: options that make no game of a stage or evaluation set, or not one that the networks need.
+    """
+    preset = replace(settings.preset, env_options={**settings.preset.env_options, **options})
+    settings = replace(settings, preset=preset)
+    for name, value in options.items():
+        if settings.env_options[name] != value:
+            raise ConfigurationError(f"agent {settings.agent!r} needs {name}={settings.env_options[name]}, got {value}")
+    for stage in settings.stages:
+        for evaluation_set in (None, *settings.entry.evaluation_sets):
+            configure(settings.entry, settings.stage_options(stage, evaluation_set))
+    return settings
+
+
+def _env_options(arguments: Arguments, entry: EnvEntry) -> dict[str, Any]:
+    return parse_env_options(arguments.env_option, entry, chosen_elsewhere(entry, "--stages"))
+
+
+def _workers(arguments: Arguments, settings: RunSettings) -> int:
+    return choose_workers(arguments.workers, configure(settings.entry, settings.stage_options(settings.stages[0])))
+
+
+def _network(settings: RunSettings) -> dict[str, Any]:
+    """Every option of the run's networks."""
+    return vars(settings.make_network().config)
+
+
+def _learning(settings: RunSettings) -> dict[str, Any]:
+    """Every option of a learner of the run, as the first phase that has it sets it."""
+    return learner_options((phase.learner for _, phase in settings.phases()), settings.make_network())
+
+
+def _with_contrast(preset: Preset, weight: float) -> Preset:
+    """The preset with a contrast in every phase whose learner has the minibatches of games that it compares."""
+    if weight < 0:
+        raise ConfigurationError(f"--contrast is the weight of a loss, 0 or positive, got {weight:g}")
+    if not any(_compares(phase.learner) for phases in preset.phases.values() for phase in phases):
+        raise ConfigurationError(f"preset {preset.name!r} learns without minibatches: leave out --contrast")
+    options = {f"weights.{CONTRAST}": weight}
+    return preset.with_learners(lambda learner: change_learner(learner, options) if _compares(learner) else learner)
+
+
+def _compares(learner: AlgorithmConfig) -> bool:
+    return hasattr(learner, "minibatches")
+
+
+def run_folder(arguments: Arguments) -> Path:
+    """Where the run goes, or is."""
+    if arguments.out is not None:
+        return arguments.out
+    settings = requested(arguments)
+    team = f"-{settings.agents}" if settings.entry.multi_agent else ""
+    return Path("runs") / f"{settings.env}-{settings.agent}{team}-{settings.preset.name}"
+
+
+def resumed(arguments: Arguments, folder: Path) -> RunSettings:
+    """The run's own settings; CheckpointError where an argument contradicts them."""
+    settings = read_settings(folder)
+    for name, (asked, found) in _compared(arguments, settings).items():
+        if asked is not None and asked != found:
+            raise CheckpointError(
+                f"the run in {folder} has {name} {_show(found)}, not {_show(asked)}: "
+                f"resume it without --{name}, or name another folder with --out"
+            )
+    return settings if arguments.workers is None else replace(settings, workers=_workers(arguments, settings))
+
+
+def _compared(arguments: Arguments, settings: RunSettings) -> dict[str, tuple[object, object]]:
+    """Flag → what was asked for (None: nothing) and what the run has."""
+    env = arguments.env, settings.env
+    if env[0] != env[1]:
+        return {"env": env}  # options of the one mean nothing in the other
+    compared: dict[str, tuple[object, object]] = {}
+    for name, text, known in (("learning", arguments.learning, _learning), ("network", arguments.network, _network)):
+        if text is not None:
+            found = known(settings)
+            options = parse_options(text, found, f"--{name}")
+            compared[name] = options, {option: found[option] for option in options}
+    if arguments.env_option:
+        found = {**settings.entry.options, **settings.env_options}
+        options = _env_options(arguments, settings.entry)
+        told = {option: tuple(v) if isinstance(v := found[option], list) else v for option in options}
+        compared[ENV_FLAG.removeprefix("--")] = options, told
+    learners = [phase.learner for _, phase in settings.phases()]
+    contrast = next((each.weights.get(CONTRAST, 0.0) for each in learners if _compares(each)), None)
+    files = None if arguments.demonstrations is None else tuple(items(arguments.demonstrations))
+    return {
+        **compared,
+        "agents": (arguments.agents, settings.agents),
+        "agent": (arguments.agent, settings.agent),
+        "preset": (arguments.preset, settings.preset.name),
+        "stages": (None if arguments.stages is None else tuple(items(arguments.stages)), settings.stages),
+        "seeds": (None if arguments.seeds is None else tuple(map(_seed, items(arguments.seeds))), settings.seeds),
+        "bf16": (arguments.bf16 or None, all(learner.bf16 for learner in learners)),
+        "share-parameters": (arguments.share_parameters or None, settings.share_parameters),
+        "contrast": (arguments.contrast, contrast),
+        "team-reward": (arguments.team_reward, settings.preset.team_reward),
+        "games": (arguments.games, settings.preset.report_games),
+        "demonstrations": (files, tuple(settings.demonstrations)),
+    }
+
+
+def _seed(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigurationError(f"--seeds takes integers separated by commas, got {text!r}") from None
+
+
+def _show(value: object) -> str:
+    if isinstance(value, Mapping):
+        value = tuple(f"{name}={content}" for name, content in value.items())
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _how_to_resume(arguments: Arguments, line: CommandLine) -> str:
+    folder = run_folder(arguments)
+    again = CommandLine(line.prog, ("--env", arguments.env, "--out", str(folder), "--resume"))
+    return f"stopped; the state is saved, go on with: {again}"

@@ -1,0 +1,53 @@
+"""What some capabilities of an env promise: an expert's labels, and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from magrounding.envs.checks.episode import Episode, difference, require
+from magrounding.envs.checks.step import MASK
+
+
+def check_expert(env: Any, seed: int, episode: Episode) -> None:
+    """Best actions are [n, A] bool and none of them is masked, and asking for them changes nothing."""
+    shape = env.spec.num_agents, env.spec.num_actions
+    result = env.reset(seed=seed)
+    for actions, expected in zip(episode.actions, episode.results[1:], strict=True):
+        labels = env.best_actions()
+        good = isinstance(labels, np.ndarray) and labels.dtype == np.bool_ and labels.shape == shape
+        require(good, "expert", f"best_actions() is no array {list(shape)} of bool")
+        if MASK in env.spec:
+            for agent in env.agents:
+                best = labels[env.possible_agents.index(agent)]
+                legal = not (best & (result[0][agent][MASK] == 0)).any()
+                require(legal, "expert", f"best_actions() has a masked action for {agent}")
+        result = env.step(dict(actions))
+        same = not difference(dict(enumerate(result[:4])), dict(enumerate(expected[:4])))
+        require(same, "expert", "best_actions() changes the game")
+
+
+def check_rendering(make: Callable[[], Any], seed: int, episode: Episode) -> None:
+    """Every mode shows every moment, in frames of one size, and looking changes nothing."""
+    for mode in make().metadata["render_modes"]:
+        env = make()
+        env.render_mode = mode
+        env.reset(seed=seed)
+        frames = [env.render(), env.render()]
+        require(np.array_equal(*frames), "rendering", f"two looks at one moment differ in mode {mode!r}")
+        for actions, expected in zip(episode.actions, episode.results[1:], strict=True):
+            result = env.step(dict(actions))
+            where = difference(dict(enumerate(result)), dict(enumerate(expected)))
+            require(not where, "rendering", f"render() in mode {mode!r} changes the game")
+            if len(frames) < 6 or not env.agents:
+                frames.append(env.render())
+        for frame in frames:
+            if mode == "ansi":
+                require(isinstance(frame, str) and bool(frame), "rendering", "mode 'ansi' gives no text")
+            elif mode == "rgb_array":
+                good = isinstance(frame, np.ndarray) and frame.dtype == np.uint8 and frame.shape[2:] == (3,)
+                require(good, "rendering", "mode 'rgb_array' gives no picture [height, width, 3] uint8")
+                require(frame.shape == frames[0].shape, "rendering", "frames differ in size")
+        env.close()

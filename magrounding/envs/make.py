@@ -1,0 +1,51 @@
+"""`make` and `make_vec`: a registered environment by its id, one game or many."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from magrounding.envs.parallel import WorldEnv
+from magrounding.envs.vector import WorldVectorEnv
+from magrounding.errors import ConfigurationError
+from magrounding.registry import env_entry
+from magrounding.simulators.vectorize import vectorize
+from magrounding.vector import VectorEnv
+
+if TYPE_CHECKING:
+    from pettingzoo import ParallelEnv
+
+
+def make(id: str, *, render_mode: str | None = None, **options: Any) -> ParallelEnv:
+    """Make one game as a PettingZoo ParallelEnv.
+
+    Args:
+        id: environment id, e.g. "ma_rtfm".
+        render_mode: None, "ansi" or "rgb_array".
+        options: options of the environment, see its documentation; ConfigurationError names an unknown one.
+    """
+    game: Any = env_entry(id).configure(**options)
+    if hasattr(game, "make_world"):
+        return WorldEnv(game.make_world(1, 1), id=id, options=options, render_mode=render_mode)
+    return game.make_env(render_mode)
+
+
+def make_vec(
+    id: str, num_envs: int, *, num_threads: int = 1, workers: int = 0, copy: bool = False, **options: Any
+) -> VectorEnv:
+    """Make a batch of games that restart by themselves.
+
+    Args:
+        id: environment id.
+        num_envs: B.
+        num_threads: threads that share the rows of a world that simulates batches; the episodes do not depend on it.
+        workers: processes that share the games of a simulator of one game; 0 plays them in this process.
+        copy: return fresh arrays instead of buffers that the next step overwrites.
+        options: options of the environment.
+    """
+    if not isinstance(num_envs, int) or num_envs < 1:
+        raise ConfigurationError(f"num_envs must be a positive integer, got {num_envs!r}")
+    game: Any = env_entry(id).configure(**options)
+    if hasattr(game, "make_world"):
+        return WorldVectorEnv(game.make_world(num_envs, num_threads), id, options, copy=copy)
+    return vectorize(partial(game.make_env, None), num_envs, workers, id=id, options=options, spec=game.describe())

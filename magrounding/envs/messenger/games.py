@@ -1,0 +1,181 @@
+"""Messenger and MaMessenger: worlds with all options chosen and checked, not yet started."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from magrounding.envs.messenger.arrays import ACTION_NAMES, AGENT_FACTS, SIZE, STARTING_CELLS, TEAMMATE_WIDTH
+from magrounding.envs.messenger.entities import ALLY_ID, ALLY_WITH_MESSAGE_ID, ME_ID, ME_WITH_MESSAGE_ID, ROLES
+from magrounding.envs.messenger.manual import longest_sentence, vocabulary_of
+from magrounding.envs.messenger.splits import SPLITS
+from magrounding.envs.messenger.stages import STAGES, TEAM_STAGES, Stage
+from magrounding.errors import ConfigurationError, choose
+from magrounding.spec import (
+    EPISODE,
+    PLACES,
+    READING,
+    SCENE,
+    SNAPSHOT,
+    STATE,
+    EnvSpec,
+    Field,
+    FixedActions,
+    Grid,
+    Mask,
+    Text,
+)
+from magrounding.vocabulary import PAD
+
+if TYPE_CHECKING:
+    from magrounding.envs.messenger.world import MessengerWorld
+
+_MOST_OCCUPANTS = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessengerGame(ABC):
+    """What the worlds of MESSENGER have in common.
+
+    Attributes:
+        agents: n.
+        split: see `splits.SPLITS`.
+        max_cycles: steps after which a game is lost by time-out; None for the limit of the stage.
+        manual: "true", or "reassigned" for one in which every description names another role: for tests of reading.
+        corpus: folder with text_train.json, text_val.json and text_test.json to take the sentences from (see
+            `manual.read_corpus`); None for our own.
+        game_id: the manual is one line, the symbols of enemy, message and goal, instead of sentences: for agents that
+            need not read (the ablation Game-ID of EMMA).
+
+    Raises:
+        ConfigurationError: an option out of its range, or more agents than the board has room for.
+    """
+
+    agents: int = 1
+    split: str = "train"
+    max_cycles: int | None = None
+    manual: str = "true"
+    corpus: str | None = None
+    game_id: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    @abstractmethod
+    def kind(self) -> Stage:
+        """What is on the board, how it moves and how it is told."""
+
+    @property
+    def limit(self) -> int:
+        """Steps after which a game is lost by time-out."""
+        return self.kind.max_cycles if self.max_cycles is None else self.max_cycles
+
+    @property
+    def slots(self) -> int:
+        """Agents, the enemy, messages, goals and decoys."""
+        return 3 * self.agents + 1 + 2 * self.kind.decoys
+
+    @property
+    def occupants(self) -> int:
+        """K: occupants that a cell shows."""
+        return min(self.slots, _MOST_OCCUPANTS)
+
+    def describe(self) -> EnvSpec:
+        """What the world is; nothing is started for it.
+
+        Raises:
+            DataNotFound: a corpus that is missing, damaged or incomplete.
+        """
+        return _describe(self)
+
+    def make_world(self, num_envs: int, num_threads: int = 1) -> MessengerWorld:
+        """B of these games."""
+        from magrounding.envs.messenger.world import MessengerWorld  # the kernels, which a description does without
+
+        return MessengerWorld(num_envs, self, num_threads)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Messenger(MessengerGame):
+    """MESSENGER for one agent (Hanjie et al. 2021).
+
+    Attributes:
+        stage: one of STAGES.
+    """
+
+    stage: str = "s1"
+    agents: int = field(default=1, init=False)
+
+    @property
+    def kind(self) -> Stage:
+        return STAGES[choose("stage", self.stage, STAGES)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaMessenger(MessengerGame):
+    """Multi-agent MESSENGER (Ding et al. 2023).
+
+    Attributes:
+        stage: one of TEAM_STAGES.
+    """
+
+    stage: str = "s1"
+    agents: int = 2
+
+    @property
+    def kind(self) -> Stage:
+        return TEAM_STAGES[choose("stage", self.stage, TEAM_STAGES)]
+
+
+def _check(game: MessengerGame) -> None:
+    choose("split", game.split, SPLITS)
+    choose("manual", game.manual, ("true", "reassigned"))
+    for name, value in (("agents", game.agents), ("max_cycles", game.limit)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ConfigurationError(f"{name} must be an integer of at least 1, got {value!r}")
+    most = (len(STARTING_CELLS) - 1) // 2
+    if game.agents > most:
+        raise ConfigurationError(
+            f"{game.agents} agents need {1 + 2 * game.agents} cells around the middle, the board has "
+            f"{len(STARTING_CELLS)}: at most {most} agents"
+        )
+    if not isinstance(game.game_id, bool):
+        raise ConfigurationError(f"game_id is true or false, not {game.game_id!r}")
+    if game.corpus is not None and not isinstance(game.corpus, str):
+        raise ConfigurationError(f"corpus must be the path of a folder, got {game.corpus!r}")
+
+
+@lru_cache(maxsize=64)
+def _describe(game: MessengerGame) -> EnvSpec:
+    n, words = game.agents, vocabulary_of(game.corpus).words
+    sentences = 2 * len(ROLES) if game.kind.decoys else len(ROLES)
+    manual = (1, len(ROLES)) if game.game_id else (sentences, longest_sentence(game.corpus))
+    board = (SIZE, SIZE, game.occupants)
+    fields: list[Field] = [
+        Grid(
+            "grid",
+            board,
+            0,
+            ALLY_WITH_MESSAGE_ID,
+            scenery_ids=(PAD,),
+            avatar_ids=(ME_ID, ME_WITH_MESSAGE_ID, ALLY_ID, ALLY_WITH_MESSAGE_ID),
+        ),
+        Field("position", (2,), -1, SIZE - 1),
+        Text("manual", manual, 0, len(words) - 1, shared=True, lifetime=EPISODE),
+        Field("inventory", (1,), 0, ME_WITH_MESSAGE_ID),
+        Mask("action_mask", (len(ACTION_NAMES),)),
+    ]
+    if n > 1:
+        fields.append(Field("teammates", (n - 1, TEAMMATE_WIDTH), -1, ME_WITH_MESSAGE_ID))
+    return EnvSpec(
+        fields=tuple(fields),
+        num_agents=n,
+        actions=FixedActions(ACTION_NAMES),
+        words=words,
+        max_cycles=game.limit,
+        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, READING}),
+        state_parts=(("grid", board), ("agents", (n, AGENT_FACTS))),
+    )

@@ -1,0 +1,69 @@
+"""The environments of Read to Fight Monsters."""
+
+from __future__ import annotations
+
+from magrounding.registry import EnvEntry
+
+_SETS = {
+    "train": {"split": "train"},
+    "eval": {"split": "eval"},
+    "eval_new": {"split": "eval_new"},
+    "eval_10x10": {"split": "eval", "size": 10},
+    "eval_paraphrase": {"split": "eval_paraphrase"},
+}
+
+_NOTE = (
+    "Games of one number have the same maps in every split: who knows no word by heart wins the same ones in train, "
+    "eval and eval_new."
+)
+
+_TASKS = (
+    "simple_stationary_single_monster",
+    "simple_stationary_single_item",
+    "simple_stationary",
+    "simple",
+    "simple_nl",
+    "stationary",
+    "stationary_nl",
+    "group",
+    "nl",
+)
+
+ENVS = (
+    EnvEntry(
+        id="rtfm",
+        game="magrounding.envs.rtfm.games:Rtfm",
+        stage_option="task",
+        stages=_TASKS,
+        curriculum=("simple_stationary", "simple", "group", "nl"),
+        evaluation_sets=_SETS,
+        rules_text="manual",
+        oracle="magrounding.envs.rtfm.oracle:Oracle",
+        published="magrounding.envs.rtfm.published:RTFM",
+        note=_NOTE,
+    ),
+    EnvEntry(
+        id="rock_paper_scissors",
+        game="magrounding.envs.rtfm.games:RockPaperScissors",
+        stage_option="task",
+        stages=("permutation", "released", "new_edge", "new_node"),
+        curriculum=("permutation",),
+        evaluation_sets={"train": {"split": "train"}, "eval": {"split": "eval"}},
+        rules_text="manual",
+        oracle="magrounding.envs.rtfm.oracle:Oracle",
+    ),
+    EnvEntry(
+        id="ma_rtfm",
+        game="magrounding.envs.rtfm.games:MaRtfm",
+        stage_option="stage",
+        stages=("s1", "s2", "s3", "s4", "s5"),
+        curriculum=("s1", "s2", "s3", "s4", "s5"),
+        evaluation_sets=_SETS,
+        rules_text="manual",
+        oracle="magrounding.envs.rtfm.oracle:Oracle",
+        published="magrounding.envs.rtfm.published:MA_RTFM",
+        published_ablations="magrounding.envs.rtfm.published:MA_RTFM_ABLATIONS",
+        multi_agent=True,
+        note=_NOTE,
+    ),
+)

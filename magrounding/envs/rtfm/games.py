@@ -1,0 +1,218 @@
+"""Rtfm, MaRtfm and RockPaperScissors: worlds with all options chosen and checked, not yet started."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from magrounding.envs.rtfm.arrays import ACTION_NAMES, AGENT_FACTS, TEAMMATE_WIDTH
+from magrounding.envs.rtfm.ontology import (
+    ALLY_ID,
+    EMPTY_ID,
+    FOG_ID,
+    ME_ID,
+    WALL_ID,
+    document_shape,
+    rock_paper_scissors_vocabulary,
+    rtfm_vocabulary,
+)
+from magrounding.envs.rtfm.tasks import LETTER_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
+from magrounding.errors import ConfigurationError, choose
+from magrounding.spec import (
+    EPISODE,
+    PLACES,
+    READING,
+    SCENE,
+    SNAPSHOT,
+    STATE,
+    STEP,
+    EnvSpec,
+    Field,
+    FixedActions,
+    Grid,
+    Mask,
+    Text,
+)
+from magrounding.vocabulary import PAD
+
+if TYPE_CHECKING:
+    from magrounding.envs.rtfm.world import RTFMWorld
+
+MAX_CYCLES = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class RtfmGame(ABC):
+    """What the worlds of RTFM have in common.
+
+    Attributes:
+        agents: n.
+        size: of the map, its ring of walls included.
+        split: "train", "eval", "eval_new" (unseen words) or "eval_paraphrase" (held-out templates).
+        max_cycles: steps after which a game is lost by time-out.
+        sight: how far agents see (Euclidean); None for the whole map.
+        occupants: how many occupants a cell shows, 1 or 2.
+        death: "team" ends the game with the first death, "individual" lets the others play on.
+        put_aside: "destroyed" or "left": what becomes of the item held when another is taken.
+        chase_range: how far monsters sense agents (Euclidean); None for any distance.
+        resample_text: draw new templates every step, as the released program does in training.
+        shuffle_manual: put the statements in a random order each episode.
+        manual: "true", or "reassigned" for a document that is false from end to end: the same words, sentences and
+            order, but each team has the monsters of another, each element the modifiers of another, and each letter is
+            beaten by the one it beats. The game and the goal stay as they were: for tests of reading.
+
+    Raises:
+        ConfigurationError: an option out of its range, or a map too small for its entities.
+    """
+
+    agents: int = 1
+    size: int = 6
+    split: str = "train"
+    max_cycles: int = MAX_CYCLES
+    sight: float | None = None
+    occupants: int = 2
+    death: str = "team"
+    put_aside: str = "destroyed"
+    chase_range: float | None = 5
+    resample_text: bool = False
+    shuffle_manual: bool = True
+    manual: str = "true"
+
+    def __post_init__(self) -> None:
+        _check_options(self)
+        _check_room(self)
+
+    @property
+    @abstractmethod
+    def kind(self) -> Task:
+        """What is in the game and how it is told."""
+
+    def describe(self) -> EnvSpec:
+        """What the world is; nothing is started for it."""
+        return _describe(self)
+
+    def make_world(self, num_envs: int, num_threads: int = 1) -> RTFMWorld:
+        """B of these games."""
+        from magrounding.envs.rtfm.world import RTFMWorld  # the kernels, which a description does without
+
+        return RTFMWorld(num_envs, self, num_threads)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rtfm(RtfmGame):
+    """Single-agent RTFM (Zhong et al. 2020).
+
+    Attributes:
+        task: one of TASKS.
+    """
+
+    task: str = "simple_stationary"
+    agents: int = field(default=1, init=False)
+    death: str = field(default="team", init=False)
+
+    @property
+    def kind(self) -> Task:
+        return TASKS[choose("task", self.task, TASKS)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaRtfm(RtfmGame):
+    """Multi-agent RTFM (Ding et al. 2023).
+
+    Attributes:
+        stage: one of STAGES.
+    """
+
+    stage: str = "s1"
+    agents: int = 2
+    size: int = 8
+
+    @property
+    def kind(self) -> Task:
+        return STAGES[choose("stage", self.stage, STAGES)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RockPaperScissors(RtfmGame):
+    """Rock-paper-scissors (Zhong et al. 2020, appendix): a dragon, three letters, a cycle of who beats whom.
+
+    Attributes:
+        task: one of ROCK_PAPER_SCISSORS.
+    """
+
+    task: str = "permutation"
+    size: int = 10
+    agents: int = field(default=1, init=False)
+    death: str = field(default="team", init=False)
+    resample_text: bool = field(default=False, init=False)
+
+    @property
+    def kind(self) -> Task:
+        return ROCK_PAPER_SCISSORS[choose("task", self.task, ROCK_PAPER_SCISSORS)]
+
+
+def _check_options(game: RtfmGame) -> None:
+    choose("split", game.split, LETTER_SPLITS if game.kind.letters else tuple(SPLITS))
+    choose("death", game.death, ("team", "individual"))
+    choose("put_aside", game.put_aside, ("destroyed", "left"))
+    choose("manual", game.manual, ("true", "reassigned"))
+    for name, value, low in (("agents", game.agents, 1), ("size", game.size, 4), ("max_cycles", game.max_cycles, 1)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < low:
+            raise ConfigurationError(f"{name} must be an integer of at least {low}, got {value!r}")
+    for name, flag in (("resample_text", game.resample_text), ("shuffle_manual", game.shuffle_manual)):
+        if not isinstance(flag, bool):
+            raise ConfigurationError(f"{name} must be True or False, got {flag!r}")
+    if not isinstance(game.occupants, int) or game.occupants not in (1, 2):
+        raise ConfigurationError(f"occupants must be 1 or 2, got {game.occupants!r}")
+    for name, distance in (("sight", game.sight), ("chase_range", game.chase_range)):
+        if distance is not None and not (isinstance(distance, int | float) and distance >= 0):
+            raise ConfigurationError(f"{name} must be a distance of at least 0, or None for any, got {distance!r}")
+
+
+def _check_room(game: RtfmGame) -> None:
+    n, kind = game.agents, game.kind
+    entities, interior = n + kind.monsters(n) + kind.items(n), (game.size - 2) ** 2
+    if entities > interior:
+        raise ConfigurationError(
+            f"a {game.size}×{game.size} map has room for {interior} entities, this game has {entities}; "
+            "take a larger size or fewer agents"
+        )
+
+
+@lru_cache(maxsize=64)
+def _describe(game: RtfmGame) -> EnvSpec:
+    n, size = game.agents, game.size
+    words = (rock_paper_scissors_vocabulary() if game.kind.letters else rtfm_vocabulary()).words
+    top, lifetime = len(words) - 1, STEP if game.resample_text else EPISODE
+    statements, length, goal_length = document_shape(game.kind)
+    map_shape = (size, size, 2 * game.occupants)
+    fields: list[Field] = [
+        Grid(
+            "grid",
+            map_shape,
+            0,
+            top,
+            scenery_ids=(PAD, EMPTY_ID, WALL_ID, FOG_ID),
+            avatar_ids=(ME_ID, ALLY_ID),
+            words_per_occupant=2,
+        ),
+        Field("position", (2,), -1, size - 1),
+        Text("manual", (statements, length), 0, top, shared=True, lifetime=lifetime),
+        Text("goal", (goal_length,), 0, top, shared=True, lifetime=lifetime),
+        Field("inventory", (2,), 0, top),
+        Mask("action_mask", (len(ACTION_NAMES),)),
+    ]
+    if n > 1:
+        fields.append(Field("teammates", (n - 1, TEAMMATE_WIDTH), -1, max(top, size)))
+    reading = set() if game.resample_text else {READING}
+    return EnvSpec(
+        fields=tuple(fields),
+        num_agents=n,
+        actions=FixedActions(ACTION_NAMES),
+        words=words,
+        max_cycles=game.max_cycles,
+        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE} | reading),
+        state_parts=(("grid", map_shape), ("agents", (n, AGENT_FACTS))),
+    )

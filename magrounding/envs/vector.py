@@ -1,0 +1,84 @@
+"""WorldVectorEnv: the vector face of a BatchedWorld."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from magrounding.envs.world import BatchedWorld
+from magrounding.errors import InvalidAction
+from magrounding.vector import Info, Observation, check_actions, row_seeds
+
+
+class WorldVectorEnv:
+    """The vector face of a BatchedWorld.
+
+    Args:
+        world: the games.
+        id, options: how the world was made, so that others can make it again.
+        copy: return fresh arrays instead of buffers that the next step overwrites.
+    """
+
+    def __init__(self, world: BatchedWorld, id: str, options: dict[str, Any], *, copy: bool = False) -> None:
+        self.world = world
+        self.id = id
+        self.options = options
+        self.copy = copy
+        self.num_envs = world.num_envs
+        self.num_agents = world.num_agents
+        self.spec = world.spec
+        self._started = False
+
+    def reset(self, seed: int | None = None) -> tuple[Observation, Info]:
+        """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode."""
+        if seed is not None or not self._started:
+            self.world.reset(row_seeds(seed, self.num_envs))
+            self._started = True
+        else:
+            self.world.reset()
+        return self._own(self.world.observation), self._collect()
+
+    def step(self, actions: ArrayLike) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]:
+        """Play one step everywhere; a finished game restarts in the same step. See `VectorEnv.step`."""
+        if not self._started:
+            raise InvalidAction("call reset() before step()")
+        actions = check_actions(actions, (self.num_envs, self.num_agents), self.spec.num_actions)
+        self.world.step(actions, True)
+        out = self.world.out
+        flags = (out.rewards, out.terminated, out.truncated)
+        rewards, terminated, truncated = (array.copy() for array in flags) if self.copy else flags
+        return self._own(self.world.observation), rewards, terminated, truncated, self._collect()
+
+    def state(self) -> np.ndarray:
+        """[B, state_size] int16, see `BatchedWorld.state`."""
+        return self.world.state()
+
+    def entity_places(self) -> np.ndarray:
+        """[B, E, 2] float32, see `BatchedWorld.entity_places`."""
+        return self.world.entity_places()
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Copies of the arrays that decide how all games go on (see `BatchedWorld.snapshot`)."""
+        return self.world.snapshot()
+
+    def restore(self, snapshot: dict[str, np.ndarray]) -> tuple[Observation, Info]:
+        """Go on from a snapshot: what was on show then."""
+        self.world.restore(snapshot)
+        self._started = True
+        return self._own(self.world.observation), self._collect()
+
+    def close(self) -> None:
+        """Nothing to release: the world is plain memory."""
+
+    def _own(self, observation: Observation) -> Observation:
+        return {key: array.copy() for key, array in observation.items()} if self.copy else dict(observation)
+
+    def _collect(self) -> Info:
+        out, rows = self.world.out, self.world.final_rows
+        arrays = out.done, out.won, out.score, out.length, out.returns, out.alive, out.illegal, out.document, rows
+        if self.copy:
+            arrays = tuple(array.copy() for array in arrays)
+        final = {name: array[: len(rows)] for name, array in self.world.final_observation.items()}
+        return Info(*arrays, final_observation=self._own(final))

@@ -1,0 +1,1 @@
+"""A run: settings, stages, the curriculum, resuming, evaluation and reports."""

@@ -1,0 +1,55 @@
+"""A run that goes on where another one ended: two curricula with the same beginning need to learn it once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from magrounding.agents.weights import STATE_FILE, versions
+from magrounding.errors import CheckpointError
+from magrounding.experiment.checkpoint import CHECKPOINT_FILE
+from magrounding.experiment.metrics import METRICS_FILE
+from magrounding.experiment.settings import RunSettings, read_settings
+from magrounding.play.team import CONFIG_FILE
+from magrounding.storage import read_json, write_json
+
+
+def beginning(settings: RunSettings, stages: Sequence[str]) -> RunSettings:
+    """These settings as far as some stages go: equal where they compute the same there, whatever they say about it."""
+    phases = {stage: settings.preset.of_stage(stage) for stage in stages}
+    return replace(settings, stages=tuple(stages), preset=replace(settings.preset, about="", phases=phases))
+
+
+def branch(source: Path, settings: RunSettings, folder: Path, command: str = "") -> None:
+    """Make a run's folder that already holds the first stages of its curriculum, learnt by a finished run.
+
+    `run_curriculum(settings, folder, resume=True)` then learns the others, as if it had learnt all of them.
+
+    Args:
+        source: folder of the finished run, of the same one seed.
+        settings: of the new run; its first stages and all that was decided about them are those of the source.
+        folder: of the new run; must not exist.
+        command: the command line, for the report.
+
+    Raises:
+        CheckpointError: the source is no such run, or the folder is in the way.
+    """
+    begun = read_settings(source)
+    first = settings.stages[: len(begun.stages)]
+    if len(settings.seeds) > 1 or beginning(begun, begun.stages) != beginning(settings, first):
+        raise CheckpointError(f"the run in {source} is not how this one begins: train it from its first stage")
+    if not (source / first[-1] / STATE_FILE).exists():
+        raise CheckpointError(f"the run in {source} is not finished: let it go on with --resume")
+    if folder.exists():
+        raise CheckpointError(f"{folder} exists already: remove it, or name another")
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    for stage in first:
+        shutil.copytree(source / stage, partial / stage)
+    for name in (CHECKPOINT_FILE, METRICS_FILE):
+        shutil.copy2(source / name, partial / name)
+    about = {"versions": versions(), "command": command, "branched_from": str(source)}
+    write_json(partial / CONFIG_FILE, {**read_json(source / CONFIG_FILE), **settings.to_dict(), **about})
+    partial.replace(folder)  # whole, or not there at all

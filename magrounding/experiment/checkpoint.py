@@ -1,0 +1,146 @@
+"""The state of a run in one file: weights, optimisers, random numbers, games, counters.
+
+One file is replaced in one operation, so a run killed at any moment finds the state before or the state after, never a
+mixture.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from magrounding.agents.weights import check_origin, fit_weights, parse_tensors, versions
+from magrounding.errors import CheckpointError
+from magrounding.play.player import Player
+from magrounding.storage import write_atomic
+from magrounding.training.learner import Learner
+
+CHECKPOINT_FILE = "checkpoint.safetensors"
+FORMAT = 2
+"""Raised whenever an old file could not be read as it was meant."""
+
+
+def save_checkpoint(path: Path, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Write a run's state.
+
+    Args:
+        path: of the file.
+        record: JSON-able counters and the origin: "env", "agents", "vocabulary".
+        tensors: everything that is an array, names divided by "/".
+    """
+    content = {"format": FORMAT, "versions": versions(), "digest": digest(tensors), **record}
+    write_atomic(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata={"record": json.dumps(content)}))
+
+
+def load_checkpoint(
+    path: Path, *, env: str, vocabulary_hash: str, num_agents: int
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Read what `save_checkpoint` wrote.
+
+    Raises:
+        CheckpointError: a file that is missing, truncated, altered, or of another env, vocabulary or number of agents.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} is missing: there is no state to resume") from None
+    tensors = parse_tensors(data, path)
+    try:
+        with safe_open(path, "pt") as file:
+            record = json.loads(file.metadata()["record"])
+    except (SafetensorError, KeyError, TypeError, ValueError):
+        raise CheckpointError(f"{path} is no checkpoint of a run: it lacks its record") from None
+    if record.get("format") != FORMAT:
+        raise CheckpointError(
+            f"{path} has format {record.get('format')}, this version reads {FORMAT}: train again, or use its version"
+        )
+    if record.get("digest") != digest(tensors):
+        raise CheckpointError(f"{path} is damaged: it does not hold what was written; restore it, or train again")
+    check_origin(record, path, env=env, vocabulary_hash=vocabulary_hash, num_agents=num_agents)
+    return record, tensors
+
+
+def digest(tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 over names and bytes of all tensors: the file format itself would not notice a flipped bit."""
+    total = hashlib.sha256()
+    for name in sorted(tensors):
+        total.update(name.encode())
+        total.update(tensors[name].contiguous().numpy().tobytes())
+    return total.hexdigest()
+
+
+def pack_learners(learners: Sequence[Learner]) -> dict[str, Tensor]:
+    """Weights and optimiser states, by name."""
+    tensors: dict[str, Tensor] = {}
+    for i, learner in enumerate(learners):
+        for name, tensor in learner.module.state_dict().items():
+            tensors[f"learner_{i}/weights/{name}"] = tensor.detach().cpu().clone()
+        for name, parameter in learner.module.named_parameters():
+            for key, value in learner.optimizer.state.get(parameter, {}).items():
+                tensors[f"learner_{i}/optimizer/{name}/{key}"] = torch.as_tensor(value).detach().cpu().clone()
+    return tensors
+
+
+def unpack_learners(tensors: Mapping[str, Tensor], learners: Sequence[Learner], source: Path) -> None:
+    """Put back what `pack_learners` took; CheckpointError where the networks differ."""
+    for i, learner in enumerate(learners):
+        fit_weights(learner.module, select(tensors, f"learner_{i}/weights/"), source)
+        restore_optimizer(learner, select(tensors, f"learner_{i}/optimizer/"))
+
+
+def pack_players(players: Sequence[Player]) -> dict[str, Tensor]:
+    """Random generators, memories and what was done last, by name."""
+    tensors: dict[str, Tensor] = {}
+    for i, player in enumerate(players):
+        tensors[f"player_{i}/last_action"] = torch.from_numpy(player.last_action.copy())
+        if player.generator is not None:
+            tensors[f"player_{i}/generator"] = player.generator.get_state()
+        if player.memory is not None:
+            tensors[f"player_{i}/memory"] = player.memory.detach().cpu().clone()
+    return tensors
+
+
+def unpack_players(tensors: Mapping[str, Tensor], players: Sequence[Player]) -> None:
+    """Put back what `pack_players` took."""
+    for i, player in enumerate(players):
+        player.last_action = tensors[f"player_{i}/last_action"].numpy().copy()
+        if player.generator is not None:
+            player.generator.set_state(tensors[f"player_{i}/generator"])
+        if f"player_{i}/memory" in tensors:
+            player.memory = tensors[f"player_{i}/memory"].to(player.device)
+
+
+def restore_optimizer(learner: Learner, tensors: Mapping[str, Tensor]) -> None:
+    """Set an optimiser's running statistics from tensors named <parameter>/<statistic>."""
+    for name, parameter in learner.module.named_parameters():
+        # Counters stay on the CPU, where the optimiser keeps them; statistics go where their parameter is.
+        state = {
+            key: tensor.clone() if tensor.dim() == 0 else tensor.to(parameter.device, copy=True)
+            for key, tensor in select(tensors, f"{name}/").items()
+        }
+        if state:
+            learner.optimizer.state[parameter] = state
+
+
+def select(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Those under a prefix, without it."""
+    return {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def pack_arrays(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, Tensor]:
+    """NumPy arrays as tensors under a prefix."""
+    return {f"{prefix}{name}": torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+
+
+def unpack_arrays(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, np.ndarray]:
+    """The arrays that `pack_arrays` took, without the prefix."""
+    return {name: tensor.numpy() for name, tensor in select(tensors, prefix).items()}

@@ -1,0 +1,157 @@
+"""Several runs side by side: what differs between them is what their names say, what it is worth the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from magrounding.errors import ConfigurationError
+from magrounding.experiment.plots import COLOURS, finish, make_figure
+from magrounding.experiment.progress import duration
+from magrounding.experiment.report import percent, spread, table
+from magrounding.experiment.results import RunResults
+from magrounding.play.evaluate import MANUALS, SAMPLED, TRUE_MANUAL
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Runs = Mapping[str, RunResults]
+"""Name → run, in the order of the comparison."""
+
+
+def check_comparable(runs: Runs) -> None:
+    """Raise a ConfigurationError where runs are not of one environment and one number of agents."""
+    worlds = {(run.settings.env, run.settings.agents) for run in runs.values()}
+    if len(runs) < 2 or len(worlds) > 1:
+        what = ", ".join(f"{name}: {r.settings.agents} × {r.settings.env}" for name, r in runs.items())
+        raise ConfigurationError(f"a comparison takes two runs or more of one environment and team, got {what}")
+
+
+def shared_stages(runs: Runs) -> list[str]:
+    """Stages that two or more of the runs were evaluated after, in the order of the curriculum."""
+    reached = [stage for run in runs.values() for stage in {row[0] for row in _rows(run)}]
+    shared = [stage for stage in next(iter(runs.values())).settings.entry.stages if reached.count(stage) > 1]
+    if not shared:
+        raise ConfigurationError(f"these runs share no stage: {', '.join(sorted(set(reached))) or 'none is finished'}")
+    return shared
+
+
+def comparison(runs: Runs, picture: str) -> str:
+    """The comparison as Markdown; `picture` is the name of its figure.
+
+    Raises:
+        ConfigurationError: runs that have nothing in common, or too few of them.
+    """
+    check_comparable(runs)
+    first = next(iter(runs.values())).settings
+    agents = f"{first.agents} agent{'s' if first.agents > 1 else ''}"
+    sections = [
+        f"# {first.env}, {agents}: " + ", ".join(runs),
+        "Win rates after the last phase of each stage, in the way of playing (greedy or sampled) in which each run "
+        "wins more training games; ± is the standard deviation over seeds. Every run met the same games. The wrong "
+        f"manuals were read in the games of `{first.entry.reading_set}`.",
+        *(f"## {stage}\n\n{stage_table(runs, stage)}" for stage in shared_stages(runs)),
+        f"![win rates during training]({picture})",
+        "Lines are evaluations during training (sampled play, the mean over seeds); dotted lines are training games.",
+        "## Runs",
+        table(
+            ("run", "agent", "preset", "seeds", "learnt by", "command"),
+            [
+                (
+                    name,
+                    f"`{run.settings.agent}`",
+                    f"`{run.settings.preset.name}`",
+                    str(len(run.settings.seeds)),
+                    "; ".join(dict.fromkeys(run.learnt_by(stage, phase) for stage, phase, _ in run.reported())),
+                    f"`{run.config.get('command') or 'run_curriculum'}`",
+                )
+                for name, run in runs.items()
+            ],
+        ),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def stage_table(runs: Runs, stage: str) -> str:
+    """Run × evaluation set and wrong manual, with the cost; random and oracle below."""
+    entry = next(iter(runs.values())).settings.entry
+    found = {name: [row for row in _rows(run) if row[0] == stage] for name, run in runs.items()}
+    sets = [name for name in entry.evaluation_sets if any(row[2] == name for rows in found.values() for row in rows)]
+    wrong = [m for m in MANUALS if m != TRUE_MANUAL and any(m in run.settings.wrong_manuals for run in runs.values())]
+    lines: list[list[str]] = []
+    for name, rows in found.items():
+        run = runs[name]
+        if not rows:
+            continue
+        phase = rows[-1][1]
+        wins = [spread(run.final(stage, phase, which, run.better_play)) for which in sets]
+        misled = [
+            spread(run.final(stage, phase, entry.reading_set, run.better_play, manual=manual)) for manual in wrong
+        ]
+        lines.append([name, *wins, *misled, *_cost(run, stage)])
+    for who in ("random", "oracle"):
+        played = {which: _baseline(runs, stage, which, who) for which in sets}
+        if any(share is not None for share in played.values()):
+            lines.append([who, *(percent(p) if p is not None else "–" for p in played.values()), *["–"] * len(wrong)])
+            lines[-1] += ["", ""]
+    return table(("run", *sets, *(f"manual: {m}" for m in wrong), "environment steps", "training"), lines)
+
+
+def _rows(run: RunResults) -> list[tuple[str, str, str]]:
+    """(stage, phase, set) of what was measured after the last phase of each stage."""
+    last = {stage: phase.name for stage, phase in run.settings.phases()}
+    return [row for row in run.reported() if row[1] == last[row[0]] and run.final(*row, SAMPLED) is not None]
+
+
+def _cost(run: RunResults, stage: str) -> list[str]:
+    """Steps and time of a stage, all its phases, averaged over seeds."""
+    ends = [line for seed in run.settings.seeds for line in run.select("phase", seed, stage=stage)]
+    seeds = len({line["seed"] for line in ends}) or 1
+    steps, seconds = (sum(line[name] for line in ends) / seeds for name in ("steps", "phase_seconds"))
+    return [f"{steps:,.0f}", duration(seconds)]
+
+
+def _baseline(runs: Runs, stage: str, which: str, who: str) -> float | None:
+    for run in runs.values():
+        summary = run.baselines.get(f"{stage}/{which}", {}).get(who)
+        if summary is not None:
+            return summary["win_rate"]
+    return None
+
+
+def plot_comparison(runs: Runs) -> bytes:
+    """A PNG with one panel for each stage: evaluations during training, on the set that none learns from."""
+    check_comparable(runs)
+    stages = shared_stages(runs)
+    figure, panels = make_figure(len(stages))
+    for stage, panel in zip(stages, panels, strict=True):
+        for k, (name, run) in enumerate(runs.items()):
+            _draw(run, stage, name, COLOURS[k % len(COLOURS)], panel)
+        panel.set_title(stage, fontsize=11)
+    return finish(figure, panels, columns=2 * len(stages))
+
+
+def _draw(run: RunResults, stage: str, name: str, colour: str, panel: Axes) -> None:
+    held_out = [which for which in run.settings.preset.watched_sets if which != "train"]
+    points: dict[int, dict[int, float]] = {}  # steps → seed → win rate
+    games: dict[int, dict[int, float]] = {}
+    for seed in run.settings.seeds:
+        start = run.start_of(seed, stage)
+        for line in run.select("train", seed, stage=stage):
+            if "window_win_rate" in line:
+                games.setdefault(line["total_steps"] - start, {})[seed] = line["window_win_rate"]
+        for which in held_out[-1:]:
+            # A phase ends with an evaluation of its best weights: a point of the curve only where there is no other.
+            for line in run.select("evaluation", seed, stage=stage, set=which, play=SAMPLED, manual=TRUE_MANUAL):
+                points.setdefault(line["total_steps"] - start, {}).setdefault(seed, line["win_rate"])
+    _line(panel, games, color=colour, linestyle=":", linewidth=1.2)
+    label = f"{name} ({held_out[-1]})" if held_out else name
+    _line(panel, points, color=colour, marker="D", markersize=4, linewidth=1.6, label=label)
+
+
+def _line(panel: Axes, values: Mapping[int, Mapping[int, float]], **style: Any) -> None:
+    """The mean over seeds at every step that all of them have."""
+    full = max((len(v) for v in values.values()), default=0)
+    steps = sorted(step for step, v in values.items() if len(v) == full)
+    if steps:
+        panel.plot(steps, [100 * sum(values[step].values()) / full for step in steps], **style)

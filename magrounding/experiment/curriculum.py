@@ -1,0 +1,102 @@
+"""The curriculum: one run of several seeds, from its settings to its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from magrounding.agents.policy import make_policy
+from magrounding.agents.weights import versions
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment.baselines import play_missing
+from magrounding.experiment.device import resolve_device
+from magrounding.experiment.interrupt import StopRequest
+from magrounding.experiment.presets import IMITATE
+from magrounding.experiment.progress import Display
+from magrounding.experiment.report import write_report
+from magrounding.experiment.seed_run import SeedRun
+from magrounding.experiment.settings import RunSettings
+from magrounding.play.actor import find_expert
+from magrounding.play.demonstrations import DescribedGames, find_demonstrations
+from magrounding.play.team import CONFIG_FILE, seed_folder
+from magrounding.storage import read_json, write_json
+from magrounding.threads import plan_threads, using
+
+
+def run_curriculum(
+    settings: RunSettings,
+    folder: Path,
+    *,
+    resume: bool = False,
+    device: str = "auto",
+    display: Display | None = None,
+    command: str = "",
+) -> None:
+    """Train every seed of a run, one after the other, and write the report.
+
+    Args:
+        settings: what to train; of a resumed run, what `read_settings` found.
+        folder: of the run; it must not hold one yet, unless `resume`.
+        resume: go on where an earlier process stopped.
+        device: "auto", "cpu" or "cuda".
+        display: what the person sees.
+        command: the command line, for the report.
+
+    Raises:
+        CheckpointError: the folder is in the way, or not a run's, or damaged.
+        ConfigurationError: settings that cannot work.
+        MissingExtra: a learner needs a package that is not installed.
+        KeyboardInterrupt: after Ctrl-C; the state is saved.
+        OSError: the disk refused; the last checkpoint is whole.
+    """
+    where = resolve_device(device)
+    for stage, phase in settings.phases():  # bad options come to light before anything is written
+        make_policy(settings.agent, settings.describe(stage, **phase.games), **settings.policy_options)
+        phase.learner.require()
+    demonstrators = _check_teaching(settings)
+    if resume:
+        read_json(folder / CONFIG_FILE)
+    else:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise CheckpointError(f"{folder} exists already: add --resume to go on with it, or name another with --out")
+        about = {"versions": versions(), "command": command, "demonstrators": demonstrators}
+        write_json(folder / CONFIG_FILE, {**settings.to_dict(), **about})
+    plan = plan_threads(settings.num_learners, settings.max_envs, cuda=where.type == "cuda")
+    with StopRequest() as stop, using(plan) as parallel_map, display or Display() as shown:
+        for seed in settings.seeds:
+            own = seed_folder(folder, seed, len(settings.seeds))
+            SeedRun(settings, seed, own, where, plan, parallel_map, shown, stop).run()
+        shown.say("playing the comparison games of random and oracle, writing the report")
+        with stop.immediate():
+            play_missing(settings, folder)
+            write_report(folder)
+
+
+def _check_teaching(settings: RunSettings) -> dict[str, str]:
+    """Path → who played, of every file of demonstrations in use.
+
+    Raises:
+        CheckpointError: a file that is missing, changed, damaged, or of other games.
+        ConfigurationError: a phase of imitation without an expert, no such phase, or one that would never end.
+    """
+    if not settings.demonstrations:
+        if settings.imitates and not find_expert(settings.env):
+            raise ConfigurationError(
+                f"{settings.env} has no expert that can teach: learn from --demonstrations, or without imitation"
+            )
+        return {}
+    if not settings.imitates:
+        raise ConfigurationError(
+            f"preset {settings.preset.name!r} has no phase that learns from demonstrations: take another, or leave them"
+        )
+    demonstrators = {}
+    for stage, phase in settings.phases():
+        if phase.name == IMITATE:
+            if phase.until.steps is None or (phase.until.rule == "all" and phase.until.win_rate is not None):
+                raise ConfigurationError(
+                    f"the phase of imitation of {stage} waits for wins, but with demonstrations nobody plays: "
+                    "let it end after steps"
+                )
+            games = DescribedGames(settings.env, settings.stage_options(stage), settings.describe(stage))
+            path, demonstrations = find_demonstrations(settings.demonstrations, games)
+            demonstrators[str(path)] = demonstrations.header.played_by
+    return demonstrators

@@ -1,0 +1,101 @@
+"""`curves.png`: the win rate of training games over each stage, one line a seed, between the floor and the ceiling."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from magrounding.experiment.presets import IMITATE
+from magrounding.play.evaluate import SAMPLED, TRUE_MANUAL
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from magrounding.experiment.results import RunResults
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Told apart by colour-blind eyes too (Okabe and Ito)."""
+
+
+def plot_curves(results: RunResults) -> bytes:
+    """A PNG with one panel for each stage."""
+    stages = results.settings.stages
+    figure, panels = make_figure(len(stages))
+    for stage, panel in zip(stages, panels, strict=True):
+        _draw_stage(results, stage, panel)
+    settings = results.settings
+    figure.suptitle(f"{settings.env}, {settings.agents} × {settings.agent}, preset {settings.preset.name}")
+    return finish(figure, panels)
+
+
+def make_figure(panels: int, width: float = 3.2) -> tuple[Figure, list[Axes]]:
+    """A figure with a row of panels, one for each stage, each so many inches wide."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(max(6.0, width * panels), 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, list(figure.subplots(1, panels, sharey=True, squeeze=False)[0])
+
+
+def finish(figure: Figure, panels: Sequence[Axes], columns: int | None = None) -> bytes:
+    """Axes of win rates over steps, one legend for all panels in so many columns at most, and the PNG."""
+    for panel in panels:
+        panel.set_xlabel("environment steps")
+        panel.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
+        panel.locator_params(axis="x", nbins=4)
+    return save(figure, panels, columns or 2 * len(panels))
+
+
+def save(figure: Figure, panels: Sequence[Axes], columns: int) -> bytes:
+    """Axes of win rates, one legend for all panels in so many columns at most, and the PNG."""
+    handles: dict[str, Artist] = {}
+    for panel in panels:
+        panel.set_ylim(-2, 102)
+        panel.set_yticks(np.arange(0, 101, 20))
+        panel.grid(alpha=0.3)
+        panel.spines[["top", "right"]].set_visible(False)
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    panels[0].set_ylabel("games won (%)")
+    columns = max(1, min(len(handles), columns))
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns, frameon=False)
+    data = io.BytesIO()
+    figure.savefig(data, format="png", dpi=130, metadata={"Software": None})
+    return data.getvalue()
+
+
+def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
+    for k, seed in enumerate(results.settings.seeds):
+        colour = COLOURS[k % len(COLOURS)]
+        lines = [line for line in results.select("train", seed, stage=stage) if "window_win_rate" in line]
+        start = results.start_of(seed, stage)
+        if lines:
+            steps, wins = zip(
+                *((line["total_steps"] - start, 100 * line["window_win_rate"]) for line in lines), strict=True
+            )
+            panel.plot(steps, wins, color=colour, linewidth=1.6, label=f"training, seed {seed}")
+        for name in results.settings.preset.watched_sets:
+            points = results.select("evaluation", seed, stage=stage, set=name, play=SAMPLED, manual=TRUE_MANUAL)
+            if points:
+                # An evaluation after a phase stands where the phase ended; hollow markers are held-out games.
+                steps, wins = zip(
+                    *((line["total_steps"] - start, 100 * line["win_rate"]) for line in points), strict=True
+                )
+                face = colour if name == "train" else "white"
+                label = f"evaluation, {name}" if k == 0 else None
+                marker = "o" if name == "train" else "D"
+                panel.plot(steps, wins, marker, color=colour, markerfacecolor=face, markersize=6, label=label, zorder=3)
+        if k == 0 and len(results.settings.preset.of_stage(stage)) > 1:
+            for ended in results.select("phase", seed, stage=stage, phase=IMITATE):
+                panel.axvline(ended["total_steps"] - start, color="0.6", linewidth=1.0, label="imitation ends")
+    others = results.baselines.get(f"{stage}/train", {})
+    for who, style in (("oracle", "--"), ("random", ":")):
+        if who in others:
+            panel.axhline(100 * others[who]["win_rate"], color="0.35", linestyle=style, linewidth=1.2, label=who)
+    panel.set_title(stage, fontsize=11)

@@ -1,0 +1,33 @@
+"""Presets by name and environment. A new one is an object and a line in `entries`."""
+
+from __future__ import annotations
+
+from magrounding.errors import ConfigurationError, choose
+from magrounding.experiment.presets.preset import IMITATE, REINFORCE, REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.registry import PRESETS, load
+
+__all__ = [
+    "IMITATE",
+    "REINFORCE",
+    "REMAINING_STAGES",
+    "Phase",
+    "Preset",
+    "Promotion",
+    "default_preset",
+    "find_preset",
+]
+
+
+def find_preset(name: str, env: str) -> Preset:
+    """A preset for an environment; ConfigurationError where there is none."""
+    choose("preset", name, dict.fromkeys(entry.name for entry in PRESETS.values()))
+    by_env = {entry.env: entry for entry in PRESETS.values() if entry.name == name}
+    if env not in by_env:
+        raise ConfigurationError(f"preset {name!r} is not made for {env!r}; it serves: {', '.join(by_env)}")
+    return load(by_env[env].preset)
+
+
+def default_preset(env: str) -> str:
+    """The name of the preset with the smallest budget for an environment."""
+    known = [entry.name for entry in PRESETS.values() if entry.env == env]
+    return next((name for name in ("demo", "quick", "paper", *known) if name in known), "quick")

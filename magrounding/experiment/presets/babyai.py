@@ -1,0 +1,149 @@
+"""Presets of BabyAI: the paper's, and ours for two CPU cores."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.training.imitation import ImitationConfig
+from magrounding.training.ppo import PPOConfig
+
+
+def _clone(games: int, steps: int, **changes: Any) -> tuple[Phase, ...]:
+    """Behaviour cloning of the bot: so many of its games, and frames to learn from."""
+    learner = ImitationConfig(
+        **{
+            "unroll": 20,
+            "epochs": 1,
+            "minibatches": 1,
+            "learning_rate": 2e-3,
+            "warm_up": 5_000,
+            "anneal_steps": steps,
+            "beta2": 0.98,
+            "weight_decay": 1e-3,
+            "entropy": 0.0,
+            "value_coefficient": 0.01,
+            "demonstrations": games,
+            "carry_memory": True,
+            **changes,
+        }
+    )
+    return (Phase(learner, Promotion(steps=steps), num_envs=16),)
+
+
+def _reinforce(steps: int, **changes: Any) -> tuple[Phase, ...]:
+    """PPO alone."""
+    learner = PPOConfig(
+        **{
+            "unroll": 32,
+            "learning_rate": 1e-3,
+            "warm_up": 5_000,
+            "anneal_steps": steps,
+            "gamma": 0.97,
+            "entropy": 0.02,
+            "final_entropy": 0.002,
+            **changes,
+        }
+    )
+    return (Phase(learner, Promotion(steps=steps), num_envs=64),)
+
+
+QUICK_BABYAI = Preset(
+    name="quick",
+    about="Behaviour cloning of the bot, minutes a level on two CPU cores; weights are chosen on `valid` missions.",
+    agent="viewread",
+    phases={
+        "GoToObj": _clone(2_000, 400_000),
+        "GoToRedBallGrey": _clone(5_000, 800_000),
+        "GoToRedBall": _clone(5_000, 800_000),
+        "GoToLocal": _clone(10_000, 1_500_000),
+        "PickupLoc": _clone(20_000, 3_000_000),
+        "PutNextLocal": _clone(20_000, 3_000_000),
+        REMAINING_STAGES: _clone(20_000, 10_000_000),
+    },
+    evaluate_every=500_000,
+    selection_games=256,
+    selection_set="valid",
+    watched_sets=("valid",),
+    stage_sets=("valid", "test"),
+    final_sets=("valid", "test"),
+    log_every=200,
+)
+
+QUICK_RL_BABYAI = Preset(
+    name="quick_rl",
+    about="PPO alone, no expert: minutes a level on two CPU cores; weights are chosen on `valid` missions.",
+    agent="viewread",
+    phases={
+        "GoToObj": _reinforce(200_000),
+        "GoToRedBallGrey": _reinforce(300_000),
+        "GoToLocal": _reinforce(400_000),
+        REMAINING_STAGES: _reinforce(3_000_000),
+    },
+    evaluate_every=100_000,
+    selection_games=256,
+    selection_set="valid",
+    watched_sets=("valid",),
+    stage_sets=("valid", "test"),
+    final_sets=("valid", "test"),
+)
+
+PAPER_BABYAI = replace(
+    QUICK_BABYAI,
+    name="paper",
+    about=(
+        "The paper's baselines (its table 2): the large network clones a million games of the bot, 40 passes in rooms "
+        "and 20 in mazes. Unrolls of 80 steps carry memory on instead of computing it anew for each batch."
+    ),
+    agent="babyai_large",
+    phases={
+        level: _clone(
+            1_000_000,
+            passes * 1_000_000 * length,
+            unroll=80,
+            learning_rate=1e-4,
+            warm_up=0,
+            final_rate=1.0,
+            beta2=0.999,
+            weight_decay=0.0,
+            clip_gradient=0.0,
+            entropy=0.01,
+        )
+        for level, passes, length in (
+            *((level, 40, 6) for level in ("GoToObj", "GoToRedBallGrey", "GoToRedBall", "GoToLocal", "PickupLoc")),
+            ("PutNextLocal", 40, 12),
+            (REMAINING_STAGES, 20, 70),
+        )
+    },
+    evaluate_every=10_000_000,
+    selection_games=512,
+)
+
+PAPER_RL_BABYAI = replace(
+    QUICK_RL_BABYAI,
+    name="paper_rl",
+    about="The paper's PPO (its appendix A) with the small network: 64 games, unrolls of 40 steps, rewards times 20.",
+    agent="babyai_small",
+    phases={
+        REMAINING_STAGES: _reinforce(
+            50_000_000,
+            unroll=40,
+            epochs=4,
+            minibatches=2,
+            learning_rate=1e-4,
+            warm_up=0,
+            final_rate=1.0,
+            gamma=0.99,
+            gae_lambda=0.99,
+            entropy=0.01,
+            final_entropy=0.01,
+            clip_gradient=0.5,
+            clip_values=True,
+            normalise_advantages=False,
+            reward_scale=20.0,
+        )
+    },
+    evaluate_every=2_500_000,
+    selection_games=512,
+)

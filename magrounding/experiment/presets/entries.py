@@ -1,0 +1,41 @@
+"""The presets of this package: name, environment, where it stands."""
+
+from __future__ import annotations
+
+from magrounding.registry import PresetEntry
+
+_HERE = "magrounding.experiment.presets"
+
+_PRESETS = {
+    "paper": {
+        "ma_rtfm": "published:PAPER_MA_RTFM",
+        "rtfm": "published:PAPER_RTFM",
+        "rock_paper_scissors": "published:PAPER_ROCK_PAPER_SCISSORS",
+        "messenger": "published:PAPER_MESSENGER",
+        "ma_messenger": "published:PAPER_MA_MESSENGER",
+        "babyai": "babyai:PAPER_BABYAI",
+    },
+    "paper_rl": {"babyai": "babyai:PAPER_RL_BABYAI"},
+    "silg": {"rtfm": "published:SILG_RTFM", "messenger": "published:SILG_MESSENGER"},
+    "quick": {
+        "ma_rtfm": "rtfm:QUICK_MA_RTFM",
+        "rtfm": "rtfm:QUICK_RTFM",
+        "messenger": "messenger:QUICK_MESSENGER",
+        "ma_messenger": "messenger:QUICK_MA_MESSENGER",
+        "babyai": "babyai:QUICK_BABYAI",
+    },
+    "quick_rl": {
+        "ma_rtfm": "rtfm:QUICK_RL_MA_RTFM",
+        "rtfm": "rtfm:QUICK_RL_RTFM",
+        "messenger": "messenger:QUICK_RL_MESSENGER",
+        "ma_messenger": "messenger:QUICK_RL_MA_MESSENGER",
+        "babyai": "babyai:QUICK_RL_BABYAI",
+    },
+    "quick_qmix": {"ma_rtfm": "qmix:QUICK_QMIX_MA_RTFM", "ma_messenger": "qmix:QUICK_QMIX_MA_MESSENGER"},
+    "paper_qmix": {"ma_rtfm": "qmix:PAPER_QMIX_MA_RTFM", "ma_messenger": "qmix:PAPER_QMIX_MA_MESSENGER"},
+    "demo": {"ma_rtfm": "rtfm:DEMO", "rtfm": "rtfm:DEMO"},
+}
+
+PRESETS = tuple(
+    PresetEntry(name, env, f"{_HERE}.{place}") for name, places in _PRESETS.items() for env, place in places.items()
+)

@@ -1,0 +1,121 @@
+"""Presets of MESSENGER for two CPU cores: they add a loss that grounds symbols by contrast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from magrounding.agents.policy import CONTRAST
+from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Promotion
+from magrounding.experiment.presets.rtfm import ENDI, FINE, QUICK_RL_MA_RTFM
+from magrounding.training.imitation import ImitationConfig
+from magrounding.training.ppo import PPOConfig
+
+_GROUNDING: dict[str, Any] = {"warm_up": 10_000, "weight_decay": 0.1}
+"""Weights decay, as shortcuts past the manual take large ones."""
+_CONTRAST: dict[str, float] = {CONTRAST: 1.0}
+"""The loss that grounds symbols."""
+_ENDI_TAUGHT: dict[str, float] = {"modelling": 1.0, "division": 1.0}
+"""EnDi's λ_sup and λ_reg beside a teacher."""
+_SHORT: dict[str, Any] = {"learning_rate": 1e-3, "unroll": 8, "gamma": 0.95}
+"""For games of a few steps."""
+_MANY_COMBINATIONS = {"split": "train_mc"}
+"""Symbols that always come together (an eighth of the games has dog, fish and bird, another sword, ball and mage) no
+board tells apart, only what becomes of touching them. Whoever learns what roles mean from such games learns shortcuts
+past reading; who knows it from all the others first, grounds those six by it."""
+
+
+def _ground(steps: int, num_envs: int = 128, weights: Mapping[str, float] = _CONTRAST, **changes: Any) -> Phase:
+    """PPO with the losses that ground symbols."""
+    learner = PPOConfig(**{"anneal_steps": steps, **_GROUNDING, **changes, "weights": {**ENDI, **weights}})
+    return Phase(learner, Promotion(steps=steps), num_envs)
+
+
+def _imitate_and_ground(
+    steps: int,
+    games: Mapping[str, Any] | None = None,
+    frozen: tuple[str, ...] = (),
+    weights: Mapping[str, float] = _CONTRAST,
+    **changes: Any,
+) -> Phase:
+    """DAgger with the losses that ground symbols."""
+    learner = ImitationConfig(
+        **{"anneal_steps": steps, **_GROUNDING, **changes, "weights": {**_ENDI_TAUGHT, **weights}}
+    )
+    return Phase(learner, Promotion(steps=steps), 128, games or {}, frozen)
+
+
+QUICK_RL_MESSENGER = replace(
+    QUICK_RL_MA_RTFM,
+    about=(
+        "PPO and a contrastive loss that grounds symbols, no teacher: minutes on two CPU cores with the relational "
+        "reader; weights are chosen on the games of `val`."
+    ),
+    phases={
+        "s1": (_ground(100_000, 256, **_SHORT),),
+        "s2": (_ground(600_000),),
+        "s3": (_ground(1_000_000),),
+    },
+    env_options={},
+    policy_options={"kinship": 64, "meaning": 8},
+    team_reward=0.0,
+    evaluate_every=25_000,
+    selection_set="val",
+    watched_sets=("train", "val"),
+)
+
+QUICK_RL_MA_MESSENGER = replace(
+    QUICK_RL_MESSENGER,
+    phases={
+        "s1": (_ground(300_000, **_SHORT, entropy=0.05),),
+        "s2": (_ground(400_000),),
+        REMAINING_STAGES: (_ground(600_000),),
+    },
+    team_reward=0.5,
+)
+
+_NOTHING_MOVES: dict[str, float] = {CONTRAST: 1.0, "motion": 0.0}
+"""Predicting motion there would teach that whatever a manual says, things stand still."""
+_MOTION_GROUNDS: dict[str, float] = {CONTRAST: 0.0, "motion": 1.0}
+"""Where each kind has one statement and moves as that says, foreseeing motion grounds symbols better than a contrast of
+boards with manuals, on which messages that were taken are missing."""
+_DECOYS: dict[str, float] = {CONTRAST: 0.0, "motion": 0.0}
+_DECOYS_FROZEN = ("reader.symbols", "reader.words", "reader.moves")
+"""Where statements are false and kinds have several, nothing is to be learned about which is about whom."""
+
+QUICK_MESSENGER = replace(
+    QUICK_RL_MESSENGER,
+    name="quick",
+    about=(
+        "Imitation of the oracle, then PPO but for S3; symbols are grounded by a contrastive loss and by how they "
+        "move: minutes on two CPU cores with the relational reader; weights are chosen on the games of `val`."
+    ),
+    phases={
+        "s1": (
+            _imitate_and_ground(40_000, _MANY_COMBINATIONS, weights=_NOTHING_MOVES, **_SHORT),
+            _ground(80_000, weights=_NOTHING_MOVES, **_SHORT),
+        ),
+        "s2": (_imitate_and_ground(100_000, weights=_MOTION_GROUNDS), _ground(150_000, weights=_MOTION_GROUNDS)),
+        "s3": (_imitate_and_ground(300_000, weights=_DECOYS, frozen=_DECOYS_FROZEN),),
+    },
+    policy_options={"kinship": 64, "meaning": 8, "motion": 8},
+)
+
+QUICK_MA_MESSENGER = replace(
+    QUICK_MESSENGER,
+    about=(
+        "Imitation of the oracle, then PPO, in every stage, both with a contrastive loss that grounds symbols: minutes "
+        "on two CPU cores with the relational reader; weights are chosen on the games of `val`."
+    ),
+    policy_options=QUICK_RL_MESSENGER.policy_options,
+    phases={
+        "s1": (
+            _imitate_and_ground(60_000, _MANY_COMBINATIONS, **_SHORT),
+            # Those six are grounded by what becomes of touching them: somebody has to try.
+            _ground(150_000, **_SHORT, entropy=0.05),
+        ),
+        REMAINING_STAGES: (_imitate_and_ground(150_000), _ground(200_000, **FINE)),
+    },
+    team_reward=0.5,
+)

@@ -1,0 +1,164 @@
+"""Preset: what a whole curriculum costs and how it is run, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from magrounding.errors import ConfigurationError, choose
+from magrounding.training.algorithm import IMITATE, REINFORCE, AlgorithmConfig
+
+__all__ = ["IMITATE", "REINFORCE", "REMAINING_STAGES", "Phase", "Preset", "Promotion"]
+
+REMAINING_STAGES = "*"
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """When a phase of a stage is over. At least one of `steps` and `win_rate` has to be given.
+
+    Attributes:
+        steps: environment steps (one game, one step) spent in the phase.
+        win_rate: training win rate over the last `window` games.
+        window: games; the rate counts once there are so many.
+        rule: "any": the first of the conditions given ends the phase; "all": it takes both.
+        minutes: of training (not of evaluation), end the phase whatever the rule; a run that needs them depends on the
+            machine.
+    """
+
+    steps: int | None = None
+    win_rate: float | None = None
+    window: int = 1000
+    rule: str = "any"
+    minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        choose("promotion rule", self.rule, ("any", "all"))
+        if self.steps is None and self.win_rate is None:
+            raise ConfigurationError("a promotion needs steps, a win rate, or both: the phase would never end")
+
+    def reached(self, steps: int, games: int, win_rate: float, minutes: float) -> bool:
+        """Whether the phase is over.
+
+        Args:
+            steps: environment steps spent in the phase.
+            games: games in the window so far.
+            win_rate: of those.
+            minutes: of training in the phase.
+        """
+        if self.minutes is not None and minutes >= self.minutes:
+            return True
+        conditions = []
+        if self.steps is not None:
+            conditions.append(steps >= self.steps)
+        if self.win_rate is not None:
+            conditions.append(games >= self.window and win_rate >= self.win_rate)
+        return any(conditions) if self.rule == "any" else all(conditions)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One way of learning, for a part of a stage or all of it.
+
+    Attributes:
+        learner: of every agent.
+        until: when the phase is over.
+        num_envs: B, games of a rollout.
+        games: options of the environment for the games that are learnt from, such as another split of training games.
+        frozen: modules and parameters of the preset's own agent that do not learn in this phase, by the beginnings of
+            their names.
+    """
+
+    learner: AlgorithmConfig
+    until: Promotion
+    num_envs: int
+    games: Mapping[str, Any] = field(default_factory=dict)
+    frozen: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """IMITATE or REINFORCE: no report mixes the two."""
+        return self.learner.kind
+
+    def with_budget(self, factor: float) -> Phase:
+        """This phase with so many times its environment steps; what its schedules count is scaled with them."""
+        until = self.until
+        if until.steps is not None:
+            until = replace(until, steps=max(1, round(factor * until.steps)))
+        return replace(self, learner=self.learner.with_budget(factor), until=until)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """One way to run a curriculum.
+
+    Attributes:
+        name: what --preset takes.
+        about: the budget in a sentence, for reports.
+        agent: id of the networks, unless another is asked for.
+        phases: stage → its phases in order, each kind at most once; "*" for every other stage.
+        env_options: of the environment, beside stage and number of agents.
+        policy_options: of that agent's network; another is as its authors made it.
+        team_reward: part of each agent's reward that is the team's mean instead of its own.
+        carry_optimizer: a phase inherits the optimiser's statistics along with the weights, as RTFM's program does,
+            where the phase before had the same algorithm.
+        evaluate_every: environment steps between evaluations within a phase; None: at its end only.
+        selection_games: games of an evaluation within a phase; those on `selection_set` choose its best weights.
+        report_games: games of an evaluation after a phase, on each set.
+        selection_set: evaluation set that chooses a phase's best weights; never one of the held-out ones.
+        watched_sets: evaluation sets within a phase, and after one that another follows in the same stage.
+        stage_sets: after a stage; None: every set of the environment.
+        final_sets: after the last stage; None: every set of the environment.
+        log_every: updates between two lines of metrics.
+        save_every: seconds between checkpoints.
+    """
+
+    name: str
+    about: str
+    agent: str
+    phases: Mapping[str, tuple[Phase, ...]]
+    env_options: Mapping[str, Any] = field(default_factory=dict)
+    policy_options: Mapping[str, Any] = field(default_factory=dict)
+    team_reward: float = 0.0
+    carry_optimizer: bool = True
+    evaluate_every: int | None = None
+    selection_games: int = 500
+    report_games: int = 1000
+    selection_set: str = "train"
+    watched_sets: tuple[str, ...] = ("train", "eval")
+    stage_sets: tuple[str, ...] | None = ("train", "eval")
+    final_sets: tuple[str, ...] | None = None
+    log_every: int = 10
+    save_every: float = 120.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.team_reward <= 1:
+            raise ConfigurationError(f"the team's part of a reward lies in [0, 1], got {self.team_reward}")
+        if (games := min(self.selection_games, self.report_games)) < 1:
+            raise ConfigurationError(f"an evaluation takes at least one game, got {games}")
+        for stage, phases in self.phases.items():
+            names = [phase.name for phase in phases]
+            if not names or len(set(names)) < len(names):
+                raise ConfigurationError(f"a stage has one or two phases of different kinds, {stage} has {names}")
+
+    def of_stage(self, stage: str) -> tuple[Phase, ...]:
+        """The phases of a stage."""
+        return self.phases.get(stage) or self.phases[REMAINING_STAGES]
+
+    def with_budget(self, factor: float) -> Preset:
+        """This preset with so many times the environment steps in every phase, schedules and evaluations with them."""
+        if not 0 < factor < float("inf"):
+            raise ConfigurationError(f"a budget is a positive part or multiple of the preset's, got {factor:g}")
+        phases = {stage: tuple(each.with_budget(factor) for each in phases) for stage, phases in self.phases.items()}
+        often = None if self.evaluate_every is None else max(1, round(factor * self.evaluate_every))
+        about = f"{self.about} Here with {factor:g} times its budget."
+        return replace(self, about=about, phases=phases, evaluate_every=often)
+
+    def with_learners(self, change: Callable[[AlgorithmConfig], AlgorithmConfig]) -> Preset:
+        """This preset with every phase's learner changed."""
+        phases = {
+            stage: tuple(replace(phase, learner=change(phase.learner)) for phase in of_stage)
+            for stage, of_stage in self.phases.items()
+        }
+        return replace(self, phases=phases)

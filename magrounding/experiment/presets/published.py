@@ -1,0 +1,109 @@
+"""Presets of the papers: their learners, settings and budgets, days on a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.training.impala import ImpalaConfig
+from magrounding.training.ppo import PPOConfig
+
+
+def _as_published(steps: int, num_envs: int) -> tuple[Phase, ...]:
+    """V-trace for so many environment steps."""
+    return (Phase(ImpalaConfig(), Promotion(steps=steps), num_envs),)
+
+
+PAPER_MA_RTFM = Preset(
+    name="paper",
+    about="EnDi's budgets (appendix B): 1.5e7 environment steps for S1, 5e7 for each later stage; 20 games at once.",
+    agent="txt2pi",
+    phases={"s1": _as_published(15_000_000, 20), REMAINING_STAGES: _as_published(50_000_000, 20)},
+    env_options={"max_cycles": 1000, "occupants": 1},
+    evaluate_every=2_500_000,
+)
+
+PAPER_RTFM = replace(
+    PAPER_MA_RTFM,
+    about="RTFM's budgets (table 2, appendix D): 1e8 environment steps for the first task, 5e7 for each later one.",
+    phases={
+        "simple_stationary": _as_published(100_000_000, 24),
+        REMAINING_STAGES: _as_published(50_000_000, 24),
+    },
+    evaluate_every=5_000_000,
+)
+
+PAPER_ROCK_PAPER_SCISSORS = replace(
+    PAPER_RTFM,
+    about="The budget of RTFM's appendix on rock-paper-scissors: 5e7 environment steps; 24 games, unrolls of 80.",
+    phases={REMAINING_STAGES: _as_published(50_000_000, 24)},
+    env_options={"max_cycles": 1000},
+)
+
+
+def _as_messenger(steps: int, gamma: float, frozen: tuple[str, ...] = ()) -> tuple[Phase, ...]:
+    """PPO of MESSENGER's program: one game, buffers of 64 steps, four passes, no schedule."""
+    learner = PPOConfig(
+        unroll=64,
+        epochs=4,
+        minibatches=1,
+        learning_rate=5e-5,
+        warm_up=0,
+        final_rate=1.0,
+        epsilon=1e-8,
+        gamma=gamma,
+        clip=0.1,
+        final_entropy=0.01,
+        clip_gradient=0.0,
+        normalised_returns=True,
+    )
+    return (Phase(learner, Promotion(steps=steps), 1, frozen=frozen),)
+
+
+_GROUNDED = ("symbols", "key", "reader")
+"""What EMMA finds sentences with, once it has learnt to: symbols, keys and, where it is trained, the words' table."""
+
+PAPER_MESSENGER = Preset(
+    name="paper",
+    about=(
+        "EMMA's learner, with its discounts and what it freezes after S1, and EnDi's budgets, as EMMA's are hours: "
+        "3e7 environment steps for S1, 5e7 for each later stage; one game at a time."
+    ),
+    agent="emma",
+    phases={"s1": _as_messenger(30_000_000, 0.8), REMAINING_STAGES: _as_messenger(50_000_000, 0.99, _GROUNDED)},
+    evaluate_every=500_000,
+    selection_set="val",
+    watched_sets=("train", "val"),
+    stage_sets=None,
+)
+
+PAPER_MA_MESSENGER = replace(
+    PAPER_MESSENGER,
+    about=(
+        "EMMA as EnDi trained it (appendix B): 3e7 environment steps for S1, 5e7 for each later stage; one game at a "
+        "time."
+    ),
+    phases={"s1": _as_messenger(30_000_000, 0.99), REMAINING_STAGES: _as_messenger(50_000_000, 0.99, _GROUNDED)},
+)
+
+SILG_RTFM = replace(
+    PAPER_RTFM,
+    name="silg",
+    about="SIR as SILG trained it (appendix H): V-trace, 1e8 environment steps a stage; episodes of at most 80 steps.",
+    agent="sir",
+    phases={
+        REMAINING_STAGES: (
+            Phase(ImpalaConfig(learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=24),
+        )
+    },
+    env_options={"max_cycles": 80, "occupants": 1},
+)
+
+SILG_MESSENGER = replace(
+    SILG_RTFM,
+    about=f"{SILG_RTFM.about} SILG also had a step cost 0.02, as it does in RTFM.",
+    env_options={"max_cycles": 80},
+    selection_set="val",
+    watched_sets=("train", "val"),
+    stage_sets=None,
+)

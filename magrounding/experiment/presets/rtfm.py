@@ -1,0 +1,110 @@
+"""Presets of RTFM for two CPU cores: the relational reader learns in minutes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.training.imitation import ImitationConfig
+from magrounding.training.ppo import PPOConfig
+
+ENDI: dict[str, float] = {"modelling": 0.1, "division": 0.03}
+"""EnDi's λ_sup and λ_reg beside normalised advantages: with the paper's, 1 and 0.1, rewards count for little."""
+_ENDI_TAUGHT: dict[str, float] = {"modelling": 0.3, "division": 0.1}
+"""The same beside a teacher, whose lessons weigh more. Each of the others adds its share of λ_sup: with the paper's 1
+two agents still divide what there is, and three leave everything to one another."""
+_ENDI_AT_FIRST: dict[str, float] = {"modelling": 0.003, "division": 0.003}
+"""The same as long as hardly any game is won: with more, everything is left to others, and nothing ever won."""
+
+
+def _imitate(steps: int, teacher_steps: int = 20_000) -> Phase:
+    """DAgger for so many environment steps: small minibatches and three passes, as what is slow is reading."""
+    learner = ImitationConfig(anneal_steps=steps, teacher_steps=teacher_steps, weights=_ENDI_TAUGHT)
+    return Phase(learner, Promotion(steps=steps), num_envs=64)
+
+
+def _reinforce(steps: int, **changes: Any) -> Phase:
+    """PPO for so many environment steps."""
+    learner = PPOConfig(anneal_steps=steps, **{"weights": ENDI, **changes})
+    return Phase(learner, Promotion(steps=steps), num_envs=64)
+
+
+FINE: dict[str, Any] = {"learning_rate": 5e-4, "entropy": 0.004, "final_entropy": 0.0005}
+"""PPO of a policy that knows its way already."""
+FINEST = {**FINE, "learning_rate": 2e-4}
+"""The same where there is little left to learn."""
+
+QUICK_MA_RTFM = Preset(
+    name="quick",
+    about=(
+        "Imitation of the oracle, then PPO, in every stage: minutes on two CPU cores with the relational reader; "
+        "episodes of at most 80 steps."
+    ),
+    agent="relread",
+    phases={
+        "s1": (_imitate(250_000, teacher_steps=60_000), _reinforce(50_000, **FINEST)),
+        "s2": (_imitate(200_000), _reinforce(50_000, **FINEST)),
+        "s3": (_imitate(200_000), _reinforce(250_000, **FINE)),
+        "s4": (_imitate(50_000), _reinforce(100_000, **FINE)),
+        "s5": (_imitate(150_000), _reinforce(300_000, **FINE)),
+    },
+    env_options={"max_cycles": 80},
+    team_reward=0.5,
+    carry_optimizer=False,
+    evaluate_every=100_000,
+    stage_sets=None,
+)
+
+QUICK_RTFM = replace(
+    QUICK_MA_RTFM,
+    phases={
+        "simple_stationary": (_imitate(250_000, teacher_steps=60_000), _reinforce(50_000, **FINEST)),
+        "nl": (_imitate(150_000), _reinforce(300_000, **FINE)),
+        REMAINING_STAGES: (_imitate(200_000), _reinforce(200_000, **FINE)),
+    },
+)
+
+QUICK_RL_MA_RTFM = replace(
+    QUICK_MA_RTFM,
+    name="quick_rl",
+    about=(
+        "PPO alone, no teacher: tens of minutes on two CPU cores with the relational reader; episodes of at most 80 "
+        "steps."
+    ),
+    phases={
+        "s1": (_reinforce(600_000, weights=_ENDI_AT_FIRST),),
+        "s2": (_reinforce(500_000),),
+        "s3": (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
+        "s4": (_reinforce(200_000, **FINE),),
+        "s5": (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
+    },
+    evaluate_every=200_000,
+)
+
+QUICK_RL_RTFM = replace(
+    QUICK_RL_MA_RTFM,
+    phases={
+        "simple_stationary": (_reinforce(500_000),),
+        REMAINING_STAGES: (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
+    },
+)
+
+DEMO = replace(
+    QUICK_MA_RTFM,
+    name="demo",
+    about=(
+        "A demonstration for two CPU cores and about eight minutes: the beginning of quick, imitation of the oracle "
+        "and then PPO. It shows the whole road and stops before its end."
+    ),
+    phases={
+        "s1": (_imitate(150_000, teacher_steps=60_000), _reinforce(30_000, **FINEST)),
+        "s2": (_imitate(80_000), _reinforce(20_000, **FINEST)),
+        "s4": (_imitate(40_000), _reinforce(40_000, **FINE)),
+        REMAINING_STAGES: (_imitate(100_000), _reinforce(100_000, **FINE)),
+    },
+    selection_games=100,
+    report_games=200,
+    stage_sets=("train", "eval"),
+    save_every=30.0,
+)

@@ -1,0 +1,262 @@
+"""`report.md`: what was run, what it cost, and how often it wins, beside the floor, the ceiling and the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from magrounding.envs.published import PublishedResult
+from magrounding.experiment.plots import plot_curves
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.progress import duration
+from magrounding.experiment.results import RunResults, read_results
+from magrounding.experiment.statistics import Statistics
+from magrounding.play.evaluate import OTHER_GAME, PLAYS, REASSIGNED, TRUE_MANUAL
+from magrounding.storage import write_atomic
+from magrounding.training.clock import TRAINING
+
+REPORT_FILE = "report.md"
+CURVES_FILE = "curves.png"
+
+
+def write_report(folder: Path) -> RunResults:
+    """Write `report.md` and `curves.png` of a run folder, finished or not, and return what they are made of."""
+    results = read_results(folder)
+    write_atomic(folder / CURVES_FILE, plot_curves(results))
+    write_atomic(folder / REPORT_FILE, report(results))
+    return results
+
+
+def report(results: RunResults) -> str:
+    """The report as Markdown."""
+    settings = results.settings
+    team = f"{settings.agents} agent{'s' if settings.agents > 1 else ''} of `{settings.agent}`"
+    sections = [
+        f"# {settings.env}: {team}, preset `{settings.preset.name}`",
+        settings.preset.about,
+        "## Results",
+        _how_to_read(results),
+        results_table(results),
+        _sources(results),
+        f"![win rates during training]({CURVES_FILE})",
+        _reading(results),
+        "## Budget",
+        budget_table(results),
+        time_shares(results),
+        "## How to repeat it",
+        facts(results),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _how_to_read(results: RunResults) -> str:
+    spread_note = (
+        "There is one seed, so nothing is known of the spread."
+        if len(results.settings.seeds) == 1
+        else "± is the standard deviation over seeds; the interval is a 95 % bootstrap interval of the interquartile "
+        "mean."
+    )
+    measured = "Scores" if results.settings.measure == "score" else "Win rates"
+    return (
+        f"{measured} of the weights at the end of each phase, or of the best where it was evaluated before its end "
+        f"(chosen on other games of `{results.settings.preset.selection_set}`), taking the most likely action (greedy) "
+        f"or drawing one (sampled). **{results.better_play.capitalize()}** play wins more training games over all "
+        "phases together: interval, steps and share of the oracle are its. Random and oracle played the same games. "
+        + " ".join(filter(None, (results.settings.entry.note, spread_note)))
+    )
+
+
+def _sources(results: RunResults) -> str:
+    """What the column of the papers' numbers is about."""
+    shown = {(stage, name) for stage, _, name in results.reported()}
+    of_source: dict[str, list[str]] = {}
+    for place, (*_, source) in results.published.items():
+        if place in shown:
+            of_source.setdefault(source, []).append(" ".join(place))
+    return "\n".join(f"* paper, {', '.join(places)}: {source}" for source, places in of_source.items())
+
+
+def results_table(results: RunResults) -> str:
+    """Stage × phase × set: trained team in both ways of playing, interval, random, oracle, paper."""
+    rows, better, measure = [], results.better_play, results.settings.measure
+    show = shown_as(measure)
+    for stage, phase, name in results.reported():
+        learnt = results.learnt_by(stage, phase)
+        wins = {play: results.final(stage, phase, name, play) for play in PLAYS}
+        won, length = wins[better], results.final(stage, phase, name, better, "length")
+        if won is None or length is None:
+            rows.append((stage, learnt, name, "not reached", *[""] * 7))
+            continue
+        others = results.baselines.get(f"{stage}/{name}", {})
+        floor, ceiling = (show(others[who][measure]) if who in others else "–" for who in ("random", "oracle"))
+        best = others.get("oracle", {}).get(measure)
+        share = percent(won.mean / best) if best else "–"
+        paper = results.published.get((stage, name))
+        known = "–" if paper is None else published(paper)
+        both = [spread(wins[play], bold=play == better, show=show) for play in PLAYS]
+        rows.append(
+            (stage, learnt, name, *both, interval(won, show), f"{length.mean:.1f}", floor, ceiling, share, known)
+        )
+    heads = ("stage", "learnt by", "set", *PLAYS, "IQM, 95 % interval", "steps a game")
+    return table((*heads, "random", "oracle", "share of the oracle", "paper"), rows)
+
+
+def _reading(results: RunResults) -> str:
+    rows, kinds = reading_table(results), results.settings.wrong_manuals
+    wrong = {REASSIGNED: "one that has the same words in other assignments", OTHER_GAME: "that of another game"}
+    what = ", or ".join(wrong[kind] for kind in kinds)
+    text = results.settings.entry.rules_text or "manual"
+    return rows and (
+        "## Do they read?\n\n"
+        f"The same agents in the same games of `{results.settings.entry.reading_set}`, with a wrong {text}: {what}. "
+        f"Agents that win as often as with the true one do not read.\n\n{rows}"
+    )
+
+
+def reading_table(results: RunResults) -> str:
+    """Stage × phase: win rates with the true manual and with wrong ones, in the better way of playing."""
+    settings, rows, show = results.settings, [], shown_as(results.settings.measure)
+    name, manuals = settings.entry.reading_set, (TRUE_MANUAL, *settings.wrong_manuals)
+    for stage, phase in settings.phases():
+        wins = [results.final(stage, phase.name, name, results.better_play, manual=manual) for manual in manuals]
+        if wins[-1] is not None:
+            others = results.baselines.get(f"{stage}/{name}", {})
+            floor = show(others["random"][settings.measure]) if "random" in others else "–"
+            cells = (spread(each, show=show) for each in wins)
+            rows.append((stage, results.learnt_by(stage, phase.name), *cells, floor))
+    if not rows:
+        return ""
+    return table(("stage", "learnt by", *(f"manual: {manual}" for manual in manuals), "random"), rows)
+
+
+def budget_table(results: RunResults) -> str:
+    """Stage × phase: what it was allowed and what it took, averaged over seeds."""
+    rows = []
+    for stage, phase in results.settings.phases():
+        where = (stage, phase.name, rule_text(phase.until))
+        lines = [
+            line
+            for seed in results.settings.seeds
+            for line in results.select("phase", seed, stage=stage, phase=phase.name)
+        ]
+        if lines:
+            steps, best, took, so_far = (
+                sum(line[name] for line in lines) / len(lines)
+                for name in ("steps", "best_steps", "phase_seconds", "training_seconds")
+            )
+            rows.append((*where, f"{steps:,.0f}", f"{best:,.0f}", duration(took), duration(so_far)))
+        else:
+            rows.append((*where, "–", "–", "–", "–"))
+    steps = "steps learnt from" if results.settings.demonstrations else "environment steps"
+    heads = ("stage", "phase", "ends", steps, "weights of", "training", "training since the start")
+    return table(heads, rows)
+
+
+def rule_text(rule: Promotion) -> str:
+    """A promotion rule in words."""
+    conditions = []
+    if rule.steps is not None:
+        conditions.append(f"after {rule.steps:,} steps")
+    if rule.win_rate is not None:
+        conditions.append(f"at {percent(rule.win_rate)} wins over {rule.window:,} training games")
+    text = (" or " if rule.rule == "any" else " and ").join(conditions)
+    return text if rule.minutes is None else f"{text}, at the latest after {rule.minutes:g} min"
+
+
+def time_shares(results: RunResults) -> str:
+    """Where the wall time went, in a sentence."""
+    spent: dict[str, float] = {}
+    for seed in results.settings.seeds:
+        last = results.select("phase", seed)[-1:]
+        for line in last:
+            for name, seconds in line["spent"].items():
+                spent[name] = spent.get(name, 0.0) + seconds
+    total = sum(spent.values())
+    if not total:
+        return ""
+    shares = ", ".join(f"{name} {percent(seconds / total)}" for name, seconds in spent.items())
+    loop = sum(spent.get(name, 0.0) for name in TRAINING)
+    lasts = [line for seed in results.settings.seeds for line in results.select("train", seed)[-1:]]
+    samples = sum(line["total_steps"] for line in lasts) * results.settings.agents
+    speed = f" The training loop took {samples / loop:,.0f} agent samples a second." if loop else ""
+    return f"Wall time {duration(total)}: {shares}.{speed}"
+
+
+def facts(results: RunResults) -> str:
+    """Everything that has to be equal for the numbers to come again."""
+    settings, config, preset = results.settings, results.config, results.settings.preset
+    lines = [
+        ("command", f"`{config.get('command') or 'run_curriculum'}`"),
+        ("seeds", ", ".join(map(str, settings.seeds))),
+        ("environment", _options(settings.env_options)),
+        ("network", _options(settings.policy_options) or "as its authors made it"),
+        ("parameters", "one network for all agents" if settings.share_parameters else "each agent its own network"),
+        (
+            "reward",
+            f"{percent(1 - preset.team_reward)} the agent's own, {percent(preset.team_reward)} the team's mean",
+        ),
+        ("teacher", _teacher(results)),
+        ("evaluation", f"{preset.report_games:,} games on each set after a phase"),
+        *(
+            (
+                f"{stage} {phase.name}",
+                f"{phase.num_envs} games at once, "
+                + (f"of {_options(phase.games)}, " if phase.games else "")
+                + (f"without {', '.join(frozen)}, " if (frozen := settings.frozen(phase)) else "")
+                + _options({each.name: getattr(phase.learner, each.name) for each in fields(phase.learner)}),
+            )
+            for stage, phase in settings.phases()
+        ),
+        ("versions", _options(config.get("versions", {}))),
+    ]
+    return "\n".join(f"* {name}: {value}" for name, value in lines)
+
+
+def _teacher(results: RunResults) -> str:
+    if not results.settings.imitates:
+        return "none: reinforcement alone"
+    if results.settings.demonstrations:
+        players = results.config.get("demonstrators", {}).items()
+        return "demonstrations from " + ", ".join(f"`{path}` (played by {who})" for path, who in players)
+    return "the scripted oracle, in phases of imitation only"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    body = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in body)
+
+
+def published(result: PublishedResult) -> str:
+    """As its paper prints it."""
+    return percent(result.mean) if result.std is None else f"{percent(result.mean)} ± {percent(result.std)}"
+
+
+def percent(share: float) -> str:
+    """A share as reports print it."""
+    return f"{100 * share:.1f} %"
+
+
+def spread(statistics: Statistics | None, *, bold: bool = False, show: Callable[[float], str] = percent) -> str:
+    """Mean and, of several seeds, standard deviation of a share, or of whatever `show` prints."""
+    if statistics is None:
+        return "–"
+    mean = f"**{show(statistics.mean)}**" if bold else show(statistics.mean)
+    return mean if statistics.seeds == 1 else f"{mean} ± {show(statistics.std)}"
+
+
+def interval(statistics: Statistics, show: Callable[[float], str] = percent) -> str:
+    """Interquartile mean of a share and its interval; nothing is known of either with one seed."""
+    if statistics.seeds == 1:
+        return "–"
+    return f"{show(statistics.iqm)} [{show(statistics.low)}, {show(statistics.high)}]"
+
+
+def shown_as(measure: str) -> Callable[[float], str]:
+    """How reports print what a run goes by: a win rate as a share, a score as a number."""
+    return percent if measure == "win_rate" else "{:.2f}".format
+
+
+def _options(options: dict | object) -> str:
+    return ", ".join(f"{name} {value}" for name, value in dict(options).items())  # type: ignore[call-overload]

@@ -1,0 +1,132 @@
+"""RunResults: what a run folder says about itself, read back for the report and the curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from magrounding.envs.published import PublishedResults
+from magrounding.errors import CheckpointError
+from magrounding.experiment.baselines import Summary, read_baselines
+from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.settings import RunSettings
+from magrounding.experiment.statistics import Statistics, summarise
+from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
+from magrounding.play.team import CONFIG_FILE, seed_folder
+from magrounding.registry import load
+from magrounding.storage import read_json
+
+
+@dataclass(frozen=True)
+class RunResults:
+    """A run's settings and everything it measured.
+
+    Attributes:
+        folder: of the run.
+        settings: of the run.
+        config: `config.json` as it stands.
+        lines: seed → lines of its `metrics.jsonl`.
+        baselines: "stage/set" → who → summary.
+        published: the papers' numbers.
+    """
+
+    folder: Path
+    settings: RunSettings
+    config: dict[str, Any]
+    lines: dict[int, list[dict[str, Any]]]
+    baselines: dict[str, dict[str, Summary]]
+    published: PublishedResults
+
+    def select(self, kind: str, seed: int, **equal: Any) -> list[dict[str, Any]]:
+        """Lines of a kind whose entries equal those given."""
+        return [
+            line
+            for line in self.lines[seed]
+            if line["kind"] == kind and all(line.get(name) == value for name, value in equal.items())
+        ]
+
+    def start_of(self, seed: int, stage: str) -> int:
+        """Environment steps of a seed before a stage began."""
+        own = [line for line in self.lines[seed] if line["stage"] == stage]
+        return own[0]["total_steps"] - own[0]["steps"] if own else 0
+
+    def reported(self) -> Iterator[tuple[str, str, str]]:
+        """(stage, phase, set) of every evaluation after a phase, in order."""
+        for stage, phase in self.settings.phases():
+            for name in self.settings.evaluation_sets(stage, phase):
+                yield stage, phase.name, name
+
+    def final(
+        self,
+        stage: str,
+        phase: str,
+        evaluation_set: str,
+        play: str,
+        quantity: str | None = None,
+        manual: str = TRUE_MANUAL,
+    ) -> Statistics | None:
+        """Statistics of an evaluation after a phase over the seeds that got there; None where none did.
+
+        By default of the run's measure, its win rate or its score.
+        """
+        where = {"stage": stage, "phase": phase, "set": evaluation_set, "play": play, "manual": manual}
+        scores = [
+            line[quantity or self.settings.measure]
+            for seed in self.settings.seeds
+            for line in self.select("evaluation", seed, when="after", **where)
+        ]
+        return summarise(scores) if scores else None
+
+    def learnt_by(self, stage: str, phase: str) -> str:
+        """How the weights after a phase came about; where it ended with those that it began with, it taught nothing."""
+        ends = [
+            line["best_steps"]
+            for seed in self.settings.seeds
+            for line in self.select("phase", seed, stage=stage, phase=phase)
+        ]
+        told, kept = self.settings.learnt_by(stage, phase), ends.count(0)
+        return f"{told}: in {kept} of {len(ends)} seeds what it began with was better and stayed" if kept else told
+
+    @cached_property
+    def better_play(self) -> str:
+        """The way of playing that wins more training games over all phases together: a report goes by it.
+
+        Held-out games have no say, or its numbers would be the better of two on the very games they are about. Where a
+        run was not evaluated on training games, greedy.
+        """
+
+        def total(play: str) -> float:
+            rows = [self.final(*row, play) for row in self.reported() if row[2] == "train"]
+            return sum(row.mean for row in rows if row is not None)
+
+        return max(PLAYS, key=total)
+
+
+def read_results(folder: Path) -> RunResults:
+    """Read a run folder; nothing is played for it.
+
+    Raises:
+        CheckpointError: no run there, or a damaged one.
+    """
+    config = read_json(folder / CONFIG_FILE)
+    settings = RunSettings.from_dict(config)
+    seeds = settings.seeds
+    lines = {seed: list(read_metrics(seed_folder(folder, seed, len(seeds)) / METRICS_FILE)) for seed in seeds}
+    if not any(lines.values()):
+        raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
+    source = settings.entry.published
+    published = load(source) if source else {}
+    return RunResults(folder, settings, config, lines, read_baselines(folder), published)
+
+
+def over_seeds(runs: Sequence[RunResults]) -> RunResults:
+    """Runs that differ in nothing but their seeds, as one run of all these seeds."""
+    first = runs[0]
+    return replace(
+        first,
+        settings=replace(first.settings, seeds=tuple(seed for run in runs for seed in run.settings.seeds)),
+        lines={seed: lines for run in runs for seed, lines in run.lines.items()},
+    )

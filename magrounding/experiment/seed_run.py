@@ -1,0 +1,382 @@
+"""SeedRun: the curriculum of one seed, from stage to stage and phase to phase, with all that is kept and told of it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from magrounding.agents.weights import save_weights
+from magrounding.errors import CheckpointError
+from magrounding.experiment.checkpoint import CHECKPOINT_FILE, load_checkpoint, save_checkpoint, select
+from magrounding.experiment.interrupt import StopRequest
+from magrounding.experiment.metrics import MetricsLog
+from magrounding.experiment.presets import Phase
+from magrounding.experiment.progress import Display, Status
+from magrounding.experiment.settings import RunSettings
+from magrounding.experiment.stage import StageSession
+from magrounding.play.evaluate import GREEDY, REPORT_SEED, SAMPLED, SELECTION_SEED, TRUE_MANUAL, Evaluation
+from magrounding.threads import ParallelMap, ThreadPlan
+from magrounding.training.clock import TRAINING, Clock
+from magrounding.training.rollout import FinishedGames
+
+
+@dataclass
+class Position:
+    """Where one seed's curriculum stands; JSON-able, part of every checkpoint."""
+
+    stage: int = 0  # index among the run's stages
+    phase: int = 0  # index among the stage's phases
+    steps: int = 0  # environment steps in the phase
+    updates: int = 0  # in the phase
+    total_steps: int = 0  # in all phases
+    evaluated_at: int = 0  # steps of the phase's last evaluation
+    best: float = -math.inf  # win rate, or score, of the phase's best weights; −∞ before the first evaluation
+    best_steps: int = 0  # steps of the phase at which those were
+    began_at: float = 0.0  # seconds of training of the seed when the phase began
+    seconds: float = 0.0  # wall time of the seed
+    spent: dict[str, float] = field(default_factory=dict)  # seconds by what they were spent on
+    metrics_size: int = 0  # bytes of metrics.jsonl that belong to this state
+    finished: bool = False
+
+
+class SeedRun:
+    """The curriculum of one seed.
+
+    Args:
+        settings: of the run.
+        seed: its seed.
+        folder: where its files go.
+        device: of the networks.
+        plan: threads.
+        parallel_map: runs agents side by side.
+        display: what the person sees.
+        stop: Ctrl-C.
+    """
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        seed: int,
+        folder: Path,
+        device: torch.device,
+        plan: ThreadPlan,
+        parallel_map: ParallelMap,
+        display: Display,
+        stop: StopRequest,
+    ) -> None:
+        self.settings, self.seed, self.folder, self.device = settings, seed, folder, device
+        self.preset = settings.preset
+        self._measure = settings.measure
+        self.at = Position()
+        self._plan, self._map, self._display, self._stop = plan, parallel_map, display, stop
+        self._clock = Clock()
+        self._window: deque[float] = deque()
+        self._best: dict[str, Tensor] = {}  # weights and optimiser statistics of the phase's best evaluation
+        self._carried: dict[str, Tensor] = {}  # those of the phase before
+        self._resumed: dict[str, Tensor] = {}  # the state within a phase that a checkpoint gave back
+        self._games: list[FinishedGames] = []  # since the last line of metrics
+        self._losses: list[list[dict[str, float]]] = []
+        self._last_save = self._last_tick = time.monotonic()
+        self._speed = 0.0
+
+    @property
+    def stage(self) -> str:
+        return self.settings.stages[self.at.stage]
+
+    @property
+    def phase(self) -> Phase:
+        return self.preset.of_stage(self.stage)[self.at.phase]
+
+    def run(self) -> None:
+        """Train all phases of all stages that are left; KeyboardInterrupt after Ctrl-C, the state saved."""
+        self._load()
+        with MetricsLog(self.folder, self.at.metrics_size) as self._log:
+            self._last_tick = time.monotonic()
+            while not self.at.finished:
+                session = StageSession(
+                    self.settings,
+                    self.stage,
+                    self.at.phase,
+                    self.seed,
+                    self.device,
+                    self._plan,
+                    self._map,
+                    self._clock,
+                    self.folder,
+                )
+                try:
+                    self._enter(session)
+                    self._train(session)
+                    self._finish(session)
+                finally:
+                    session.close()
+
+    def _load(self) -> None:
+        """Take up the state of an earlier process, where there is one."""
+        path = self.folder / CHECKPOINT_FILE
+        if not path.exists():
+            return
+        record, tensors = load_checkpoint(path, **self._origin())
+        try:
+            self.at = Position(**record["position"])
+        except (KeyError, TypeError) as error:
+            raise CheckpointError(f"{path} is damaged: {error}") from None
+        self._resumed = select(tensors, "now/")
+        self._best, self._carried = select(tensors, "best/"), select(tensors, "carried/")
+        if self.at.finished and self.at.stage + 1 < len(self.settings.stages):  # a branch of a finished run
+            if not self._carried:
+                raise CheckpointError(f"{path} keeps nothing that another stage could go on from: train from the first")
+            self.at.stage, self.at.finished = self.at.stage + 1, False
+        self._clock.spent = dict(self.at.spent)
+
+    def _origin(self) -> dict[str, Any]:
+        spec = self.settings.describe(self.settings.stages[0])
+        return {"env": self.settings.env, "vocabulary_hash": spec.vocabulary_hash, "num_agents": self.settings.agents}
+
+    def _enter(self, session: StageSession) -> None:
+        """Bring a session to where the phase stands: its beginning, or where a checkpoint left it."""
+        source = self.folder / CHECKPOINT_FILE
+        window = []
+        if self._resumed:
+            window = self._resumed["window"].tolist()
+            session.resume(select(self._resumed, "session/"), source, self.at.total_steps)
+            self._resumed = {}
+        else:
+            if self._carried:
+                # Another algorithm's statistics of gradients would mislead.
+                done = sum(len(self.preset.of_stage(stage)) for stage in self.settings.stages[: self.at.stage])
+                _, before = list(self.settings.phases())[done + self.at.phase - 1]
+                same = before.learner.algorithm == self.phase.learner.algorithm
+                session.inherit(self._carried, source, optimizer=same and self.preset.carry_optimizer)
+            session.start()
+            if self.at.phase and self.preset.evaluate_every:
+                self._evaluate_within(session)  # what the phase before reached: this one may end with no better
+        self._window = deque(map(float, window), maxlen=self.phase.until.window)
+
+    def _train(self, session: StageSession) -> None:
+        """Iterate until the phase is over."""
+        every = self.preset.evaluate_every
+        while True:
+            if every and self.at.steps - self.at.evaluated_at >= every:
+                self._write_line()
+                self._save(session)
+                self._evaluate_within(session)
+            if self._stop.requested:
+                self._write_line()
+                self._save(session)
+                raise KeyboardInterrupt
+            if self._promoted():
+                return
+            whole_run = self.phase.learner.schedule == "run"
+            games, losses = session.iterate(self.at.total_steps if whole_run else self.at.steps)
+            self._count(session, games, losses)
+            if self.at.updates % self.preset.log_every == 0:
+                self._write_line()
+                if time.monotonic() - self._last_save >= self.preset.save_every:
+                    self._save(session)
+
+    def _finish(self, session: StageSession) -> None:
+        """Choose the phase's best weights, write them, report on them, and step on to the next phase or stage."""
+        self._write_line()
+        self._save(session)
+        if self.at.best > -math.inf and self.at.evaluated_at < self.at.steps:
+            self._evaluate_within(session)
+        if self._best:
+            session.inherit(self._best, self.folder / CHECKPOINT_FILE, optimizer=False)
+        else:
+            self._best, self.at.best_steps = session.trained(), self.at.steps
+        record = {
+            "env": self.settings.env,
+            "vocabulary": session.vocabulary_hash,
+            "stage": self.stage,
+            "phase": self.phase.name,
+            "seed": self.seed,
+            "steps": self.at.best_steps,
+            "phase_steps": self.at.steps,
+            "total_steps": self.at.total_steps,
+            "config": self.settings.to_dict(),
+        }
+        last_phase = self.at.phase + 1 == len(self.preset.of_stage(self.stage))
+        last_stage = self.at.stage + 1 == len(self.settings.stages)
+        folder = self.folder / self.stage
+        save_weights(folder if last_phase else folder / self.phase.name, session.weights(), record)
+        self._report(session)
+        self._tick()
+        self._log.write(
+            {
+                **self._line("phase"),
+                "best_steps": self.at.best_steps,
+                "phase_seconds": round(self._training_seconds() - self.at.began_at, 2),
+                "spent": {name: round(seconds, 2) for name, seconds in self._clock.spent.items()},
+            }
+        )
+        self._carried, self._best = self._best, {}
+        self.at = Position(
+            stage=self.at.stage + (last_phase and not last_stage),
+            phase=0 if last_phase else self.at.phase + 1,
+            total_steps=self.at.total_steps,
+            began_at=self._training_seconds(),
+            seconds=self.at.seconds,
+            finished=last_phase and last_stage,
+        )
+        self._save(None)
+
+    def _evaluate_within(self, session: StageSession) -> None:
+        """Evaluate within a phase; one set's games choose the best weights, those of others are only reported."""
+        for name in self.preset.watched_sets:
+            result = self._evaluate(session, name, self.preset.selection_games, SELECTION_SEED, "within", greedy=False)
+            reached = result.summary()[self._measure]
+            if name == self.preset.selection_set and reached >= self.at.best:
+                self._best = session.trained()
+                self.at.best, self.at.best_steps = reached, self.at.steps
+        self.at.evaluated_at = self.at.steps
+
+    def _report(self, session: StageSession) -> None:
+        """The evaluations after a phase: each set in both ways of playing, and wrong manuals on one of them."""
+        for name in self.settings.evaluation_sets(self.stage, self.phase):
+            for greedy in (True, False):
+                self._evaluate(session, name, self.preset.report_games, REPORT_SEED, "after", greedy)
+        for manual in self.settings.wrong_manuals:
+            for greedy in (True, False):
+                name = self.settings.entry.reading_set
+                self._evaluate(session, name, self.preset.report_games, REPORT_SEED, "after", greedy, manual)
+
+    def _evaluate(
+        self,
+        session: StageSession,
+        name: str,
+        games: int,
+        seed: int,
+        when: str,
+        greedy: bool,
+        manual: str = TRUE_MANUAL,
+    ) -> Evaluation:
+        with self._stop.immediate():
+            result = session.evaluate(name, games, seed, greedy, manual)
+        play = GREEDY if greedy else SAMPLED
+        where = {"set": name, "when": when, "play": play, "manual": manual}
+        self._log.write({**self._line("evaluation"), **where, **result.summary()})
+        text = "" if manual == TRUE_MANUAL else f" with a manual that is {manual}"
+        score = f", score {result.score.mean():.2f}" if self._measure == "score" else ""
+        wins = f"{play} play wins {result.won.mean():.1%} of {games} games of {name}{text}{score}"
+        self._display.say(f"seed {self.seed} {self.stage} {self.phase.name} after {self.at.steps:,} steps: {wins}")
+        return result
+
+    def _count(self, session: StageSession, games: FinishedGames, losses: list[dict[str, float]]) -> None:
+        self.at.updates += 1
+        self.at.steps += session.steps_per_update
+        self.at.total_steps += session.steps_per_update
+        self._window.extend((games.score if self._measure == "score" else games.won).tolist())
+        self._games.append(games)
+        self._losses.append(losses)
+        for fault in session.new_faults():
+            self._log.write({**self._line("fault"), **fault})
+        seconds = self._tick()
+        speed = session.steps_per_update / seconds
+        self._speed = 0.9 * self._speed + 0.1 * speed if self._speed else speed
+        self._display.show(self._status())
+
+    def _tick(self) -> float:
+        """Book the wall time since the last call and return it."""
+        now = time.monotonic()
+        seconds, self._last_tick = now - self._last_tick, now
+        self.at.seconds += seconds
+        return seconds
+
+    def _training_seconds(self) -> float:
+        """Seconds of the seed spent on learning and what it needs; not on evaluation, saving or compilation."""
+        return sum(self._clock.spent.get(what, 0.0) for what in TRAINING)
+
+    def _promoted(self) -> bool:
+        minutes = (self._training_seconds() - self.at.began_at) / 60
+        return self.phase.until.reached(self.at.steps, len(self._window), self._win_rate() or 0.0, minutes)
+
+    def _win_rate(self) -> float | None:
+        return sum(self._window) / len(self._window) if self._window else None
+
+    def _line(self, kind: str) -> dict[str, Any]:
+        return {
+            "kind": kind,
+            "seed": self.seed,
+            "stage": self.stage,
+            "phase": self.phase.name,
+            "steps": self.at.steps,
+            "total_steps": self.at.total_steps,
+            "seconds": round(self.at.seconds, 2),
+            "training_seconds": round(self._training_seconds(), 2),
+        }
+
+    def _write_line(self) -> None:
+        """One line of metrics about everything since the last."""
+        if not self._losses:
+            return
+        line = self._line("train")
+        won = np.concatenate([games.won for games in self._games])
+        line["games"] = len(won)
+        line["steps_per_second"] = self._speed
+        if len(won):
+            returns = np.concatenate([games.returns for games in self._games]).mean(0)
+            line["win_rate"] = float(won.mean())
+            line["score"] = float(np.concatenate([games.score for games in self._games]).mean())
+            line["length"] = float(np.concatenate([games.length for games in self._games]).mean())
+            line.update({f"agent_{i}/return": float(value) for i, value in enumerate(returns)})
+        if self._window:
+            line["window_win_rate"] = self._win_rate()
+        for i in range(self.settings.num_learners):
+            own = [losses[i] for losses in self._losses]
+            for name in dict.fromkeys(name for told in own for name in told):  # what was not learnt has no loss
+                line[f"learner_{i}/{name}"] = float(np.mean([told[name] for told in own if name in told]))
+        self._log.write(line)
+        self._games, self._losses = [], []
+
+    def _status(self) -> Status:
+        until = self.phase.until
+        part = None if until.steps is None else min(1.0, self.at.steps / until.steps)
+        name = self.stage if len(self.preset.of_stage(self.stage)) == 1 else f"{self.stage} {self.phase.name}"
+        left = self._seconds_left()
+        return Status(self.seed, name, part, self.at.steps, self._win_rate(), self._speed, left)
+
+    def _seconds_left(self) -> float | None:
+        """Training that is left at the present speed, if no phase ends early; None where nobody knows."""
+        later = [phase for stage in self.settings.stages[self.at.stage :] for phase in self.preset.of_stage(stage)]
+        total = 0.0
+        for i, phase in enumerate(later[self.at.phase :]):
+            steps, minutes = phase.until.steps, phase.until.minutes
+            spans = [] if steps is None else [max(0, steps - (self.at.steps if i == 0 else 0)) / self._speed]
+            if minutes is not None:
+                spans.append(max(0.0, 60 * minutes - (self._training_seconds() - self.at.began_at if i == 0 else 0.0)))
+            if not spans:
+                return None
+            total += min(spans)
+        return total
+
+    def _save(self, session: StageSession | None) -> None:
+        """Write the checkpoint; without a session, one that lies between two phases."""
+        since = time.perf_counter()
+        self._tick()
+        self.at.spent = dict(self._clock.spent)
+        self.at.metrics_size = self._log.sync()
+        tensors = {f"carried/{name}": tensor for name, tensor in self._carried.items()}
+        tensors.update({f"best/{name}": tensor for name, tensor in self._best.items()})
+        if session is not None:
+            tensors.update({f"now/session/{name}": tensor for name, tensor in session.state().items()})
+            tensors["now/window"] = torch.tensor(list(self._window), dtype=torch.float32)
+        origin = self._origin()
+        record = {
+            "env": origin["env"],
+            "vocabulary": origin["vocabulary_hash"],
+            "agents": origin["num_agents"],
+            "seed": self.seed,
+            "position": asdict(self.at),
+        }
+        save_checkpoint(self.folder / CHECKPOINT_FILE, record, tensors)
+        self._last_save = time.monotonic()
+        self._clock.add("saving", since)

@@ -1,0 +1,272 @@
+"""StageSession: one phase of a stage of one seed at work. What happens around it is the curriculum's business."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections import ChainMap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from magrounding.agents.policy import LABELS, Policy, build_policy, freeze
+from magrounding.agents.weights import fit_weights
+from magrounding.envs.make import make_vec
+from magrounding.experiment.checkpoint import (
+    pack_arrays,
+    pack_learners,
+    pack_players,
+    restore_optimizer,
+    select,
+    unpack_arrays,
+    unpack_learners,
+    unpack_players,
+)
+from magrounding.experiment.settings import RunSettings
+from magrounding.play.actor import make_expert
+from magrounding.play.demonstrations import Demonstrations, find_demonstrations
+from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, evaluate
+from magrounding.play.player import Player, shown_to
+from magrounding.play.recording import RECORDING_SEED, record
+from magrounding.play.team import Team
+from magrounding.threads import ParallelMap, ThreadPlan
+from magrounding.training.clock import Clock
+from magrounding.training.demonstration_source import DemonstrationSource
+from magrounding.training.experience import FinishedGames
+from magrounding.training.learner import Learner
+from magrounding.training.rollout import RolloutWorker
+from magrounding.training.teacher import Teacher
+
+DEMONSTRATIONS_FILE = "demonstrations.npz"
+RECORDED_AT_ONCE = 64
+"""Games that an expert plays at once while it is recorded."""
+
+WEIGHTS, GAMES, ACTIONS, TEACHER = range(4)
+"""What a derived seed is for."""
+
+
+def derive_seed(*path: int) -> int:
+    """A 32-bit seed from a run's seed and what it is for."""
+    return int(np.random.SeedSequence(path).generate_state(1)[0])
+
+
+class StageSession:
+    """Everything that is alive while a phase is trained.
+
+    Args:
+        settings: of the run.
+        stage: name of the stage.
+        phase: which of the stage's phases, counted from 0.
+        seed: the run's seed.
+        device: where the networks are.
+        plan: threads.
+        parallel_map: runs the agents side by side.
+        clock: where wall time is booked.
+        folder: of the seed's run: demonstrations that the phase records are kept there; None: not at all.
+    """
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        stage: str,
+        phase: int,
+        seed: int,
+        device: torch.device,
+        plan: ThreadPlan,
+        parallel_map: ParallelMap = map,
+        clock: Clock | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.settings = settings
+        self.stage = stage
+        self.phase = settings.preset.of_stage(stage)[phase]
+        self.clock = clock or Clock()
+        self._plan, self._map = plan, parallel_map
+        num_envs, config = self.phase.num_envs, self.phase.learner
+        games = {**settings.stage_options(stage), **self.phase.games}
+        self.vec = make_vec(settings.env, num_envs, num_threads=plan.world, workers=settings.workers, **games)
+        self.vocabulary_hash = self.vec.spec.vocabulary_hash
+        place = (settings.entry.stages.index(stage), phase)
+        self.learners: list[Learner] = []
+        for i in range(settings.num_learners):
+            drawn_from = derive_seed(seed, WEIGHTS, i)
+            policy = build_policy(settings.agent, self.vec.spec, settings.policy_options, drawn_from).to(device)
+            freeze(policy, settings.frozen(self.phase))
+            self.learners.append(config.make_learner(policy, self.vec.spec, num_envs, drawn_from))
+        self.players = [
+            Player(
+                self._policy(i),
+                self.vec.spec,
+                num_envs,
+                torch.Generator().manual_seed(derive_seed(seed, ACTIONS, *place, i)),
+                bf16=config.bf16,
+            )
+            for i in range(settings.agents)
+        ]
+        self._teacher = None
+        self.worker: RolloutWorker | DemonstrationSource
+        shared, imitates = settings.preset.team_reward, LABELS in config.needs
+        shown = self._demonstrations(folder, derive_seed(seed, TEACHER, *place)) if imitates else None
+        self._carries = getattr(config, "carry_memory", False) and shown is not None
+        if shown is not None:
+            self.worker = DemonstrationSource(
+                shown, self.players, num_envs, config.unroll, self.clock, shared, carry_memory=self._carries
+            )
+        else:
+            if imitates:
+                noise = getattr(config, "teacher_noise", 0.0)
+                self._teacher = Teacher(make_expert(self.vec), noise, derive_seed(seed, TEACHER, *place))
+            self.worker = RolloutWorker(
+                self.vec, self.players, config.unroll, parallel_map, self.clock, shared, config.needs, self._teacher
+            )
+        self._games_seed = derive_seed(seed, GAMES, *place)
+        self.steps_per_update = num_envs * config.unroll
+        self._faults = 0
+
+    def start(self) -> None:
+        """Begin the phase's games."""
+        self._compile()
+        self.worker.start(self._games_seed)
+
+    def iterate(self, steps: int) -> tuple[FinishedGames, list[dict[str, float]]]:
+        """One rollout and one update of each learner.
+
+        Args:
+            steps: environment steps of the rate's schedule so far.
+
+        Returns:
+            the games that ended, and each learner's losses, with what the log is to tell of its play.
+        """
+        config = self.phase.learner
+        share = config.teacher_share(steps)
+        for learner in self.learners:
+            learner.explore(steps)
+        rollout = self.worker.collect(share, steps)
+        since = time.perf_counter()
+        columns = rollout.joined() if self.settings.share_parameters else rollout.columns
+
+        def update(i: int) -> dict[str, float]:
+            return {**self.learners[i].update(columns[i], steps), **columns[i].facts}
+
+        losses = list(self._map(update, range(len(self.learners))))
+        if self._carries:
+            for player, learner in zip(self.players, self.learners, strict=True):
+                player.memory = learner.memory
+        self.clock.add("learning", since)
+        return rollout.games, losses
+
+    def evaluate(
+        self, evaluation_set: str, games: int, seed: int, greedy: bool = True, manual: str = TRUE_MANUAL
+    ) -> Evaluation:
+        """Play games of an evaluation set with the weights as they are; nothing of the training changes.
+
+        Args:
+            evaluation_set: its name.
+            games: how many.
+            seed: of the first.
+            greedy, manual: see `magrounding.play.evaluate`.
+        """
+        since = time.perf_counter()
+        team = Team([player.policy for player in self.players], self.vec.spec, self._map)
+        options = self.settings.stage_options(self.stage, evaluation_set)
+        result = evaluate(
+            team,
+            self.settings.env,
+            options,
+            games,
+            seed,
+            greedy=greedy,
+            manual=manual,
+            num_threads=self._plan.world,
+            workers=self.settings.workers,
+        )
+        self.clock.add("evaluation", since)
+        return result
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that decides how the phase goes on, by name."""
+        games = pack_arrays(self.worker.snapshot(), "games/")
+        beside = [pack_arrays(learner.snapshot(), f"beside_{i}/") for i, learner in enumerate(self.learners)]
+        return {**pack_learners(self.learners), **pack_players(self.players), **games, **ChainMap(*beside)}
+
+    def resume(self, tensors: dict[str, Tensor], source: Path, steps: int) -> None:
+        """Go on exactly where `state` was taken, after so many environment steps.
+
+        Games that cannot be kept begin anew, with seeds that those steps decide.
+        """
+        self._compile()
+        unpack_learners(tensors, self.learners, source)
+        for i, learner in enumerate(self.learners):
+            learner.restore(unpack_arrays(tensors, f"beside_{i}/"))
+        unpack_players(tensors, self.players)
+        self.worker.resume(unpack_arrays(tensors, "games/"), derive_seed(self._games_seed, steps))
+
+    def trained(self) -> dict[str, Tensor]:
+        """Copies of weights and optimiser states: what another phase can start from."""
+        return pack_learners(self.learners)
+
+    def inherit(self, tensors: dict[str, Tensor], source: Path, *, optimizer: bool = True) -> None:
+        """Take over what `trained` gave."""
+        for i, learner in enumerate(self.learners):
+            fit_weights(learner.module, select(tensors, f"learner_{i}/weights/"), source)
+            if optimizer:
+                restore_optimizer(learner, select(tensors, f"learner_{i}/optimizer/"))
+
+    def weights(self) -> list[dict[str, Tensor]]:
+        """The state dict of each agent."""
+        return [player.policy.state_dict() for player in self.players]
+
+    def new_faults(self) -> list[dict[str, Any]]:
+        """Simulators that died or hung and were replaced since the last call: worker, reason and games lost."""
+        faults = getattr(self.vec, "faults", [])
+        new, self._faults = faults[self._faults :], len(faults)
+        return [{"worker": fault.worker, "reason": fault.reason, "rows": list(fault.rows)} for fault in new]
+
+    def close(self) -> None:
+        self.vec.close()
+
+    def _demonstrations(self, folder: Path | None, seed: int) -> Demonstrations | None:
+        """The games that a phase of imitation learns from: the run's files, or games of the expert, recorded once."""
+        if self.settings.demonstrations:
+            return find_demonstrations(self.settings.demonstrations, self.vec)[1]
+        games = getattr(self.phase.learner, "demonstrations", 0)
+        if not games:
+            return None
+        path = None if folder is None else folder / self.stage / DEMONSTRATIONS_FILE
+        if path is not None and path.exists():
+            return Demonstrations.load(path)
+        since = time.perf_counter()
+        rows, workers = min(games, RECORDED_AT_ONCE), self.settings.workers
+        vec = make_vec(self.settings.env, rows, num_threads=self._plan.world, workers=workers, **self.vec.options)
+        try:
+            shown = record(vec, make_expert(vec), games, RECORDING_SEED + seed, "the expert")
+        finally:
+            vec.close()
+        if path is not None:
+            shown.save(path)
+        self.clock.add("teaching", since)
+        return shown
+
+    def _policy(self, agent: int) -> Policy:
+        """The network that plays for an agent."""
+        return self.learners[0 if self.settings.share_parameters else agent].policy_of(agent)
+
+    def _compile(self) -> None:
+        """Run every kernel of simulator, teacher and network once, so that no clock of training sees it compiled.
+
+        Games begin anew afterwards, and the network is a copy: nothing of it remains.
+        """
+        since = time.perf_counter()
+        observation, info = self.vec.reset(seed=self._games_seed)
+        if self._teacher is not None:
+            self._teacher.label()
+        policy = copy.deepcopy(self.players[0].policy)
+        player = Player(policy, self.vec.spec, self.vec.num_envs)
+        shown = shown_to(0, observation, self.vec.spec, info.document)
+        output = policy(player.batch(shown, np.ones(self.vec.num_envs, np.bool_)))
+        (output.logits.softmax(-1).sum() + output.value.sum()).backward()
+        self.vec.step(np.zeros((self.vec.num_envs, self.vec.num_agents), np.int64))
+        self.clock.add("starting", since)

@@ -1,0 +1,234 @@
+"""Zero-shot evaluation of finished runs: games whose rules, words, sentences or maps their agents have never met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from magrounding.agents.weights import STATE_FILE
+from magrounding.envs.make import make_vec
+from magrounding.envs.published import PublishedResult
+from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.experiment.baselines import Summary, play_baselines
+from magrounding.experiment.settings import RunSettings, read_settings
+from magrounding.experiment.statistics import Statistics, summarise
+from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, evaluate
+from magrounding.play.team import Team, load_team, seed_folder
+from magrounding.registry import load
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A run whose teams are evaluated.
+
+    Attributes:
+        name: what tables call it.
+        folder, settings: of the run.
+        stage: whose weights and whose games.
+        teams: seed → team.
+        games: options of the environment, the same for all contenders.
+    """
+
+    name: str
+    folder: Path
+    settings: RunSettings
+    stage: str
+    teams: Mapping[int, Team]
+    games: Mapping[str, Any]
+
+    def options(self, evaluation_set: str | None = None) -> dict[str, Any]:
+        """Options of the games of an evaluation set, and what this contender's networks need to be shown."""
+        settings = replace(self.settings, preset=replace(self.settings.preset, env_options=self.games))
+        return settings.stage_options(self.stage, evaluation_set)
+
+    def look_at(self, evaluation_set: str) -> None:
+        """Let a team decide one step in a game of an evaluation set; ConfigurationError where its networks cannot."""
+        vec, team = make_vec(self.settings.env, 1, **self.options(evaluation_set)), next(iter(self.teams.values()))
+        try:
+            observation, info = vec.reset(seed=0)
+            team.act(observation, team.initial_memory(1), info)
+        finally:
+            vec.close()
+
+    def play(self, team: Team, evaluation_set: str, play: str, episodes: int) -> Summary:
+        """What a team, this contender's or a mixed one, reaches in the games of an evaluation set."""
+        env, options = self.settings.env, self.options(evaluation_set)
+        workers, greedy = self.settings.workers, play == GREEDY
+        return evaluate(
+            team, env, options, episodes, REPORT_SEED, greedy=greedy, diagnose=True, workers=workers
+        ).summary()
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a contender fares on one evaluation set in one way of playing.
+
+    Attributes:
+        members: name of the contender, or of the two whose agents play together.
+        evaluation_set, play: where and how.
+        by_seed: seed, or pair of seeds → summary.
+    """
+
+    members: tuple[str, ...]
+    evaluation_set: str
+    play: str
+    by_seed: Mapping[str, Summary]
+
+    @property
+    def who(self) -> str:
+        """What tables call it."""
+        return " with ".join(self.members)
+
+    def over_seeds(self, measure: str) -> Statistics | None:
+        """Statistics of an entry of the summaries over the seeds that have it; None where none has."""
+        values = [summary[measure] for summary in self.by_seed.values() if measure in summary]
+        return summarise(values) if values else None
+
+
+@dataclass(frozen=True)
+class ZeroShot:
+    """What an evaluation found.
+
+    Attributes:
+        contenders: in the order of the tables.
+        episodes: games on each set, the same for everybody.
+        scores: of every contender, set and way of playing.
+        baselines: set → "random" or "oracle" → summary of the same games.
+        published: set → the papers' numbers, the main result first.
+        together: scores of mixed teams, see `cross_play`.
+    """
+
+    contenders: Sequence[Contender]
+    episodes: int
+    scores: Sequence[Score]
+    baselines: Mapping[str, Mapping[str, Summary]]
+    published: Mapping[str, Sequence[PublishedResult]]
+    together: Sequence[Score] = ()
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        return tuple(self.baselines)
+
+    @property
+    def plays(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(score.play for score in self.scores))
+
+    def score(self, who: str, evaluation_set: str, play: str) -> Score:
+        """The score of a contender, or of two together."""
+        wanted = who, evaluation_set, play
+        scores = (*self.scores, *self.together)
+        return next(score for score in scores if (score.who, score.evaluation_set, score.play) == wanted)
+
+
+def open_runs(
+    folders: Mapping[str, Path],
+    stage: str | None = None,
+    seeds: Sequence[str] | None = None,
+    device: str | torch.device = "cpu",
+) -> list[Contender]:
+    """Load the teams of several runs, to play the same games.
+
+    The games have the first run's options (its limit of steps, say), whatever the others were trained with.
+
+    Args:
+        folders: name → run folder.
+        stage: whose weights and games; by default the last stage of the first run that all the runs have.
+        seeds: which of each run's seeds; all by default.
+        device: where the networks go.
+
+    Raises:
+        ConfigurationError: runs of different environments or numbers of agents, no stage in common, a seed or stage
+            that a run does not have, or agents who cannot read the first run's games.
+        CheckpointError: no run there, or weights that are missing or damaged.
+    """
+    runs = {name: read_settings(folder) for name, folder in folders.items()}
+    _check_same_world(runs)
+    stage = _shared_stage(runs, stage)
+    games = next(iter(runs.values())).preset.env_options
+    contenders = []
+    for name, settings in runs.items():
+        known = [str(seed) for seed in settings.seeds]
+        chosen = [int(choose(f"seed of {name}", seed, known)) for seed in (known if seeds is None else seeds)]
+        teams = {seed: _load(folders[name], settings, seed, stage, device) for seed in chosen}
+        contender = Contender(name, folders[name], settings, stage, teams, games)
+        spec = settings.entry.describe(**contender.options())
+        if not all(team.spec.reads_alike(spec) for team in teams.values()):
+            raise ConfigurationError(
+                f"{name} was trained to read and see other things than the games of {next(iter(runs))} show "
+                f"({settings.env_options}, not {dict(games)}): evaluate it by itself"
+            )
+        contenders.append(contender)
+    return contenders
+
+
+def zero_shot(
+    contenders: Sequence[Contender], sets: Sequence[str] | None, episodes: int, plays: Sequence[str] = PLAYS
+) -> ZeroShot:
+    """Let all teams play evaluation sets, beside a random team and the oracle in the very same games.
+
+    Args:
+        contenders: of `open_runs`.
+        sets: names of evaluation sets; all by default.
+        episodes: games on each; the first are those of the runs' own reports.
+        plays: ways of playing.
+
+    Raises:
+        ConfigurationError: a set that does not exist, or whose maps a network cannot look at; fewer than one game.
+    """
+    first = contenders[0]
+    entry, workers = first.settings.entry, first.settings.workers
+    chosen = tuple(entry.evaluation_sets) if sets is None else tuple(dict.fromkeys(sets))
+    for name in chosen:
+        choose(f"evaluation set of {entry.id}", name, tuple(entry.evaluation_sets))
+    for name in chosen:  # before hours of play
+        for who in contenders:
+            who.look_at(name)
+    scores = [
+        Score((who.name,), name, play, {str(k): who.play(team, name, play, episodes) for k, team in who.teams.items()})
+        for name in chosen
+        for play in plays
+        for who in contenders
+    ]
+    tables = [load(source) for source in (entry.published,) if source]
+    tables += load(entry.published_ablations) if entry.published_ablations else ()
+    return ZeroShot(
+        contenders,
+        episodes,
+        scores,
+        {
+            name: play_baselines(entry.id, first.options(name), episodes, diagnose=True, workers=workers)
+            for name in chosen
+        },
+        {name: [table[first.stage, name] for table in tables if (first.stage, name) in table] for name in chosen},
+    )
+
+
+def _check_same_world(runs: Mapping[str, RunSettings]) -> None:
+    if len({(run.env, run.agents) for run in runs.values()}) > 1:
+        what = ", ".join(f"{name}: {run.agents} × {run.env}" for name, run in runs.items())
+        raise ConfigurationError(f"only runs of one environment and number of agents play the same games, got {what}")
+
+
+def _shared_stage(runs: Mapping[str, RunSettings], stage: str | None) -> str:
+    if stage is not None:
+        for name, run in runs.items():
+            choose(f"stage of {name}", stage, run.stages)
+        return stage
+    shared = [s for s in next(iter(runs.values())).stages if all(s in run.stages for run in runs.values())]
+    if not shared:
+        what = ", ".join(f"{name}: {' '.join(run.stages)}" for name, run in runs.items())
+        raise ConfigurationError(f"these runs have no stage in common: {what}")
+    return shared[-1]
+
+
+def _load(folder: Path, settings: RunSettings, seed: int, stage: str, device: str | torch.device) -> Team:
+    if not (seed_folder(folder, seed, len(settings.seeds)) / stage / STATE_FILE).exists():
+        raise CheckpointError(
+            f"seed {seed} of {folder} has no weights of {stage}: let the run go on with --resume, or choose other "
+            "--seeds or another --stage"
+        )
+    return load_team(folder, seed, stage, device)

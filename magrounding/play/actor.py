@@ -1,0 +1,80 @@
+"""Actor: who chooses actions for a batch of games: a trained team, a scripted one, an oracle, a simulator's own bot."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from magrounding.errors import ConfigurationError
+from magrounding.registry import env_entry, load
+from magrounding.spec import EXPERT
+from magrounding.vector import VectorEnv
+
+
+class Actor(Protocol):
+    """Who chooses actions for a batch.
+
+    What else it may have: `initial_memory(num_envs)`, handed on from call to call; `accepts_rows = True`, a keyword
+    `rows` of `act` with the games to think about; `best_actions(rows)`, labels for imitation.
+    """
+
+    def act(self, obs: Any, memory: Any, info: Any, greedy: bool = True) -> tuple[Any, Any]: ...
+
+
+class Expert(Protocol):
+    """Who knows all best actions of every agent."""
+
+    def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """All best actions now, [B, n, A] bool, never none, never a masked one; of games `rows` [R], by default all."""
+        ...
+
+
+class Bot:
+    """The expert that lives in the simulators of a vector env, as a player.
+
+    Args:
+        vec: games with the capability EXPERT.
+    """
+
+    accepts_rows = True
+
+    def __init__(self, vec: VectorEnv) -> None:
+        self._vec: Any = vec
+        self._labels = np.zeros((vec.num_envs, vec.num_agents, vec.spec.num_actions), np.bool_)
+        self._fresh = False
+
+    def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """See `Expert.best_actions`; asked again before `act`, it does not think again."""
+        some = slice(None) if rows is None else rows
+        self._labels[some] = self._vec.best_actions(rows)[some]
+        self._fresh = True
+        return self._labels
+
+    def act(
+        self, obs: Any, memory: Any = None, info: Any = None, greedy: bool = True, rows: np.ndarray | None = None
+    ) -> tuple[np.ndarray, None]:
+        """The first of each agent's best actions, [B, n] int64."""
+        if not self._fresh:
+            self.best_actions(rows)
+        self._fresh = False
+        return self._labels.argmax(-1), None
+
+
+def find_expert(env: str) -> bool:
+    """Whether an environment has an expert, by its oracle or within its simulator."""
+    entry = env_entry(env)
+    return entry.oracle is not None or EXPERT in entry.describe().capabilities
+
+
+def make_expert(vec: VectorEnv) -> Any:
+    """The expert of a vector env's games, an Expert and an Actor; ConfigurationError where there is none."""
+    oracle = env_entry(vec.id).oracle if vec.id else None
+    if oracle is not None:
+        return load(oracle)(vec)
+    if EXPERT not in vec.spec.capabilities:
+        raise ConfigurationError(
+            f"{vec.id or 'this environment'} has no expert that can teach: learn from --demonstrations, or without "
+            "imitation"
+        )
+    return Bot(vec)

@@ -1,0 +1,307 @@
+"""Demonstrations: games that somebody played, in a file from which phases of imitation learn.
+
+A file is one `.npz` without pickles. Its G games have T rows together; the rows of a game are consecutive and the games
+follow one another. With n agents and A actions it holds:
+
+| array | shape and type | what |
+|---|---|---|
+| `header` | bytes, uint8 | JSON in UTF-8, see `Header` |
+| `observation/<name>` | [T, n, …] | each field that is no text, before the step |
+| `text/<name>` | [G, …] | ids of each text that all agents read, one for each game |
+| `game` | [T] int32 | which game the row belongs to |
+| `actions` | [T, n] int64 | what was done; of the dead anything |
+| `labels` | [T, n, A] bool | all best moves, or the one that was taken; none where an agent did not act |
+| `alive` | [T, n] bool | who is in the game |
+| `rewards` | [T, n] float32 | of the step |
+| `won` | [G] bool | how the games ended |
+
+A game that a time limit cut off, where that is no loss, has one more row: its true last observation, without labels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.registry import env_entry
+from magrounding.spec import EnvSpec
+from magrounding.storage import write_atomic
+from magrounding.vector import Observation
+from magrounding.version import __version__
+
+FORMAT = 2
+_OWN_CHOICE = ("max_cycles",)
+"""Options in which a recording may differ from the games of a run."""
+_OBSERVATION, _TEXT = "observation/", "text/"
+_DAMAGE = (ValueError, TypeError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+
+
+class Games(Protocol):
+    """What demonstrations are compared with: a vector env, or a description of one."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def options(self) -> Mapping[str, Any]: ...
+
+    @property
+    def spec(self) -> EnvSpec: ...
+
+
+@dataclass(frozen=True)
+class DescribedGames:
+    """Games that nothing has started."""
+
+    id: str
+    options: Mapping[str, Any]
+    spec: EnvSpec
+
+
+@dataclass(frozen=True)
+class Header:
+    """Where demonstrations come from.
+
+    Attributes:
+        env, options: how the games were made.
+        agents: n.
+        vocabulary: hash of the words.
+        action_names: A names.
+        played_by: who played, in words that a report can print.
+        seed: of the first row of the batch that was played.
+        games: G.
+        version: of the package that recorded them.
+        format: of the file.
+    """
+
+    env: str
+    options: Mapping[str, Any]
+    agents: int
+    vocabulary: str
+    action_names: Sequence[str]
+    played_by: str
+    seed: int
+    games: int
+    version: str = __version__
+    format: int = FORMAT
+
+    @property
+    def stage(self) -> str:
+        return _stage(self.env, self.options)
+
+    def check_origin(self, source: Path, games: Games) -> None:
+        """Refuse games of another env, vocabulary, team or set of actions, in a sentence that names the difference."""
+        spec = games.spec
+        if self.env != games.id:
+            raise CheckpointError(f"{source} shows games of {self.env!r}, not of {games.id!r}")
+        if self.agents != spec.num_agents:
+            raise CheckpointError(f"{source} shows {self.agents} agents, not {spec.num_agents}")
+        if self.vocabulary != spec.vocabulary_hash:
+            raise CheckpointError(
+                f"{source} was recorded with another vocabulary: {games.id!r} gives its words other ids now"
+            )
+        if tuple(self.action_names) != spec.actions.names:
+            raise CheckpointError(
+                f"{source} has the actions {self.action_names}, {games.id!r} has {spec.actions.names}"
+            )
+
+
+@dataclass(frozen=True)
+class Demonstrations:
+    """Games that were played; the arrays are those of the file, see the module's docstring."""
+
+    header: Header
+    observation: Observation
+    texts: Observation
+    game: np.ndarray
+    actions: np.ndarray
+    labels: np.ndarray
+    alive: np.ndarray
+    rewards: np.ndarray
+    won: np.ndarray
+
+    @property
+    def acted(self) -> np.ndarray:
+        """[T, n] bool, who did something in this row: everybody alive, but for the last row of a game cut off."""
+        return np.any(self.labels, axis=-1)
+
+    @property
+    def steps(self) -> int:
+        """Environment steps."""
+        return int(self.acted.any(1).sum())
+
+    def save(self, path: Path) -> None:
+        """Write the file, whole or not at all; OSError where the disk refuses."""
+        arrays = {name: getattr(self, name) for name in _arrays(self.header, len(self.game))}
+        arrays |= {f"{_OBSERVATION}{name}": array for name, array in self.observation.items()}
+        arrays |= {f"{_TEXT}{name}": array for name, array in self.texts.items()}
+        header = np.frombuffer(json.dumps(asdict(self.header)).encode(), np.uint8)
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, header=header, **arrays)
+        write_atomic(path, buffer.getvalue())
+
+    @classmethod
+    def load(cls, path: Path) -> Demonstrations:
+        """Read a file; CheckpointError where it is missing, truncated, damaged or of another format."""
+        return cls._parse(_read(path), path)
+
+    @classmethod
+    def _parse(cls, data: bytes, source: Path) -> Demonstrations:
+        header = _parse_header(data, source)
+        try:
+            with np.load(io.BytesIO(data), allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files if name != "header"}
+        except _DAMAGE as error:
+            raise _damaged(source, error) from None
+        for name, (dtype, shape) in _arrays(header, len(np.atleast_1d(arrays.get("game", 0)))).items():
+            _check_array(arrays, name, dtype, shape, source)
+        seen, read = ([name for name in arrays if name.startswith(kind)] for kind in (_OBSERVATION, _TEXT))
+        for names, shape in ((seen, arrays["alive"].shape), (read, (header.games,))):
+            for name in names:
+                rest = [None] * (arrays[name].ndim - len(shape))
+                _check_array(arrays, name, None, (*shape, *rest), source)
+        game, labels = arrays["game"], arrays["labels"]
+        new = np.diff(game, prepend=-1)
+        if not len(game) or game[-1] != header.games - 1 or new[0] != 1 or not np.isin(new, (0, 1)).all():
+            raise CheckpointError(
+                f"{source} is damaged: steps of its games are missing or in disorder; record it again"
+            )
+        if not labels.any():
+            raise CheckpointError(f"{source} has nothing to learn from: no step has a label")
+        observation = {name.removeprefix(_OBSERVATION): arrays[name] for name in seen}
+        texts = {name.removeprefix(_TEXT): arrays[name] for name in read}
+        return cls(header, observation, texts, **{name: arrays[name] for name in _arrays(header, 0)})
+
+    def check(self, source: Path, games: Games) -> None:
+        """Refuse games that differ from `games` in an option that matters, or that no network could be shown."""
+        for name, default in env_entry(games.id).options.items():
+            shown, wanted = self.header.options.get(name, default), games.options.get(name, default)
+            if name not in _OWN_CHOICE and shown != wanted:
+                raise CheckpointError(f"{source} was recorded with {name} {shown!r}, the run has {wanted!r}")
+        arrays = {**self.observation, **self.texts}
+        for field in games.spec.fields:
+            each = 1 if field.name in self.texts else 2  # axes of games, or of rows and agents
+            array = arrays.get(field.name)
+            if array is None or array.shape[each:] != field.shape or array.dtype != field.dtype:
+                raise CheckpointError(
+                    f"{source} has no {field.name} of {'×'.join(map(str, field.shape))} {field.dtype}, "
+                    f"as {games.id!r} shows it: record it again with the options of the run"
+                )
+            if array.min() < field.low or array.max() > field.high:
+                raise CheckpointError(f"{source} is damaged: {field.name} lies outside [{field.low}, {field.high}]")
+        if (self.labels & (self.observation["action_mask"] == 0)).any():
+            raise CheckpointError(f"{source} is damaged: it labels actions that are masked; record it again")
+
+
+def digests(paths: Iterable[str]) -> dict[str, str]:
+    """Path → SHA-256 of files, as a run's settings name them; CheckpointError where one is missing."""
+    return {path: hashlib.sha256(_read(Path(path))).hexdigest() for path in paths}
+
+
+def find_demonstrations(files: Mapping[str, str], games: Games) -> tuple[Path, Demonstrations]:
+    """The file that shows the stage of `games`, and what is in it.
+
+    Args:
+        files: path → SHA-256.
+        games: like those that the learners will play.
+
+    Raises:
+        CheckpointError: a file that is missing, changed, damaged, or of other games.
+        ConfigurationError: no file shows this stage, or two do.
+    """
+    wanted = _stage(games.id, games.options)
+    found: dict[str, tuple[Path, bytes]] = {}
+    for name, digest in files.items():
+        path = Path(name)
+        data = _read(path)
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise CheckpointError(f"{path} is not the file that the run began with: restore it, or start another run")
+        header = _parse_header(data, path)
+        header.check_origin(path, games)
+        if header.stage in found:
+            raise ConfigurationError(f"{found[header.stage][0]} and {path} both show {header.stage}: name one of them")
+        found[header.stage] = path, data
+    if wanted not in found:
+        shown = ",".join(stage for stage in env_entry(games.id).stages if stage in found)
+        raise ConfigurationError(
+            f"no demonstrations show {wanted} of {games.id}: record some, or pass --stages {shown}"
+        )
+    path, data = found[wanted]
+    demonstrations = Demonstrations._parse(data, path)
+    demonstrations.check(path, games)
+    return path, demonstrations
+
+
+def _stage(env: str, options: Mapping[str, Any]) -> str:
+    entry = env_entry(env)
+    return options.get(entry.stage_option, entry.options.get(entry.stage_option, ""))
+
+
+def _arrays(header: Header, rows: int) -> dict[str, tuple[type | None, tuple[int | None, ...]]]:
+    """Dtype (None: any) and shape (None: any) of every array of a file but `header` and the observations."""
+    each = rows, header.agents
+    return {
+        "game": (np.int32, (rows,)),
+        "actions": (np.int64, each),
+        "labels": (np.bool_, (*each, len(header.action_names))),
+        "alive": (np.bool_, each),
+        "rewards": (np.float32, each),
+        "won": (np.bool_, (header.games,)),
+    }
+
+
+def _check_array(arrays: Mapping[str, np.ndarray], name: str, dtype: type | None, shape: tuple, source: Path) -> None:
+    """Refuse an array that is missing, or of another type or shape; None stands for any."""
+    if name not in arrays:
+        raise CheckpointError(f"{source} is damaged: it has no {name}; record it again")
+    array = arrays[name]
+    fits = array.ndim == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape, strict=True))
+    if not fits or (dtype is not None and array.dtype != dtype):
+        expected = "×".join("any" if b is None else str(b) for b in shape)
+        raise CheckpointError(
+            f"{source} is damaged: {name} has shape {'×'.join(map(str, array.shape))} and type {array.dtype}, "
+            f"expected {expected}{'' if dtype is None else f' of {np.dtype(dtype)}'}; record it again"
+        )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(
+            f"the demonstrations {path} cannot be read ({error.strerror}); record some with magrounding record"
+        ) from None
+
+
+def _parse_header(data: bytes, source: Path) -> Header:
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            content = json.loads(file["header"].tobytes())
+        if content["format"] != FORMAT:
+            raise CheckpointError(
+                f"{source} is of format {content['format']}, this version reads format {FORMAT}: record it again"
+            )
+        header = Header(**content)
+        if header.games < 1:
+            raise CheckpointError(f"{source} holds no games: record some")
+        if not isinstance(header.options, dict) or not isinstance(header.action_names, list):
+            raise TypeError("its header names no options or no actions")
+    except _DAMAGE as error:
+        raise _damaged(source, error) from None
+    return header
+
+
+def _damaged(source: Path, error: Exception) -> CheckpointError:
+    return CheckpointError(
+        f"{source} is truncated, damaged or no demonstrations ({error}); restore it, or record it again"
+    )

@@ -1,0 +1,106 @@
+"""EncodedTexts: what a policy keeps of the texts on show, each distinct one encoded once for its present weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from magrounding.agents.policy import Policy, TextEncoding
+
+
+class EncodedTexts:
+    """The encodings of one kind of text in a batch of games.
+
+    Encodings are as long as the longest text encoded along with them; shorter ones are filled up with zeros (a mask's
+    false), which a policy has to take for padding.
+
+    Args:
+        policy: the network that reads. Call `forget` when its weights change.
+        name: which of `policy.reads`.
+        keep: keep texts that are on show no more, as they may come back before the weights change. Without it their
+            places are used again, so the encoding never has more texts than are on show.
+
+    Attributes:
+        encoding: of all that is kept.
+        encoded: number of texts encoded so far.
+    """
+
+    def __init__(self, policy: Policy, name: str, *, keep: bool) -> None:
+        self.policy, self.name, self.keep = policy, name, keep
+        self.fields = policy.reads[name]
+        self.encoding: TextEncoding = {}
+        self.encoded = 0
+        self._device = next(policy.parameters()).device
+        self._slots: dict[int, int] = {}
+        self._keys = np.zeros(0, np.int64)
+        self._index = np.zeros(0, np.int64)
+
+    def forget(self) -> None:
+        """Drop every encoding: they were made by weights that are gone."""
+        self._slots.clear()
+        self.encoding = {}
+        self._keys = np.zeros(0, np.int64)
+
+    def read(self, keys: np.ndarray, texts: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Encode what is new and return which text of the encoding each is, [R] int64; call it without gradients.
+
+        Args:
+            keys: [R] int64, equal keys mean equal texts.
+            texts: [R, …] ids of each of `fields`.
+        """
+        if np.array_equal(keys, self._keys):
+            return self._index
+        shown, new = keys.tolist(), dict[int, int]()
+        for row, key in enumerate(shown):
+            if key not in self._slots:
+                new.setdefault(key, row)
+        if new:
+            self._place(new, shown, texts)
+        self._keys = keys.copy()
+        self._index = np.fromiter((self._slots[key] for key in shown), np.int64, len(shown))
+        return self._index
+
+    def _place(self, new: dict[int, int], shown: list[int], texts: Mapping[str, np.ndarray]) -> None:
+        """Encode the texts of some keys, of which each has a row, and find a place for each."""
+        rows = list(new.values())
+        encoded = self.policy.encode(self.name, {name: self._tensor(texts[name][rows]) for name in self.fields})
+        self.encoded += len(rows)
+        if not self.keep:
+            for key in self._slots.keys() - set(shown):
+                del self._slots[key]
+        if not self._slots:
+            self.encoding, places = dict(encoded), range(len(rows))
+        else:
+            used, capacity = set(self._slots.values()), len(next(iter(self.encoding.values()), ()))
+            free = [slot for slot in range(capacity) if slot not in used]
+            places = [*free[: len(rows)], *range(capacity, capacity + len(rows) - len(free))]
+            size = max(capacity, places[-1] + 1)
+            self.encoding = overwrite(self.encoding, torch.tensor(places, device=self._device), encoded, size)
+        self._slots.update(zip(new, places, strict=True))
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self._device)
+
+
+def overwrite(kept: TextEncoding, rows: Tensor, new: TextEncoding, size: int) -> TextEncoding:
+    """Write the texts of `new` [R, …] to `rows` [R] int64 of `kept`, in place where they fit.
+
+    Where a new text is longer than all that were kept, or `size` texts do not fit, the kept ones are padded with zeros
+    first: use the returned encoding. For encodings without gradients.
+    """
+    return {
+        name: _pad_to(tensor, (size, *new[name].shape[1:])).index_copy_(
+            0, rows, _pad_to(new[name], (0, *tensor.shape[1:]))
+        )
+        for name, tensor in kept.items()
+    }
+
+
+def _pad_to(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The tensor with zeros behind each axis that is shorter than in `shape`."""
+    missing = [max(want - have, 0) for want, have in zip(shape, tensor.shape, strict=True)]
+    return F.pad(tensor, [side for size in reversed(missing) for side in (0, size)]) if any(missing) else tensor

@@ -1,0 +1,153 @@
+"""Play a fixed number of games and count: the same games for every team, and never the first ones to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from magrounding.envs.make import make_vec
+from magrounding.errors import ConfigurationError, choose
+from magrounding.play.actor import Actor
+from magrounding.play.diagnosis import Diagnosis
+from magrounding.play.misled import OtherManuals
+from magrounding.registry import env_entry
+from magrounding.vector import VectorEnv
+
+REPORT_SEED = 2**40
+"""First row's seed of the games that reports are about; training never comes near it."""
+SELECTION_SEED = 2**41
+"""Likewise of the games that choose the best weights of a phase: others, so a choice cannot flatter its own report."""
+
+GREEDY, SAMPLED = PLAYS = ("greedy", "sampled")
+"""Ways of playing, as metrics and reports call them: the most likely action, or one drawn from the policy."""
+TRUE_MANUAL, REASSIGNED, OTHER_GAME = MANUALS = ("true", "reassigned", "of another game")
+"""What agents are given to read; "reassigned": the same words with other assignments, where a world can write that."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Results of E games, ordered by row and, within a row, by time.
+
+    Attributes:
+        won: [E] bool.
+        length: [E] int32 steps.
+        returns: [E, n] float32 undiscounted sums of rewards.
+        score: [E] float32.
+        timed_out: [E] bool, ended by the time limit.
+        diagnosis: facts about how they were played, see `Diagnosis.facts`; empty where nobody asked.
+    """
+
+    won: np.ndarray
+    length: np.ndarray
+    returns: np.ndarray
+    score: np.ndarray
+    timed_out: np.ndarray
+    diagnosis: dict[str, float] = field(default_factory=dict)
+
+    def summary(self) -> dict[str, float]:
+        """Plain numbers for logs and tables; `steps_to_win` only where a game was won."""
+        numbers = {
+            "games": len(self.won),
+            "win_rate": float(self.won.mean()),
+            "length": float(self.length.mean()),
+            "return": float(self.returns.mean()),
+            "score": float(self.score.mean()),
+            "timed_out": float(self.timed_out.mean()),
+            **self.diagnosis,
+        }
+        return {**numbers, "steps_to_win": float(self.length[self.won].mean())} if self.won.any() else numbers
+
+
+def evaluate(
+    team: Actor | Callable[[VectorEnv], Actor],
+    env: str,
+    options: Mapping[str, Any],
+    episodes: int,
+    seed: int = REPORT_SEED,
+    num_envs: int | None = None,
+    greedy: bool = True,
+    manual: str = TRUE_MANUAL,
+    num_threads: int = 1,
+    workers: int = 0,
+    diagnose: bool = False,
+) -> Evaluation:
+    """Let a team play, and take the first games of every row.
+
+    Short games end sooner, so the first E games to end of a batch are too short and, where losing is quick, too often
+    lost. Here row b plays a quota of games fixed beforehand. With a row for each game (the default) every team meets
+    the very same games.
+
+    Args:
+        team: who plays; or an entry that is given the vector env and returns who plays (an oracle reads the world's
+            state).
+        env, options: environment id and its options.
+        episodes: E.
+        seed: row b plays seed + b.
+        num_envs: rows; by default one for each game, but no more than `EnvEntry.evaluation_games`.
+        greedy: most likely actions instead of drawn ones; draws are decided by the team's own seed.
+        manual: one of MANUALS. Whoever wins as often with a wrong one does not read.
+        num_threads, workers: threads or processes of the simulator.
+        diagnose: also count what the team does beside winning, which takes longer.
+
+    Raises:
+        ConfigurationError: fewer than one game, an unknown manual, or bad options.
+    """
+    choose("manual", manual, MANUALS)
+    if episodes < 1:
+        raise ConfigurationError(f"the number of games to evaluate must be positive, got {episodes}")
+    entry = env_entry(env)
+    rows = min(num_envs or entry.evaluation_games or episodes, episodes)
+    if manual == REASSIGNED:
+        options = {**options, "manual": REASSIGNED}
+    vec = make_vec(env, rows, num_threads=num_threads, workers=workers, **options)
+    try:
+        actor = team(vec) if callable(team) else team
+        actor = OtherManuals(actor, entry.rules_text) if manual == OTHER_GAME else actor
+        return play(actor, vec, episodes, seed, greedy, Diagnosis(vec, actor) if diagnose else None)
+    finally:
+        vec.close()
+
+
+def play(
+    team: Actor, vec: VectorEnv, episodes: int, seed: int, greedy: bool = True, diagnosis: Diagnosis | None = None
+) -> Evaluation:
+    """Play `episodes` games on a vector env, the first rows taking one more where they do not divide evenly."""
+    quota, first = quotas(episodes, vec.num_envs)
+    won, timed_out = np.zeros(episodes, np.bool_), np.zeros(episodes, np.bool_)
+    length = np.zeros(episodes, np.int32)
+    returns = np.zeros((episodes, vec.num_agents), np.float32)
+    score = np.zeros(episodes, np.float32)
+
+    played = np.zeros(vec.num_envs, np.int64)
+    partial = bool(getattr(team, "accepts_rows", False))  # only the games still wanted need thought
+    explains = hasattr(team, "diagnose")
+    initial_memory = getattr(team, "initial_memory", None)
+    memory = initial_memory(vec.num_envs) if initial_memory else None
+    obs, info = vec.reset(seed=seed)
+    while (open_rows := np.flatnonzero(played < quota)).size:
+        chosen: dict[str, Any] = {"rows": open_rows} if partial else {}
+        if explains and diagnosis is not None:
+            chosen["explain"] = True
+        actions, memory = team.act(obs, memory, info, greedy, **chosen)
+        if diagnosis is not None:
+            diagnosis.chosen(open_rows, obs, info.alive, actions, memory)
+        obs, _, _, truncated, info = vec.step(actions)
+        if diagnosis is not None:
+            diagnosis.played(open_rows, obs, info)
+        ended = open_rows[info.done[open_rows]]
+        at = first[ended] + played[ended]
+        won[at], length[at], returns[at] = info.won[ended], info.length[ended], info.returns[ended]
+        score[at] = info.score[ended]
+        timed_out[at] = truncated[ended].any(axis=1)
+        played[ended] += 1
+    return Evaluation(won, length, returns, score, timed_out, {} if diagnosis is None else diagnosis.facts())
+
+
+def quotas(games: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """How many games each row of a batch plays [B], and where in the list of all games the row's own begin [B]."""
+    quota = np.full(rows, games // rows)
+    quota[: games % rows] += 1
+    return quota, np.cumsum(quota) - quota

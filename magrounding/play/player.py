@@ -1,0 +1,192 @@
+"""Player: one policy in B games: encoded texts, memory, choice of actions. Teams and rollouts play through it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from magrounding.agents.policy import Batch, Policy, Reading
+from magrounding.play.encoded_texts import EncodedTexts
+from magrounding.spec import EPISODE, EnvSpec, Text
+from magrounding.texts import flat_choices, gather_texts, text_keys
+from magrounding.vector import Observation
+
+
+class Shown(NamedTuple):
+    """What B games show one agent.
+
+    Attributes:
+        observation: [B, …] of each field that is no text.
+        texts: [B, …] of each text field.
+        document: [B] int64 key of the episode's shared texts, or None where it is not known.
+    """
+
+    observation: Observation
+    texts: Observation
+    document: np.ndarray | None
+
+
+def shown_to(agent: int, observation: Mapping[str, np.ndarray], spec: EnvSpec, document: np.ndarray | None) -> Shown:
+    """The part of a vector env's observation that one agent gets."""
+    own = {f.name: observation[f.name] if f.shared else observation[f.name][:, agent] for f in spec.fields}
+    texts = {text.name: own.pop(text.name) for text in spec.texts}
+    return Shown(own, texts, document)
+
+
+class Choice(NamedTuple):
+    """What was chosen in R games.
+
+    Attributes:
+        action: [R] int64.
+        logits: [R, A] float32.
+        value: [R] float32.
+        record: [R, …] by name, what the network wants to be replayed.
+    """
+
+    action: np.ndarray
+    logits: np.ndarray
+    value: np.ndarray
+    record: dict[str, np.ndarray]
+
+
+class Player:
+    """One policy playing B games.
+
+    Args:
+        policy: its network; it stays where it is (CPU or GPU).
+        spec: of the games.
+        num_envs: B.
+        generator: CPU random numbers of the sampled actions; None plays with torch's own.
+        bf16: compute in bfloat16 where autocast does.
+
+    Attributes:
+        memory: [B, …] of a policy that remembers.
+        told: [R, …] by name, what the network told of the last choice.
+        last_action: [B] int64, what was done in the step before; a caller that did something else says so here.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        spec: EnvSpec,
+        num_envs: int,
+        generator: torch.Generator | None = None,
+        *,
+        bf16: bool = False,
+    ) -> None:
+        self.policy = policy
+        self.spec = spec
+        self.num_envs = num_envs
+        self.generator = generator
+        self.bf16 = bf16
+        self.device = next(policy.parameters()).device
+        self.memory = policy.initial_memory(num_envs)
+        if self.memory is not None:
+            self.memory = self.memory.to(self.device)
+        self.told: dict[str, np.ndarray] = {}
+        self.last_action = np.full(num_envs, -1, np.int64)
+        self._texts = {
+            name: EncodedTexts(policy, name, keep=_changes(spec, names)) for name, names in policy.reads.items()
+        }
+
+    @property
+    def texts_encoded(self) -> int:
+        """Texts encoded so far."""
+        return sum(texts.encoded for texts in self._texts.values())
+
+    def forget_texts(self) -> None:
+        """Read every text afresh: the weights have changed."""
+        for texts in self._texts.values():
+            texts.forget()
+
+    @torch.no_grad()
+    def choose(
+        self,
+        shown: Shown,
+        restarts: np.ndarray,
+        *,
+        rows: np.ndarray | None = None,
+        greedy: bool = False,
+        record: Mapping[str, np.ndarray] | None = None,
+        explain: bool = False,
+    ) -> Choice:
+        """Choose the next action of each game.
+
+        Args:
+            shown: what is on show to this agent.
+            restarts: [B] bool, the games that have just begun.
+            rows: [R] the games to play; all by default.
+            greedy: take the most likely action instead of drawing one.
+            record: in training, the random numbers [B, …] of `Policy.draw_record`.
+            explain: let the network also tell what costs time to tell.
+        """
+        every = rows is None
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+            output = self.policy(self.batch(shown, restarts, rows=rows, record=record, explain=explain))
+        logits = output.logits[0].float().cpu()
+        if greedy:
+            action = logits.argmax(-1)
+        else:
+            action = torch.multinomial(logits.softmax(-1), 1, generator=self.generator).squeeze(-1)
+        if output.memory is not None:
+            after = output.memory[0]
+            self.memory = after if every or self.memory is None else self.memory.index_copy(0, self._index(rows), after)
+        self.last_action[slice(None) if every else rows] = action
+        self.told = {name: _array(each[0]) for name, each in output.told.items()}
+        replayed = {name: _array(each[0]) for name, each in output.record.items()}
+        return Choice(action.numpy(), logits.numpy(), output.value[0].float().cpu().numpy(), replayed)
+
+    def batch(
+        self,
+        shown: Shown,
+        restarts: np.ndarray,
+        *,
+        rows: np.ndarray | None = None,
+        record: Mapping[str, np.ndarray] | None = None,
+        explain: bool = False,
+    ) -> Batch:
+        """What the policy is given for one step of R games; arguments as in `choose`."""
+        memory = self.memory
+        return Batch(
+            {name: self._step(array, rows) for name, array in shown.observation.items()},
+            self._read(shown, rows),
+            memory if rows is None or memory is None else memory[self._index(rows)],
+            self._step(restarts, rows),
+            self._step(np.where(restarts, -1, self.last_action), rows),
+            {name: self._step(array, rows) for name, array in (record or {}).items()},
+            explain,
+        )
+
+    def _read(self, shown: Shown, rows: np.ndarray | None) -> dict[str, Reading]:
+        """What the policy reads in R games, encoded where it is new."""
+        document = shown.document if rows is None or shown.document is None else shown.document[rows]
+        readings = {}
+        for name, texts in self._texts.items():
+            ids = gather_texts(shown.texts, texts.fields, len(self.last_action), rows)
+            keys = text_keys(ids, texts.fields, self.spec, document)
+            index = texts.read(keys.ravel(), flat_choices(ids)).reshape(1, *keys.shape)
+            readings[name] = Reading(texts.encoding, torch.from_numpy(index).to(self.device))
+        return readings
+
+    def _index(self, rows: np.ndarray) -> Tensor:
+        return torch.from_numpy(rows).to(self.device)
+
+    def _step(self, array: np.ndarray, rows: np.ndarray | None) -> Tensor:
+        """[1, R, …] of an array [B, …]."""
+        chosen = array if rows is None else array[rows]
+        return torch.from_numpy(np.ascontiguousarray(chosen)).to(self.device).unsqueeze(0)
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    """On the CPU; NumPy has no bfloat16."""
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).cpu().numpy()
+
+
+def _changes(spec: EnvSpec, names: tuple[str, ...]) -> bool:
+    """Whether any of some text fields may change within an episode."""
+    fields = [spec[name] for name in names if name in spec]
+    return any(isinstance(each, Text) and each.lifetime != EPISODE for each in fields)

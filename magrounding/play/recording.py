@@ -1,0 +1,144 @@
+"""Recording: whoever plays a batch of games leaves demonstrations: a trained team, an oracle, a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from magrounding.errors import ConfigurationError
+from magrounding.play.actor import Actor
+from magrounding.play.demonstrations import Demonstrations, Header
+from magrounding.play.evaluate import quotas
+from magrounding.vector import Observation, VectorEnv
+
+RECORDING_SEED = 2**42
+"""Games to record have this seed or a higher one: none is a game of training, of a selection or of a report."""
+
+
+class StopRecording(Exception):
+    """Raised by an actor who wants to play no more: the games that are finished are kept."""
+
+
+def record(
+    vec: VectorEnv,
+    actor: Actor,
+    games: int,
+    seed: int,
+    played_by: str,
+    greedy: bool = True,
+    tell: Callable[[int], object] = lambda finished: None,
+) -> Demonstrations:
+    """Let somebody play, and keep the first games of every row, so that short games are not favoured.
+
+    An actor with `best_actions` labels every state with all of them. Of any other the action taken is the label; where
+    it was masked it did nothing, and every legal move is labelled: there is nothing to learn.
+
+    Args:
+        vec: the games.
+        actor: who plays; StopRecording ends it before its time.
+        games: G.
+        seed: row b plays seed + b.
+        played_by: for the header.
+        greedy: as for `Team.act`.
+        tell: is told how many games are finished, whenever some have been.
+
+    Raises:
+        ConfigurationError: no game to keep, or a text that changes within a game.
+    """
+    if games < 1:
+        raise ConfigurationError(f"the number of games to record must be positive, got {games}")
+    best_actions, make_memory = getattr(actor, "best_actions", None), getattr(actor, "initial_memory", None)
+    partial = bool(getattr(actor, "accepts_rows", False))
+    memory = make_memory(vec.num_envs) if make_memory else None
+    quota, first = quotas(games, vec.num_envs)
+    played = np.zeros(vec.num_envs, np.int64)
+    tape = _Tape(vec, games)
+    obs, info = vec.reset(seed=seed)
+    while (rows := np.flatnonzero(played < quota)).size:
+        game = first[rows] + played[rows]
+        tape.read(game, {name: obs[name][rows] for name in tape.texts}, info.document[rows])
+        chosen = {"rows": rows} if partial else {}
+        seen, alive = {name: obs[name][rows] for name in tape.keys}, info.alive[rows]
+        best = None if best_actions is None else best_actions(**chosen)[rows]
+        try:
+            actions, memory = actor.act(obs, memory, info, greedy, **chosen)
+        except StopRecording:
+            break
+        taken = actions[rows]
+        labels = _labels(taken, seen["action_mask"] != 0) if best is None else best
+        obs, rewards, _, truncated, info = vec.step(actions)
+        earned = np.where(alive, rewards[rows], np.float32(0))
+        tape.write(game, seen, alive, taken, labels & alive[..., None], earned)
+        cut_off = truncated[rows].any(1) & (not vec.spec.time_limit_is_loss)
+        if cut_off.any():
+            places = np.searchsorted(info.final_rows, rows[cut_off])
+            last = {name: info.final_observation[name][places] for name in tape.keys}
+            nothing = (np.zeros_like(part[cut_off]) for part in (taken, labels, earned))
+            tape.write(game[cut_off], last, truncated[rows[cut_off]], *nothing)
+        done = info.done[rows]
+        tape.won[game[done]], tape.finished[game[done]] = info.won[rows[done]], True
+        played[rows[done]] += 1
+        if done.any():
+            tell(int(tape.finished.sum()))
+    origin = vec.id, dict(vec.options), vec.num_agents, vec.spec.vocabulary_hash, vec.spec.actions.names
+    return tape.demonstrations(Header(*origin, played_by, seed, int(tape.finished.sum())))
+
+
+class _Tape:
+    """What has been played so far, in the order of time; the games are put behind one another in the end."""
+
+    def __init__(self, vec: VectorEnv, games: int) -> None:
+        self.keys = [field.name for field in vec.spec.own_fields]
+        self.texts = vec.spec.shared_texts
+        if len(self.texts) < len(vec.spec.texts):
+            raise ConfigurationError(
+                "a text changes within a game, which demonstrations cannot hold: choose options without"
+            )
+        self.won, self.finished = np.zeros(games, np.bool_), np.zeros(games, np.bool_)
+        fields = [vec.spec[name] for name in self.texts]
+        self._texts = {each.name: np.zeros((games, *each.shape), each.dtype) for each in fields}
+        self._documents = np.full(games, -1, np.int64)  # keys of texts are not negative
+        self._parts: list[tuple[np.ndarray, ...]] = []
+        self._seen: dict[str, list[np.ndarray]] = {name: [] for name in self.keys}
+
+    def read(self, game: np.ndarray, texts: Observation, documents: np.ndarray) -> None:
+        """Keep the texts of games that have just begun; ConfigurationError if another one's has changed."""
+        new = self._documents[game] < 0
+        self._documents[game[new]] = documents[new]
+        for name, text in texts.items():
+            self._texts[name][game[new]] = text[new]
+        if (self._documents[game] != documents).any():
+            raise ConfigurationError("a text changes within a game (resample_text), which demonstrations cannot hold")
+
+    def write(self, game: np.ndarray, seen: Observation, *parts: np.ndarray) -> None:
+        """One row of some games: alive, actions, labels, rewards."""
+        self._parts.append((game, *parts))
+        for name, array in seen.items():
+            self._seen[name].append(array)
+
+    def demonstrations(self, header: Header) -> Demonstrations:
+        """The finished games; ConfigurationError where there is none."""
+        if not header.games:
+            raise ConfigurationError("no game was played to its end: there is nothing to keep")
+        game, alive, actions, labels, rewards = map(np.concatenate, zip(*self._parts, strict=True))
+        order = np.argsort(game, kind="stable")
+        order = order[self.finished[game[order]]]
+        number = (np.cumsum(self.finished) - 1).astype(np.int32)
+        return Demonstrations(
+            header,
+            {name: np.concatenate(parts)[order] for name, parts in self._seen.items()},
+            {name: text[self.finished] for name, text in self._texts.items()},
+            game=number[game[order]],
+            actions=actions[order],
+            labels=labels[order],
+            alive=alive[order],
+            rewards=rewards[order],
+            won=self.won[self.finished],
+        )
+
+
+def _labels(taken: np.ndarray, legal: np.ndarray) -> np.ndarray:
+    """Labels [..., A] bool for actions [...] and masks [..., A] of a player who says nothing about other moves."""
+    labels = np.eye(legal.shape[-1], dtype=np.bool_)[taken] & legal
+    return np.where(labels.any(-1, keepdims=True), labels, legal)

@@ -1,0 +1,170 @@
+"""Arena: the arrays that games write and a vector env shows, in memory that two processes may share."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from magrounding.spec import EXPERT, EnvSpec
+from magrounding.vector import Info, Observation
+
+_CACHE_LINE = 64
+
+Shape = tuple[int, ...]
+
+
+class Arena:
+    """All arrays of B games, one after the other in one block of memory.
+
+    Attributes:
+        memory: the block, uint8.
+        shown: its first bytes, everything that a step shows: `observation` to `episode`.
+        observation: [B, n, …], or [B, …] where shared.
+        rewards, terminated, truncated, alive, illegal, returns: [B, n] as in a step and its `Info`.
+        done, won, score, length, document: [B] likewise.
+        episode: [B] int64, which episode of its seed a row plays.
+        final_observation: as `observation`; rows that have ended hold their last.
+        actions: [B, n] int64.
+        seeds: [B] int64, of the rows.
+        asked: [B] bool, which rows a command is for.
+        state: [B, S] int16.
+        labels: [B, n, A] bool, the best actions; no action without the capability.
+    """
+
+    observation: Observation
+    final_observation: Observation
+    rewards: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    alive: np.ndarray
+    illegal: np.ndarray
+    returns: np.ndarray
+    done: np.ndarray
+    won: np.ndarray
+    score: np.ndarray
+    length: np.ndarray
+    document: np.ndarray
+    episode: np.ndarray
+    actions: np.ndarray
+    seeds: np.ndarray
+    asked: np.ndarray
+    state: np.ndarray
+    labels: np.ndarray
+
+    def __init__(self, spec: EnvSpec, num_envs: int, memory: Any = None) -> None:
+        size = arena_bytes(spec, num_envs)
+        self.memory = np.zeros(size, np.uint8) if memory is None else np.frombuffer(memory, np.uint8, size)
+        self.observation, self.final_observation = {}, {}
+        end_of_shown = 0
+        for name, start, stop, shape, dtype in _places(spec, num_envs):
+            array = self.memory[start:stop].view(dtype).reshape(shape)
+            kind, _, field = name.partition("/")
+            if field:
+                getattr(self, kind)[field] = array
+            else:
+                setattr(self, name, array)
+            if name == "episode":
+                end_of_shown = stop
+        self.shown = self.memory[:end_of_shown]
+
+    def shown_arrays(self) -> list[np.ndarray]:
+        """The arrays within `shown`."""
+        return [*self.observation.values(), *(getattr(self, name) for name in (*_EACH, *_GAME))]
+
+
+class View:
+    """What a caller sees of some rows of an arena: the same array objects in every step.
+
+    Args:
+        arena: the arrays.
+        rows: the rows, side by side.
+    """
+
+    def __init__(self, arena: Arena, rows: slice) -> None:
+        self.observation = {name: array[rows] for name, array in arena.observation.items()}
+        self.rewards, self.terminated, self.truncated = (
+            arena.rewards[rows],
+            arena.terminated[rows],
+            arena.truncated[rows],
+        )
+        self._done = arena.done[rows]
+        self._arrays = {
+            name: getattr(arena, name)[rows]
+            for name in ("done", "won", "score", "length", "returns", "alive", "illegal", "document")
+        }
+        self._first = rows.start
+
+    def info(self, final_observation: Observation, fault: np.ndarray | None) -> Info:
+        """The Info of these rows.
+
+        Args:
+            final_observation: of an arena; the rows that have ended are copied from it.
+            fault: [B] bool of these rows, or None.
+        """
+        final = self._done.nonzero()[0]
+        rows = final + self._first
+        last = {name: array[rows] for name, array in final_observation.items()}
+        return Info(**self._arrays, final_rows=final, final_observation=last, fault=fault)
+
+
+def arena_bytes(spec: EnvSpec, num_envs: int) -> int:
+    """Bytes of an arena."""
+    return max(stop for _, _, stop, _, _ in _places(spec, num_envs))
+
+
+def anonymous_file() -> int:
+    """A descriptor of a file without a name: it is gone with the last process that holds it, however that one ends."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("magrounding")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+_EACH = {
+    "rewards": np.float32,
+    "terminated": np.bool_,
+    "truncated": np.bool_,
+    "alive": np.bool_,
+    "illegal": np.bool_,
+    "returns": np.float32,
+}
+_GAME = {
+    "done": np.bool_,
+    "won": np.bool_,
+    "score": np.float32,
+    "length": np.int32,
+    "document": np.int64,
+    "episode": np.int64,
+}
+
+
+def _arrays(spec: EnvSpec, num_envs: int) -> Iterator[tuple[str, Shape, Any]]:
+    game, each = (num_envs,), (num_envs, spec.num_agents)
+    fields = [(f.name, (*(game if f.shared else each), *f.shape), f.dtype) for f in spec.fields]
+    for name, shape, dtype in fields:
+        yield f"observation/{name}", shape, dtype
+    for name, dtype in _EACH.items():
+        yield name, each, dtype
+    for name, dtype in _GAME.items():
+        yield name, game, dtype
+    for name, shape, dtype in fields:
+        yield f"final_observation/{name}", shape, dtype
+    yield "actions", each, np.int64
+    yield "seeds", game, np.int64
+    yield "asked", game, np.bool_
+    yield "state", (num_envs, spec.state_size), np.int16
+    yield "labels", (*each, spec.num_actions if EXPERT in spec.capabilities else 0), np.bool_
+
+
+def _places(spec: EnvSpec, num_envs: int) -> Iterator[tuple[str, int, int, Shape, np.dtype]]:
+    """(name, start, stop, shape, dtype) of each array, in bytes."""
+    start = 0
+    for name, shape, kind in _arrays(spec, num_envs):
+        dtype = np.dtype(kind)
+        stop = start + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        yield name, start, stop, shape, dtype
+        start = -(-stop // _CACHE_LINE) * _CACHE_LINE

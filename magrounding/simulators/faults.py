@@ -1,0 +1,58 @@
+"""What goes wrong in a simulator: faults that are repaired and counted, errors that reach the caller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+
+from magrounding.errors import MagroundingError
+
+
+class SimulatorError(MagroundingError):
+    """A simulator that does not start, or that dies again and again."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A worker that was replaced.
+
+    Attributes:
+        time: seconds since the epoch.
+        worker: which one.
+        reason: what happened to it.
+        rows: its games, all of them lost.
+    """
+
+    time: float
+    worker: int
+    reason: str
+    rows: tuple[int, ...]
+
+
+def pack_error(error: BaseException, trace: str) -> bytes:
+    """An exception and its traceback as bytes; where the exception cannot travel, a SimulatorError that describes it.
+
+    Arguments and attributes travel, and `__init__` is not called again: that of many an exception takes other ones.
+    """
+    found = dict(vars(error))
+    if isinstance(error, ImportError):
+        found |= {"msg": error.msg, "name": error.name, "path": error.path}
+    try:
+        message = cloudpickle.dumps((type(error), error.__reduce__()[1], error.args, found, trace))
+        unpack_error(message)
+    except Exception:  # whatever an exception holds on to
+        described = (f"{type(error).__name__}: {error}",)
+        message = cloudpickle.dumps((SimulatorError, described, described, {}, trace))
+    return message
+
+
+def unpack_error(message: bytes) -> tuple[BaseException, str]:
+    """The exception and the traceback that `pack_error` has packed."""
+    kind, made_of, arguments, found, trace = cloudpickle.loads(message)
+    error: Any = kind.__new__(kind, *made_of)  # an OSError takes its file name from here
+    error.args = arguments
+    for name, value in found.items():
+        setattr(error, name, value)
+    return error, trace

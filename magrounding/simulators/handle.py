@@ -1,0 +1,188 @@
+"""WorkerHandle: the parent's end of one worker process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from magrounding.simulators.faults import unpack_error
+from magrounding.simulators.spawner import spawn
+from magrounding.simulators.worker import DONE, FAILED, LENGTH
+
+_LOOK_SECONDS = 0.5
+"""How often a silent worker is looked at: a process that it has started may hold its pipe open after its death."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a worker gave no answer.
+
+    Attributes:
+        reason: in one line.
+        error: what its simulator raised, if it did.
+        trace: and where.
+    """
+
+    reason: str
+    error: BaseException | None = None
+    trace: str = ""
+
+
+class WorkerHandle:
+    """Starts a worker process, sends it commands of one byte, reads its answers, kills it.
+
+    Commands are answered in their order: a ticket is the number of a command since the start. The report after the
+    start is ticket 1.
+
+    Args:
+        index: which worker.
+        groups: its rows in the first and in the second half of the batch.
+        files: descriptors of the arena and of the recipe (see `bootstrap`).
+
+    Attributes:
+        rows: all its rows.
+        has_rows: whether there are some, in each half.
+        failures: how often it was replaced since it last finished a step.
+        report: the message of the last answer that had one.
+        sent, answered: commands.
+        answers: descriptor that answers come from.
+    """
+
+    def __init__(self, index: int, groups: tuple[slice, slice], files: tuple[int, int]) -> None:
+        self.index, self.groups = index, groups
+        self.rows = [row for group in groups for row in range(group.start, group.stop)]
+        self.has_rows = [group.start < group.stop for group in groups]
+        self.failures = 0
+        self.report = b""
+        self.sent = self.answered = 0
+        self.answers = self._commands = -1
+        self._files = files
+        self._unread = b""
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> int:
+        """Start a fresh process; the ticket of its report."""
+        self.sent, self.answered, self._unread = 1, 0, b""
+        (their_commands, self._commands), (self.answers, their_answers) = os.pipe(), os.pipe()
+        files = (their_commands, their_answers, *self._files)
+        bounds = [bound for group in self.groups for bound in (group.start, group.stop)]
+        arguments = [str(number) for number in (os.getpid(), *files, *bounds)]
+        script = str(Path(__file__).with_name("bootstrap.py"))
+        try:
+            self._process = spawn([sys.executable, "-P", script, *arguments], files)
+        finally:
+            os.close(their_commands)
+            os.close(their_answers)
+        return self.sent
+
+    def send(self, command: bytes) -> int:
+        """Send a command; its ticket. That a worker is gone is found out when its answer is awaited."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._commands, command)
+        self.sent += 1
+        return self.sent
+
+    def read(self) -> Failure | None:
+        """Read answers that have come; a Failure where the worker has raised or is gone."""
+        came = os.read(self.answers, 65536)
+        if came == DONE and not self._unread:
+            self.answered += 1
+            return None
+        if not came:
+            return Failure(self.epitaph())
+        self._unread += came
+        while self._unread:
+            kind, end, message = self._unread[:1], 1, b""
+            if kind != DONE:
+                start = 1 + LENGTH.size
+                end = start + LENGTH.unpack(self._unread[1:start])[0] if len(self._unread) >= start else start
+                if len(self._unread) < end:
+                    break
+                message = self._unread[start:end]
+            if kind == FAILED:
+                error, trace = unpack_error(message)
+                return Failure(f"{type(error).__name__}: {error}", error, trace.strip())
+            self.report = message or self.report
+            self._unread = self._unread[end:]
+            self.answered += 1
+        return None
+
+    @property
+    def pid(self) -> int:
+        """Process id; 0 without a process."""
+        return 0 if self._process is None else self._process.pid
+
+    def has_ended(self) -> bool:
+        """Whether the process is there no more."""
+        return self._process is None or self._process.poll() is not None
+
+    def epitaph(self) -> str:
+        """How the process has ended."""
+        self._await_end(1.0)
+        code = None if self._process is None else self._process.returncode
+        if code is None:
+            return "closed its pipe"
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
+
+    def hang_up(self) -> None:
+        """Close the command pipe, which asks the worker to end."""
+        if self._commands >= 0:
+            os.close(self._commands)
+            self._commands = -1
+
+    def end(self, seconds: float = 0.0) -> None:
+        """Give the process some time to end, then kill it together with what it has started."""
+        self.hang_up()
+        if self._process is not None:
+            self._await_end(seconds)
+            if self._process.returncode is None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # it has just ended
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+            self._process = None
+        if self.answers >= 0:
+            os.close(self.answers)
+            self.answers = -1
+
+    def _await_end(self, seconds: float) -> None:
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(max(seconds, 0))
+
+
+def wait(tickets: Mapping[WorkerHandle, int], seconds: float) -> dict[WorkerHandle, Failure]:
+    """Wait until every worker has answered its ticket; those that failed to within `seconds`, and why."""
+    pending = {handle.answers: handle for handle, ticket in tickets.items() if handle.answered < ticket}
+    failures: dict[WorkerHandle, Failure] = {}
+    poll = select.poll()
+    for descriptor in pending:
+        poll.register(descriptor, select.POLLIN)
+    deadline = time.monotonic() + seconds
+    while pending:
+        left = deadline - time.monotonic()
+        ready = poll.poll(max(0.0, min(left, _LOOK_SECONDS)) * 1000)
+        for descriptor, _ in ready:
+            handle = pending[descriptor]
+            failure = handle.read()
+            if failure is not None:
+                failures[handle] = failure
+            if failure is not None or handle.answered >= tickets[handle]:
+                poll.unregister(descriptor)
+                del pending[descriptor]
+        if ready:
+            continue
+        for descriptor, handle in list(pending.items()):
+            ended = handle.has_ended()
+            if ended or left <= 0:
+                failures[handle] = Failure(handle.epitaph() if ended else f"no answer for {seconds:g} s")
+                poll.unregister(descriptor)
+                del pending[descriptor]
+    return failures

@@ -1,0 +1,282 @@
+"""ProcessVectorEnv: simulators in worker processes that are watched and replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.simulators import worker as command
+from magrounding.simulators.arena import Arena, View
+from magrounding.simulators.crew import Crew
+from magrounding.simulators.faults import Fault
+from magrounding.simulators.handle import WorkerHandle
+from magrounding.simulators.serial import require_capability
+from magrounding.spec import EXPERT, STATE, EnvSpec
+from magrounding.vector import Info, Observation, check_actions, row_seeds
+
+StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]
+
+_BOTH = (0, 1)
+
+
+class ProcessVectorEnv:
+    """Games of a simulator in worker processes; see `vectorize` and `VectorEnv`.
+
+    The batch has two halves, `groups` of rows, each spread over all workers: while one is simulated the caller can
+    think about the other, `send(actions, 0)`, …, `receive(0)`. `step` plays both.
+
+    A worker that dies, hangs or raises is replaced, and its games are lost: each is done and not won in that step (in
+    the next step of its group if that is not being played), truncated for the living agents with reward 0, with
+    `info.fault` set, its final observation the last one shown, its next episode on show. Other games do not notice.
+
+    A MagroundingError that a simulator raises is meant for its user: it is raised here, and the games are closed.
+
+    Args:
+        make_env: makes one env; it is pickled by value (cloudpickle), so a lambda is fine.
+        num_envs: B.
+        workers: processes, no more than B.
+        id, options: how the games were made.
+        spec: what they show and take, where the env does not say.
+        timeout: seconds without an answer after which a worker hangs.
+
+    Attributes:
+        groups: the rows of each half; one where there is a single game.
+
+    Raises:
+        SimulatorError: a worker that does not start; what make_env raises is raised as it is.
+    """
+
+    def __init__(
+        self,
+        make_env: Callable[[], Any],
+        num_envs: int,
+        workers: int,
+        *,
+        id: str = "",
+        options: Mapping[str, Any] | None = None,
+        spec: EnvSpec | None = None,
+        timeout: float = 60.0,
+    ) -> None:
+        self.id, self.options, self.num_envs = id, dict(options or {}), num_envs
+        half = num_envs - num_envs // 2
+        self._rows = slice(0, num_envs)
+        self._halves = slice(0, half), slice(half, num_envs)
+        self.groups = self._halves if num_envs > 1 else self._halves[:1]
+        self._crew = Crew(command.Recipe(make_env, num_envs, spec), min(workers, num_envs), self._halves, timeout)
+        self.spec = self._crew.spec
+        self.num_agents = self.spec.num_agents
+        self._arena = self._crew.arena()
+        self._shown = Arena(self.spec, num_envs)  # the caller's: what a dying worker writes is never seen
+        self._copies = list(zip(self._shown.shown_arrays(), self._arena.shown_arrays(), strict=True))
+        self._fault = np.zeros(num_envs, np.bool_)
+        self._episode = np.zeros(num_envs, np.int64)  # the last one that was started in each row
+        self._all_views = View(self._shown, self._rows)
+        self._views = [View(self._shown, rows) for rows in self._halves]
+        self._tickets: dict[int, dict[WorkerHandle, int]] = {}  # by group, of steps that are being played
+        self._lost: set[tuple[WorkerHandle, int]] = set()  # by worker and group, games whose loss is yet to be shown
+        self._started = False
+
+    @property
+    def faults(self) -> list[Fault]:
+        """Workers that were replaced so far."""
+        return self._crew.faults
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers; 0 after the end."""
+        return [worker.pid for worker in self._crew.workers]
+
+    def reset(self, seed: int | None = None) -> tuple[Observation, Info]:
+        """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode.
+
+        Steps that were sent and not received are forgotten. A row whose worker fails has its `info.fault` set, and
+        shows the episode after.
+        """
+        self._require_open()
+        arena, crew = self._arena, self._crew
+        seeds = None if self._started and seed is None else row_seeds(seed, self.num_envs)
+        crew.answered({worker: worker.sent for worker in crew.workers})
+        self._tickets.clear()
+        if seeds is None:
+            self._episode += 1
+        else:
+            arena.seeds[:], self._episode[:] = seeds, 0
+        arena.episode[:], arena.asked[:] = self._episode, True
+        self._lost.clear()
+        self._settle({worker: worker.send(command.RESET) for worker in crew.workers})
+        self._fault[:] = False
+        for worker, group in self._lost:
+            self._fault[worker.groups[group]] = True
+        self._lost.clear()
+        self._shown.shown[:] = arena.shown
+        self._started = True
+        return dict(self._all_views.observation), self._all_views.info(arena.final_observation, self._fault)
+
+    def step(self, actions: ArrayLike) -> StepResult:
+        """Play one step everywhere; see `VectorEnv.step`."""
+        self._send(actions, _BOTH, self._rows)
+        return self._receive(_BOTH, self._rows, self._all_views)
+
+    def send(self, actions: ArrayLike, group: int) -> None:
+        """Begin a step of one group.
+
+        Args:
+            actions: [R, n] for the rows `groups[group]`.
+            group: 0 or 1.
+
+        Raises:
+            InvalidAction: wrong actions, or a step of this group is being played.
+        """
+        self._check_group(group)
+        self._send(actions, (group,), self._halves[group])
+
+    def receive(self, group: int | None = None) -> StepResult:
+        """Wait for the step of one group: what `step` returns, for its rows alone (`info.final_rows` count from 0).
+
+        Args:
+            group: 0 or 1; None waits for both, and returns what `step` does.
+
+        Raises:
+            InvalidAction: nothing was sent.
+        """
+        if group is None:
+            for each in range(len(self.groups)):
+                if each not in self._tickets:
+                    raise InvalidAction(f"receive() comes after send(actions, {each})")
+            return self._receive(tuple(range(len(self.groups))), self._rows, self._all_views)
+        self._check_group(group)
+        if group not in self._tickets:
+            raise InvalidAction(f"receive({group}) comes after send(actions, {group})")
+        return self._receive((group,), self._halves[group], self._views[group])
+
+    def best_actions(self, rows: ArrayLike | None = None) -> np.ndarray:
+        """Best actions now, [B, n, A] bool, in the games `rows` [R] (by default all); the others keep older ones.
+
+        A game that was lost and not yet shown as such gets every action: whatever is played is lost.
+
+        Raises:
+            ConfigurationError: a simulator without an expert.
+            InvalidAction: before `reset`, or for a game whose step is being played.
+        """
+        self._require_start()
+        require_capability(self.spec, EXPERT)
+        arena = self._arena
+        asked = np.zeros(self.num_envs, np.bool_)
+        asked[self._rows if rows is None else np.asarray(rows, np.int64)] = True
+        if any(asked[self._halves[group]].any() for group in self._tickets):
+            raise InvalidAction("receive the step of these games before asking for their best actions")
+        arena.asked[:] = asked
+        self._settle({w: w.send(command.LABEL) for w in self._crew.workers if asked[w.rows].any()})
+        for worker, group in self._lost:
+            within = worker.groups[group]
+            arena.labels[within][asked[within]] = True
+        return arena.labels.copy()
+
+    def state(self) -> np.ndarray:
+        """The whole of every game, [B, S] int16.
+
+        Raises:
+            ConfigurationError: a simulator without a state.
+            InvalidAction: before `reset`, or while a step is being played.
+        """
+        self._require_start()
+        require_capability(self.spec, STATE)
+        if self._tickets:
+            raise InvalidAction("receive the steps that were sent before asking for the state")
+        self._settle({worker: worker.send(command.STATE) for worker in self._crew.workers})
+        return self._arena.state.copy()
+
+    def close(self) -> None:
+        """End all workers: ask them, wait for a moment, kill them. Twice is fine; garbage collection closes too."""
+        self._started = False
+        self._crew.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _send(self, actions: ArrayLike, groups: Sequence[int], rows: slice) -> None:
+        self._require_start()
+        if any(group in self._tickets for group in groups):
+            raise InvalidAction("a step is being played: receive it, or reset, before the next")
+        shape = (rows.stop - rows.start, self.num_agents)
+        self._arena.actions[rows] = check_actions(actions, shape, self.spec.num_actions)
+        for group in groups:
+            self._tickets[group] = {}
+        for worker in self._crew.workers:
+            playing = [g for g in groups if worker.has_rows[g] and (worker, g) not in self._lost]
+            if playing:
+                ticket = worker.send(command.STEP_BOTH if len(playing) > 1 else command.STEP_GROUP[playing[0]])
+                for group in playing:
+                    self._tickets[group][worker] = ticket
+
+    def _receive(self, groups: Sequence[int], rows: slice, view: View) -> StepResult:
+        self._settle({worker: ticket for group in groups for worker, ticket in self._tickets[group].items()})
+        for group in groups:
+            for worker in self._tickets.pop(group):
+                worker.failures = 0
+        shown, lost = self._shown, self._lost_rows(groups)
+        kept = self._keep(lost) if len(lost) else None
+        if rows == self._rows:
+            shown.shown[:] = self._arena.shown
+        else:
+            for mine, theirs in self._copies:
+                mine[rows] = theirs[rows]
+        self._fault[rows] = False
+        if kept is not None:
+            shown.truncated[lost], shown.score[lost], shown.length[lost], shown.returns[lost] = kept
+            shown.done[lost] = self._fault[lost] = True
+        self._episode[rows] = shown.episode[rows]
+        info = view.info(self._arena.final_observation, self._fault[rows])
+        return dict(view.observation), view.rewards, view.terminated, view.truncated, info
+
+    def _settle(self, tickets: dict[WorkerHandle, int]) -> None:
+        """Wait for answers; where a worker was replaced, start the next episodes and note what is lost."""
+        arena, crew = self._arena, self._crew
+        replaced = crew.answered(tickets)
+        while replaced:
+            arena.asked[:] = False
+            for worker in replaced:
+                self._lost.update((worker, group) for group in _BOTH if worker.has_rows[group])
+                for others in self._tickets.values():
+                    others.pop(worker, None)
+                self._episode[worker.rows] += 1
+                arena.episode[worker.rows], arena.asked[worker.rows] = self._episode[worker.rows], True
+            replaced = crew.answered({worker: worker.send(command.RESET) for worker in replaced})
+
+    def _lost_rows(self, groups: Sequence[int]) -> np.ndarray:
+        """The games [F] of these groups whose loss is to be shown now."""
+        rows = np.zeros(self.num_envs, np.bool_)
+        for worker, group in self._lost:
+            if group in groups:
+                rows[worker.groups[group]] = True
+        self._lost = {(worker, group) for worker, group in self._lost if group not in groups}
+        return rows.nonzero()[0]
+
+    def _keep(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
+        """What lost games end with: who is truncated, score, length, returns; what they showed last is their end."""
+        shown = self._shown
+        for name, array in self._arena.final_observation.items():
+            array[rows] = shown.observation[name][rows]
+        over = shown.done[rows]  # what is shown of them, besides who is alive, is of the episode before
+        score, length = np.where(over, 0, shown.score[rows]), np.where(over, 0, shown.length[rows]) + 1
+        return shown.alive[rows], score, length, np.where(over[:, None], 0, shown.returns[rows])
+
+    def _check_group(self, group: int) -> None:
+        if group not in range(len(self.groups)):
+            raise ConfigurationError(f"there is no group {group!r}; there are {len(self.groups)}")
+
+    def _require_open(self) -> None:
+        if self._crew.has_ended:
+            raise InvalidAction("the games are closed")
+
+    def _require_start(self) -> None:
+        self._require_open()
+        if not self._started:
+            raise InvalidAction("call reset() before anything else")

@@ -1,0 +1,117 @@
+"""SerialVectorEnv: simulators one after the other in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.simulators.arena import Arena, View
+from magrounding.simulators.faces import face_of
+from magrounding.simulators.game import Game
+from magrounding.simulators.spaces import common_spec
+from magrounding.spec import EXPERT, STATE, EnvSpec
+from magrounding.vector import Info, Observation, check_actions, row_seeds
+
+
+class SerialVectorEnv:
+    """Games of a simulator, one after the other in this process; see `vectorize` and `VectorEnv`.
+
+    What a simulator raises reaches the caller; the games are then to be reset.
+
+    Args:
+        make_env: makes one env.
+        num_envs: B.
+        id, options: how the games were made.
+        spec: what they show and take, where the env does not say.
+    """
+
+    def __init__(
+        self,
+        make_env: Callable[[], Any],
+        num_envs: int,
+        *,
+        id: str = "",
+        options: Mapping[str, Any] | None = None,
+        spec: EnvSpec | None = None,
+    ) -> None:
+        self.id, self.options, self.num_envs = id, dict(options or {}), num_envs
+        faces = [face_of(make_env()) for _ in range(num_envs)]
+        self.spec = common_spec(faces, spec)
+        self.num_agents = self.spec.num_agents
+        self._arena = Arena(self.spec, num_envs)
+        self._view = View(self._arena, slice(0, num_envs))
+        self._games = [Game(face, self.spec, self._arena, row) for row, face in enumerate(faces)]
+        self._started = self._closed = False
+
+    def reset(self, seed: int | None = None) -> tuple[Observation, Info]:
+        """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode."""
+        arena = self._arena
+        if seed is not None or not self._started:
+            arena.seeds[:], arena.episode[:] = row_seeds(seed, self.num_envs), 0
+        else:
+            arena.episode += 1
+        for game in self._games:
+            game.reset()
+        self._started = True
+        return dict(self._view.observation), self._view.info(arena.final_observation, None)
+
+    def step(self, actions: ArrayLike) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]:
+        """Play one step everywhere; see `VectorEnv.step`."""
+        self._require_start()
+        arena, view = self._arena, self._view
+        arena.actions[:] = check_actions(actions, (self.num_envs, self.num_agents), self.spec.num_actions)
+        for game in self._games:
+            game.step()
+        info = view.info(arena.final_observation, None)
+        return dict(view.observation), view.rewards, view.terminated, view.truncated, info
+
+    def best_actions(self, rows: ArrayLike | None = None) -> np.ndarray:
+        """Best actions now, [B, n, A] bool, in the games `rows` [R] (by default all); the others keep older ones.
+
+        Raises:
+            ConfigurationError: a simulator without an expert.
+            InvalidAction: before `reset`.
+        """
+        self._require_start()
+        require_capability(self.spec, EXPERT)
+        for row in range(self.num_envs) if rows is None else np.asarray(rows, np.int64).tolist():
+            self._games[row].label()
+        return self._arena.labels.copy()
+
+    def state(self) -> np.ndarray:
+        """The whole of every game, [B, S] int16; ConfigurationError without the capability."""
+        self._require_start()
+        require_capability(self.spec, STATE)
+        for game in self._games:
+            game.write_state()
+        return self._arena.state.copy()
+
+    def close(self) -> None:
+        """Close all envs; twice is fine."""
+        if not self._closed:
+            self._closed = True
+            self._started = False
+            for game in self._games:
+                game.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _require_start(self) -> None:
+        if not self._started:
+            raise InvalidAction("the games are closed" if self._closed else "call reset() before anything else")
+
+
+def require_capability(spec: EnvSpec, capability: str) -> None:
+    """ConfigurationError where the simulator lacks what is asked for."""
+    if capability not in spec.capabilities:
+        raise ConfigurationError(
+            f"this simulator does not offer {capability!r}; it has: {', '.join(sorted(spec.capabilities)) or 'nothing'}"
+        )

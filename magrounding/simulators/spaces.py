@@ -1,0 +1,157 @@
+"""The EnvSpec of an env: its own, or one derived from its spaces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from magrounding.errors import ConfigurationError
+from magrounding.simulators.faces import ParallelFace, attribute, face_of
+from magrounding.spec import EXPERT, READING, SCORES, STATE, EnvSpec, Field, FixedActions, Mask
+
+MASK = "action_mask"
+ONLY_FIELD = "observation"
+"""Name of the field of an observation that is no dict."""
+
+UNKNOWN_LIMIT = 0
+"""`max_cycles` of an env that does not say after how many steps it truncates."""
+
+
+def spec_of(env: Any) -> EnvSpec:
+    """What an env shows and takes: `env.spec` where that is an EnvSpec, else derived from its spaces.
+
+    Derived: Box, Discrete, MultiDiscrete and MultiBinary become fields, `action_mask` a Mask, a Discrete action space
+    FixedActions, named as `env.action_names` says or "0", "1", …. A mask is added where there is none. `max_cycles` is
+    `env.max_cycles`, or Gymnasium's `max_episode_steps`, or UNKNOWN_LIMIT. A time-out is no loss. Capabilities are
+    "expert" where the env has `best_actions`, "state" where it has `state` and an integer Box as `state_space`.
+
+    Raises:
+        ConfigurationError: a space of another kind, or agents with unequal spaces.
+    """
+    return _spec_of_face(face_of(env), None)
+
+
+def common_spec(faces: Iterable[ParallelFace], given: EnvSpec | None) -> EnvSpec:
+    """The one spec of all games of a batch.
+
+    Args:
+        faces: the envs.
+        given: what they show and take, where the envs do not say.
+
+    Raises:
+        ConfigurationError: envs with different specs, or as `spec_of`.
+    """
+    return the_same(_spec_of_face(face, given) for face in faces)
+
+
+def the_same(specs: Iterable[EnvSpec]) -> EnvSpec:
+    """The one spec that all of them are; ConfigurationError where they differ."""
+    first, *others = specs
+    if any(other != first for other in others):
+        raise ConfigurationError("make_env makes envs with different spaces; all games of a batch must be alike")
+    return first
+
+
+def _spec_of_face(face: ParallelFace, given: EnvSpec | None) -> EnvSpec:
+    """`given`, or the spec of the env, less the capabilities that no vector env of simulators has.
+
+    Raises:
+        ConfigurationError: an env with other agents or actions than its spec, or without a spec and with spaces that
+            no spec describes.
+    """
+    own = attribute(face.env, "spec")
+    spec = given if given is not None else own if isinstance(own, EnvSpec) else _derive(face)
+    if len(face.possible_agents) != spec.num_agents:
+        raise ConfigurationError(f"the env has {len(face.possible_agents)} agents, its spec {spec.num_agents}")
+    actions = face.action_space(face.possible_agents[0])
+    if not isinstance(actions, spaces.Discrete) or actions.n != spec.num_actions:
+        raise ConfigurationError(f"the env takes {actions}, its spec Discrete({spec.num_actions})")
+    offered = {SCORES, READING} & spec.capabilities
+    if EXPERT in spec.capabilities and callable(attribute(face.env, "best_actions")):
+        offered |= {EXPERT}
+    if STATE in spec.capabilities and callable(attribute(face.env, "state")):
+        offered |= {STATE}
+    return replace(spec, capabilities=frozenset(offered), state_parts=spec.state_parts if STATE in offered else ())
+
+
+def _derive(face: ParallelFace) -> EnvSpec:
+    agents = face.possible_agents
+    observation = _common("observation", [face.observation_space(agent) for agent in agents])
+    actions = _common("action", [face.action_space(agent) for agent in agents])
+    if not isinstance(actions, spaces.Discrete):
+        raise ConfigurationError(f"actions must be Discrete, the env takes {actions}")
+    count = int(actions.n)
+    parts = observation.spaces.items() if isinstance(observation, spaces.Dict) else [(ONLY_FIELD, observation)]
+    fields = [_field(name, part, count) for name, part in parts]
+    if all(field.name != MASK for field in fields):
+        fields.append(Mask(MASK, (count,)))
+    names = attribute(face.env, "action_names", range(count))
+    if len(names) != count:
+        raise ConfigurationError(f"action_names has {len(names)} names for {count} actions")
+    state = attribute(face.env, "state_space") if callable(attribute(face.env, "state")) else None
+    found = {EXPERT} if callable(attribute(face.env, "best_actions")) else set()
+    return EnvSpec(
+        tuple(fields),
+        len(agents),
+        FixedActions(tuple(str(name) for name in names)),
+        words=(),
+        max_cycles=_limit(face.env),
+        time_limit_is_loss=False,
+        capabilities=frozenset(found | {STATE} if _fits(state) else found),
+        state_parts=(("state", (math.prod(state.shape),)),) if state is not None and _fits(state) else (),
+    )
+
+
+def _common(kind: str, found: Iterable[spaces.Space]) -> spaces.Space:
+    first, *others = found
+    for other in others:
+        if other != first:
+            raise ConfigurationError(
+                f"all agents must have the same {kind} space, got {first} and {other}; pad them first"
+            )
+    return first
+
+
+def _field(name: str, space: spaces.Space, num_actions: int) -> Field:
+    if name == MASK:
+        if not isinstance(space, spaces.Box | spaces.MultiBinary) or space.shape != (num_actions,):
+            raise ConfigurationError(f"action_mask must have shape ({num_actions},), its space is {space}")
+        return Mask(name, (num_actions,))
+    low: float
+    high: float
+    if isinstance(space, spaces.Box):
+        low, high = (space.low.min().item(), space.high.max().item()) if space.low.size else (0, 0)
+    elif isinstance(space, spaces.Discrete):
+        low, high = int(space.start), int(space.start + space.n - 1)
+    elif isinstance(space, spaces.MultiDiscrete):
+        low, high = int(space.start.min()), int((space.start + space.nvec).max() - 1)
+    elif isinstance(space, spaces.MultiBinary):
+        low, high = 0, 1
+    else:
+        raise ConfigurationError(
+            f"{name!r} of the observation is {space}; Box, Discrete, MultiDiscrete or MultiBinary was expected"
+        )
+    return Field(name, tuple(space.shape or ()), low, high, np.dtype(space.dtype).name)
+
+
+def _limit(env: Any) -> int:
+    limit = attribute(env, "max_cycles")
+    if limit is None:
+        limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
+    return UNKNOWN_LIMIT if limit is None else int(limit)
+
+
+def _fits(space: Any) -> bool:
+    """Whether a state space fits what `state()` of a vector env returns, int16."""
+    bounds = np.iinfo(np.int16)
+    return (
+        isinstance(space, spaces.Box)
+        and np.issubdtype(space.dtype, np.integer)
+        and space.low.min() >= bounds.min
+        and space.high.max() <= bounds.max
+    )

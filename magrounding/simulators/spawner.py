@@ -1,0 +1,53 @@
+"""Starts worker processes from a thread that lives as long as this process.
+
+Linux ties "die with your parent" to the thread that started the child, and the caller's thread may end earlier.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from queue import SimpleQueue
+from typing import Any
+
+from magrounding.simulators.faults import SimulatorError
+
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""Workers are how simulators share the cores; their libraries start no threads unless the user has said so."""
+
+_Request = tuple[list[str], tuple[int, ...], SimpleQueue]
+
+_lock = threading.Lock()
+_requests: dict[int, SimpleQueue[_Request]] = {}
+"""The thread's queue, by process id: a fork of this process has no such thread."""
+
+
+def spawn(command: list[str], files: tuple[int, ...]) -> subprocess.Popen[bytes]:
+    """Start a process that inherits some descriptors; SimulatorError where the system refuses."""
+    with _lock:
+        if os.getpid() not in _requests:
+            queue = _requests[os.getpid()] = SimpleQueue()
+            threading.Thread(target=_serve, args=(queue,), name="spawner", daemon=True).start()
+    result: SimpleQueue[Any] = SimpleQueue()
+    _requests[os.getpid()].put((command, files, result))
+    found = result.get()
+    if isinstance(found, OSError):
+        raise SimulatorError(f"a worker process could not be started: {found}") from found
+    return found
+
+
+def _serve(requests: SimpleQueue[_Request]) -> None:
+    while True:
+        command, files, result = requests.get()
+        environment = dict.fromkeys(_ONE_THREAD, "1") | os.environ
+        try:
+            # Of a process group of its own: Ctrl-C on the terminal passes it by, and its own children die with it.
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, pass_fds=files, process_group=0, env=environment
+            )
+        except OSError as error:
+            result.put(error)
+        else:
+            result.put(process)
+            del process  # this thread waits for long, and must not be what keeps it

@@ -1,0 +1,61 @@
+"""vectorize: anybody's PettingZoo or Gymnasium env as a VectorEnv."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import index
+from types import MappingProxyType
+from typing import Any
+
+from magrounding.errors import ConfigurationError
+from magrounding.simulators.process import ProcessVectorEnv
+from magrounding.simulators.serial import SerialVectorEnv
+from magrounding.spec import EnvSpec
+
+
+def vectorize(
+    make_env: Callable[[], Any],
+    num_envs: int,
+    workers: int = 0,
+    *,
+    id: str = "",
+    options: Mapping[str, Any] = MappingProxyType({}),
+    spec: EnvSpec | None = None,
+    timeout: float = 60.0,
+) -> SerialVectorEnv | ProcessVectorEnv:
+    """Play many games of any PettingZoo parallel env, or single-agent Gymnasium env, as a `VectorEnv`.
+
+    Row b's first episode is reset with seed + b, its k-th with a hash of seed + b and k: arrays do not depend on the
+    number of workers. `infos` of an env may say `won` (or `is_success`, `success`), `score`, `illegal`, `document` and
+    `action_mask`; see `game.Game` and, for what an env shows, `spaces.spec_of`.
+
+    Args:
+        make_env: makes one env; a lambda is fine.
+        num_envs: B.
+        workers: 0 plays in this process; others are processes that share the games evenly, are replaced when they die
+            or hang, and end with this one; no more than B are started.
+        id, options: how the games were made, so that others can make them again.
+        spec: what they show and take, where the env does not say and its spaces say too little.
+        timeout: seconds that one step of a worker's games may take; a worker that starts has a minute more.
+
+    Returns:
+        A vector env with the capabilities "expert" and "state" where the env has `best_actions` and `state`.
+
+    Raises:
+        ConfigurationError: an env, a space or a number that does not fit; what make_env raises is raised as it is.
+        SimulatorError: a worker that does not start.
+    """
+    for name, number, least in (("num_envs", num_envs, 1), ("workers", workers, 0)):
+        try:
+            fits = index(number) >= least
+        except TypeError:
+            fits = False
+        if not fits:
+            raise ConfigurationError(f"{name} must be an integer from {least} on, got {number!r}")
+    if not callable(make_env):
+        raise ConfigurationError(f"make_env must be a function that makes an env, got {make_env!r}")
+    if not workers:
+        return SerialVectorEnv(make_env, num_envs, id=id, options=options, spec=spec)
+    if not timeout > 0:
+        raise ConfigurationError(f"timeout must be a number of seconds above 0, got {timeout!r}")
+    return ProcessVectorEnv(make_env, num_envs, workers, id=id, options=options, spec=spec, timeout=timeout)

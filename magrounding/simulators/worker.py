@@ -1,0 +1,105 @@
+"""What runs in a worker process: some games of an arena, played on command."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import pickle
+import struct
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+
+from magrounding.simulators.arena import Arena, arena_bytes
+from magrounding.simulators.faces import face_of
+from magrounding.simulators.faults import pack_error
+from magrounding.simulators.game import Game
+from magrounding.simulators.spaces import common_spec
+from magrounding.spec import EnvSpec
+
+STEP_GROUP = (b"0", b"1")
+STEP_BOTH, RESET, LABEL, STATE = b"2", b"3", b"4", b"5"
+"""Commands, a byte each; the end of the pipe is the command to end."""
+
+DONE, TOLD, FAILED = b".", b":", b"!"
+"""Answers: done; done, and a message follows; failed, and an exception follows. A message begins with its length."""
+
+LENGTH = struct.Struct("<Q")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a worker needs to make its games.
+
+    Attributes:
+        make_env: makes one env.
+        num_envs: rows of the arena.
+        spec: what the games show and take, where the env does not say.
+    """
+
+    make_env: Callable[[], Any]
+    num_envs: int
+    spec: EnvSpec | None
+
+
+def serve(packed: bytes, commands: int, answers: int, arena_file: int, groups: Sequence[range]) -> None:
+    """Make envs for the rows of both groups, answer with their spec, then obey until the command pipe ends.
+
+    Args:
+        packed: a pickled Recipe.
+        commands, answers: descriptors of pipes.
+        arena_file: descriptor of the arena's memory, which has its size from the first command on.
+        groups: two ranges of rows.
+    """
+    faces = []
+    try:
+        recipe: Recipe = cloudpickle.loads(packed)
+        faces = [face_of(recipe.make_env()) for rows in groups for _ in rows]
+        spec = common_spec(faces, recipe.spec)
+        _answer(answers, TOLD, pickle.dumps(spec))
+        if command := os.read(commands, 1):
+            arena = Arena(spec, recipe.num_envs, mmap.mmap(arena_file, arena_bytes(spec, recipe.num_envs)))
+            rows = [row for group in groups for row in group]
+            games = {row: Game(face, spec, arena, row) for row, face in zip(rows, faces, strict=True)}
+            while command:
+                _obey(command, arena, games, groups)
+                os.write(answers, DONE)
+                command = os.read(commands, 1)
+    except BrokenPipeError:  # the parent has closed meanwhile
+        pass
+    except BaseException as error:  # whatever a simulator raises, SystemExit too
+        with contextlib.suppress(BrokenPipeError):
+            _answer(answers, FAILED, pack_error(error, traceback.format_exc()))
+    for face in faces:
+        with contextlib.suppress(Exception):  # the process ends anyway
+            face.env.close()
+
+
+def _obey(command: bytes, arena: Arena, games: dict[int, Game], groups: Sequence[range]) -> None:
+    if command in STEP_GROUP:
+        for row in groups[STEP_GROUP.index(command)]:
+            games[row].step()
+    elif command == STEP_BOTH:
+        for game in games.values():
+            game.step()
+    elif command == RESET:
+        for row, game in games.items():
+            if arena.asked[row]:
+                game.reset()
+    elif command == LABEL:
+        for row, game in games.items():
+            if arena.asked[row]:
+                game.label()
+    elif command == STATE:
+        for game in games.values():
+            game.write_state()
+
+
+def _answer(answers: int, kind: bytes, message: bytes) -> None:
+    rest = memoryview(kind + LENGTH.pack(len(message)) + message)
+    while rest:
+        rest = rest[os.write(answers, rest) :]

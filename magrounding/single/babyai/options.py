@@ -1,0 +1,136 @@
+"""BabyAI: the options of the world, and what it is, said without minigrid."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from magrounding.errors import ConfigurationError, MissingExtra, choose
+from magrounding.single.babyai.words import MAX_WORDS, VIEW, VOCABULARY
+from magrounding.spec import EPISODE, EXPERT, SCENE, EnvSpec, Field, FixedActions, Grid, Mask, Text
+from magrounding.vocabulary import PAD
+
+if TYPE_CHECKING:
+    from magrounding.single.babyai.env import BabyAIEnv
+
+ROOM = 64
+"""Cells of a room, walls included: a mission's limit is 64 × rooms × navigations that it needs."""
+
+_LIMITS = {
+    "GoToObj": ROOM,
+    "GoToRedBallGrey": ROOM,
+    "GoToRedBall": ROOM,
+    "GoToLocal": ROOM,
+    "PutNextLocal": ROOM * 2,
+    "PickupLoc": ROOM,
+    "GoToObjMaze": ROOM * 9,
+    "GoTo": ROOM * 9,
+    "Pickup": ROOM * 9,
+    "UnblockPickup": ROOM * 9,
+    "Open": ROOM * 9,
+    "Unlock": ROOM * 9,
+    "PutNext": ROOM * 9 * 2,
+    "Synth": ROOM * 9 * 2,
+    "SynthLoc": ROOM * 9 * 2,
+    "GoToSeq": ROOM * 9 * 4,
+    "SynthSeq": ROOM * 9 * 8,
+    "GoToImpUnlock": ROOM * 9,
+    "BossLevel": ROOM * 9 * 8,
+}
+
+LEVELS = tuple(_LIMITS)
+"""The paper's levels, in the order of its Table 2, by the names that minigrid gives them."""
+
+SPLITS = ("train", "valid", "test")
+
+ACTIONS = ("left", "right", "forward", "pickup", "drop", "toggle", "done")
+
+
+@dataclass(frozen=True)
+class BabyAI:
+    """Options of BabyAI.
+
+    Attributes:
+        level: one of LEVELS.
+        max_cycles: steps after which a game is truncated, and of which the reward takes its share; None: the limit
+            that the level sets for each mission.
+        fast_view: compute views, and the bot's search, by our own code; what comes out is equal, only sooner.
+        split: "train", "valid" or "test": which of three disjoint ranges minigrid's seeds are drawn from.
+
+    Raises:
+        ConfigurationError: an unknown level or split, or a limit below one step.
+    """
+
+    level: str = "GoToLocal"
+    max_cycles: int | None = None
+    fast_view: bool = True
+    split: str = "train"
+
+    def __post_init__(self) -> None:
+        choose("level", self.level, LEVELS)
+        choose("split", self.split, SPLITS)
+        limit = self.max_cycles
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise ConfigurationError(f"max_cycles is a number of steps, at least 1, or None; got {limit!r}")
+        if not isinstance(self.fast_view, bool):
+            raise ConfigurationError(f"fast_view is True or False, got {self.fast_view!r}")
+
+    def describe(self) -> EnvSpec:
+        """What the world shows and takes; minigrid is not needed."""
+        return _spec(_LIMITS[self.level] if self.max_cycles is None else self.max_cycles)
+
+    def make_env(self, render_mode: str | None = None) -> BabyAIEnv:
+        """The world as a PettingZoo ParallelEnv of one agent.
+
+        Args:
+            render_mode: None, "ansi" or "rgb_array".
+
+        Raises:
+            MissingExtra: minigrid is not installed.
+            ConfigurationError: an unknown render mode.
+        """
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):  # pygame greets whoever imports it
+                import minigrid  # noqa: F401
+        except ImportError as error:
+            raise MissingExtra("BabyAI", "babyai") from error
+        from magrounding.single.babyai.env import BabyAIEnv
+
+        return BabyAIEnv(self, render_mode)
+
+    def as_dict(self) -> dict[str, str | int | bool | None]:
+        """Name → value of each option."""
+        return asdict(self)
+
+
+@lru_cache(maxsize=32)
+def _spec(max_cycles: int) -> EnvSpec:
+    """The levels differ in nothing but their limits."""
+    last = len(VOCABULARY) - 1
+    scenery = (PAD, *(VOCABULARY[word] for word in ("unseen", "empty", "wall", "floor")))
+    return EnvSpec(
+        fields=(
+            Grid(
+                "grid",
+                (VIEW, VIEW, 3),
+                0,
+                last,
+                scenery_ids=scenery,
+                avatar_ids=(VOCABULARY["agent"],),
+                words_per_occupant=3,
+                egocentric=True,
+            ),
+            Field("direction", (1,), 0, 3),
+            Text("goal", (MAX_WORDS,), 0, last, shared=True, lifetime=EPISODE),
+            Mask("action_mask", (len(ACTIONS),)),
+        ),
+        num_agents=1,
+        actions=FixedActions(ACTIONS),
+        words=VOCABULARY.words,
+        max_cycles=max_cycles,
+        time_limit_is_loss=True,
+        capabilities=frozenset({EXPERT, SCENE}),
+    )

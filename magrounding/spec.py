@@ -1,0 +1,297 @@
+"""EnvSpec: what a world is, said without starting it: its observations, texts, actions, limits and capabilities.
+
+Worlds, faces, networks and learners agree on it. Weights load, settings are checked and networks are built from it, so
+no simulator starts for a question.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+
+from magrounding.errors import ConfigurationError
+from magrounding.vocabulary import Vocabulary
+
+EPISODE, STEP = "episode", "step"
+"""How long a text stays as it is."""
+
+WON, SCORE = "won", "score"
+"""The outcome that promotion, selection and reports go by."""
+
+STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, READING = CAPABILITIES = (
+    "state",
+    "snapshot",
+    "expert",
+    "places",
+    "scene",
+    "score",
+    "reading",
+)
+"""What a world may offer beside playing.
+
+state: `state()`, the whole game as numbers, for learners that see it.
+snapshot: `snapshot()` and `restore()`, for runs that resume bit for bit; others restart their games.
+expert: `best_actions()`, labels for imitation.
+places: `entity_places()`, where things are that agents can go to.
+scene: `scene()`, a picture.
+score: an outcome beside winning, in `info["score"]`.
+reading: a shared text of the whole episode that tells the rules of the game, so that a false one is a test of reading.
+"""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One key of the observation: an array of numbers.
+
+    Attributes:
+        name: key in the observation dict.
+        shape: shape for one agent.
+        low, high: inclusive bounds.
+        dtype: NumPy dtype name.
+        shared: one array for the whole team ([B, *shape] in a batch) instead of one for each agent ([B, n, *shape]).
+    """
+
+    kind: ClassVar[str] = "array"
+
+    name: str
+    shape: tuple[int, ...]
+    low: float
+    high: float
+    dtype: str = "int16"
+    shared: bool = False
+
+
+@dataclass(frozen=True)
+class Grid(Field):
+    """A map of word ids, [H, W, K].
+
+    Attributes:
+        scenery_ids: ids that are no entity: padding, empty, wall, fog.
+        avatar_ids: ids of agents: me, ally. Every other id belongs to an entity.
+        words_per_occupant: ids that one occupant of a cell takes: K is a multiple of it.
+        egocentric: the agent always stands in the same cell and looks the same way, so the map turns with it.
+    """
+
+    kind: ClassVar[str] = "grid"
+
+    scenery_ids: tuple[int, ...] = ()
+    avatar_ids: tuple[int, ...] = ()
+    words_per_occupant: int = 1
+    egocentric: bool = False
+
+    @property
+    def height(self) -> int:
+        return self.shape[0]
+
+    @property
+    def width(self) -> int:
+        return self.shape[1]
+
+
+@dataclass(frozen=True)
+class Text(Field):
+    """Word ids of one text [L], of its statements [S, L], or of texts to choose from [C, L]; 0 is padding.
+
+    Attributes:
+        lifetime: EPISODE where it stays the same from reset to reset, STEP where it may change in every step.
+    """
+
+    kind: ClassVar[str] = "text"
+
+    lifetime: str = STEP
+
+
+@dataclass(frozen=True)
+class Mask(Field):
+    """Which of some things count, [A] of 0 and 1: `action_mask` says which actions do something."""
+
+    kind: ClassVar[str] = "mask"
+
+    low: float = 0
+    high: float = 1
+    dtype: str = "int8"
+
+
+@dataclass(frozen=True)
+class FixedActions:
+    """The same actions in every step.
+
+    Attributes:
+        names: one for each.
+    """
+
+    names: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True)
+class TextChoices:
+    """Texts to choose from, other ones in every step: row j of the text field `choices` is action j.
+
+    Attributes:
+        max_choices: C, rows of `choices`; `action_mask` says which there are.
+        max_tokens: words of a choice.
+    """
+
+    max_choices: int
+    max_tokens: int
+
+    @property
+    def count(self) -> int:
+        return self.max_choices
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"choice {j}" for j in range(self.max_choices))
+
+
+@dataclass(frozen=True)
+class Directions:
+    """Directions in a panorama: action j leads to column `columns[j]` of the grid.
+
+    Attributes:
+        max_directions: how many there are at most; `action_mask` says which.
+    """
+
+    max_directions: int
+
+    @property
+    def count(self) -> int:
+        return self.max_directions
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"direction {j}" for j in range(self.max_directions))
+
+
+ActionSpec = FixedActions | TextChoices | Directions
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """What worlds, faces, networks and learners agree on.
+
+    Attributes:
+        fields: everything the world writes, in order.
+        num_agents: n.
+        actions: what an agent chooses from.
+        words: the word of each id, id 0 being padding; empty where a world's ids are not words.
+        max_cycles: steps after which a game is truncated.
+        time_limit_is_loss: a time-out is a loss with its own reward: nothing is worth anything after it.
+        outcome: WON or SCORE.
+        capabilities: of CAPABILITIES.
+        state_parts: (name, shape) of the parts of `state()`, in order; empty without that capability.
+        tokenizer: names what turns texts into ids, where that is no list of words.
+    """
+
+    fields: tuple[Field, ...]
+    num_agents: int
+    actions: ActionSpec
+    words: tuple[str, ...]
+    max_cycles: int
+    time_limit_is_loss: bool = True
+    outcome: str = WON
+    capabilities: frozenset[str] = frozenset()
+    state_parts: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    tokenizer: str = ""
+
+    def __getitem__(self, name: str) -> Field:
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(name)
+
+    def __contains__(self, name: str) -> bool:
+        return any(field.name == name for field in self.fields)
+
+    @property
+    def num_actions(self) -> int:
+        """A."""
+        return self.actions.count
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Number of ids, padding included."""
+        return max(len(self.words), *(int(f.high) + 1 for f in self.fields if isinstance(f, Grid | Text)), 1)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the ids."""
+        return Vocabulary(self.words[1:])
+
+    @property
+    def vocabulary_hash(self) -> str:
+        """Equal hashes: every id means the same."""
+        return self.tokenizer or self.vocabulary.hash
+
+    @property
+    def grid(self) -> Grid:
+        """The map; ConfigurationError for a world that shows none."""
+        for field in self.fields:
+            if isinstance(field, Grid):
+                return field
+        raise ConfigurationError("this world shows no grid")
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """The text fields."""
+        return tuple(field for field in self.fields if isinstance(field, Text))
+
+    @property
+    def shared_texts(self) -> tuple[str, ...]:
+        """Names of what all agents read, once an episode: what `info["document"]` is the key of."""
+        return tuple(text.name for text in self.texts if text.shared and text.lifetime == EPISODE)
+
+    @property
+    def own_fields(self) -> tuple[Field, ...]:
+        """What an agent observes that is not read: everything but texts."""
+        return tuple(field for field in self.fields if not isinstance(field, Text))
+
+    @property
+    def state_size(self) -> int:
+        """Numbers in a game's `state()`."""
+        return sum(math.prod(shape) for _, shape in self.state_parts)
+
+    def state_layout(self) -> dict[str, tuple[slice, tuple[int, ...]]]:
+        """name → (slice, shape), where things lie in `state()`."""
+        return dict(self._state_places())
+
+    def _state_places(self) -> Iterator[tuple[str, tuple[slice, tuple[int, ...]]]]:
+        start = 0
+        for name, shape in self.state_parts:
+            stop = start + math.prod(shape)
+            yield name, (slice(start, stop), shape)
+            start = stop
+
+    def reads_alike(self, other: EnvSpec) -> bool:
+        """Whether agents made for the one can play with the other: all is equal but the size of the map."""
+
+        def but_size(spec: EnvSpec) -> tuple[Any, ...]:
+            shapes = [(f.name, f.shape[2:] if isinstance(f, Grid) else f.shape, f.shared) for f in spec.fields]
+            return shapes, spec.num_agents, spec.actions, spec.vocabulary_size, spec.words, spec.tokenizer
+
+        return but_size(self) == but_size(other)
+
+    def space(self) -> spaces.Dict:
+        """The Gymnasium space of one agent's observation."""
+        return spaces.Dict({f.name: spaces.Box(f.low, f.high, f.shape, np.dtype(f.dtype).type) for f in self.fields})
+
+    def allocate(self, num_envs: int) -> dict[str, np.ndarray]:
+        """Zeroed batch buffers: [B, *shape] for shared fields, [B, n, *shape] for the others."""
+        agents = (self.num_agents,)
+        return {f.name: np.zeros((num_envs, *(() if f.shared else agents), *f.shape), f.dtype) for f in self.fields}
+
+
+CHOICES = "choices"
+"""The text field of TextChoices: [C, L], a text in each row."""
+COLUMNS = "columns"
+"""The field of Directions: [A], the column of the grid that each leads to, −1 for none."""

@@ -1,0 +1,112 @@
+"""TextTable: every distinct text once, by content; whatever shows a text holds its index.
+
+A manual, a goal, a message and a list of choices are the same thing here: an array of word ids. Texts that are read
+together (a manual and the goal of the same game) are one entry of several arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numba import njit
+
+from magrounding.seeding import hash64
+from magrounding.spec import CHOICES, EnvSpec
+
+
+class TextTable:
+    """Distinct texts in the order in which they were first shown.
+
+    Args:
+        names: of the arrays that are read together.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self._place: dict[int, int] = {}
+        self._parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    def add(self, keys: np.ndarray, texts: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Index [R] int64 of each of R texts, those that are new being copied in.
+
+        Args:
+            keys: [R] int64, equal for equal texts only (see `content_keys`).
+            texts: [R, …] for each of `names`.
+        """
+        place, index = self._place, np.empty(len(keys), np.int64)
+        new = []
+        for row, key in enumerate(keys.tolist()):
+            at = place.get(key)
+            if at is None:
+                at = place[key] = len(place)
+                new.append(row)
+            index[row] = at
+        if new:
+            for name, parts in self._parts.items():
+                parts.append(texts[name][new])
+        return index
+
+    def arrays(self) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """All texts [U, …] for each of `names`, in the order of their keys, and the rank [U] int64 of each index.
+
+        That order does not depend on when a text was first shown, so the same texts are always read alike.
+        """
+        order = np.argsort(np.fromiter(self._place, np.int64, len(self._place)))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        return {name: np.concatenate(parts)[order] for name, parts in self._parts.items()}, rank
+
+
+def content_keys(texts: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Keys [R] int64 of R texts by what they say: a 63-bit hash of all their ids, [R, …] for each name."""
+    keys = None
+    for array in texts.values():
+        rows = np.ascontiguousarray(array.reshape(len(array), -1), np.int64)
+        keys = np.zeros(len(rows), np.uint64) if keys is None else keys
+        _hash_rows(rows, keys)
+    if keys is None:
+        raise ValueError("a text has at least one array")
+    return (keys >> np.uint64(1)).astype(np.int64)
+
+
+def gather_texts(
+    texts: Mapping[str, np.ndarray], names: tuple[str, ...], num_envs: int, rows: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """[R, …] of some text fields, [R, 0] of those that the world lacks."""
+    nothing = np.zeros((num_envs, 0), np.int16)
+    found = {name: texts.get(name, nothing) for name in names}
+    return found if rows is None else {name: array[rows] for name, array in found.items()}
+
+
+def text_keys(
+    texts: Mapping[str, np.ndarray], names: tuple[str, ...], spec: EnvSpec, document: np.ndarray | None
+) -> np.ndarray:
+    """Keys [R] of texts [R, …] that are read together, or [R, C] of those to choose from.
+
+    The key that a world gives its episode's shared texts serves where all of them are read, or else their content does.
+    """
+    if document is not None and set(names) & {text.name for text in spec.texts} <= set(spec.shared_texts):
+        return document
+    if names == (CHOICES,):
+        offered = texts[CHOICES]
+        return content_keys(flat_choices(texts)).reshape(offered.shape[:2])
+    return content_keys(texts)
+
+
+def flat_choices(texts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Texts as they are; of choices [R, C, L] each as a text of its own, [R · C, L]."""
+    return {name: array.reshape(-1, array.shape[-1]) if name == CHOICES else array for name, array in texts.items()}
+
+
+@njit(cache=True)
+def _hash_rows(rows, keys):
+    """Mix each row's ids into its key."""
+    for r in range(rows.shape[0]):
+        key = keys[r] ^ np.uint64(rows.shape[1])
+        for i in range(rows.shape[1]):
+            key = hash64(key, rows[r, i])
+        keys[r] = key

@@ -1,0 +1,116 @@
+"""AlgorithmConfig: what every learning algorithm says of itself, and how its options are checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from magrounding.errors import ConfigurationError, choose
+from magrounding.registry import algorithm_entry, load
+
+if TYPE_CHECKING:
+    from magrounding.agents.policy import Policy
+    from magrounding.spec import EnvSpec
+    from magrounding.training.learner import Learner
+
+IMITATE, REINFORCE = "imitate", "reinforce"
+"""What learning goes by: no report mixes the two."""
+
+Number = TypeVar("Number", int, float)
+Config = TypeVar("Config", bound="AlgorithmConfig")
+
+
+def count(default: Number) -> Number:
+    """A field that is 1 or more."""
+    return field(default=default, metadata={"least": 1})
+
+
+def share(default: float) -> float:
+    """A field in [0, 1]."""
+    return field(default=default, metadata={"most": 1})
+
+
+@dataclass(frozen=True)
+class AlgorithmConfig:
+    """Options of a learning algorithm; one file has them and the learner they name.
+
+    Attributes:
+        algorithm: its id in the registry and in config files.
+        kind: IMITATE or REINFORCE.
+        needs: what its learner takes beyond its own column (`agents.policy`).
+        scaled: options that count environment steps, which a budget scales.
+        joint: one learner for the whole team: it sees all columns side by side, and one network plays for all agents.
+        unroll: T, steps between two updates.
+        schedule: "stage": rate and all else that depends on steps start anew with every phase; "run": one schedule for
+            the whole curriculum.
+        bf16: compute networks in bfloat16 (losses and weights stay float32).
+        weights: of what networks learn beside actions and values (`Policy.losses`), by name, where they differ from the
+            networks' own (`Policy.loss_weights`).
+    """
+
+    algorithm: ClassVar[str]
+    kind: ClassVar[str] = REINFORCE
+    needs: ClassVar[frozenset[str]] = frozenset()
+    scaled: ClassVar[tuple[str, ...]] = ()
+    joint: ClassVar[bool] = False
+
+    unroll: int = count(16)
+    schedule: str = "stage"
+    bf16: bool = False
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        choose("schedule", self.schedule, ("stage", "run"))
+        self._check()
+
+    def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> Learner:
+        """The learner of a network.
+
+        Args:
+            policy: on its device.
+            spec: of the games.
+            num_envs: B.
+            seed: that of the policy's weights.
+        """
+        raise NotImplementedError
+
+    def require(self) -> None:
+        """Raise a MissingExtra where a package is missing, before anything is written."""
+
+    def teacher_share(self, steps: float) -> float:
+        """Share of the games that an expert leads after so many environment steps, where LABELS are needed."""
+        return 0.0
+
+    def with_budget(self, factor: float) -> AlgorithmConfig:
+        """These options for so many times the environment steps.
+
+        Warm-up is no part of `scaled`: an optimiser takes as long to know its gradients, however little is learnt after
+        it.
+        """
+        counts = {name: getattr(self, name) for name in self.scaled}
+        return replace(self, **{name: factor * steps for name, steps in counts.items() if steps is not None})
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able, for `parse_config`."""
+        return {"algorithm": self.algorithm, **asdict(self)}
+
+    def _check(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                continue
+            least, most = each.metadata.get("least", 0), each.metadata.get("most", math.inf)
+            if not least <= value <= most:
+                what = f"at least {least}" if most > 1 else "between 0 and 1"
+                raise ConfigurationError(f"{each.name} of algorithm {self.algorithm} is {what}, not {value}")
+        for name, weight in self.weights.items():
+            if not isinstance(weight, int | float) or weight < 0:
+                raise ConfigurationError(f"weights of algorithm {self.algorithm} are 0 or more, {name} is {weight!r}")
+
+
+def parse_config(content: Mapping[str, Any]) -> AlgorithmConfig:
+    """The config that `to_dict` made a mapping of; KeyError or TypeError where it is damaged."""
+    options = dict(content)
+    return load(algorithm_entry(options.pop("algorithm")).config)(**options)

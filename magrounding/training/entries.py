@@ -1,0 +1,12 @@
+"""The learning algorithms of this package."""
+
+from __future__ import annotations
+
+from magrounding.registry import AlgorithmEntry
+
+ALGORITHMS = (
+    AlgorithmEntry("impala", "magrounding.training.impala:ImpalaConfig"),
+    AlgorithmEntry("ppo", "magrounding.training.ppo:PPOConfig"),
+    AlgorithmEntry("imitation", "magrounding.training.imitation:ImitationConfig"),
+    AlgorithmEntry("qmix", "magrounding.training.qmix:QmixConfig", own_agents=True),
+)

@@ -1,0 +1,193 @@
+"""The networks of BabyAI: their sizes, what they look at, and that steps and padding are what they should be."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from magrounding.agents.babyai import make_babyai_large, make_babyai_small
+from magrounding.agents.policy import Batch, Reading
+from magrounding.errors import ConfigurationError
+from magrounding.single.babyai import BabyAI
+from magrounding.single.babyai.words import CODE_TO_WORDS, VOCABULARY, mission_ids, raw_image
+
+SPEC = BabyAI().describe()
+STEPS, GAMES = 5, 4
+MISSIONS = ("go to the red ball", "put a blue key next to the door", "pick up a box")
+NARROW = {"words": 8, "channels": 6, "memory": 10, "head": 5}
+BOTH = pytest.mark.parametrize("make", [make_babyai_small, make_babyai_large])
+
+
+def fresh(make, spec=SPEC, **options):
+    torch.manual_seed(0)
+    return make(spec, **{**NARROW, **options})
+
+
+def observe(seed=0):
+    """Observation [T, B, …], missions [U, L], which of them is read, and restarts."""
+    rng = np.random.default_rng(seed)
+    observation = {
+        "grid": torch.from_numpy(CODE_TO_WORDS[rng.integers(0, len(CODE_TO_WORDS), (STEPS, GAMES, 7, 7))]),
+        "direction": torch.zeros(STEPS, GAMES, 1, dtype=torch.int16),
+        "action_mask": torch.from_numpy(rng.integers(0, 2, (STEPS, GAMES, 7)).astype(np.int8)),
+    }
+    observation["action_mask"][..., 0] = 1
+    goal = torch.from_numpy(np.stack([mission_ids(each) for each in MISSIONS]))
+    restarts = torch.zeros(STEPS, GAMES, dtype=torch.bool)
+    restarts[2, 1] = True
+    return observation, goal, torch.tensor([0, 1, 2, 1]).expand(STEPS, -1), restarts
+
+
+def play(policy, seen, memory=None, steps=slice(None)):
+    observation, goal, index, restarts = seen
+    reading = Reading(policy.encode("mission", {"goal": goal}), index[steps])
+    cut = {name: array[steps] for name, array in observation.items()}
+    last = torch.full_like(index[steps], -1)
+    return policy(Batch(cut, {"mission": reading}, memory, restarts[steps], last))
+
+
+def count(module):
+    return sum(each.numel() for each in module.parameters())
+
+
+def test_the_small_network_has_the_parameters_of_the_paper():
+    policy = make_babyai_small(SPEC)
+    assert count(policy) == 1_068_168
+    parts = (policy.stem, policy.blocks, policy.memory, policy.reader, policy.words, policy.actor, policy.critic)
+    assert [count(part) for part in parts] == [149_760, 657_408, 132_096, 99_072, 12_800, 8_711, 8_321]
+
+
+def test_the_large_network_has_the_parameters_of_the_paper():
+    policy = make_babyai_large(SPEC)
+    assert count(policy) == 20_348_552
+    parts = (policy.stem, policy.blocks, policy.memory, policy.reader, policy.words, policy.key)
+    assert [count(part) for part in parts] == [149_760, 722_944, 17_842_176, 296_448, 25_600, 1_048_832]
+    assert [count(policy.actor), count(policy.critic)] == [131_591, 131_201]
+
+
+@BOTH
+def test_linear_maps_start_with_rows_of_norm_one_and_no_bias(make):
+    linear = [each for each in fresh(make).modules() if isinstance(each, torch.nn.Linear)]
+    assert len(linear) >= 8
+    for each in linear:
+        torch.testing.assert_close(each.weight.norm(dim=1), torch.ones(len(each.weight)))
+        assert not each.bias.any()
+
+
+@BOTH
+def test_it_acts_within_the_mask(make):
+    policy, seen = fresh(make), observe()
+    output = play(policy, seen, policy.initial_memory(GAMES))
+    assert output.logits.shape == (STEPS, GAMES, 7)
+    assert output.value.shape == (STEPS, GAMES)
+    assert output.memory.shape == (STEPS, GAMES, 2, 10)
+    assert (output.logits.softmax(-1)[seen[0]["action_mask"] == 0] == 0).all()
+
+
+@BOTH
+def test_every_parameter_learns(make):
+    policy = fresh(make)
+    output = play(policy, observe())
+    (output.logits.softmax(-1)[..., 0].sum() + output.value.square().sum()).backward()
+    still = [name for name, each in policy.named_parameters() if each.grad is None or not each.grad.any()]
+    assert still == []
+
+
+@BOTH
+def test_many_steps_at_once_are_single_steps_one_after_another(make):
+    policy, seen = fresh(make), observe()
+    memory = policy.initial_memory(GAMES)
+    with torch.no_grad():
+        every = play(policy, seen, memory)
+        for t in range(STEPS):
+            single = play(policy, seen, memory, slice(t, t + 1))
+            memory = single.memory[0]
+            torch.testing.assert_close(single.logits[0], every.logits[t], rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(memory, every.memory[t], rtol=1e-4, atol=1e-5)
+
+
+@BOTH
+def test_a_restart_forgets_what_was_before(make):
+    policy, seen, other = fresh(make), observe(), observe()
+    other[0]["grid"][:2] = 1
+    with torch.no_grad():
+        before, after = play(policy, seen), play(policy, other)
+    torch.testing.assert_close(before.memory[2:, 1], after.memory[2:, 1])
+    assert not torch.allclose(before.memory[2:, 0], after.memory[2:, 0], atol=1e-6)  # game 0 has no restart
+
+
+@BOTH
+def test_padding_of_the_mission_changes_nothing(make):
+    policy, seen = fresh(make), observe()
+    longer = torch.cat((seen[1], torch.full((1, seen[1].shape[1]), VOCABULARY["red"])))
+    with torch.no_grad():
+        one, other = play(policy, seen), play(policy, (seen[0], longer, *seen[2:]))
+    torch.testing.assert_close(one.value, other.value, rtol=1e-4, atol=1e-5)
+
+
+@BOTH
+def test_the_mission_is_read_to_its_last_word(make):
+    policy, (observation, goal, index, restarts) = fresh(make), observe()
+    with torch.no_grad():
+        one = play(policy, (observation, goal, index, restarts))
+        changed = goal.clone()
+        changed[0, 4] = VOCABULARY["box"]  # go to the red box
+        other = play(policy, (observation, changed, index, restarts))
+    assert not torch.allclose(one.value[:, 0], other.value[:, 0], atol=1e-5)
+    torch.testing.assert_close(one.value[:, 1:], other.value[:, 1:])
+
+
+def test_the_large_network_asks_for_words_by_its_memory():
+    policy, seen = fresh(make_babyai_large), observe()
+    text = policy.encode("mission", {"goal": seen[1]})
+    index, memory = torch.tensor([1, 1]), torch.randn(2, 2, 10)
+    found = policy.consult(policy.key(memory.flatten(1)), text, index)
+    words = text["states"][1, :8]
+    weights = (words @ policy.key(memory.flatten(1)).t()).softmax(0)  # [8, 2]
+    torch.testing.assert_close(found, weights.t() @ words)
+    assert not torch.allclose(found[0], found[1], atol=1e-5)
+
+
+def test_it_sees_the_raw_numbers_of_minigrid():
+    policy, grid = fresh(make_babyai_small), observe()[0]["grid"][0]
+    expected = torch.from_numpy(raw_image(grid.numpy())).float().permute(0, 3, 1, 2)
+    assert torch.equal(policy.image(grid), expected)
+
+
+@BOTH
+def test_acting_does_not_depend_on_the_games_beside_it(make):
+    policy, (observation, goal, index, restarts) = fresh(make), observe()
+    play(policy, (observation, goal, index, restarts)).value.sum().backward()  # running statistics move
+    alone = {name: array[:, :1] for name, array in observation.items()}
+    with torch.no_grad():
+        together = play(policy, (observation, goal, index, restarts))
+        single = play(policy, (alone, goal, index[:, :1], restarts[:, :1]))
+        torch.testing.assert_close(together.value[:, :1], single.value, rtol=1e-4, atol=1e-5)
+    together, single = (
+        play(policy, (observation, goal, index, restarts)),
+        play(policy, (alone, goal, index[:, :1], restarts[:, :1])),
+    )
+    assert not torch.allclose(together.value[:, :1], single.value, atol=1e-3)  # learning goes by the batch
+
+
+@BOTH
+def test_only_learning_moves_the_running_statistics(make):
+    policy, seen = fresh(make), observe()
+    norm = policy.blocks[0].norm
+    with torch.no_grad():
+        play(policy, seen)
+    assert not norm.running_mean.any()
+    play(policy, seen)
+    moved = norm.running_mean.clone()
+    assert moved.any()
+    play(policy.eval(), seen)
+    assert torch.equal(norm.running_mean, moved)
+
+
+def test_other_worlds_are_refused():
+    renamed = dataclasses.replace(SPEC, words=(*SPEC.words[:-1], "elsewhere"))
+    with pytest.raises(ConfigurationError, match="numbers of its cells"):
+        make_babyai_small(renamed)
+    with pytest.raises(ConfigurationError, match="even"):
+        make_babyai_large(SPEC, words=7)

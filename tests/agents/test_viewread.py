@@ -1,0 +1,216 @@
+"""viewread matches cells with the words of the mission, and remembers within an episode."""
+
+import numpy as np
+import pytest
+import torch
+
+from magrounding.agents.policy import Batch, Reading
+from magrounding.agents.viewread import distinct, make_viewread
+from magrounding.errors import ConfigurationError
+from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Grid, Mask, Text
+
+VOCABULARY, STEPS, GAMES, MISSIONS, ACTIONS = 30, 6, 5, 3, 4
+
+
+def make_spec(planes=3, egocentric=True, number=None, **extra):
+    fields = (
+        Grid("grid", (5, 5, planes), 0, VOCABULARY - 1, words_per_occupant=planes, egocentric=egocentric),
+        number or Field("direction", (1,), 0, 3),
+        Text("goal", (12,), 0, VOCABULARY - 1, shared=True, lifetime=EPISODE),
+        Mask("action_mask", (ACTIONS,)),
+    )
+    words = ("", *(f"w{i}" for i in range(1, VOCABULARY)))
+    return EnvSpec(fields, 1, FixedActions(tuple("abcd")), words, 50, **extra)
+
+
+SPEC = make_spec()
+
+
+def make(spec=SPEC, **options):
+    torch.manual_seed(0)
+    policy = make_viewread(spec, **options)
+    torch.nn.init.normal_(policy.policy[2].weight)  # as made it is nearly indifferent, which would hide differences
+    return policy
+
+
+def observe(planes=3, seed=0):
+    """Observation [T, B, …], missions [U, L], which of them is read, restarts and last actions."""
+    rng = np.random.default_rng(seed)
+    grid = rng.integers(0, 12, (STEPS, GAMES, 5, 5, planes))
+    mask = np.ones((STEPS, GAMES, ACTIONS), np.int8)
+    mask[..., 2] = rng.integers(0, 2, (STEPS, GAMES))
+    goal = np.zeros((MISSIONS, 12), np.int16)
+    for row, length in zip(goal, (3, 6, 1), strict=True):
+        row[:length] = rng.integers(1, 12, length)
+    observation = {
+        "grid": torch.from_numpy(grid.astype(np.int16)),
+        "direction": torch.from_numpy(rng.integers(0, 4, (STEPS, GAMES, 1)).astype(np.int16)),
+        "action_mask": torch.from_numpy(mask),
+    }
+    restarts = torch.zeros(STEPS, GAMES, dtype=torch.bool)
+    restarts[3, 1] = restarts[4, 0] = True
+    last = torch.from_numpy(rng.integers(0, ACTIONS, (STEPS, GAMES))).masked_fill(restarts, -1)
+    index = torch.from_numpy(rng.integers(0, MISSIONS, GAMES)).expand(STEPS, -1)
+    return observation, torch.from_numpy(goal), index, restarts, last
+
+
+def play(policy, seen, memory=None, steps=slice(None)):
+    observation, goal, index, restarts, last = seen
+    cut = {name: array[steps] for name, array in observation.items()}
+    reading = Reading(policy.encode("mission", {"goal": goal}), index[steps])
+    return policy(Batch(cut, {"mission": reading}, memory, restarts[steps], last[steps]))
+
+
+def assert_same(one, other):
+    torch.testing.assert_close(one.logits, other.logits, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(one.value, other.value, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("planes", [1, 2, 3])
+@pytest.mark.parametrize("options", [{}, {"remember": False}, {"attention": True}])
+def test_it_acts_on_any_number_of_planes(planes, options):
+    policy, seen = make(make_spec(planes), **options), observe(planes)
+    output = play(policy, seen, policy.initial_memory(GAMES))
+    assert output.logits.shape == (STEPS, GAMES, ACTIONS)
+    assert output.value.shape == (STEPS, GAMES)
+    assert (output.logits.softmax(-1)[seen[0]["action_mask"] == 0] == 0).all()
+    if options.get("remember", True):
+        assert output.memory.shape == (STEPS, GAMES, 128)
+    else:
+        assert output.memory is None
+        assert policy.initial_memory(GAMES) is None
+
+
+def test_it_starts_nearly_indifferent():
+    output = play(make_viewread(SPEC), observe())
+    assert output.logits[observe()[0]["action_mask"] == 1].abs().max() < 0.1
+
+
+@pytest.mark.parametrize("options", [{}, {"attention": True}])
+def test_every_parameter_learns(options):
+    policy = make(**options)
+    output = play(policy, observe(), policy.initial_memory(GAMES))
+    (output.logits.softmax(-1)[..., 0].sum() + output.value.square().sum()).backward()
+    still = [name for name, each in policy.named_parameters() if each.grad is None or not each.grad.any()]
+    assert still == []
+
+
+@pytest.mark.parametrize("options", [{}, {"attention": True}, {"remember": False}])
+def test_many_steps_at_once_are_single_steps_one_after_another(options):
+    policy, seen = make(**options), observe()
+    memory = policy.initial_memory(GAMES)
+    every = play(policy, seen, memory)
+    for t in range(STEPS):
+        single = play(policy, seen, memory, slice(t, t + 1))
+        memory = None if single.memory is None else single.memory[0]
+        torch.testing.assert_close(single.logits[0], every.logits[t], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(single.value[0], every.value[t], rtol=1e-4, atol=1e-5)
+
+
+def test_a_restart_forgets_what_was_before():
+    policy, seen, other = make(), observe(), observe()
+    other[0]["grid"][:3] = 1
+    before, after = play(policy, seen), play(policy, other)
+    assert not torch.allclose(before.value[3:, 2], after.value[3:, 2], atol=1e-6)  # game 2 has no restart
+    torch.testing.assert_close(before.value[3:, 1], after.value[3:, 1])
+    torch.testing.assert_close(before.memory[4:, 0], after.memory[4:, 0])
+
+
+def test_no_memory_given_is_a_fresh_one():
+    policy, seen = make(), observe()
+    assert_same(play(policy, seen), play(policy, seen, policy.initial_memory(GAMES)))
+
+
+@pytest.mark.parametrize("options", [{}, {"attention": True}])
+def test_padding_of_the_mission_changes_nothing(options):
+    policy, seen = make(**options), observe()
+    longer = torch.zeros(MISSIONS + 1, 12, dtype=torch.int16)
+    longer[:MISSIONS] = seen[1]
+    longer[MISSIONS] = 7  # as long as can be
+    assert_same(play(policy, seen), play(policy, (seen[0], longer, *seen[2:])))
+
+
+def test_the_order_of_missions_and_games_changes_nothing():
+    policy, (observation, goal, index, restarts, last) = make(), observe()
+    order = torch.tensor([3, 1, 4, 0, 2])
+    turned = (
+        {name: array[:, order] for name, array in observation.items()},
+        goal.flip(0),
+        MISSIONS - 1 - index[:, order],
+        restarts[:, order],
+        last[:, order],
+    )
+    expected, output = play(policy, (observation, goal, index, restarts, last)), play(policy, turned)
+    torch.testing.assert_close(output.value, expected.value[:, order], rtol=1e-4, atol=1e-5)
+
+
+def test_other_names_for_all_words_change_nothing():
+    """Words in grid and mission are renamed and the tables that know them likewise: nothing else knows a word."""
+    policy, seen = make(), observe()
+    expected = play(policy, seen)
+    names = torch.cat((torch.zeros(1, dtype=torch.int64), 1 + torch.randperm(VOCABULARY - 1)))
+    only_grid = ({**seen[0], "grid": names[seen[0]["grid"].long()]}, *seen[1:])
+    assert not torch.allclose(play(policy, only_grid).value, expected.value, atol=1e-3)
+    with torch.no_grad():
+        policy.words.weight[names] = policy.words.weight.clone()
+        planes = policy.symbols.weight.view(3, VOCABULARY, -1)
+        planes[:, names] = planes.clone()
+    assert_same(play(policy, (only_grid[0], names[seen[1].long()], *seen[2:])), expected)
+
+
+def test_a_cell_is_known_by_where_its_words_stand_in_the_mission():
+    """With nothing learnt of the words themselves, cells still differ by whether the mission names them."""
+    policy = make()
+    with torch.no_grad():
+        policy.symbols.weight.zero_()
+    text = policy.encode("mission", {"goal": torch.tensor([[5, 6, 0, 0]])})
+    symbols = torch.tensor([[5, 6, 0], [5, 9, 0], [8, 9, 0], [9, 8, 0]])
+    named, half, neither, other = policy.features_of(torch.zeros(4, dtype=torch.int64), symbols, text)
+    torch.testing.assert_close(neither, other)
+    assert not torch.allclose(named, half, atol=1e-4)
+    assert not torch.allclose(half, neither, atol=1e-4)
+
+
+def test_padding_in_a_cell_is_never_in_a_mission():
+    policy = make()
+    text = policy.encode("mission", {"goal": torch.tensor([[5, 6, 0, 0], [5, 6, 7, 8]])})
+    assert not text["said"][:, 0].any()
+    assert text["said"][0, 5].any()
+
+
+def test_direction_and_last_action_are_seen():
+    policy, (observation, goal, index, restarts, last) = make(), observe()
+    value = play(policy, (observation, goal, index, restarts, last)).value
+    turned = {**observation, "direction": (observation["direction"] + 1) % 4}
+    assert not torch.allclose(play(policy, (turned, goal, index, restarts, last)).value, value, atol=1e-3)
+    other = play(policy, (observation, goal, index, restarts, (last + 1) % ACTIONS)).value
+    assert not torch.allclose(other, value, atol=1e-3)
+
+
+def test_encodings_pad_with_zeros():
+    """Encodings are kept side by side, filled up with zeros behind the shorter ones."""
+    policy, seen = make(attention=True), observe()
+    text = policy.encode("mission", {"goal": seen[1]})
+    wide = {name: torch.cat((each, torch.zeros_like(each[:, :2])), 1) for name, each in text.items()}
+    wide["summary"], wide["said"] = text["summary"], text["said"]
+    observation, _, index, restarts, last = seen
+    narrow_output = policy(Batch(observation, {"mission": Reading(text, index)}, None, restarts, last))
+    assert_same(narrow_output, policy(Batch(observation, {"mission": Reading(wide, index)}, None, restarts, last)))
+
+
+def test_worlds_it_is_not_made_for_are_refused():
+    with pytest.raises(ConfigurationError, match="lies still"):
+        make_viewread(make_spec(egocentric=False))
+    with pytest.raises(ConfigurationError, match="whole numbers, far is float32"):
+        make_viewread(make_spec(number=Field("far", (2,), 0, 1, "float32")))
+    with pytest.raises(ConfigurationError, match="hidden"):
+        make_viewread(SPEC, hidden=0)
+
+
+@pytest.mark.parametrize("bound", [40, 1 << 40])
+def test_distinct_codes_are_those_of_unique(bound):
+    codes = torch.randint(0, 40, (7, 9), generator=torch.Generator().manual_seed(0))
+    values, which = distinct(codes, bound)
+    expected, expected_which = torch.unique(codes, return_inverse=True)
+    assert torch.equal(values, expected)
+    assert torch.equal(which, expected_which)

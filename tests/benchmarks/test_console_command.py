@@ -1,0 +1,108 @@
+"""`magrounding`: what it lists, what it refuses, and that its commands are those of a checkout under other names."""
+
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import benchmarks
+from magrounding import __version__
+from magrounding.cli import main as console
+from magrounding.cli.command import CommandLine
+from magrounding.registry import load
+
+ROOT = Path(__file__).parents[2]
+FROM_A_CHECKOUT = {
+    "train": "curriculum",
+    "evaluate": "zero_shot",
+    "watch": "watch",
+    "record": "demonstrations",
+    "compare": "compare",
+    "publish": "publish",
+    "bench": "throughput",
+}
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["magrounding", *map(str, arguments)])
+    return console.main()
+
+
+def test_it_is_installed_with_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert load(project["scripts"]["magrounding"]) is console.main
+
+
+def test_help_is_a_line_for_each_command_and_imports_none():
+    code = (
+        "import sys; from magrounding.cli.main import main; sys.argv = ['magrounding', '--help']; code = main(); "
+        "sys.exit(code or ', '.join({'torch', 'tyro', 'matplotlib', 'minigrid'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    listed = [line.split(maxsplit=1) for line in done.stdout.splitlines() if line.startswith("    ")]
+    assert [name for name, _ in listed] == list(FROM_A_CHECKOUT)
+    assert all(about.endswith(".") for _, about in listed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["trian"], "error: unknown command 'trian'; choose from: train, evaluate, "),
+        (["--loud"], "error: unknown command '--loud'; choose from: train, evaluate, "),
+        ([], "error: name a command: train, evaluate, "),
+    ],
+)
+def test_what_is_no_command_is_one_sentence(monkeypatch, capsys, arguments, sentence):
+    assert run(monkeypatch, *arguments) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(sentence)
+    assert output.err.count("\n") == 1
+
+
+def test_its_version(monkeypatch, capsys):
+    assert run(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out == f"magrounding {__version__}\n"
+
+
+@pytest.mark.parametrize("name", console.COMMANDS)
+def test_a_command_is_that_of_a_checkout_under_its_own_name(monkeypatch, name):
+    lines = []
+    command = import_module(f"magrounding.cli.{name}")
+    monkeypatch.setattr(command, "main", lambda line: lines.append(line) or 7)
+    assert run(monkeypatch, name, "--run", "a b") == 7
+    monkeypatch.setattr(sys, "argv", ["there", "--run", "a b"])
+    assert import_module(f"{benchmarks.__name__}.{FROM_A_CHECKOUT[name]}").main() == 7
+    known = [("magrounding " + name), f"python -m benchmarks.{FROM_A_CHECKOUT[name]}"]
+    assert lines == [CommandLine(prog, ("--run", "a b")) for prog in known]
+    assert [str(line) for line in lines] == [f"{prog} --run 'a b'" for prog in known]
+
+
+@pytest.mark.parametrize("name", console.COMMANDS)
+def test_each_command_has_help_under_its_own_name(monkeypatch, capsys, name):
+    with pytest.raises(SystemExit) as end:
+        run(monkeypatch, name, "--help")
+    assert end.value.code == 0
+    assert f"usage: magrounding {name} " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("prog", ["magrounding train", "python -m benchmarks.curriculum"])
+def test_training_says_how_to_go_on_with_the_command_that_was_typed(monkeypatch, capsys, tmp_path, prog):
+    from magrounding.cli import train
+
+    commands = []
+
+    def stop(settings, folder, *, command, **options):
+        commands.append(command)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "run_curriculum", stop)
+    arguments = ("--env", "ma_rtfm", "--agents", "3", "--out", f"{tmp_path}/a run")
+    assert train.main(CommandLine(prog, arguments)) == 130
+    again = f"go on with: {prog} --env ma_rtfm --out '{tmp_path}/a run' --resume\n"
+    assert capsys.readouterr().err == f"stopped; the state is saved, {again}"
+    assert commands == [f"{prog} --env ma_rtfm --agents 3 --out '{tmp_path}/a run'"]

@@ -1,0 +1,105 @@
+"""Options on a command line: of environments, learners and losses, and how many processes simulate."""
+
+import re
+import sys
+
+import pytest
+
+from benchmarks import curriculum
+from magrounding.agents.policy import CONTRAST
+from magrounding.cli import train
+from magrounding.cli.options import choose_workers, parse_env_options, parse_options
+from magrounding.errors import ConfigurationError
+from magrounding.experiment.settings import RunSettings
+from magrounding.registry import env_entry
+from magrounding.storage import write_json
+
+
+def asked(**arguments):
+    return train.requested(train.Arguments(env="ma_rtfm", **arguments))
+
+
+def test_options_of_the_environment_are_settings_of_the_run():
+    settings = asked(preset="quick", env_option=("max_cycles=7, size=9", 'death="individual"', "sight=null"))
+    assert settings.env_options == {"max_cycles": 7, "size": 9, "death": "individual", "sight": None, "agents": 2}
+    assert settings.stage_options("s1", "eval_10x10")["size"] == 10
+    assert settings.describe("s1").max_cycles == 7
+    assert RunSettings.from_dict(settings.to_dict()).env_options == settings.env_options
+
+
+def test_a_comma_within_a_value_is_no_border():
+    known = {"channels": (1, 2), "width": 3, "weights.a": 1.0}
+    assert parse_options("channels=[4,5],weights.a=2", known, "--x") == {"channels": (4, 5), "weights.a": 2}
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["colour=red"], "unknown option for --env-option of ma_rtfm 'colour'; choose from: .*size"),
+        (["size=big"], "values like size=.*, got 'size=big'"),
+        (["size=2"], "got 2"),
+        (["sight=far"], "sight|cannot be made"),
+        (["split=moon"], "moon"),
+        (["stage=s2"], "does not set stage: it is for --stages to choose"),
+        (["size=9", "agents=3"], "does not set agents: it is for --agents to choose"),
+        (["size"], "values like size=.*, got 'size'"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_runs(monkeypatch, capsys, tmp_path, options, complaint):
+    flags = [part for option in options for part in ("--env-option", option)]
+    monkeypatch.setattr(sys, "argv", ["curriculum", "--env", "ma_rtfm", "--out", str(tmp_path / "run"), *flags])
+    assert curriculum.main() == 2
+    assert re.fullmatch(rf"error: [^\n]*({complaint})[^\n]*\n", capsys.readouterr().err)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_resumed_run_has_the_options_that_it_began_with(monkeypatch, capsys, tmp_path):
+    settings = asked(env_option=("size=9",))
+    write_json(tmp_path / "config.json", settings.to_dict())
+    resumed = []
+    monkeypatch.setattr(train, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
+
+    def resume(*options):
+        flags = [part for option in options for part in ("--env-option", option)]
+        line = ["curriculum", "--env", "ma_rtfm", "--out", str(tmp_path), "--resume", *flags]
+        monkeypatch.setattr(sys, "argv", line)
+        return curriculum.main(), capsys.readouterr().err
+
+    assert resume()[0] == resume("size=9")[0] == resume("split=train")[0] == 0
+    assert resumed == [settings] * 3
+    code, err = resume("size=10")
+    assert code == 2
+    assert "has env-option size=9, not size=10: resume it without --env-option" in err
+
+
+def test_weights_of_losses_join_those_of_every_phase():
+    before = [phase.learner.weights for _, phase in asked(preset="quick").phases()]
+    after = [phase.learner.weights for _, phase in asked(preset="quick", learning="weights.modelling=0.7").phases()]
+    assert [{**weights, "modelling": 0.7} for weights in before] == after
+    assert any(len(weights) > 1 for weights in after)
+    with pytest.raises(ConfigurationError, match=r"'weights.height'; choose from: .*weights.modelling"):
+        asked(preset="quick", learning="weights.height=1")
+
+
+def test_a_contrast_is_for_learners_with_minibatches():
+    for _, phase in asked(preset="quick", contrast=0.25).phases():
+        assert phase.learner.weights[CONTRAST] == 0.25
+    with pytest.raises(ConfigurationError, match="'paper' learns without minibatches: leave out --contrast"):
+        asked(preset="paper", contrast=1.0)
+    with pytest.raises(ConfigurationError, match="0 or positive, got -1"):
+        asked(preset="quick", contrast=-1.0)
+
+
+def test_processes_are_for_simulators():
+    batches, simulator = env_entry("ma_rtfm").configure(), env_entry("babyai").configure()
+    assert (choose_workers(None, batches), choose_workers(0, batches)) == (0, 0)
+    assert [choose_workers(number, simulator) for number in (None, 0, 3)] == [2, 0, 3]
+    with pytest.raises(ConfigurationError, match="this world simulates batches"):
+        choose_workers(2, batches)
+    with pytest.raises(ConfigurationError, match="0 or more, got -1"):
+        choose_workers(-1, simulator)
+
+
+def test_options_that_another_flag_chooses_are_named():
+    with pytest.raises(ConfigurationError, match="does not set split: it is for --splits to choose"):
+        parse_env_options(["split=eval"], env_entry("ma_rtfm"), {"split": "--splits"})

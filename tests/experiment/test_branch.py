@@ -1,0 +1,95 @@
+"""A branch of a finished run ends as if it had learnt everything itself, and begins with nothing else."""
+
+import pytest
+import torch
+
+from magrounding.errors import CheckpointError
+from magrounding.experiment.branch import beginning, branch
+from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.presets import Promotion
+from magrounding.storage import read_json
+from tests.experiment.tiny_runs import (
+    IMITATION,
+    LEARNER,
+    killed_run,
+    phases_of,
+    quiet,
+    timeless,
+    tiny_settings,
+    weights_of,
+)
+
+BRIEF = {"phases": phases_of({"*": Promotion(steps=90)}), "evaluate_every": 60, "final_sets": ("train", "eval")}
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "s1"
+    run_curriculum(tiny_settings(stages=("s1",), **BRIEF), folder, display=quiet(), device="cpu")
+    return folder
+
+
+def test_it_ends_as_a_run_of_all_stages(first, tmp_path):
+    settings = tiny_settings(**BRIEF)
+    run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
+    branch(first, settings, tmp_path / "branch", "as typed")
+    run_curriculum(settings, tmp_path / "branch", resume=True, display=quiet(), device="cpu")
+    assert torch.equal(weights_of(tmp_path / "branch"), weights_of(tmp_path / "whole"))
+    assert not torch.equal(weights_of(tmp_path / "branch"), weights_of(first, "s1"))
+    assert timeless(tmp_path / "branch") == timeless(tmp_path / "whole")
+    config = read_json(tmp_path / "branch" / "config.json")
+    assert (config["stages"], config["command"], config["branched_from"]) == (["s1", "s3"], "as typed", str(first))
+    assert {path.name for path in tmp_path.iterdir()} == {"whole", "branch"}
+    assert read_json(first / "config.json")["stages"] == ["s1"]
+
+
+def test_what_later_stages_do_is_no_part_of_a_beginning():
+    settings = tiny_settings(**BRIEF)
+    other = tiny_settings(**{**BRIEF, "phases": {**BRIEF["phases"], "s3": phases_of({"*": Promotion(steps=7)})["*"]}})
+    assert beginning(settings, ("s1",)) == beginning(other, ("s1",))
+    assert beginning(settings, settings.stages) != beginning(other, other.stages)
+    renamed = tiny_settings(**BRIEF, about="In other words.")
+    assert beginning(settings, settings.stages) == beginning(renamed, renamed.stages)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        tiny_settings(stages=("s3", "s1"), **BRIEF),
+        tiny_settings(seeds=(1,), **BRIEF),
+        tiny_settings(seeds=(0, 1), **BRIEF),
+        tiny_settings(agents=3, **BRIEF),
+        tiny_settings(**{**BRIEF, "phases": phases_of({"*": Promotion(steps=90)}, IMITATION, LEARNER)}),
+        tiny_settings(**BRIEF, env_options={"max_cycles": 9}),
+    ],
+    ids=["stages", "seed", "seeds", "agents", "phases", "games"],
+)
+def test_only_of_what_begins_the_same(first, tmp_path, settings):
+    with pytest.raises(CheckpointError, match="is not how this one begins"):
+        branch(first, settings, tmp_path / "branch")
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_of_what_is_finished_and_never_over_something_else(first, tmp_path):
+    settings = tiny_settings(**BRIEF)
+    killed_run(tiny_settings(stages=("s1",), **BRIEF), tmp_path / "killed", lambda position: position["steps"] >= 60)
+    with pytest.raises(CheckpointError, match="is not finished"):
+        branch(tmp_path / "killed", settings, tmp_path / "branch")
+    (tmp_path / "there").mkdir()
+    with pytest.raises(CheckpointError, match="exists already"):
+        branch(first, settings, tmp_path / "there")
+
+
+def test_a_run_of_a_version_that_kept_nothing(first, tmp_path):
+    settings = tiny_settings(**BRIEF)
+    branch(first, settings, tmp_path / "branch")
+    path = tmp_path / "branch" / "checkpoint.safetensors"
+    origin = {"env": "ma_rtfm", "num_agents": 2}
+    vocabulary = settings.describe("s1").vocabulary_hash
+    record, tensors = load_checkpoint(path, vocabulary_hash=vocabulary, **origin)
+    kept = {name: tensor for name, tensor in tensors.items() if not name.startswith("carried/")}
+    assert len(kept) < len(tensors)
+    save_checkpoint(path, {name: record[name] for name in record if name != "digest"}, kept)
+    with pytest.raises(CheckpointError, match="keeps nothing that another stage could go on from"):
+        run_curriculum(settings, tmp_path / "branch", resume=True, display=quiet(), device="cpu")

@@ -1,0 +1,350 @@
+"""A whole curriculum in seconds: what it leaves behind, when it promotes, what it carries over, how it resumes."""
+
+import io
+import json
+from itertools import count, product
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+import magrounding as mg
+from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.metrics import METRICS_FILE, MetricsLog, read_metrics
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.progress import Display, Status, duration
+from magrounding.experiment.settings import read_settings
+from magrounding.experiment.stage import StageSession
+from magrounding.play.evaluate import MANUALS, PLAYS, REPORT_SEED, evaluate
+from magrounding.storage import read_json, write_json
+from magrounding.training.ppo import PPOConfig
+from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
+
+FOLDER_OF_A_RUN = {
+    "config.json",
+    "metrics.jsonl",
+    "report.md",
+    "curves.png",
+    "baselines.json",
+    "checkpoint.safetensors",
+}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """An uninterrupted run, on one thread."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    run_curriculum(tiny_settings(), folder, display=quiet(), device="cpu", command="as typed")
+    return folder
+
+
+def test_a_run_leaves_everything_behind(finished):
+    names = {path.name for path in finished.iterdir()}
+    assert names == FOLDER_OF_A_RUN | {"tensorboard", "s1", "s3"}
+    for stage in ("s1", "s3"):
+        assert {p.name for p in (finished / stage).iterdir()} == {
+            "agent_0.safetensors",
+            "agent_1.safetensors",
+            "state.json",
+        }
+    state = read_json(finished / "s3" / "state.json")
+    assert state["vocabulary"] == mg.make_vec("ma_rtfm", 1).spec.vocabulary_hash
+    assert state["phase"] == "reinforce"
+    assert state["phase_steps"] == 180
+    assert state["total_steps"] == 420
+    assert state["config"]["preset"]["phases"]["*"][0]["num_envs"] == 6
+    assert not list(finished.rglob("*partial*"))
+
+
+def test_metrics_tell_the_whole_story(finished):
+    lines = list(read_metrics(finished / METRICS_FILE))
+    training = [line for line in lines if line["kind"] == "train"]
+    assert [line["total_steps"] for line in training] == [60, 90, 120, 180, 240, 300, 330, 360, 420]
+    assert sum(line["games"] for line in training) > 50
+    for line in training:
+        assert {"win_rate", "length", "agent_0/return", "learner_1/policy_loss", "learner_1/entropy"} <= line.keys()
+    rates = [line["learner_0/learning_rate"] for line in training]
+    assert rates[:5] == sorted(rates[:5], reverse=True)
+    assert rates[5] > rates[4]  # the schedule starts anew with each stage
+    within = [(e["stage"], e["steps"], e["set"]) for e in lines if e["kind"] == "evaluation" and e["when"] == "within"]
+    assert within == [
+        (s, k, e) for s, ks in (("s1", (90, 180, 240)), ("s3", (90, 180))) for k in ks for e in ("train", "eval")
+    ]
+    assert all(e["play"] == "sampled" for e in lines if e.get("when") == "within")
+    after = [e for e in lines if e["kind"] == "evaluation" and e["when"] == "after"]
+    sets = [("s1", "train"), ("s1", "eval")] + [("s3", name) for name in tiny_settings().entry.evaluation_sets]
+    assert [(e["stage"], e["set"], e["play"]) for e in after if e["manual"] == "true"] == [
+        (*where, play) for where in sets for play in ("greedy", "sampled")
+    ]
+    assert [(e["stage"], e["set"], e["manual"], e["play"]) for e in after if e["manual"] != "true"] == [
+        (stage, "eval", manual, play)
+        for stage in ("s1", "s3")
+        for manual in ("reassigned", "of another game")
+        for play in ("greedy", "sampled")
+    ]
+    phases = [line for line in lines if line["kind"] == "phase"]
+    assert [(line["stage"], line["phase"]) for line in phases] == [("s1", "reinforce"), ("s3", "reinforce")]
+    assert {"world", "acting", "learning", "evaluation", "saving"} <= phases[-1]["spent"].keys()
+    seconds = [line["training_seconds"] for line in lines]
+    assert seconds == sorted(seconds)
+    assert phases[0]["phase_seconds"] == phases[0]["training_seconds"] > 0
+    assert sum(line["phase_seconds"] for line in phases) == pytest.approx(seconds[-1], abs=0.02)
+    assert seconds[-1] < lines[-1]["seconds"]  # evaluations are no training
+
+
+def test_the_report_says_what_was_done(finished):
+    text = (finished / "report.md").read_text()
+    for fact in (
+        "Next to nothing.",
+        "`as typed`",
+        "| s1 | reinforcement alone | train |",
+        "| s3 | reinforcement alone | eval_10x10 |",
+        "teacher: none: nobody showed the agents anything",
+        "each agent its own network",
+        "100.0 % the agent's own, 0.0 % the team's mean",
+        "manual: of another game",
+        "after 240 steps",
+        "Wall time",
+    ):
+        assert fact in text
+    assert (finished / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_team_plays(finished):
+    team = mg.load_team(finished)
+    vec = mg.make_vec("ma_rtfm", 3, stage="s3", agents=2, size=10)
+    (obs, info), memory = vec.reset(seed=0), team.initial_memory(3)
+    for _ in range(5):
+        actions, memory = team.act(obs, memory, info, greedy=True)
+        assert (np.take_along_axis(obs["action_mask"], actions[..., None], -1) == 1).all()
+        obs, _, _, _, info = vec.step(actions)
+
+
+def test_what_is_reported_is_what_the_saved_weights_do(finished):
+    settings = read_settings(finished)
+    lines = [line for line in read_metrics(finished / METRICS_FILE) if line.get("when") == "after"]
+    for stage, play, manual in product(("s1", "s3"), PLAYS, MANUALS):
+        options = settings.stage_options(stage, "eval")
+        team, greedy = mg.load_team(finished, stage=stage), play == "greedy"
+        result = evaluate(team, "ma_rtfm", options, 8, REPORT_SEED, greedy=greedy, manual=manual)
+        where = {"stage": stage, "set": "eval", "play": play, "manual": manual}
+        line = next(line for line in lines if where.items() <= line.items())
+        assert {name: line[name] for name in result.summary()} == pytest.approx(result.summary())
+
+
+def test_the_same_settings_give_the_same_weights(finished, tmp_path):
+    run_curriculum(tiny_settings(), tmp_path / "again", display=quiet(), device="cpu")
+    assert torch.equal(weights_of(tmp_path / "again"), weights_of(finished))
+
+
+@pytest.mark.parametrize("after_saves", [1, 2, 3, 5, 6, 9])
+def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, after_saves):
+    folder = tmp_path / "killed"
+    saves = count()
+    killed_run(tiny_settings(), folder, lambda position: next(saves) == after_saves - 1)
+    with (folder / METRICS_FILE).open("a") as file:
+        file.write('{"kind": "train", "half a li')
+    run_curriculum(read_settings(folder), folder, resume=True, display=quiet(), device="cpu")
+    for stage in ("s1", "s3"):
+        assert torch.equal(weights_of(folder, stage), weights_of(finished, stage))
+    assert timeless(folder) == timeless(finished)
+
+
+def test_a_killed_run_of_ppo_ends_the_same(tmp_path):
+    """PPO has state of its own: Adam's moments and step count, and minibatches that follow from the step."""
+    learner = PPOConfig(unroll=5, minibatches=2, warm_up=50, anneal_steps=600)
+    phases = phases_of({"*": Promotion(steps=240)}, learner)
+    settings = tiny_settings(phases=phases, team_reward=0.5, stages=("s1",))
+    run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
+    folder, saves = tmp_path / "killed", count()
+    killed_run(settings, folder, lambda position: next(saves) == 2)
+    run_curriculum(read_settings(folder), folder, resume=True, display=quiet(), device="cpu")
+    assert torch.equal(weights_of(folder, "s1"), weights_of(tmp_path / "whole", "s1"))
+
+
+def test_a_finished_run_resumes_to_nothing(finished):
+    before = {path: path.read_bytes() for path in finished.rglob("*.safetensors")}
+    run_curriculum(read_settings(finished), finished, resume=True, display=quiet(), device="cpu")
+    assert before == {path: path.read_bytes() for path in finished.rglob("*.safetensors")}
+
+
+def test_the_best_weights_on_train_are_carried_over(tmp_path, monkeypatch):
+    """The first evaluation of s1 on `train` is made the best; s2 starts from those weights, whatever `eval` says."""
+    seen, started = [], {}
+    evaluate = StageSession.evaluate
+
+    def praise(self, name, games, *more, **options):
+        result = evaluate(self, name, games, *more, **options)
+        if self.stage == "s1" and games == 6:
+            if name == "train":
+                seen.append(self.trained())
+            result.won[:] = len(seen) == 1 if name == "train" else len(seen) > 1
+        return result
+
+    def start(self):
+        started[self.stage] = self.trained()
+        self.worker.start(0)
+
+    monkeypatch.setattr(StageSession, "evaluate", praise)
+    monkeypatch.setattr(StageSession, "start", start)
+    run_curriculum(tiny_settings(stages=("s1", "s2")), tmp_path / "run", display=quiet(), device="cpu")
+    assert len(seen) == 3
+    assert all(torch.equal(started["s2"][name], seen[0][name]) for name in seen[0])
+    assert any("optimizer" in name for name in seen[0])
+    assert not all(torch.equal(seen[0][name], seen[2][name]) for name in seen[0])
+    assert read_json(tmp_path / "run" / "s1" / "state.json")["steps"] == 90
+
+
+def test_several_seeds_have_folders_of_their_own(tmp_path):
+    folder = tmp_path / "run"
+    changes = {"evaluate_every": None, "phases": phases_of({"*": Promotion(steps=60)}), "final_sets": ("train",)}
+    run_curriculum(tiny_settings(stages=("s1",), seeds=(3, 5), **changes), folder, display=quiet(), device="cpu")
+    assert {path.name for path in folder.iterdir()} == {
+        "config.json",
+        "report.md",
+        "curves.png",
+        "baselines.json",
+        "seed_3",
+        "seed_5",
+    }
+    three, five = (mg.load_team(folder, seed=k).policies[0] for k in (3, 5))
+    assert not all(torch.equal(p, q) for p, q in zip(three.parameters(), five.parameters(), strict=True))
+    with pytest.raises(ConfigurationError, match="seed of this run '4'"):
+        mg.load_team(folder, seed=4)
+    with pytest.raises(ConfigurationError, match="trained stage of this run 's5'"):
+        mg.load_team(folder, stage="s5")
+
+
+@pytest.mark.parametrize(
+    ("rule", "reached"),
+    [
+        (Promotion(steps=100), [False, False, True, True]),
+        (Promotion(win_rate=0.5, window=10), [False, True, False, True]),
+        (Promotion(steps=100, win_rate=0.5, window=10), [False, True, True, True]),
+        (Promotion(steps=100, win_rate=0.5, window=10, rule="all"), [False, False, False, True]),
+    ],
+)
+def test_promotion_rules(rule, reached):
+    situations = [(99, 9, 1.0), (99, 10, 0.5), (100, 10, 0.4), (100, 10, 0.5)]
+    assert [rule.reached(*situation, minutes=1e9) for situation in situations] == reached
+
+
+def test_time_ends_a_stage_whatever_the_rule():
+    rule = Promotion(steps=100, win_rate=0.9, rule="all", minutes=2.0)
+    assert not rule.reached(0, 0, 0.0, 1.99)
+    assert rule.reached(0, 0, 0.0, 2.0)
+
+
+def test_a_promotion_needs_a_condition():
+    with pytest.raises(ConfigurationError, match="never end"):
+        Promotion(minutes=3.0)
+    with pytest.raises(ConfigurationError, match="promotion rule 'either'"):
+        Promotion(steps=1, rule="either")
+
+
+def test_winning_ends_a_stage_early(tmp_path):
+    rules = {"*": Promotion(steps=100_000, win_rate=0.0, window=3)}
+    changes = {"phases": phases_of(rules), "evaluate_every": None, "final_sets": ("train",)}
+    run_curriculum(tiny_settings(stages=("s1",), **changes), tmp_path / "run", display=quiet(), device="cpu")
+    assert read_json(tmp_path / "run" / "s1" / "state.json")["phase_steps"] < 1000
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"agents": 0}, "must be positive"),
+        ({"stages": ("s9",)}, "stage of ma_rtfm 's9'"),
+        ({"stages": ()}, "at least one stage"),
+        ({"stages": ("s1", "s1")}, "named once"),
+        ({"seeds": (-1,)}, "seed is an integer"),
+    ],
+)
+def test_settings_that_cannot_work(changes, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        tiny_settings(**changes)
+
+
+def test_a_folder_in_the_way(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(CheckpointError, match="exists already"):
+        run_curriculum(tiny_settings(), tmp_path, display=quiet())
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_bad_options_come_to_light_before_anything_is_written(tmp_path):
+    with pytest.raises(MagroundingError):
+        run_curriculum(tiny_settings(env_options={"size": 2}), tmp_path / "run", display=quiet())
+    assert not (tmp_path / "run").exists()
+
+
+def test_settings_survive_their_file(tmp_path):
+    settings = tiny_settings(seeds=(1, 2))
+    write_json(tmp_path / "config.json", settings.to_dict())
+    assert read_settings(tmp_path) == settings
+    for text, complaint in (("{", "not JSON"), ("[]", "JSON object"), ('{"env": "ma_rtfm"}', "damaged")):
+        (tmp_path / "config.json").write_text(text)
+        with pytest.raises(CheckpointError, match=complaint):
+            read_settings(tmp_path)
+    with pytest.raises(CheckpointError, match="does not exist"):
+        read_settings(tmp_path / "nowhere")
+
+
+def test_tensorboard_shows_no_step_twice(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    line = {"kind": "train", "stage": "s1", "phase": "reinforce", "total_steps": 0, "win_rate": 0.5}
+    with MetricsLog(tmp_path) as log:
+        log.write(line)
+        size = log.sync()
+        log.write({**line, "total_steps": 10})
+    with MetricsLog(tmp_path, size) as log:
+        log.write({**line, "total_steps": 10, "win_rate": 0.75})
+    assert [x["win_rate"] for x in read_metrics(tmp_path / METRICS_FILE)] == [0.5, 0.75]
+    board = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    assert [(x.step, x.value) for x in board.Scalars("s1/reinforce/win_rate")] == [(0, 0.5), (10, 0.75)]
+    with pytest.raises(CheckpointError, match="shorter"):
+        MetricsLog(tmp_path, 10_000)
+
+
+def test_tensorboard_keeps_phases_plays_and_manuals_apart(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    places = list(product(("imitate", "reinforce"), ("within", "after"), PLAYS, MANUALS))
+    with MetricsLog(tmp_path) as log:
+        for k, (phase, when, play, manual) in enumerate(places):
+            where = {"stage": "s1", "phase": phase, "set": "eval", "when": when, "play": play, "manual": manual}
+            log.write({"kind": "evaluation", "total_steps": 90, "win_rate": k / 100, **where})
+    board = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    shown = [[round(100 * x.value) for x in board.Scalars(tag)] for tag in board.Tags()["scalars"]]
+    assert sorted(shown) == [[k] for k in range(len(places))]
+
+
+def test_the_display_prints_plain_lines_without_a_terminal():
+    out = io.StringIO()
+    with Display(Console(file=out, width=200), plain_every=0.0) as display:
+        display.show(Status(0, "s1", 0.5, 1000, 0.25, 321.0, 65.0))
+        display.show(Status(0, "s2", None, 2000, None, 321.0, None))
+    assert out.getvalue().rstrip("\n").splitlines() == [
+        "seed 0 s1 50%: 1,000 steps, wins 25.0%, 321 steps/s, 1 min 05 s left",
+        "seed 0 s2: 2,000 steps, wins –, 321 steps/s, unknown time left",
+    ]
+
+
+def test_the_display_is_live_on_a_terminal():
+    out = io.StringIO()
+    with Display(Console(file=out, width=120, force_terminal=True)) as display:
+        display.show(Status(7, "s4", 0.5, 1000, 0.25, 321.0, 65.0))
+        display.say("a line that stays")
+    for part in ("seed 7", "s4", "50%", "wins 25.0%", "321 steps/s", "1 min 05 s left", "a line that stays"):
+        assert part in out.getvalue()
+
+
+def test_durations():
+    assert [duration(s) for s in (None, 12.4, 200, 3725)] == ["unknown time", "12 s", "3 min 20 s", "1 h 02 min"]
+
+
+def test_metrics_lines_are_json(finished):
+    for line in (finished / METRICS_FILE).read_text().splitlines():
+        json.loads(line)

@@ -1,0 +1,220 @@
+"""Stages of two phases: a teacher first, rewards after; what each leaves behind, and that no report mixes them up."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.errors import ConfigurationError
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.settings import read_settings
+from magrounding.experiment.stage import StageSession
+from magrounding.registry import ENVS
+from magrounding.storage import read_json
+from magrounding.threads import plan_threads
+from tests.experiment.tiny_runs import (
+    IMITATION,
+    LEARNER,
+    killed_run,
+    phases_of,
+    quiet,
+    timeless,
+    tiny_settings,
+    weights_of,
+)
+
+SHORT = Promotion(steps=90)
+TAUGHT = {**phases_of({"s1": SHORT}, IMITATION, LEARNER), **phases_of({"*": Promotion(steps=60)})}
+
+
+def taught_settings(**changes):
+    """s1 with a teacher, then from rewards; s2 from rewards only."""
+    few = {"evaluate_every": 60, "final_sets": ("eval",), "log_every": 1}
+    return tiny_settings(**{"stages": ("s1", "s2"), "phases": TAUGHT, **few, **changes})
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory):
+    """An uninterrupted run."""
+    folder = tmp_path_factory.mktemp("runs") / "taught"
+    run_curriculum(taught_settings(), folder, display=quiet(), device="cpu")
+    return folder
+
+
+def test_each_phase_leaves_its_weights(taught):
+    assert {path.name for path in (taught / "s1" / "imitate").iterdir()} == {
+        "agent_0.safetensors",
+        "agent_1.safetensors",
+        "state.json",
+    }
+    states = [read_json(taught / name / "state.json") for name in ("s1/imitate", "s1", "s2")]
+    assert [(state["stage"], state["phase"], state["phase_steps"], state["total_steps"]) for state in states] == [
+        ("s1", "imitate", 90, 90),
+        ("s1", "reinforce", 90, 180),
+        ("s2", "reinforce", 60, 240),
+    ]
+    assert not (taught / "s2" / "imitate").exists()
+    assert not torch.equal(weights_of(taught, "s1"), weights_of(taught, "s1/imitate"))
+    team = mg.load_team(taught, stage="s1")
+    parameters = [torch.cat([p.flatten() for _, p in sorted(q.state_dict().items())]) for q in team.policies]
+    assert torch.equal(torch.stack(parameters), weights_of(taught, "s1"))
+
+
+def test_a_phase_that_does_harm_ends_with_the_weights_it_began_with(tmp_path, monkeypatch):
+    evaluate = StageSession.evaluate
+
+    def wins_until_it_learns(session, *arguments):
+        result = evaluate(session, *arguments)
+        result.won[:] = not any(learner.optimizer.state for learner in session.learners)
+        return result
+
+    monkeypatch.setattr(StageSession, "evaluate", wins_until_it_learns)
+    run_curriculum(taught_settings(stages=("s1",)), tmp_path / "harmed", display=quiet(), device="cpu")
+    assert torch.equal(weights_of(tmp_path / "harmed", "s1"), weights_of(tmp_path / "harmed", "s1/imitate"))
+    assert read_json(tmp_path / "harmed" / "s1" / "state.json")["steps"] == 0
+    report = (tmp_path / "harmed" / "report.md").read_text(encoding="utf-8")
+    assert "reinforcement after imitation: in 1 of 1 seeds what it began with was better and stayed" in report
+
+
+def test_metrics_tell_phases_apart(taught):
+    lines = list(read_metrics(taught / METRICS_FILE))
+    walked = [("s1", "imitate"), ("s1", "reinforce"), ("s2", "reinforce")]
+    training = [line for line in lines if line["kind"] == "train"]
+    assert [(line["stage"], line["phase"], line["steps"], line["total_steps"]) for line in training] == [
+        (*walked[k], steps, 90 * k + steps) for k, last in enumerate((90, 90, 60)) for steps in range(30, last + 1, 30)
+    ]
+    for line in training:
+        assert ("learner_1/agreement" in line) == (line["phase"] == "imitate")
+        assert ("learner_1/policy_loss" in line) == (line["phase"] == "reinforce")
+    after = [line for line in lines if line.get("when") == "after"]
+    truth, lies = "true", ("reassigned", "of another game")
+    assert [(e["stage"], e["phase"], e["set"], e["manual"], e["play"]) for e in after] == [
+        (*where, name, manual, play)
+        for where in walked
+        for name, manual in [
+            *((name, truth) for name in (("train", "eval") if where[0] == "s1" else ("eval",))),
+            *(("eval", lie) for lie in lies),
+        ]
+        for play in ("greedy", "sampled")
+    ]
+    ends = [line for line in lines if line["kind"] == "phase"]
+    assert [(line["stage"], line["phase"]) for line in ends] == walked
+    assert all(line["phase_seconds"] > 0 for line in ends)
+    assert sum(line["phase_seconds"] for line in ends) == pytest.approx(ends[-1]["training_seconds"], abs=0.03)
+    assert all("teaching" in line["spent"] for line in ends)
+
+
+def test_the_report_never_hides_the_teacher(taught):
+    text = (taught / "report.md").read_text()
+    for row in (
+        "| s1 | imitation | ",
+        "| s1 | reinforcement after imitation | ",
+        "| s2 | reinforcement after imitation",
+    ):
+        assert text.count(row) >= 2  # among the results, and among those with wrong manuals
+    assert "reinforcement alone" not in text
+    assert "teacher: the scripted oracle, in phases of imitation only" in text
+    assert "| s1 | imitate | after 90 steps | 90 |" in text
+
+
+@pytest.mark.parametrize(
+    ("stage", "phase", "steps"),
+    [("s1", 0, 60), ("s1", 1, 0), ("s1", 1, 60), ("s2", 0, 0)],
+    ids=["imitating", "between phases", "reinforcing", "between stages"],
+)
+def test_a_run_killed_in_any_phase_ends_the_same(taught, tmp_path, stage, phase, steps):
+    where = {"stage": ("s1", "s2").index(stage), "phase": phase, "steps": steps}
+    killed_run(taught_settings(), tmp_path / "run", lambda position: where.items() <= position.items())
+    assert (tmp_path / "run" / "s1" / "imitate").exists() == (stage != "s1" or phase > 0)
+    run_curriculum(read_settings(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
+    for name in ("s1/imitate", "s1", "s2"):
+        assert torch.equal(weights_of(tmp_path / "run", name), weights_of(taught, name))
+    assert timeless(tmp_path / "run") == timeless(taught)
+
+
+def started_with(settings, folder, monkeypatch):
+    """(stage, phase) → the session's weights and optimisers at the start of the phase."""
+    started, start = {}, StageSession.start
+
+    def noted(self):
+        started[self.stage, self.phase.name] = self.trained()
+        start(self)
+
+    monkeypatch.setattr(StageSession, "start", noted)
+    run_curriculum(settings, folder, display=quiet(), device="cpu")
+    return started
+
+
+def test_rewards_go_on_from_what_the_teacher_taught(tmp_path, monkeypatch):
+    started = started_with(taught_settings(), tmp_path / "run", monkeypatch)
+    for key, saved in (("s1", "reinforce"), "s1/imitate"), (("s2", "reinforce"), "s1"):
+        own = [
+            torch.cat([tensor.flatten() for name, tensor in sorted(started[key].items()) if name.startswith(prefix)])
+            for prefix in ("learner_0/weights/", "learner_1/weights/")
+        ]
+        assert torch.equal(torch.stack(own), weights_of(tmp_path / "run", saved))
+    # RMSProp knows nothing to do with Adam's statistics, but goes on with its own.
+    assert not any("optimizer" in name for name in started["s1", "reinforce"])
+    assert any("optimizer" in name for name in started["s2", "reinforce"])
+
+
+def test_no_algorithm_inherits_the_statistics_of_another(tmp_path, monkeypatch):
+    phases = {**phases_of({"s1": SHORT}, IMITATION), **phases_of({"s2": SHORT}, LEARNER)}
+    settings = taught_settings(phases=phases, evaluate_every=None)
+    started = started_with(settings, tmp_path / "run", monkeypatch)
+    assert not any("optimizer" in name for name in started["s2", "reinforce"])
+
+
+@pytest.mark.parametrize(
+    ("chain", "told"),
+    [
+        ("r r", ["reinforcement alone"] * 2),
+        ("i i", ["imitation"] * 2),
+        ("ir r", ["imitation", "reinforcement after imitation", "reinforcement after imitation"]),
+        ("i r", ["imitation", "reinforcement after imitation"]),
+        ("r i", ["reinforcement alone", "imitation"]),
+        ("r ir", ["reinforcement alone", "imitation", "reinforcement after imitation"]),
+        ("ri r", ["reinforcement alone", "imitation", "reinforcement after imitation"]),
+    ],
+)
+def test_how_weights_came_about(chain, told):
+    """A letter for each phase, a word for each stage."""
+    kinds = {"i": IMITATION, "r": LEARNER}
+    phases = {}
+    for stage, word in zip(("s1", "s2"), chain.split(), strict=True):
+        phases |= phases_of({stage: SHORT}, *(kinds[letter] for letter in word))
+    settings = tiny_settings(stages=("s1", "s2"), phases=phases)
+    assert [settings.learnt_by(stage, phase.name) for stage, phase in settings.phases()] == told
+    assert settings.imitates == ("i" in chain)
+
+
+def test_a_teacher_has_to_be_there_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setitem(ENVS._entries, "ma_rtfm", replace(ENVS["ma_rtfm"], oracle=None))
+    with pytest.raises(ConfigurationError, match="ma_rtfm has no expert that can teach"):
+        run_curriculum(taught_settings(), tmp_path / "run", display=quiet(), device="cpu")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_phase_may_learn_from_games_of_its_own():
+    """Its own options count for what is learnt from, and for nothing that is measured."""
+    phases = {"s1": (replace(TAUGHT["s1"][0], games={"split": "eval", "max_cycles": 5}), TAUGHT["s1"][1])}
+    settings = taught_settings(stages=("s1",), phases=phases)
+    sessions = [StageSession(settings, "s1", phase, 0, torch.device("cpu"), plan_threads(1, 6)) for phase in range(2)]
+    told = [(session.vec.options.get("split"), session.vec.options["max_cycles"]) for session in sessions]
+    assert told == [("eval", 5), (None, 8)]  # of training, as nothing else is said
+    assert settings.stage_options("s1", "eval_new") == {
+        "stage": "s1",
+        "agents": 2,
+        "max_cycles": 8,
+        "split": "eval_new",
+    }
+
+
+def test_games_that_cannot_be_are_refused_before_anything_is_written(tmp_path):
+    phases = {"s1": (replace(TAUGHT["s1"][0], games={"split": "nowhere"}),)}
+    with pytest.raises(ConfigurationError, match="nowhere"):
+        run_curriculum(taught_settings(stages=("s1",), phases=phases), tmp_path / "run", display=quiet(), device="cpu")
+    assert not (tmp_path / "run").exists()

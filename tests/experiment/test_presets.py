@@ -1,0 +1,146 @@
+"""Presets and settings: what is refused, what can be changed, and that a file gives back what it was given."""
+
+from dataclasses import replace
+
+import pytest
+
+from magrounding.agents.policy import freeze, make_policy
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment.presets import IMITATE, REINFORCE, Promotion, default_preset, find_preset
+from magrounding.experiment.settings import RunSettings, make_settings
+from magrounding.play.actor import find_expert
+from magrounding.registry import ENVS, PRESETS, load
+from magrounding.spec import READING
+from magrounding.storage import read_json, write_json
+from magrounding.training.algorithm import parse_config
+from tests.experiment.tiny_runs import IMITATION, LEARNER, TINY, phases_of, tiny_settings
+
+ALL = [(entry.name, entry.env) for entry in PRESETS.values()]
+SOON = {"*": Promotion(steps=60)}
+
+
+@pytest.mark.parametrize(
+    "phases",
+    [
+        {"*": ()},
+        phases_of(SOON, LEARNER, LEARNER),
+        phases_of(SOON, IMITATION, IMITATION),
+        phases_of(SOON, IMITATION, LEARNER, IMITATION),
+        {**phases_of(SOON), **phases_of({"s4": Promotion(steps=1)}, IMITATION, IMITATION)},
+    ],
+    ids=["none", "two of rewards", "two of imitation", "three", "in one stage"],
+)
+def test_a_stage_has_one_phase_of_a_kind(phases):
+    with pytest.raises(ConfigurationError, match="one or two phases of different kinds"):
+        replace(TINY, phases=phases)
+
+
+@pytest.mark.parametrize("part", [-0.01, 1.01, float("nan")])
+def test_the_teams_part_of_a_reward_is_a_part(part):
+    with pytest.raises(ConfigurationError, match=r"team's part of a reward lies in \[0, 1\]"):
+        replace(TINY, team_reward=part)
+    assert [replace(TINY, team_reward=part).team_reward for part in (0.0, 1.0)] == [0.0, 1.0]
+
+
+def test_phases_are_named_after_what_they_learn_from():
+    preset = replace(TINY, phases=phases_of({"s1": Promotion(steps=1), **SOON}, IMITATION, LEARNER))
+    assert [phase.name for phase in preset.of_stage("s1")] == [IMITATE, REINFORCE]
+    assert preset.of_stage("s1")[0].until.steps == 1
+    assert preset.of_stage("s3")[0].until.steps == 60  # any other stage
+
+
+def test_learners_are_changed_everywhere_and_nothing_else_is():
+    preset = replace(TINY, phases={**phases_of(SOON, IMITATION, LEARNER), **phases_of({"s1": Promotion(steps=1)})})
+    changed = preset.with_learners(lambda learner: replace(learner, bf16=True))
+    for stage in ("s1", "s2"):
+        for before, after in zip(preset.of_stage(stage), changed.of_stage(stage), strict=True):
+            assert after == replace(before, learner=replace(before.learner, bf16=True))
+    assert changed.with_learners(lambda learner: replace(learner, bf16=False)) == preset
+
+
+@pytest.mark.parametrize(("name", "env"), ALL)
+def test_every_preset_makes_settings_that_survive_their_file(tmp_path, name, env):
+    for share in (False, True):
+        settings = replace(make_settings(env, preset=name, seeds=(0, 7)), share_parameters=share)
+        write_json(tmp_path / "config.json", settings.to_dict())
+        assert RunSettings.from_dict(read_json(tmp_path / "config.json")) == settings
+        alone = share or settings.agent == "qmix"  # which is one network for all agents, asked or not
+        assert settings.num_learners == (1 if alone else settings.agents)
+    assert settings.preset is load(PRESETS[f"{name} for {env}"].preset)
+    assert settings.stages == ENVS[env].curriculum
+    assert settings.max_envs >= 1
+    for stage, phase in settings.phases():
+        settings.describe(stage, **phase.games)
+        assert phase.until.steps or phase.until.win_rate
+    assert not settings.imitates or find_expert(env)
+
+
+def test_infinite_options_and_demonstrations_survive_too(tmp_path):
+    phases = phases_of(SOON, replace(IMITATION, teacher_steps=None), LEARNER)
+    settings = replace(tiny_settings(phases=phases), demonstrations={"games.npz": "a digest"})
+    write_json(tmp_path / "config.json", settings.to_dict())
+    assert RunSettings.from_dict(read_json(tmp_path / "config.json")) == settings
+
+
+@pytest.mark.parametrize("lacking", ["phases", "share_parameters", "learner", "until"])
+def test_files_of_another_version_are_refused(lacking):
+    content = tiny_settings().to_dict()
+    for place in (content, content["preset"], content["preset"]["phases"]["*"][0]):
+        place.pop(lacking, None)
+    with pytest.raises(CheckpointError, match="damaged, or of another version"):
+        RunSettings.from_dict(content)
+
+
+def test_presets_that_are_not_there():
+    with pytest.raises(ConfigurationError, match="unknown preset 'huge'"):
+        find_preset("huge", "rtfm")
+    with pytest.raises(ConfigurationError, match="is not made for 'rock_paper_scissors'"):
+        find_preset("quick_rl", "rock_paper_scissors")
+
+
+@pytest.mark.parametrize("env", list(ENVS))
+def test_worlds_can_lie_and_the_set_for_it_exists(env):
+    settings = make_settings(env, preset=default_preset(env))
+    entry = settings.entry
+    assert entry.reading_set in entry.evaluation_sets
+    if READING in entry.describe().capabilities:
+        assert settings.wrong_manuals == ("reassigned", "of another game")
+        assert entry.rules_text in entry.describe().shared_texts
+    else:  # another game's mission is no lie, but may be shown as well
+        assert "reassigned" not in settings.wrong_manuals
+
+
+def test_only_the_presets_own_agent_is_frozen():
+    settings = make_settings("messenger", preset="paper")
+    frozen = {stage: settings.frozen(phase) for stage, phase in settings.phases()}
+    assert frozen == {"s1": (), "s2": ("symbols", "key", "reader"), "s3": ("symbols", "key", "reader")}
+    spec = settings.describe("s2")
+    policy = make_policy("emma", spec)
+    freeze(policy, frozen["s2"])
+    learns = {name.split(".")[0] for name, p in policy.named_parameters() if p.requires_grad}
+    stays = {name.split(".")[0] for name, p in policy.named_parameters() if not p.requires_grad}
+    assert stays == {"symbols", "key", "key_attention", "reader"}
+    assert {"value", "value_attention"} < learns
+    assert not any(make_settings("messenger", "relread", preset="paper").frozen(p) for _, p in settings.phases())
+
+
+@pytest.mark.parametrize(
+    ("config", "complaint"),
+    [
+        ({"algorithm": "ppo", "epochs": 0}, "epochs of algorithm ppo is at least 1, not 0"),
+        ({"algorithm": "imitation", "gamma": 1.5}, "gamma of algorithm imitation is between 0 and 1, not 1.5"),
+        ({"algorithm": "qmix", "trace": 2.0}, "trace of algorithm qmix is between 0 and 1, not 2.0"),
+        ({"algorithm": "qmix", "batch": 0}, "batch of algorithm qmix is at least 1, not 0"),
+        ({"algorithm": "impala", "entropy": -1.0}, "entropy of algorithm impala is at least 0, not -1.0"),
+        ({"algorithm": "ppo", "learning_rate": float("nan")}, "learning_rate of algorithm ppo is at least 0, not nan"),
+        ({"algorithm": "ppo", "weights": {"division": -0.1}}, "weights of algorithm ppo are 0 or more, division is -0"),
+    ],
+)
+def test_learners_refuse_options_that_make_no_sense(config, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        parse_config(config)
+
+
+@pytest.mark.parametrize("env", ENVS)
+def test_every_environment_has_a_preset_by_default(env):
+    assert find_preset(default_preset(env), env)

@@ -1,0 +1,296 @@
+"""The report says what was measured: numbers by hand beside numbers in the table."""
+
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from magrounding.envs.published import PublishedResult
+from magrounding.errors import CheckpointError
+from magrounding.experiment import baselines
+from magrounding.experiment.plots import plot_curves
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.report import (
+    budget_table,
+    facts,
+    reading_table,
+    report,
+    results_table,
+    rule_text,
+    time_shares,
+)
+from magrounding.experiment.results import RunResults, read_results
+from magrounding.play.actor import make_expert
+from magrounding.registry import ENVS, load
+from magrounding.storage import write_json
+from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_settings
+
+WINNING = "at 90.0 % wins over 1,000 training games"
+SPENT = {"world": 10.0, "acting": 20.0, "learning": 70.0}
+
+
+def line(kind, seed, stage, steps, **more):
+    where = {"kind": kind, "seed": seed, "stage": stage, "phase": "reinforce", "steps": steps, "total_steps": steps}
+    return {**where, "seconds": 1.0, "training_seconds": 0.5, **more}
+
+
+def measured(seed, wins):
+    """What a seed's metrics say: training, one evaluation within s1, and final ones on both sets of s1 only."""
+    common = {"games": 10, "return": 0.0, "timed_out": 0.0}
+    greedy = {**common, "when": "after", "play": "greedy", "manual": "true"}
+    sampled, misled = {**greedy, "play": "sampled"}, {**greedy, "manual": "of another game"}
+    return [
+        line("train", seed, "s1", 100, window_win_rate=0.1, win_rate=0.1),
+        line("train", seed, "s1", 240, window_win_rate=0.3, win_rate=0.4),
+        line("evaluation", seed, "s1", 100, set="train", win_rate=0.9, length=3.0, **{**sampled, "when": "within"}),
+        line("evaluation", seed, "s1", 240, set="train", win_rate=wins, length=7.0 + seed, **greedy),
+        line("evaluation", seed, "s1", 240, set="train", win_rate=wins / 4, length=4.0, **sampled),
+        line("evaluation", seed, "s1", 240, set="eval", win_rate=wins / 2, length=8.0, **greedy),
+        line("evaluation", seed, "s1", 240, set="eval", win_rate=wins / 8, length=4.0, **sampled),
+        line("evaluation", seed, "s1", 240, set="eval", win_rate=wins / 10, length=8.0, **misled),
+        line("evaluation", seed, "s1", 240, set="eval", win_rate=0.96, length=8.0, **{**misled, "play": "sampled"}),
+        line(
+            "phase",
+            seed,
+            "s1",
+            240,
+            best_steps=100 + 20 * seed,
+            phase_seconds=60.0 * (1 + seed),
+            training_seconds=300.0,
+            spent={"world": 10.0, "acting": 20.0, "learning": 70.0},
+        ),
+    ]
+
+
+@pytest.fixture
+def run(tmp_path):
+    return RunResults(
+        folder=tmp_path,
+        settings=tiny_settings(seeds=(0, 1)),
+        config={"command": "python -m benchmarks.curriculum", "versions": {"torch": "2"}},
+        lines={0: measured(0, 0.4), 1: measured(1, 0.8)},
+        baselines={"s1/train": {"random": {"win_rate": 0.05}, "oracle": {"win_rate": 0.99}}},
+        published={("s1", "train"): PublishedResult(0.84, 0.21, "table 1")},
+    )
+
+
+def test_the_table_has_the_numbers(run):
+    rows = [[cell.strip() for cell in row.strip("| ").split("|")] for row in results_table(run).splitlines()]
+    assert rows[2] == [
+        "s1",
+        "reinforcement alone",
+        "train",
+        "**60.0 %** ± 28.3 %",  # the sample deviation of 0.4 and 0.8
+        "15.0 % ± 7.1 %",
+        "60.0 % [40.0 %, 80.0 %]",
+        "7.5",
+        "5.0 %",
+        "99.0 %",
+        "60.6 %",  # 60 of 99
+        "84.0 % ± 21.0 %",
+    ]
+    assert rows[3][2:5] == ["eval", "**30.0 %** ± 14.1 %", "7.5 % ± 3.5 %"]
+    assert rows[3][7:] == ["–", "–", "–", "–"]
+    sets = run.settings.entry.evaluation_sets
+    assert [row[:4] for row in rows[4:]] == [["s3", "reinforcement alone", name, "not reached"] for name in sets]
+    assert {row.count("|") for row in results_table(run).splitlines()} == {12}
+
+
+def test_the_better_way_of_playing_leads(run):
+    """Draws that win more are in bold, and interval and steps are theirs."""
+    assert run.better_play == "greedy"
+    other = {"greedy": "sampled", "sampled": "greedy"}
+    lines = {k: [{**x, "play": other.get(x.get("play"))} for x in own] for k, own in run.lines.items()}
+    swapped = replace(run, lines=lines)
+    assert swapped.better_play == "sampled"
+    row = results_table(swapped).splitlines()[2]
+    assert "| 15.0 % ± 7.1 % | **60.0 %** ± 28.3 % | 60.0 % [40.0 %, 80.0 %] | 7.5 |" in row
+    assert "**Sampled** play wins more" in report(swapped)
+
+
+def test_an_oracle_that_never_wins_has_no_shares(run):
+    nobody = {"s1/train": {"oracle": {"win_rate": 0.0}}}
+    assert "| – | 0.0 % | – | 84.0 %" in results_table(replace(run, baselines=nobody))
+
+
+def test_what_wrong_manuals_do(run):
+    """In the better way of playing, on the set for it; what was not measured is left open."""
+    assert reading_table(run).splitlines() == [
+        "| stage | learnt by | manual: true | manual: reassigned | manual: of another game | random |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| s1 | reinforcement alone | 30.0 % ± 14.1 % | – | 6.0 % ± 2.8 % | – |",
+    ]
+    assert reading_table(replace(run, lines={0: [], 1: []})) == ""
+
+
+def test_the_budget_is_the_mean_over_seeds(run):
+    rows = [[cell.strip() for cell in row.strip("| ").split("|")] for row in budget_table(run).splitlines()]
+    taken = ["240", "110", "1 min 30 s", "5 min 00 s"]
+    assert rows[2:] == [
+        ["s1", "reinforce", "after 240 steps", *taken],
+        ["s3", "reinforce", "after 180 steps", "–", "–", "–", "–"],
+    ]
+
+
+def test_facts_name_the_reward_the_parameters_and_the_teacher(run):
+    def facts_of(demonstrators=None, **changes):
+        played_by = demonstrators or {}
+        settings = replace(tiny_settings(**changes), demonstrations=dict.fromkeys(played_by, "a digest"))
+        return facts(replace(run, settings=settings, config={"demonstrators": played_by})).splitlines()
+
+    alone = facts_of(team_reward=0.25)
+    assert "* parameters: each agent its own network" in alone
+    assert "* reward: 75.0 % the agent's own, 25.0 % the team's mean" in alone
+    assert "* teacher: none: nobody showed the agents anything" in alone
+    taught = {"phases": phases_of({"*": Promotion(steps=60)}, IMITATION, LEARNER), "share_parameters": True}
+    assert "* parameters: one network for all agents" in facts_of(**taught)
+    assert "* teacher: the scripted oracle, in phases of imitation only" in facts_of(**taught)
+    shown = facts_of({"a.npz": "oracle", "b.npz": "a person"}, **taught)
+    assert "* teacher: demonstrations from `a.npz` (played by oracle), `b.npz` (played by a person)" in shown
+    assert sum("algorithm imitation" in fact for fact in facts_of(**taught)) == 2  # one for each stage
+
+
+def test_a_stage_of_two_phases_has_rows_for_each(run):
+    both = phases_of({"s1": Promotion(steps=60), "*": Promotion(steps=30)}, IMITATION, LEARNER)
+    taught = replace(run, settings=tiny_settings(seeds=(0, 1), phases=both))
+    rows = [[cell.strip() for cell in row.strip("| ").split("|")] for row in results_table(taught).splitlines()]
+    sets = list(run.settings.entry.evaluation_sets)
+    assert [row[:3] for row in rows[2:]] == [
+        *(["s1", "imitation", name] for name in ("train", "eval")),
+        *(["s1", "reinforcement after imitation", name] for name in ("train", "eval")),
+        *(["s3", "imitation", name] for name in ("train", "eval")),
+        *(["s3", "reinforcement after imitation", name] for name in sets),
+    ]
+    assert [row[3] == "not reached" for row in rows[2:6]] == [True, True, False, False]
+    assert "reinforcement alone" not in report(taught)
+
+
+def test_one_seed_has_no_deviation(run):
+    alone = RunResults(run.folder, tiny_settings(seeds=(0,)), run.config, {0: run.lines[0]}, {}, {})
+    row = "| s1 | reinforcement alone | train | **40.0 %** | 10.0 % | – |"
+    assert row in results_table(alone)
+
+
+def test_shares_and_speed(run):
+    text = time_shares(run)
+    assert text.startswith("Wall time 3 min 20 s: world 10.0 %, acting 20.0 %, learning 70.0 %.")
+    assert f"took {2 * 240 * 2 / 200:,.0f} agent samples a second" in text  # two seeds, two agents
+
+
+def test_the_whole_report(run):
+    text = report(run)
+    for part in (
+        "# ma_rtfm: 2 agents of `txt2pi`, preset `tiny`",
+        "Next to nothing.",
+        "seeds: 0, 1",
+        "torch 2",
+        "1 min 30 s",
+        "## Do they read?",
+        "**Greedy** play wins more",
+    ):
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (Promotion(steps=5000), "after 5,000 steps"),
+        (Promotion(steps=5000, win_rate=0.9), f"after 5,000 steps or {WINNING}"),
+        (
+            Promotion(steps=5000, win_rate=0.9, rule="all"),
+            f"after 5,000 steps and {WINNING}",
+        ),
+        (Promotion(steps=5000, minutes=1.5), "after 5,000 steps, at the latest after 1.5 min"),
+    ],
+)
+def test_rules_in_words(rule, text):
+    assert rule_text(rule) == text
+
+
+def test_curves_show_every_stage_and_seed(run):
+    picture = imread(io.BytesIO(plot_curves(run)))
+    fewer = imread(io.BytesIO(plot_curves(RunResults(run.folder, run.settings, {}, {0: run.lines[0], 1: []}, {}, {}))))
+    assert picture.shape[0] > 400
+    assert picture.shape[1] > 700
+
+    def share_of(colour, image):
+        return (np.abs(image[..., :3] * 255 - colour) < 20).all(-1).mean()
+
+    blue, vermilion = (0, 114, 178), (213, 94, 0)
+    assert share_of(blue, picture) > 1e-4
+    assert share_of(vermilion, picture) > 1e-4
+    assert share_of(vermilion, fewer) == 0
+
+
+def test_curves_mark_where_imitation_ended(run, monkeypatch):
+    """Also while the stage's other phase goes on."""
+    from matplotlib.axes import Axes
+
+    marked = []
+    monkeypatch.setattr(Axes, "axvline", lambda self, x, **style: marked.append((x, style["label"])))
+    plot_curves(run)
+    assert not marked
+    both = tiny_settings(seeds=(0, 1), phases=phases_of({"*": Promotion(steps=60)}, IMITATION, LEARNER))
+    lines = [{**entry, "phase": "imitate"} for entry in run.lines[0]]
+    plot_curves(replace(run, settings=both, lines={0: lines, 1: []}))
+    assert marked == [(240, "imitation ends")]
+
+
+def test_published_numbers_belong_to_stages_and_sets():
+    for env in ("rtfm", "ma_rtfm", "messenger", "ma_messenger"):
+        entry = ENVS[env]
+        ablations = load(entry.published_ablations) if entry.published_ablations else ()
+        for (stage, name), (mean, std, source) in (
+            row for t in (load(entry.published), *ablations) for row in t.items()
+        ):
+            assert stage in entry.stages
+            assert name in entry.evaluation_sets
+            assert 0 <= mean <= 1
+            assert std is None or 0 <= std < 0.5
+            assert source
+
+
+def test_comparison_games_are_played_once(run, monkeypatch):
+    played = []
+
+    def pretend(env, options, games, workers):
+        assert (env, workers) == ("ma_rtfm", 0)
+        played.append((options["stage"], options["split"], games))
+        return pretended
+
+    pretended = {"random": {"win_rate": 0.0}}
+    write_json(run.folder / "config.json", run.settings.to_dict())
+    for seed in (0, 1):
+        metrics = run.folder / f"seed_{seed}" / "metrics.jsonl"
+        metrics.parent.mkdir()
+        metrics.write_text("".join(json.dumps(entry) + "\n" for entry in run.lines[seed]))
+    monkeypatch.setattr(baselines, "play_baselines", pretend)
+    assert read_results(run.folder).baselines == {}  # nothing is played to read
+    baselines.play_missing(run.settings, run.folder)
+    assert played == []  # stages that were not reached are not compared
+    (run.folder / "seed_1" / "s1").mkdir()
+    baselines.play_missing(run.settings, run.folder)
+    first = read_results(run.folder)
+    assert played == [("s1", "train", 8), ("s1", "eval", 8)]
+    baselines.play_missing(run.settings, run.folder)
+    second = read_results(run.folder)
+    assert len(played) == 2
+    assert first.baselines == second.baselines == dict.fromkeys(("s1/train", "s1/eval"), pretended)
+    assert first.lines == run.lines
+
+
+def test_a_run_without_measurements(tmp_path):
+    write_json(tmp_path / "config.json", tiny_settings().to_dict())
+    with pytest.raises(CheckpointError, match="no measurements yet"):
+        read_results(tmp_path)
+
+
+def test_baselines_are_random_and_the_oracle(monkeypatch):
+    monkeypatch.setattr(baselines, "make_expert", make_expert)  # which other tests here do without
+    played = baselines.play_baselines("ma_rtfm", {"stage": "s1", "agents": 2, "max_cycles": 60}, 20)
+    assert played["oracle"]["win_rate"] > 0.9
+    assert played["random"]["win_rate"] < 0.3
+    assert played["oracle"]["games"] == 20

@@ -1,0 +1,150 @@
+"""One network for all agents learns from what all of them lived through; else each keeps to itself."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.policy import LABELS
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.settings import read_settings
+from magrounding.experiment.stage import StageSession
+from magrounding.threads import ThreadPlan
+from magrounding.training.impala import ImpalaConfig, ImpalaLearner
+from magrounding.training.teacher import Teacher
+from tests.experiment.tiny_runs import (
+    IMITATION,
+    LEARNER,
+    killed_run,
+    phases_of,
+    quiet,
+    timeless,
+    tiny_settings,
+    weights_of,
+)
+from tests.training.toy_games import ToyExpert, ToyGames, ToyPolicy, collect
+
+B, N = 6, 3
+
+
+@pytest.fixture(params=[False, True], ids=["feedforward", "recurrent"])
+def rollout(request):
+    """Three agents in games that time limits cut off, deaths and a teacher included."""
+    torch.manual_seed(0)
+    vec = ToyGames(B, N, time_limit_is_loss=False, end=0.02, max_cycles=5)
+    teacher = Teacher(ToyExpert(vec), noise=0.1, seed=0)
+    policies = [ToyPolicy(request.param) for _ in range(N)]
+    return collect(vec, policies, skip=1, unroll=12, teacher=teacher, teacher_share=0.5)
+
+
+def test_a_joined_column_is_the_columns_side_by_side(rollout):
+    [joined] = rollout.joined()
+    nested = {"observation", "texts", "final", "cut", "memory", "last_memory", "record", "extras", "facts"}
+    parts = {field.name for field in fields(joined)} - nested
+    for i, column in enumerate(rollout.columns):
+        mine = slice(i * B, (i + 1) * B)
+        for name, text in column.texts["document"].ids.items():
+            ours = joined.texts["document"]
+            assert (ours.ids[name][ours.index[:, mine]] == text[column.texts["document"].index]).all()
+        for name in parts:
+            assert (getattr(joined, name)[:, mine] == getattr(column, name)).all()
+        for name, array in column.observation.items():
+            assert (joined.observation[name][:, mine] == array).all()
+        if column.memory is not None:
+            assert torch.equal(joined.memory[mine], column.memory)
+            assert torch.equal(joined.last_memory[mine], column.last_memory)
+        assert (joined.extras[LABELS][:, mine] == column.extras[LABELS]).all()
+    assert {"alive", "continues", "discount", "last_action"} <= parts
+    assert joined.extras[LABELS].shape == (13, N * B, 4)
+    assert (joined.memory is None) == (rollout.columns[0].memory is None)
+
+
+def test_cuts_stay_with_their_games(rollout):
+    [joined] = rollout.joined()
+    found = {(t, b): f for f, (t, b) in enumerate(zip(*(part.tolist() for part in joined.cut), strict=True))}
+    own = [
+        ((t, i * B + b), column.final, f)
+        for i, column in enumerate(rollout.columns)
+        for f, (t, b) in enumerate(zip(*(part.tolist() for part in column.cut), strict=True))
+    ]
+    assert len(own) == len(found) > 10
+    for place, final, f in own:
+        for name, array in final.items():
+            assert (joined.final[name][found[place]] == array[f]).all()
+
+
+def test_a_network_sees_in_a_joined_column_what_it_sees_in_each(rollout):
+    [joined] = rollout.joined()
+    torch.manual_seed(1)
+    learner = ImpalaLearner(ToyPolicy(joined.memory is not None), ImpalaConfig())
+    for i, column in enumerate(rollout.columns):
+        ours = learner.replay(joined, np.arange(i * B, (i + 1) * B))
+        theirs = learner.replay(column, np.arange(B))
+        for a, b in zip(ours[:3], theirs[:3], strict=True):
+            torch.testing.assert_close(a, b)
+
+
+def test_no_labels_are_made_up():
+    rollout = collect(ToyGames(), [ToyPolicy(), ToyPolicy()])
+    assert LABELS not in rollout.joined()[0].extras
+
+
+def session_of(learner, **changes):
+    settings = tiny_settings(agents=3, phases=phases_of({"*": Promotion(steps=60)}, learner), **changes)
+    session = StageSession(settings, "s1", 0, 0, torch.device("cpu"), ThreadPlan(1, 1, 1))
+    session.start()
+    return session
+
+
+@pytest.mark.parametrize("learner", [LEARNER, IMITATION], ids=["impala", "imitation"])
+def test_there_is_one_learner_or_one_for_each_agent(learner):
+    for share in (True, False):
+        session = session_of(learner, share_parameters=share)
+        before = session.trained()
+        _, losses = session.iterate(0)
+        assert len(losses) == len(session.learners) == session.settings.num_learners == (1 if share else 3)
+        assert len({id(player.policy) for player in session.players}) == len(session.learners)
+        assert len(session.weights()) == 3
+        first, second, _ = session.weights()
+        assert all(torch.equal(first[name], second[name]) for name in first) == share
+        after = session.trained()
+        assert not all(torch.equal(before[name], after[name]) for name in before)
+        draws = [player.generator.initial_seed() for player in session.players]
+        assert len(set(draws)) == 3  # one network, but each agent draws its own actions
+        session.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "shared"
+    run_curriculum(settings_of(), folder, display=quiet(), device="cpu")
+    return folder
+
+
+def settings_of():
+    phases = phases_of({"s1": Promotion(steps=60)}, IMITATION, LEARNER)
+    few = {"evaluate_every": None, "final_sets": ("eval",), "log_every": 1}
+    return tiny_settings(stages=("s1",), share_parameters=True, phases=phases, **few)
+
+
+def test_all_agents_of_a_run_have_the_same_weights(shared):
+    first, second = weights_of(shared, "s1")
+    assert torch.equal(first, second)
+    assert "parameters: one network for all agents" in (shared / "report.md").read_text()
+    assert mg.load_team(shared).num_agents == 2
+    for line in read_metrics(shared / METRICS_FILE):
+        if line["kind"] == "train":
+            assert "learner_0/entropy" in line
+            assert not any(name.startswith("learner_1/") for name in line)
+
+
+def test_a_shared_run_killed_ends_the_same(shared, tmp_path):
+    where = {"phase": 1, "steps": 30}
+    killed_run(settings_of(), tmp_path / "run", lambda position: where.items() <= position.items())
+    run_curriculum(read_settings(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
+    assert torch.equal(weights_of(tmp_path / "run", "s1"), weights_of(shared, "s1"))
+    assert timeless(tmp_path / "run") == timeless(shared)

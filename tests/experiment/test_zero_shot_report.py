@@ -1,0 +1,129 @@
+"""Tables and figure of a zero-shot evaluation, from numbers made by hand."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.image import imread
+
+from magrounding.envs.published import PublishedResult
+from magrounding.experiment.zero_shot import Contender, Score, ZeroShot
+from magrounding.experiment.zero_shot_plot import plot_zero_shot
+from magrounding.experiment.zero_shot_report import cross_table, overview, set_table, tables, to_json
+from tests.experiment.tiny_runs import tiny_settings
+
+WINS = {"train": (0.4, 0.5, 0.6, 0.7, 0.9), "eval": (0.1, 0.2, 0.2, 0.3, 0.6)}
+
+
+def score(members, evaluation_set, wins, **more):
+    rows = {str(k): {"games": 10, "win_rate": won, "length": 8.0 + k, **more} for k, won in enumerate(wins)}
+    return Score(members, evaluation_set, "greedy", rows)
+
+
+@pytest.fixture
+def found():
+    contenders = [
+        Contender(name, Path(name), tiny_settings(stages=("s1",)), "s1", {}, {"max_cycles": 8}) for name in ("a", "b")
+    ]
+    return ZeroShot(
+        contenders,
+        episodes=10,
+        scores=[
+            *(score(("a",), name, wins, steps_to_win=5.0) for name, wins in WINS.items()),
+            *(score(("b",), name, wins[:1], subgoal_conflicts=0.25) for name, wins in WINS.items()),
+        ],
+        baselines={name: {"random": {"win_rate": 0.05}, "oracle": {"win_rate": 1.0, "length": 6.0}} for name in WINS},
+        published={
+            "train": [PublishedResult(0.59, 0.01, "the best"), PublishedResult(0.38, 0.11, "another")],
+            "eval": [PublishedResult(0.61, None, "the best")],
+        },
+        together=[
+            score(("a", "b"), name, wins[:2], win_rate_agent_0=0.5, win_rate_agent_1=0.125)
+            for name, wins in WINS.items()
+        ],
+    )
+
+
+def rows_of(text):
+    return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in text.splitlines()]
+
+
+def test_the_overview(found):
+    assert rows_of(overview(found))[2:] == [
+        ["a", "greedy", "62.0 % ± 19.2 %", "28.0 % ± 19.2 %"],
+        ["b", "greedy", "40.0 %", "10.0 %"],
+        ["a with b", "greedy", "45.0 % ± 7.1 %", "15.0 % ± 7.1 %"],
+        ["random", "", "5.0 %", "5.0 %"],
+        ["oracle", "", "100.0 %", "100.0 %"],
+        ["paper: the best", "", "59.0 % ± 1.0 %", "61.0 %"],
+        ["paper: another", "", "38.0 % ± 11.0 %", "–"],
+    ]
+
+
+def test_a_set(found):
+    heads, _, a, b, together, random, oracle, best, another = rows_of(set_table(found, "train"))
+    assert heads[4:] == ["steps", "steps to win", "subgoal conflicts"]  # what nobody measured has no column
+    assert a[3].startswith("60.0 % [")  # the middle three of five
+    assert a[4:] == ["10.00 ± 1.58", "5.00 ± 0.00", "–"]
+    assert b[2:] == ["40.0 %", "–", "8.00", "–", "25.0 %"]
+    assert together[0] == "a with b"
+    assert random[2:] == ["5.0 %", "–", "–", "–", "–"]
+    assert oracle[2:] == ["100.0 %", "–", "6.00", "–", "–"]
+    assert best[:3] == ["paper: the best", "", "59.0 % ± 1.0 %"]
+    assert another[:3] == ["paper: another", "", "38.0 % ± 11.0 %"]
+
+
+def test_mixed_teams_beside_each_with_its_own(found):
+    assert rows_of(cross_table(found))[2:] == [
+        [
+            "a with b",
+            "train",
+            "greedy",
+            "62.0 % ± 19.2 %, 40.0 %",
+            "45.0 % ± 7.1 %",
+            "50.0 % ± 0.0 %",
+            "12.5 % ± 0.0 %",
+        ],
+        ["a with b", "eval", "greedy", "28.0 % ± 19.2 %, 10.0 %", "15.0 % ± 7.1 %", "50.0 % ± 0.0 %", "12.5 % ± 0.0 %"],
+    ]
+
+
+def test_only_what_is_shown_is_explained(found):
+    text = tables(found)
+    assert "Subgoal conflicts:" in text
+    assert "Mask coverage" not in text
+
+
+def test_the_json_holds_seeds_and_statistics(found):
+    of_set = to_json(found, "a command", {"torch": "2"})["sets"]["eval"]
+    assert of_set["options"] == {"max_cycles": 8, "agents": 2, "stage": "s1", "split": "eval"}
+    one = of_set["runs"]["a"]["greedy"]
+    assert [summary["win_rate"] for summary in one["seeds"].values()] == list(WINS["eval"])
+    assert one["statistics"]["win_rate"]["mean"] == pytest.approx(0.28)
+    assert one["statistics"]["win_rate"]["iqm"] == pytest.approx(0.7 / 3)
+    assert "games" not in one["statistics"]
+    assert of_set["cross_play"]["a with b"]["greedy"]["statistics"]["win_rate_agent_0"]["mean"] == 0.5
+
+
+def test_the_figure_shows_them(found, monkeypatch):
+    drawn, lines, errorbar, hlines = [], [], Axes.errorbar, Axes.hlines
+
+    def record(axes, x, y, yerr=None, **style):
+        drawn.append((style["label"], round(float(y), 1), np.round(yerr, 1).ravel().tolist()))
+        return errorbar(axes, x, y, yerr, **style)
+
+    def record_line(axes, y, *ends, **style):
+        lines.append((style["label"], y))
+        return hlines(axes, y, *ends, **style)
+
+    monkeypatch.setattr(Axes, "errorbar", record)
+    monkeypatch.setattr(Axes, "hlines", record_line)
+    picture = imread(io.BytesIO(plot_zero_shot(found)))
+    assert ("paper", 59.0, [1.0]) in drawn
+    assert ("b", 40.0, [0.0, 0.0]) in drawn
+    won = found.score("a", "train", "greedy").over_seeds("win_rate")
+    assert ("a", 60.0, [round(100 * (won.iqm - won.low), 1), round(100 * (won.high - won.iqm), 1)]) in drawn
+    assert lines == 2 * [("oracle", 100.0), ("random", 5.0)]
+    assert picture[..., :3].min() < 0.5 < picture[..., :3].mean()

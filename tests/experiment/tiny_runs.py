@@ -1,0 +1,109 @@
+"""Settings of runs that take a second or two, the whole road from the first stage to the report."""
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+
+from magrounding.agents.weights import load_weights
+from magrounding.experiment import baselines, curriculum, seed_run
+from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.presets import Phase, Preset, Promotion
+from magrounding.experiment.progress import Display
+from magrounding.experiment.settings import RunSettings
+from magrounding.play.scripted import RandomTeam
+from magrounding.registry import ENVS
+from magrounding.training.algorithm import AlgorithmConfig
+from magrounding.training.imitation import ImitationConfig
+from magrounding.training.impala import ImpalaConfig
+
+NETWORK = {
+    "channels": (4, 4),
+    "embedding": 6,
+    "goal_hidden": 3,
+    "inventory_hidden": 3,
+    "document_hidden": 4,
+    "head_width": 6,
+}
+
+LEARNER = ImpalaConfig(unroll=5, learning_rate=0.01, epsilon=1e-3, anneal_steps=600)
+IMITATION = ImitationConfig(unroll=5, minibatches=2, learning_rate=0.01, warm_up=30, anneal_steps=300, teacher_steps=90)
+
+
+def phases_of(promotions: Mapping[str, Promotion], *learners: AlgorithmConfig) -> dict[str, tuple[Phase, ...]]:
+    """Stage → a phase with each of the learners (LEARNER by default), all with the promotion of that stage."""
+    return {
+        stage: tuple(Phase(learner, until, num_envs=6) for learner in learners or (LEARNER,))
+        for stage, until in promotions.items()
+    }
+
+
+TINY = Preset(
+    name="tiny",
+    about="Next to nothing.",
+    agent="txt2pi",
+    phases=phases_of({"s1": Promotion(steps=240), "*": Promotion(steps=180)}),
+    env_options={"max_cycles": 8},
+    policy_options=NETWORK,
+    evaluate_every=90,
+    selection_games=6,
+    report_games=8,
+    log_every=2,
+    save_every=0.0,
+)
+
+
+def tiny_settings(*, stages=("s1", "s3"), seeds=(0,), agents=2, share_parameters=False, **changes) -> RunSettings:
+    preset = replace(TINY, **changes)
+    return RunSettings("ma_rtfm", preset.agent, agents, preset, stages, seeds, share_parameters)
+
+
+def quiet() -> Display:
+    return Display(Console(file=io.StringIO()))
+
+
+def tiny_run(folder: Path, *stages: str, **changes: Any) -> Path:
+    """A finished run of two seeds, a report against a random "oracle" included."""
+    brief = {"phases": phases_of({"*": Promotion(steps=60)}), "evaluate_every": None, "final_sets": ("eval",)}
+    changes = {"seeds": (0, 1), **brief, **changes}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(baselines, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
+        curriculum.run_curriculum(tiny_settings(stages=stages, **changes), folder, display=quiet())
+    return folder
+
+
+def weights_of(folder: Path, stage: str = "s3") -> torch.Tensor:
+    """[agents, parameters] of a stage's folder."""
+    vocabulary_hash = ENVS["ma_rtfm"].describe().vocabulary_hash
+    weights, _ = load_weights(folder / stage, env="ma_rtfm", vocabulary_hash=vocabulary_hash, num_agents=2)
+    return torch.stack([torch.cat([tensor.flatten() for _, tensor in sorted(state.items())]) for state in weights])
+
+
+def timeless(folder: Path) -> list[dict[str, Any]]:
+    """The lines of metrics without what depends on the clock."""
+    clocks = ("seconds", "training_seconds", "phase_seconds", "spent", "steps_per_second")
+    return [{k: v for k, v in line.items() if k not in clocks} for line in read_metrics(folder / METRICS_FILE)]
+
+
+class Killed(BaseException):
+    """Nothing catches it, as nothing catches a kill."""
+
+
+def killed_run(settings: RunSettings, folder: Path, last: Callable[[dict[str, Any]], bool]) -> None:
+    """A run that is killed right after the first checkpoint for whose position `last` is true."""
+    save = seed_run.save_checkpoint
+
+    def save_and_die(path: Path, record: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
+        save(path, record, tensors)
+        if last(record["position"]):
+            raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(seed_run, "save_checkpoint", save_and_die)
+        with pytest.raises(Killed):
+            curriculum.run_curriculum(settings, folder, display=quiet(), device="cpu")

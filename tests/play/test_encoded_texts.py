@@ -1,0 +1,151 @@
+"""Encoded texts: each distinct one is read once, in a place that is used again, however long the others are."""
+
+import numpy as np
+import pytest
+import torch
+
+from magrounding.play.encoded_texts import EncodedTexts, overwrite
+from magrounding.texts import content_keys
+from tests.training.text_games import LENGTH, TextPolicy
+
+
+def sentences(*lengths, word=1):
+    """[R, LENGTH], the r-th of `lengths[r]` words; each a text of its own."""
+    texts = np.zeros((len(lengths), LENGTH), np.int16)
+    for row, length in enumerate(lengths):
+        texts[row, :length] = 1 + (row + word) % 9
+    return texts
+
+
+@pytest.fixture
+def policy():
+    torch.manual_seed(0)
+    return TextPolicy()
+
+
+@pytest.fixture(params=[False, True], ids=["places used again", "kept"])
+def keep(request):
+    return request.param
+
+
+def reader_of(policy, keep):
+    return EncodedTexts(policy, "message", keep=keep)
+
+
+@torch.no_grad()
+def read(texts, shown):
+    """The index of texts [R, LENGTH], after a look at what the encoding holds of them."""
+    index = texts.read(content_keys({"message": shown}), {"message": shown})
+    expected = texts.policy.words(torch.from_numpy(shown).long())
+    states, spoken = texts.encoding["states"][index], texts.encoding["spoken"][index]
+    length = min(states.shape[1], LENGTH)
+    assert torch.equal(spoken[:, :length], torch.from_numpy(shown != 0)[:, :length])
+    assert not spoken[:, length:].any()
+    assert int(spoken.sum()) == int((shown != 0).sum())  # nothing of a text is cut off
+    for row in range(len(shown)):
+        assert torch.equal(states[row][spoken[row]], expected[row][torch.from_numpy(shown[row] != 0)])
+    return index
+
+
+def test_each_distinct_text_is_encoded_once(policy, keep):
+    texts, shown = reader_of(policy, keep), sentences(1, 2, 3)
+    index = read(texts, shown[[0, 1, 0, 2, 1]])
+    assert index.dtype == np.int64
+    assert index[0] == index[2] != index[1] == index[4] != index[3]
+    assert texts.encoded == 3
+    place = {0: index[0], 1: index[1], 2: index[3]}
+    for order in ([0, 1, 0, 2, 1], [2, 1, 0, 0, 0], [1, 1, 1, 1, 2]):
+        assert read(texts, shown[order]).tolist() == [place[text] for text in order]
+    assert texts.encoded == 3
+    assert [len(ids) for _, ids in policy.encoded] == [3]
+
+
+def test_the_same_texts_in_the_same_rows_cost_nothing(policy, keep):
+    texts, shown = reader_of(policy, keep), sentences(1, 2)
+    assert read(texts, shown) is read(texts, shown.copy())
+    assert texts.encoded == 2
+
+
+def test_new_texts_take_the_places_of_those_that_are_gone(policy):
+    texts = reader_of(policy, keep=False)
+    for step in range(30):
+        read(texts, sentences(*np.random.default_rng(step).integers(1, LENGTH + 1, 4), word=step))
+        assert len(texts.encoding["states"]) == 4
+
+
+def test_what_stays_keeps_its_place_beside_what_is_new(policy, keep):
+    texts, shown = reader_of(policy, keep), sentences(2, 3, 1)
+    first = read(texts, shown)
+    other = sentences(2, word=5)
+    second = read(texts, np.concatenate([shown[:1], other, shown[2:]]))
+    assert second[0] == first[0]
+    assert second[2] == first[2]
+    assert second[1] not in second[[0, 2]]
+    assert (second[1] == first[1]) == (not keep)  # the place of what is gone
+    assert texts.encoded == 4
+
+
+def test_what_is_kept_is_never_encoded_again(policy):
+    texts, shown = reader_of(policy, keep=True), sentences(1, 2, 3, 4)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        read(texts, shown[rng.integers(4, size=3)])
+    assert texts.encoded == 4
+    assert sum(len(ids) for _, ids in policy.encoded) == 4
+
+
+def test_what_is_not_kept_is_encoded_again_when_it_comes_back(policy):
+    texts, shown = reader_of(policy, keep=False), sentences(1, 2)
+    read(texts, shown[:1])
+    read(texts, shown[1:])
+    read(texts, shown[:1])
+    assert texts.encoded == 3
+    assert len(texts.encoding["states"]) == 1
+
+
+@pytest.mark.parametrize("lengths", [(2, 5), (5, 2)])
+def test_shorter_texts_are_padded(policy, keep, lengths):
+    """A longer text arrives beside a shorter one, or the other way round."""
+    texts = reader_of(policy, keep)
+    first, second = sentences(lengths[0]), sentences(lengths[1], word=4)
+    read(texts, np.concatenate([first, first]))
+    read(texts, np.concatenate([first, second]))
+    assert texts.encoding["states"].shape[1] == 5
+
+
+def test_forgotten_texts_are_read_with_the_new_weights(policy, keep):
+    texts, shown = reader_of(policy, keep), sentences(3, 1)
+    read(texts, shown)
+    with torch.no_grad():
+        policy.words.weight.add_(1.0)
+    texts.forget()
+    assert texts.encoding == {}
+    read(texts, shown)
+    assert texts.encoded == 4
+
+
+def test_the_callers_arrays_may_change(policy, keep):
+    """Worlds overwrite their buffers; keys that changed in place must not look like the old ones."""
+    texts, shown = reader_of(policy, keep), sentences(3, 1)
+    keys = content_keys({"message": shown})
+    with torch.no_grad():
+        texts.read(keys, {"message": shown})
+        shown[:] = sentences(2, 4, word=6)
+        keys[:] = content_keys({"message": shown})
+        texts.read(keys, {"message": shown})
+    assert texts.encoded == 4
+    read(texts, shown)
+
+
+def test_overwriting_pads_both_ways():
+    kept, new = {"a": torch.ones(2, 3, 4)}, {"a": torch.full((2, 5, 4), 2.0)}
+    longer = overwrite(kept, torch.tensor([1, 3]), new, 4)["a"]
+    assert longer.shape == (4, 5, 4)
+    assert (longer[0, :3] == 1).all()
+    assert not longer[0, 3:].any()
+    assert not longer[2].any()
+    assert (longer[[1, 3]] == 2).all()
+    shorter = overwrite({"a": longer}, torch.tensor([1]), {"a": torch.full((1, 2, 4), 7.0)}, 4)["a"]
+    assert (shorter[1, :2] == 7).all()
+    assert not shorter[1, 2:].any()
+    assert shorter.data_ptr() == longer.data_ptr()  # in place where it fits

@@ -1,0 +1,181 @@
+"""Evaluation counts the games it should, for whoever plays."""
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.policy import build_policy
+from magrounding.errors import ConfigurationError
+from magrounding.play.evaluate import MANUALS, evaluate, play
+from magrounding.play.scripted import RandomTeam
+from magrounding.play.team import Team
+from magrounding.vector import Info
+
+OPTIONS = {"stage": "s3", "agents": 2, "max_cycles": 15}
+SMALL = {"channels": (4, 4), "document_hidden": 4, "head_width": 6}
+
+
+@pytest.fixture(scope="module")
+def team():
+    spec = mg.make_vec("ma_rtfm", 1, **OPTIONS).spec
+    return Team([build_policy("txt2pi", spec, SMALL, seed) for seed in (0, 1)], spec)
+
+
+class Countdown:
+    """Row b's k-th game lasts lengths[b][k] steps and is won if that is even."""
+
+    num_agents = 1
+
+    def __init__(self, lengths):
+        self.lengths, self.num_envs = lengths, len(lengths)
+
+    def reset(self, seed=None):
+        self.game, self.step_ = np.zeros(self.num_envs, int), np.zeros(self.num_envs, int)
+        return self._show(np.zeros(self.num_envs, bool))
+
+    def step(self, actions):
+        self.step_ += 1
+        over = self.step_ == [row[k % len(row)] for row, k in zip(self.lengths, self.game, strict=True)]
+        obs, info = self._show(over)
+        self.game += over
+        self.step_[over] = 0
+        flags = np.zeros((self.num_envs, 1), bool)
+        return obs, None, flags, flags, info
+
+    def _show(self, over):
+        flags = np.zeros((self.num_envs, 1), bool)
+        info = Info(
+            done=over,
+            won=over & (self.step_ % 2 == 0),
+            score=(10 * self.step_).astype(np.float32),
+            length=self.step_.copy(),
+            returns=self.step_[:, None].astype(np.float32),
+            alive=~flags,
+            illegal=flags,
+            document=np.zeros(self.num_envs, np.int64),
+            final_rows=np.flatnonzero(over),
+            final_observation={},
+        )
+        return {"manual": np.zeros((self.num_envs, 1, 1))}, info
+
+
+class Nobody:
+    def act(self, obs, memory, info, greedy=True):
+        return np.zeros((len(obs["manual"]), 1), int), memory
+
+
+def test_the_first_games_of_every_row_count_not_the_first_to_end():
+    result = play(Nobody(), Countdown([[9, 2, 3], [1, 1, 1], [4, 6, 8]]), episodes=5, seed=0)
+    assert result.length.tolist() == [9, 2, 1, 1, 4]  # rows 0 and 1 have two games, row 2 one
+    assert result.won.tolist() == [False, True, False, False, True]
+    assert result.returns[:, 0].tolist() == [9, 2, 1, 1, 4]
+    assert result.score.tolist() == [90, 20, 10, 10, 40]
+    assert result.summary()["score"] == 34
+
+
+def test_leaving_finished_games_aside_changes_nothing(team):
+    """A team thinks about the open games only; thinking about all of them gives the same results."""
+
+    class Tireless:
+        initial_memory = team.initial_memory
+        act = team.act
+
+    partial, whole = (evaluate(player, "ma_rtfm", OPTIONS, 30, seed=5) for player in (team, Tireless()))
+    assert (partial.length == whole.length).all()
+    assert (partial.returns == whole.returns).all()
+    assert len(set(partial.length.tolist())) > 2
+
+
+def test_every_team_meets_the_same_games():
+    seen = []
+
+    class Watcher(RandomTeam):
+        def act(self, obs, memory=None, info=None, greedy=False):
+            seen.append(obs["grid"].copy())
+            return super().act(obs, memory, info, greedy)
+
+    for seed in (1, 2):
+        evaluate(Watcher(2, 5, seed), "ma_rtfm", OPTIONS, 20, seed=9)
+    starts = [seen[0], seen[next(i for i in range(1, len(seen)) if (seen[i] == seen[0]).all())]]
+    assert (starts[0] == starts[1]).all()
+
+
+def test_a_row_for_each_game_or_not(team):
+    few = evaluate(team, "ma_rtfm", OPTIONS, 12, seed=5, num_envs=4)
+    assert len(few.won) == 12
+    summary = few.summary()
+    assert summary["games"] == 12
+    assert summary["win_rate"] == few.won.mean()
+    assert summary["timed_out"] == few.timed_out.mean()
+    assert (few.length[few.timed_out] == 15).all()
+
+
+def test_an_oracle_is_given_the_games():
+    made = []
+
+    def oracle(vec):
+        made.append(vec)
+        return RandomTeam(vec.num_agents, vec.spec.num_actions)
+
+    evaluate(oracle, "ma_rtfm", OPTIONS, 5)
+    assert made[0].num_envs == 5
+
+
+def test_no_games_are_refused():
+    with pytest.raises(ConfigurationError, match="positive"):
+        evaluate(RandomTeam(2, 5), "ma_rtfm", OPTIONS, 0)
+
+
+def test_drawn_actions_are_a_teams_own(team):
+    """Torch's global seed decides nothing, and neither does what the team played before."""
+    results = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        results.append(evaluate(team, "ma_rtfm", OPTIONS, 20, greedy=False).length.tolist())
+    greedy = evaluate(team, "ma_rtfm", OPTIONS, 20).length.tolist()
+    assert results[0] == results[1] != greedy
+
+
+class Reader(RandomTeam):
+    """Draws, and keeps the games and what it was given to read of each."""
+
+    def __init__(self, vec):
+        super().__init__(2, 5)
+        self.vec, self.given = vec, []
+
+    def act(self, obs, memory=None, info=None, greedy=False):
+        self.given.append({key: array.copy() for key, array in obs.items()})
+        return super().act(obs, memory, info, greedy)
+
+
+@pytest.mark.parametrize("manual", MANUALS)
+def test_a_team_is_handed_the_manual_asked_for(manual):
+    """In the very same games: nothing but the manual differs, from the first step to the last."""
+    readers = []
+
+    def reader(vec):
+        readers.append(Reader(vec))
+        return readers[-1]
+
+    for given in ("true", manual):
+        evaluate(reader, "ma_rtfm", OPTIONS, 6, seed=3, manual=given)
+    (true, asked), options = readers, readers[1].vec.options
+    assert options.get("manual", "true") == ("reassigned" if manual == "reassigned" else "true")
+    assert len(true.given) == len(asked.given)
+    for ours, theirs in zip(true.given, asked.given, strict=True):
+        for name in set(ours) - {"manual"}:
+            assert (ours[name] == theirs[name]).all()
+    first, second = true.given[0]["manual"], asked.given[0]["manual"]
+    if manual == "true":
+        assert (first == second).all()
+    elif manual == "of another game":
+        assert (second == first[[1, 2, 3, 4, 5, 0]]).all()
+    else:  # the same words, told of others
+        assert (first != second).any(axis=(1, 2)).all()
+        assert (np.sort(first.reshape(6, -1)) == np.sort(second.reshape(6, -1))).all()
+
+
+def test_an_unknown_manual_is_refused():
+    with pytest.raises(ConfigurationError, match="unknown manual 'upside down'; choose from: true, reassigned"):
+        evaluate(RandomTeam(2, 5), "ma_rtfm", OPTIONS, 4, manual="upside down")

@@ -1,0 +1,131 @@
+"""Players who are shown the manuals of other games: what they are given, and that caches of texts notice."""
+
+import numpy as np
+import pytest
+
+import magrounding as mg
+from magrounding.agents.policy import build_policy
+from magrounding.errors import ConfigurationError
+from magrounding.play.evaluate import evaluate, play
+from magrounding.play.misled import OtherManuals
+from magrounding.play.scripted import RandomTeam
+from magrounding.play.team import Team
+
+OPTIONS = {"stage": "s5", "agents": 2, "max_cycles": 12}
+SMALL = {"pair_hidden": 4, "message": 4, "entity_hidden": 4, "features": 4, "hidden": 8, "top": 6}
+
+
+@pytest.fixture(scope="module")
+def team():
+    spec = mg.make_vec("ma_rtfm", 1, **OPTIONS).spec
+    return Team([build_policy("relread", spec, SMALL, seed) for seed in (0, 1)], spec)
+
+
+class Recorder(RandomTeam):
+    """Draws, and keeps what it was given."""
+
+    def __init__(self):
+        super().__init__(2, 5)
+        self.given = []
+
+    def act(self, obs, memory=None, info=None, greedy=False):
+        self.given.append(({key: array.copy() for key, array in obs.items()}, info))
+        return super().act(obs, memory, info, greedy)
+
+
+@pytest.mark.parametrize("resample_text", [False, True])
+def test_the_manual_is_that_of_the_next_game_and_all_else_its_own(resample_text):
+    vec = mg.make_vec("ma_rtfm", 5, resample_text=resample_text, copy=True, **OPTIONS)
+    (obs, info), recorder = vec.reset(seed=3), Recorder()
+    misled = OtherManuals(recorder)
+    assert misled.initial_memory(5) is None
+    for _ in range(60):
+        before = {key: array.copy() for key, array in obs.items()}
+        actions, _ = misled.act(obs, None, info)
+        given, told = recorder.given[-1]
+        assert given.keys() == obs.keys()
+        for key, array in given.items():
+            np.testing.assert_array_equal(array, obs[key][[1, 2, 3, 4, 0]] if key == "manual" else obs[key])
+            np.testing.assert_array_equal(obs[key], before[key])
+        assert told.keys() == info.keys()
+        assert all(told[key] is info[key] for key in info if key != "document")
+        obs, _, _, _, info = vec.step(actions)
+
+
+@pytest.mark.parametrize("resample_text", [False, True])
+def test_keys_name_manual_and_goal_together(resample_text):
+    """From step to step a key of a row changes if and only if one of the two games shows another document."""
+    vec = mg.make_vec("ma_rtfm", 5, resample_text=resample_text, copy=True, **OPTIONS)
+    (obs, info), recorder = vec.reset(seed=3), Recorder()
+    misled = OtherManuals(recorder)
+    shown, changes = [], []
+    for _ in range(200):
+        shown.append(info["document"])
+        obs, _, _, _, info = vec.step(misled.act(obs, None, info)[0])
+    texts = {}
+    for given, told in recorder.given:
+        assert told["document"].dtype == np.int64
+        assert (told["document"] >= 0).all()
+        for b, key in enumerate(told["document"].tolist()):
+            text = given["manual"][b].tobytes() + given["goal"][b].tobytes()
+            assert texts.setdefault(key, text) == text
+    keys = [told["document"] for _, told in recorder.given]
+    for t in range(1, 200):
+        own = shown[t] != shown[t - 1]
+        other = np.roll(own, -1)
+        assert ((keys[t] != keys[t - 1]) == (own | other)).all()
+        changes += list(zip(own.tolist(), other.tolist(), strict=True))
+    assert set(changes) == ({(True, True)} if resample_text else {(o, p) for o in (True, False) for p in (True, False)})
+
+
+def test_keys_in_a_row_are_told_apart_too():
+    """A world may number its documents: neighbouring numbers, and exchanged ones, must not give one key."""
+    recorder = Recorder()
+    own, other = (array.reshape(-1) for array in np.meshgrid(np.arange(40), np.arange(40)))
+    pairs = np.stack([own, other], axis=1).reshape(-1)  # rows 0, 2, 4, …: own, and the next row's
+    obs = {"manual": np.zeros((3200, 1, 1)), "action_mask": np.ones((3200, 2, 5), np.int8)}
+    OtherManuals(recorder).act(obs, None, {"document": pairs})
+    assert len(np.unique(recorder.given[0][1]["document"][::2])) == 1600
+
+
+def test_a_team_acts_as_when_it_is_handed_the_exchanged_manuals(team):
+    vec = mg.make_vec("ma_rtfm", 6, **OPTIONS)
+    (obs, info), misled = vec.reset(seed=0), OtherManuals(team)
+    memory, differ, restarts = misled.initial_memory(6), 0, 0
+    for _ in range(60):
+        actions, memory = misled.act(obs, memory, info)
+        exchanged = {**obs, "manual": obs["manual"][[1, 2, 3, 4, 5, 0]]}
+        assert (actions == team.act(exchanged, team.initial_memory(6))[0]).all()  # without a cache
+        differ += (actions != team.act(obs, team.initial_memory(6))[0]).sum()
+        obs, _, _, _, info = vec.step(actions)
+        restarts += info["done"].sum()
+    assert differ > 0  # or it does not read at all
+    assert restarts > 12
+
+
+def test_some_rows_are_played_as_all_of_them(team):
+    vec = mg.make_vec("ma_rtfm", 6, **OPTIONS)
+    (obs, info), misled, rows = vec.reset(seed=0), OtherManuals(team), np.array([1, 4, 5])
+    assert misled.accepts_rows
+    whole, some = misled.initial_memory(6), misled.initial_memory(6)
+    for _ in range(30):
+        actions, whole = misled.act(obs, whole, info)
+        chosen, some = misled.act(obs, some, info, rows=rows)
+        assert (chosen[rows] == actions[rows]).all()
+        assert not chosen[[0, 2, 3]].any()
+        obs, _, _, _, info = vec.step(actions)
+
+
+def test_it_is_evaluated_like_any_team(team):
+    assert len(evaluate(OtherManuals(team), "ma_rtfm", OPTIONS, 12, seed=5, num_envs=4).won) == 12
+    misled = OtherManuals(RandomTeam(2, 5))
+    assert not misled.accepts_rows
+    assert len(play(misled, mg.make_vec("ma_rtfm", 4, **OPTIONS), 6, seed=5).won) == 6
+
+
+def test_one_game_has_no_other_manual(team):
+    misled = OtherManuals(team)
+    vec, env = mg.make_vec("ma_rtfm", 1, **OPTIONS), mg.make("ma_rtfm", **OPTIONS)
+    for obs in (vec.reset(seed=0)[0], env.reset(seed=0)[0]):
+        with pytest.raises(ConfigurationError, match="two games"):
+            misled.act(obs, misled.initial_memory(1))

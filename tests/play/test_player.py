@@ -1,0 +1,176 @@
+"""A player chooses in the games it is asked about, remembers in those only, and reads what is new."""
+
+import numpy as np
+import pytest
+import torch
+
+from magrounding.play.player import Player, Shown, shown_to
+from magrounding.spec import CHOICES, EPISODE, EnvSpec, Field, FixedActions, Text
+from tests.training.text_games import TextGames, TextPolicy
+from tests.training.toy_games import ToyGames, ToyPolicy
+
+B = 6
+
+
+@pytest.fixture
+def policy():
+    torch.manual_seed(0)
+    return TextPolicy()
+
+
+def steps_of(vec, count):
+    """What agent 0 is shown in some steps, and which games have just begun."""
+    rng = np.random.default_rng(0)
+    observation, info = vec.reset(seed=0)
+    restarts = np.ones(vec.num_envs, np.bool_)
+    for _ in range(count):
+        yield shown_to(0, observation, vec.spec, info.document), restarts
+        actions = rng.integers(0, 1, (vec.num_envs, vec.num_agents))
+        observation, _, _, _, info = vec.step(actions)
+        restarts = info.done
+
+
+def player_of(policy, vec, seed=0):
+    return Player(policy, vec.spec, vec.num_envs, torch.Generator().manual_seed(seed))
+
+
+def test_an_agent_is_shown_its_own():
+    fields = (
+        Field("all", (2,), 0, 99, shared=True),
+        Field("own", (2,), 0, 99),
+        Text("goal", (2,), 0, 99, shared=True, lifetime=EPISODE),
+        Text("message", (2,), 0, 99),
+    )
+    spec = EnvSpec(fields, 3, FixedActions(("wait",)), (), 5)
+    observation = {name: np.arange(array.size).reshape(array.shape) for name, array in spec.allocate(4).items()}
+    shown = shown_to(1, observation, spec, np.arange(4))
+    assert shown.observation.keys() == {"all", "own"}
+    assert shown.texts.keys() == {"goal", "message"}
+    for part, name in ((shown.observation, "all"), (shown.texts, "goal")):
+        assert (part[name] == observation[name]).all()
+    for part, name in ((shown.observation, "own"), (shown.texts, "message")):
+        assert (part[name] == observation[name][:, 1]).all()
+
+
+@pytest.mark.parametrize("greedy", [True, False])
+def test_some_games_are_played_as_all_of_them(policy, greedy):
+    vec, rows = TextGames(B), np.array([1, 4, 5])
+    whole, some = player_of(policy, vec), player_of(policy, vec)
+    for shown, restarts in steps_of(vec, 25):
+        memory, last = some.memory.clone(), some.last_action.copy()
+        full = whole.choose(shown, restarts, greedy=greedy)
+        part = some.choose(shown, restarts, rows=rows, greedy=greedy)
+        assert part.action.shape == (3,)
+        np.testing.assert_allclose(part.logits, full.logits[rows], atol=1e-6)
+        np.testing.assert_allclose(part.value, full.value[rows], atol=1e-6)
+        assert (part.action == part.logits.argmax(1)).all() or not greedy
+        torch.testing.assert_close(some.memory[rows], whole.memory[rows])
+        others = np.setdiff1d(np.arange(B), rows)
+        assert torch.equal(some.memory[others], memory[others])
+        assert (some.last_action[others] == last[others]).all()
+        assert (some.last_action[rows] == part.action).all()
+        whole.last_action, some.last_action = full.action.copy(), full.action.copy()  # what was done in the games
+    assert some.texts_encoded < whole.texts_encoded
+
+
+def test_memory_and_the_last_action_start_afresh_with_a_game(policy):
+    vec, begun = TextGames(B, end=0.3), 0
+    player, before = player_of(policy, vec), None
+    for shown, restarts in steps_of(vec, 20):
+        choice = player.choose(shown, restarts)
+        told = player.told["last_action"]
+        assert (told[restarts] == -1).all()
+        if before is not None:
+            assert (told[~restarts] == before.action[~restarts]).all()
+        fresh = player_of(policy, vec)
+        fresh.choose(shown, np.ones(B, np.bool_))
+        torch.testing.assert_close(player.memory[restarts], fresh.memory[restarts])
+        begun += int(restarts.sum())
+        before = choice
+    assert B < begun < 20 * B
+
+
+def test_a_caller_says_what_was_done_instead(policy):
+    vec = TextGames(B, end=0.0, max_cycles=99)
+    player = player_of(policy, vec)
+    (shown, restarts), (later, goes_on) = steps_of(vec, 2)
+    player.choose(shown, restarts)
+    player.last_action = np.array([0, 1, 2, 0, 1, 2])
+    player.choose(later, goes_on)
+    assert player.told["last_action"].tolist() == [0, 1, 2, 0, 1, 2]
+
+
+def test_what_is_read_is_what_is_shown(policy):
+    """A player whose texts came and went chooses as one that reads them for the first time."""
+    vec = TextGames(B)
+    player = player_of(policy, vec)
+    for shown, restarts in steps_of(vec, 30):
+        memory, last = player.memory.clone(), player.last_action.copy()
+        choice = player.choose(shown, restarts)
+        fresh = player_of(policy, vec)
+        fresh.memory, fresh.last_action = memory, last
+        again = fresh.choose(Shown(shown.observation, shown.texts, None), restarts)  # no key, so contents are compared
+        np.testing.assert_allclose(choice.logits, again.logits, atol=1e-6)
+        np.testing.assert_allclose(choice.value, again.value, atol=1e-6)
+
+
+def test_texts_are_encoded_once_for_one_set_of_weights(policy):
+    vec = TextGames(B)
+    player = player_of(policy, vec)
+
+    def play():
+        policy.encoded.clear()
+        for shown, restarts in steps_of(vec, 15):
+            player.choose(shown, restarts)
+        for name in ("message", CHOICES):  # which may come back at any time
+            texts = np.concatenate([ids for kind, ids in policy.encoded if kind == name])
+            assert len(np.unique(texts, axis=0)) == len(texts) > 30
+        return sum(len(ids) for _, ids in policy.encoded)
+
+    assert play() == player.texts_encoded
+    before = player.texts_encoded
+    player.forget_texts()
+    assert play() == player.texts_encoded - before
+
+
+def test_the_generator_decides_the_draws(policy):
+    def drawn(seed):
+        torch.manual_seed(1000 + seed)
+        vec = TextGames(B)
+        player = player_of(policy, vec, seed // 2)
+        return np.stack([player.choose(shown, restarts).action for shown, restarts in steps_of(vec, 20)])
+
+    zero, one, two = drawn(0), drawn(1), drawn(2)
+    assert (zero == one).all()
+    assert (zero != two).any()
+
+
+def test_masked_choices_are_never_taken(policy):
+    vec = TextGames(32)
+    player = player_of(policy, vec)
+    for shown, restarts in steps_of(vec, 20):
+        choice = player.choose(shown, restarts)
+        assert (np.take_along_axis(shown.observation["action_mask"], choice.action[:, None], 1) == 1).all()
+
+
+def test_what_a_policy_lacks_is_not_asked_for():
+    """No memory, nothing drawn, nothing told: a plain reader of one document."""
+    vec = ToyGames(3)
+    player = player_of(ToyPolicy(), vec)
+    observation, info = vec.reset()
+    choice = player.choose(shown_to(0, observation, vec.spec, info.document), np.ones(3, np.bool_))
+    assert player.memory is None
+    assert player.told == choice.record == {}
+    assert choice.action.dtype == np.int64
+    assert choice.logits.dtype == choice.value.dtype == np.float32
+
+
+def test_bfloat16_gives_float32_choices(policy):
+    vec = TextGames(B)
+    exact, rough = player_of(policy, vec), Player(policy, vec.spec, B, torch.Generator().manual_seed(0), bf16=True)
+    (shown, restarts), *_ = steps_of(vec, 1)
+    one, other = (player.choose(shown, restarts, greedy=True) for player in (exact, rough))
+    assert other.logits.dtype == np.float32
+    legal = shown.observation["action_mask"] == 1
+    np.testing.assert_allclose(one.logits[legal], other.logits[legal], atol=0.05)
+    assert (one.logits[legal] != other.logits[legal]).any()

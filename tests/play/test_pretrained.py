@@ -1,0 +1,77 @@
+"""Teams that come with the package: they load, they win as often as their papers say, and they read."""
+
+import pytest
+
+import magrounding as mg
+from magrounding.errors import ConfigurationError
+from magrounding.experiment.settings import read_settings
+from magrounding.play.evaluate import OTHER_GAME, REASSIGNED, TRUE_MANUAL, evaluate
+from magrounding.pretrained import ABOUT_FILE, find_run, pretrained_names
+from magrounding.storage import read_json
+
+GAMES = 200
+
+
+@pytest.mark.parametrize("name", pretrained_names())
+def test_it_wins_as_often_as_it_says(name):
+    folder = find_run(f"pretrained:{name}")
+    settings, about = read_settings(folder), read_json(folder / ABOUT_FILE)
+    team = mg.load_team(f"pretrained:{name}")
+    held_out = settings.entry.reading_set
+    options = settings.stage_options(settings.stages[-1], held_out)
+    won = evaluate(team, settings.env, options, GAMES, seed=3 * 2**40).won.mean()
+    said = about["win_rates"][f"{held_out}, greedy"]
+    assert abs(won - said) < 4 * (said * (1 - said) * (1 / GAMES + 1 / about["games"])) ** 0.5 + 0.01
+
+
+@pytest.mark.parametrize("name", pretrained_names())
+def test_it_plays_a_single_game(name):
+    settings = read_settings(find_run(f"pretrained:{name}"))
+    team = mg.load_team(f"pretrained:{name}")
+    last = list(settings.entry.evaluation_sets)[-1]
+    env = mg.make(settings.env, **settings.stage_options(settings.stages[-1], last))
+    observations, infos = env.reset(seed=1)
+    memory = team.initial_memory(1)
+    while env.agents:
+        actions, memory = team.act(observations, memory, infos)
+        observations, _, _, _, infos = env.step(actions)
+    assert infos
+
+
+def test_where_they_come_from_is_written_down():
+    assert "ma_rtfm-s5-2agents" in pretrained_names()
+    for name in pretrained_names():
+        about = read_json(find_run(f"pretrained:{name}") / ABOUT_FILE)
+        assert about["command"].startswith(("python -m benchmarks.curriculum", "python -m benchmarks.tables"))
+        assert about["learnt_by"] in ("reinforcement alone", "reinforcement after imitation", "imitation")
+        assert about["training_minutes"] > 0
+
+
+@pytest.mark.parametrize("stage", ["s1", "s2"])
+def test_they_read(stage):
+    """Who wins with the true manual loses with a wrong one: of the same words, or of another game."""
+    team = mg.load_team(f"pretrained:ma_rtfm-{stage}-2agents")
+    options = {"stage": stage, "agents": 2, "split": "eval", "max_cycles": 80}
+    won, *misled = (
+        evaluate(team, "ma_rtfm", options, 1000, seed=3 * 2**40, manual=manual).won.mean()
+        for manual in (TRUE_MANUAL, REASSIGNED, OTHER_GAME)
+    )
+    assert won > 0.9
+    assert max(misled) < 0.15
+
+
+def test_symbols_are_grounded_without_a_teacher():
+    """In games in which every entity has a role that it never had in training, told in sentences of other templates."""
+    team = mg.load_team("pretrained:messenger-s2")
+    options = {"stage": "s2", "split": "test"}
+    won, misled = (
+        evaluate(team, "messenger", options, 500, seed=3 * 2**40, manual=manual).won.mean()
+        for manual in (TRUE_MANUAL, REASSIGNED)
+    )
+    assert won > 0.9
+    assert misled < 0.05
+
+
+def test_an_unknown_name():
+    with pytest.raises(ConfigurationError, match=r"unknown pretrained team 'nobody'; choose from: .*ma_rtfm"):
+        mg.load_team("pretrained:nobody")

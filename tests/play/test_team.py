@@ -1,0 +1,188 @@
+"""Teams act alike in a vector env and in a single one, and scripted teams beside them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.policy import build_policy
+from magrounding.agents.weights import load_weights, save_weights, weights_file
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.play.scripted import RandomTeam
+from magrounding.play.team import Team, load_team, mixed_team
+from magrounding.spec import FixedActions
+
+OPTIONS = {"stage": "s5", "agents": 2, "max_cycles": 12}
+SMALL = {"channels": (4, 4), "document_hidden": 4, "head_width": 6}
+
+
+@pytest.fixture(scope="module")
+def team():
+    spec = mg.make_vec("ma_rtfm", 1, **OPTIONS).spec
+    return Team([build_policy("txt2pi", spec, SMALL, seed) for seed in (0, 1)], spec)
+
+
+def test_one_game_or_many_the_same_actions(team):
+    """Row 2 of a batch and the single env of its seed, through restarts."""
+    vec, env = mg.make_vec("ma_rtfm", 4, **OPTIONS), mg.make("ma_rtfm", **OPTIONS)
+    (obs, info), memory = vec.reset(seed=10), team.initial_memory(4)
+    own, infos = env.reset(seed=12)
+    own_memory, restarts = team.initial_memory(1), 0
+    for _ in range(60):
+        actions, memory = team.act(obs, memory, info)
+        mine, own_memory = team.act(own, own_memory, infos)
+        assert mine == {f"agent_{i}": actions[2, i] for i in range(2)}
+        obs, _, _, _, info = vec.step(actions)
+        own, _, _, _, infos = env.step(mine)
+        if not env.agents:
+            own, infos = env.reset()
+            restarts += 1
+    assert restarts > 3
+
+
+def test_without_infos_it_reads_afresh(team):
+    env = mg.make("ma_rtfm", **OPTIONS)
+    own, infos = env.reset(seed=3)
+    first, _ = team.act(own, team.initial_memory(1), None)
+    second, _ = team.act(own, team.initial_memory(1), infos)
+    assert first == second
+
+
+def test_the_cache_holds_what_a_fresh_reading_gives(team):
+    vec = mg.make_vec("ma_rtfm", 6, **OPTIONS)
+    (obs, info), memory = vec.reset(seed=0), team.initial_memory(6)
+    for _ in range(40):
+        actions, memory = team.act(obs, memory, info)
+        fresh, _ = team.act(obs, team.initial_memory(6), None)
+        assert (actions == fresh).all()
+        obs, _, _, _, info = vec.step(actions)
+
+
+def test_drawn_actions_are_decided_by_the_memorys_seed(team):
+    """Whatever torch's global seed; each agent has draws of its own."""
+
+    def drawn(seed, torch_seed):
+        torch.manual_seed(torch_seed)
+        vec = mg.make_vec("ma_rtfm", 8, **OPTIONS)
+        (obs, info), memory = vec.reset(seed=0), team.initial_memory(8, seed)
+        actions = []
+        for _ in range(10):
+            chosen, memory = team.act(obs, memory, info, greedy=False)
+            actions.append(chosen)
+            obs, _, _, _, info = vec.step(np.zeros((8, 2), np.int64))
+        return np.stack(actions)
+
+    first = drawn(3, torch_seed=0)
+    assert (first == drawn(3, torch_seed=1)).all()
+    assert (first != drawn(4, torch_seed=0)).mean() > 0.3
+    seeds = [[player.generator.initial_seed() for player in team.initial_memory(1, seed)] for seed in range(3)]
+    assert len({seed for own in seeds for seed in own}) == 6
+
+
+def test_building_a_policy_leaves_torchs_randomness_alone():
+    spec = mg.make_vec("ma_rtfm", 1, **OPTIONS).spec
+    before = torch.random.get_rng_state()
+    one, same, other = (build_policy("txt2pi", spec, SMALL, seed) for seed in (4, 4, 5))
+    assert torch.equal(before, torch.random.get_rng_state())
+    pairs = list(zip(one.parameters(), same.parameters(), other.parameters(), strict=True))
+    assert all(torch.equal(p, q) for p, q, _ in pairs)
+    assert not all(torch.equal(p, r) for p, _, r in pairs)
+
+
+@pytest.mark.parametrize("obey", [False, True])
+def test_the_random_team_draws_uniformly(obey):
+    mask = np.array([[1, 0, 1, 1, 0]], np.int8)
+    team = RandomTeam(1, 5, seed=0, obey_mask=obey)
+    actions, _ = team.act({"action_mask": np.broadcast_to(mask, (30_000, 1, 5))})
+    shares = np.bincount(actions[:, 0], minlength=5) / 30_000
+    expected = mask[0] / 3 if obey else np.full(5, 0.2)
+    assert shares == pytest.approx(expected, abs=0.012)
+
+
+def test_the_random_team_plays_a_single_env():
+    env = mg.make("ma_rtfm", **OPTIONS)
+    obs, _ = env.reset(seed=0)
+    actions, _ = RandomTeam(2, 5).act(obs)
+    assert set(actions) == {"agent_0", "agent_1"}
+    env.step(actions)
+
+
+def test_a_mixed_team_has_agents_of_each(team):
+    spec = team.spec
+    other = Team([build_policy("conv", spec, {"channels": (4, 4), "document_hidden": 4}, k) for k in (2, 3)], spec)
+    mixed = mixed_team([other, team])
+    assert mixed.policies == [other.policies[0], team.policies[1]]
+    vec = mg.make_vec("ma_rtfm", 8, **OPTIONS)
+    obs, info = vec.reset(seed=0)
+    both, first, second = (t.act(obs, t.initial_memory(8), info)[0] for t in (mixed, other, team))
+    assert (both == np.stack((first[:, 0], second[:, 1]), 1)).all()
+    assert (both != second).any()
+
+
+def test_teams_that_cannot_be_mixed(team):
+    with pytest.raises(ConfigurationError, match="one team for each agent: 3 came, of 2, 2, 2 agents"):
+        mixed_team([team] * 3)
+    larger = replace(team.spec, fields=mg.make_vec("ma_rtfm", 1, **{**OPTIONS, "size": 10}).spec.fields)
+    mixed_team([team, Team(team.policies, larger)])
+    fewer = FixedActions(team.spec.actions.names[:-1])
+    for change in ({"words": ("other",)}, {"fields": team.spec.fields[:-1]}, {"actions": fewer}):
+        with pytest.raises(ConfigurationError, match="read other words, or observe other things"):
+            mixed_team([team, Team(team.policies, replace(team.spec, **change))])
+
+
+RECORD = {"env": "ma_rtfm", "vocabulary": "v"}
+EXPECTED = {"env": "ma_rtfm", "vocabulary_hash": "v", "num_agents": 2}
+
+
+def saved(folder, team):
+    save_weights(folder, [policy.state_dict() for policy in team.policies], RECORD)
+
+
+def test_weights_come_back(tmp_path, team):
+    saved(tmp_path, team)
+    weights, record = load_weights(tmp_path, **EXPECTED)
+    assert record["versions"]["magrounding"] == mg.__version__
+    for state, policy in zip(weights, team.policies, strict=True):
+        assert state.keys() == policy.state_dict().keys()
+        assert all(torch.equal(state[name], tensor) for name, tensor in policy.state_dict().items())
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "swap", "remove"])
+def test_damaged_weights_are_refused(tmp_path, team, damage):
+    saved(tmp_path, team)
+    first, second = (tmp_path / weights_file(i) for i in range(2))
+    data = first.read_bytes()
+    if damage == "cut":
+        first.write_bytes(data[:-10])
+    elif damage == "flip":
+        first.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    elif damage == "swap":  # a kill between the two files of a new save
+        second.write_bytes(data)
+    else:
+        second.unlink()
+    with pytest.raises(CheckpointError, match=r"truncated, altered|missing"):
+        load_weights(tmp_path, **EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"env": "rtfm"}, "trained on 'ma_rtfm'"),
+        ({"vocabulary_hash": "w"}, "another vocabulary"),
+        ({"num_agents": 3}, "2 agents, not 3"),
+    ],
+)
+def test_foreign_weights_are_refused(tmp_path, team, change, complaint):
+    saved(tmp_path, team)
+    with pytest.raises(CheckpointError, match=complaint):
+        load_weights(tmp_path, **{**EXPECTED, **change})
+
+
+def test_a_folder_without_a_run(tmp_path):
+    with pytest.raises(CheckpointError, match="not the folder of a run"):
+        load_team(tmp_path)
+    (tmp_path / "config.json").write_text('{"env": "ma_rtfm"}')
+    with pytest.raises(CheckpointError, match="damaged"):
+        load_team(tmp_path)

@@ -1,0 +1,156 @@
+"""The bot: as good as minigrid's, the same when it is swift, and safe to ask. Run as a program it prints its table."""
+
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("minigrid", reason="needs the extra `babyai`")
+
+from magrounding.single.babyai import LEVELS, BabyAI, expert
+from magrounding.single.babyai.expert import Expert, Plan, PlanOverflow
+from magrounding.single.babyai.levels import make_game
+
+AGENT = "agent_0"
+OFTEN, HARD = 0.99, {"GoToImpUnlock": 0.9}
+ENDLESS = 6
+"""A seed of minigrid with which its bot plans for ever in GoToImpUnlock."""
+
+
+def measure(level: str, seeds: range) -> tuple[float, float, float, float]:
+    """Share of games that the bot wins, mean and standard deviation of the won ones' lengths, steps a second."""
+    env, lengths, steps, start = BabyAI(level).make_env(), [], 0, time.perf_counter()
+    for seed in seeds:
+        env.reset(seed=seed)
+        length, won = 0, False
+        while env.agents:
+            labels = env.best_actions()[0]
+            if labels.all():
+                break
+            won = env.step({AGENT: int(labels.argmax())})[4][AGENT].get("won", False)
+            length += 1
+        steps += length
+        if won:
+            lengths.append(length)
+    speed = steps / (time.perf_counter() - start)
+    return len(lengths) / len(seeds), float(np.mean(lengths)), float(np.std(lengths)), speed
+
+
+def compare(level: str, seeds: range, noise: float = 0.0) -> int:
+    """The swift bot and minigrid's own, asked in the same game; steps compared."""
+    env, plain, steps = BabyAI(level).make_env(), BabyAI(level, fast_view=False).make_env(), 0
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        env.reset(seed=seed)
+        plain.reset(seed=seed)
+        while env.agents:
+            labels = env.best_actions()
+            assert np.array_equal(labels, plain.best_actions()), (level, seed, steps)
+            if labels.all():
+                break
+            action = int(rng.integers(6)) if rng.random() < noise else int(labels[0].argmax())
+            env.step({AGENT: action})
+            plain.step({AGENT: action})
+            steps += 1
+    assert env.expert_failures == plain.expert_failures
+    return steps
+
+
+def test_the_bot_wins():
+    for level in LEVELS:
+        won, *_ = measure(level, range(3))
+        assert won == 1 or level in HARD, level
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_bot_wins_nearly_always(level):
+    won, *_ = measure(level, range(100))
+    assert won >= HARD.get(level, OFTEN)
+
+
+@pytest.mark.parametrize("level", ["GoToLocal", "PutNextLocal", "PickupLoc", "Synth"])
+def test_the_swift_bot_is_the_bot(level):
+    assert compare(level, range(3)) > 5
+    assert compare(level, range(2), noise=0.2) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_swift_bot_is_the_bot_over_many_seeds(level):
+    assert compare(level, range(50)) > 100
+    assert compare(level, range(50, 60), noise=0.15) > 20
+
+
+def test_a_plan_without_end_is_cut():
+    game = make_game("GoToImpUnlock")
+    game.reset(seed=ENDLESS)
+    bot, outcome, steps = Expert(game, None), False, 0
+    while not bot.failed and not outcome:
+        action = int(bot.labels()[0].argmax())
+        _, _, outcome, over, _ = game.step(action)
+        outcome = outcome or over
+        bot.follow(action)
+        steps += 1
+    assert bot.failed
+    assert bot._plan.added > expert.MAX_SUBGOALS
+    assert bot.labels().all()
+
+
+def test_a_plan_counts_what_is_added():
+    plan = Plan([1, 2])
+    for k in range(expert.MAX_SUBGOALS):
+        plan.append(k)
+        plan.pop()
+    with pytest.raises(PlanOverflow):
+        plan.append(0)
+    assert plan == [1, 2]
+    plan = Plan(range(expert.MAX_PLAN))
+    with pytest.raises(PlanOverflow):
+        plan.append(0)
+
+
+def test_an_opened_box_ends_the_advice():
+    env = BabyAI("GoToLocal").make_env()
+    for seed in range(100):
+        env.reset(seed=seed)
+        before = env.best_actions()
+        assert before.shape == (1, 7)
+        assert before.dtype == np.bool_
+        assert before.sum() == 1
+        rng = np.random.default_rng(seed)
+        while env.agents:
+            ahead = env.game.grid.get(*env.game.front_pos)
+            opens = ahead is not None and ahead.type == "box"
+            infos = env.step({AGENT: 5 if opens else int(rng.integers(3))})[4]
+            if opens:
+                break
+        else:
+            continue
+        break
+    else:
+        pytest.fail("no box was met")
+    if env.agents:
+        assert infos[AGENT]["expert_failed"] is True
+        assert env.best_actions().all()
+        assert env.expert_failures == 1
+        assert env.step({AGENT: 6})[4][AGENT]["expert_failed"] is True
+    _, infos = env.reset()
+    assert "expert_failed" not in infos[AGENT]
+    assert env.best_actions().sum() == 1
+    assert env.expert_failures == 1
+
+
+def test_after_the_end_there_is_nothing_to_learn():
+    env = BabyAI("GoToObj", max_cycles=1).make_env()
+    env.reset(seed=0)
+    assert env.best_actions().sum() == 1
+    env.step({AGENT: 6})
+    assert env.best_actions().all()
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or LEVELS:
+        share, mean, deviation, rate = measure(name, range(100))
+        print(f"{name:16s} {share:6.1%}  {mean:6.2f} ± {deviation:6.2f}  {rate:6.0f} steps/s", flush=True)

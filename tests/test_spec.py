@@ -1,0 +1,149 @@
+"""EnvSpec, and what worlds declare with it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import magrounding as mg
+from magrounding.errors import ConfigurationError
+from magrounding.spec import (
+    EPISODE,
+    STEP,
+    Directions,
+    EnvSpec,
+    Field,
+    FixedActions,
+    Grid,
+    Mask,
+    Text,
+    TextChoices,
+)
+
+SPEC = EnvSpec(
+    fields=(
+        Grid("grid", (4, 6, 2), 0, 9, scenery_ids=(0, 1), avatar_ids=(2,)),
+        Field("position", (2,), -1, 5),
+        Text("manual", (3, 5), 0, 9, shared=True, lifetime=EPISODE),
+        Text("message", (4,), 0, 9, shared=True),
+        Mask("action_mask", (5,)),
+    ),
+    num_agents=3,
+    actions=FixedActions(("stay", "up", "down", "left", "right")),
+    words=("<pad>", *"abcdefghi"),
+    max_cycles=30,
+    state_parts=(("grid", (4, 6)), ("agents", (3, 2))),
+)
+
+
+def without(*names):
+    return tuple(field for field in SPEC.fields if field.name not in names)
+
+
+def test_fields_are_found_by_name():
+    assert SPEC["manual"].shared
+    assert "position" in SPEC
+    assert "teammates" not in SPEC
+    with pytest.raises(KeyError):
+        SPEC["teammates"]
+
+
+def test_fields_are_found_by_kind():
+    assert [field.kind for field in SPEC.fields] == ["grid", "array", "text", "text", "mask"]
+    assert SPEC.grid is SPEC["grid"]
+    assert (SPEC.grid.height, SPEC.grid.width) == (4, 6)
+    assert [text.name for text in SPEC.texts] == ["manual", "message"]
+    assert [field.name for field in SPEC.own_fields] == ["grid", "position", "action_mask"]
+    with pytest.raises(ConfigurationError, match="no grid"):
+        _ = replace(SPEC, fields=without("grid")).grid
+
+
+def test_shared_texts_are_those_that_all_read_once_an_episode():
+    assert SPEC["message"].lifetime == STEP
+    assert SPEC.shared_texts == ("manual",)
+    own = replace(SPEC["manual"], shared=False)
+    assert replace(SPEC, fields=(*without("manual"), own)).shared_texts == ()
+
+
+def test_buffers_carry_the_agents_where_keys_are_not_shared():
+    buffers = SPEC.allocate(7)
+    assert {key: array.shape for key, array in buffers.items()} == {
+        "grid": (7, 3, 4, 6, 2),
+        "position": (7, 3, 2),
+        "manual": (7, 3, 5),
+        "message": (7, 4),
+        "action_mask": (7, 3, 5),
+    }
+    assert buffers["action_mask"].dtype == np.int8
+    assert buffers["grid"].dtype == np.int16
+    assert not any(array.any() for array in buffers.values())
+
+
+def test_the_space_is_that_of_one_agent():
+    space = SPEC.space()
+    assert set(space.spaces) == {"grid", "position", "manual", "message", "action_mask"}
+    assert space["grid"] == spaces.Box(0, 9, (4, 6, 2), np.int16)
+    assert space["action_mask"] == spaces.Box(0, 1, (5,), np.int8)
+
+
+def test_actions_are_counted_and_named():
+    assert (SPEC.num_actions, SPEC.actions.names[1]) == (5, "up")
+    choices, directions = TextChoices(3, 7), Directions(4)
+    assert (choices.count, choices.names) == (3, ("choice 0", "choice 1", "choice 2"))
+    assert (directions.count, directions.names[3]) == (4, "direction 3")
+    assert replace(SPEC, actions=choices).num_actions == 3
+
+
+def test_words_have_ids():
+    assert SPEC.vocabulary_size == 10
+    assert SPEC.vocabulary["a"] == 1
+    assert SPEC.vocabulary_hash == SPEC.vocabulary.hash != replace(SPEC, words=("<pad>", "z")).vocabulary_hash
+    assert replace(SPEC, words=()).vocabulary_size == 10  # as ids in the grid and in texts say
+    assert replace(SPEC, words=(), tokenizer="bytes").vocabulary_hash == "bytes"
+    assert replace(SPEC, words=(), fields=without("grid", "manual", "message")).vocabulary_size == 1
+
+
+def test_the_state_is_laid_out_in_parts():
+    assert SPEC.state_size == 30
+    assert SPEC.state_layout() == {"grid": (slice(0, 24), (4, 6)), "agents": (slice(24, 30), (3, 2))}
+    assert replace(SPEC, state_parts=()).state_size == 0
+
+
+@pytest.mark.parametrize(
+    ("other", "alike"),
+    [
+        (replace(SPEC, max_cycles=9), True),
+        (replace(SPEC, fields=(replace(SPEC.grid, shape=(8, 8, 2)), *SPEC.fields[1:])), True),
+        (replace(SPEC, fields=(replace(SPEC.grid, shape=(4, 6, 4)), *SPEC.fields[1:])), False),
+        (replace(SPEC, num_agents=2), False),
+        (replace(SPEC, words=("<pad>", *"abcdefghj")), False),
+        (replace(SPEC, actions=FixedActions(tuple("abcde"))), False),
+        (replace(SPEC, fields=SPEC.fields[:-1]), False),
+        (replace(SPEC, tokenizer="bytes"), False),
+    ],
+)
+def test_worlds_that_differ_in_the_size_of_the_map_alone_read_alike(other, alike):
+    assert SPEC.reads_alike(other) is alike
+
+
+@pytest.mark.parametrize("occupants", [1, 2])
+@pytest.mark.parametrize("agents", [1, 3])
+def test_the_worlds_declaration(agents, occupants):
+    vec = mg.make_vec("ma_rtfm", 2, stage="s2", agents=agents, size=9, occupants=occupants)
+    spec, words = vec.spec, vec.spec.vocabulary
+    names = ["grid", "position", "manual", "goal", "inventory", "action_mask"] + ["teammates"] * (agents > 1)
+    assert [field.name for field in spec.fields] == names
+    assert [field.name for field in spec.fields if field.shared] == ["manual", "goal"]
+    assert spec["grid"].shape == (9, 9, 2 * occupants)
+    assert spec["inventory"].shape == (2,)
+    if agents > 1:
+        assert spec["teammates"].shape == (agents - 1, 4)
+    assert spec["action_mask"].dtype == "int8"
+    assert [words.words[i] for i in spec.grid.scenery_ids] == ["<pad>", "empty", "wall", "fog"]
+    assert [words.words[i] for i in spec.grid.avatar_ids] == ["me", "ally"]
+    assert spec.vocabulary_size == len(words)
+    observation, _ = vec.reset(seed=0)
+    assert {key: array.shape for key, array in observation.items()} == {
+        field.name: (2, *(() if field.shared else (agents,)), *field.shape) for field in spec.fields
+    }

@@ -1,0 +1,142 @@
+"""Texts: equal ones have equal keys whatever shows them, and a table holds each once, in an order of its own."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from magrounding.spec import CHOICES, EPISODE, EnvSpec, Field, FixedActions, Text
+from magrounding.texts import TextTable, content_keys, flat_choices, gather_texts, text_keys
+
+SPEC = EnvSpec(
+    (
+        Field("position", (2,), 0, 9),
+        Text("manual", (2, 3), 0, 9, shared=True, lifetime=EPISODE),
+        Text("goal", (3,), 0, 9, shared=True, lifetime=EPISODE),
+        Text("note", (3,), 0, 9, lifetime=EPISODE),
+        Text("message", (3,), 0, 9),
+        Text(CHOICES, (2, 3), 0, 9),
+    ),
+    num_agents=1,
+    actions=FixedActions(("wait",)),
+    words=(),
+    max_cycles=5,
+)
+
+
+def some_texts(seed, rows, *shape, low=0, high=10):
+    return np.random.default_rng(seed).integers(low, high, (rows, *shape)).astype(np.int16)
+
+
+def test_keys_tell_contents_apart():
+    texts = np.unique(some_texts(0, 3000, 2, 3), axis=0)
+    keys = content_keys({"manual": texts})
+    assert keys.dtype == np.int64
+    assert (keys >= 0).all()
+    assert len(np.unique(keys)) == len(texts) > 2900
+
+
+def test_keys_depend_on_nothing_but_the_content():
+    texts = some_texts(1, 20, 4)
+    keys = content_keys({"goal": texts})
+    order = np.random.default_rng(0).permutation(20)
+    assert (content_keys({"goal": texts[order]}) == keys[order]).all()
+    assert (content_keys({"goal": texts.astype(np.int64)}) == keys).all()  # whatever holds the ids
+    assert (content_keys({"goal": np.asfortranarray(texts)}) == keys).all()
+    assert (content_keys({"goal": np.concatenate([texts, texts])}) == np.tile(keys, 2)).all()
+
+
+def test_neighbouring_ids_and_places_give_other_keys():
+    """One id more, two ids exchanged, padding: each is another text."""
+    text = np.array([[3, 5, 0, 0]], np.int16)
+    others = [[5, 3, 0, 0], [3, 5, 1, 0], [3, 6, 0, 0], [0, 3, 5, 0], [0, 0, 0, 0]]
+    keys = [int(content_keys({"goal": np.array([row], np.int16)})[0]) for row in [text[0].tolist(), *others]]
+    assert len(set(keys)) == 6
+
+
+def test_what_is_read_together_has_one_key():
+    one, two, nothing = some_texts(2, 1, 3), some_texts(3, 1, 3), np.zeros((1, 0), np.int16)
+    together = [
+        {"manual": one, "goal": two},
+        {"manual": two, "goal": one},
+        {"manual": np.concatenate([one, two], 1), "goal": nothing},
+        {"manual": one, "goal": nothing},
+    ]
+    assert len({int(content_keys(texts)[0]) for texts in together}) == 4
+    with pytest.raises(ValueError, match="at least one array"):
+        content_keys({})
+
+
+def test_a_table_holds_every_text_once():
+    table, texts = TextTable(("manual", "goal")), {"manual": some_texts(4, 5, 2, 3), "goal": some_texts(5, 5, 3)}
+    keys = content_keys(texts)
+    assert table.add(keys[[2, 2, 0]], {name: array[[2, 2, 0]] for name, array in texts.items()}).tolist() == [0, 0, 1]
+    index = table.add(keys, texts)
+    assert index.tolist() == [1, 2, 0, 3, 4]
+    assert len(table) == 5
+    ids, rank = table.arrays()
+    for name, array in texts.items():
+        assert (ids[name][rank[index]] == array).all()
+        assert len(ids[name]) == 5
+
+
+def test_a_table_keeps_copies():
+    table, texts = TextTable(("goal",)), {"goal": some_texts(6, 3, 3)}
+    before = texts["goal"].copy()
+    index = table.add(content_keys(texts), texts)
+    texts["goal"][:] = 0
+    ids, rank = table.arrays()
+    assert (ids["goal"][rank[index]] == before).all()
+
+
+def test_the_order_does_not_depend_on_what_was_shown_first():
+    texts = {"manual": some_texts(7, 30, 2, 3), "goal": some_texts(8, 30, 3)}
+    keys, rng, orders = content_keys(texts), np.random.default_rng(0), []
+    for parts in (1, 3, 30):
+        table, order = TextTable(("manual", "goal")), rng.permutation(30)
+        index = np.zeros(30, np.int64)
+        for rows in np.array_split(order, parts):
+            index[rows] = table.add(keys[rows], {name: array[rows] for name, array in texts.items()})
+        ids, rank = table.arrays()
+        assert (ids["goal"][rank[index]] == texts["goal"]).all()
+        orders.append((ids["manual"].tobytes(), ids["goal"].tobytes(), rank[index].tobytes()))
+    assert len(set(orders)) == 1
+
+
+def test_fields_that_a_world_lacks_are_empty():
+    texts = {"goal": some_texts(9, 4, 3)}
+    found = gather_texts(texts, ("manual", "goal"), 4)
+    assert found["manual"].shape == (4, 0)
+    assert found["goal"] is texts["goal"]
+    some = gather_texts(texts, ("manual", "goal"), 4, np.array([3, 1]))
+    assert some["manual"].shape == (2, 0)
+    assert (some["goal"] == texts["goal"][[3, 1]]).all()
+
+
+def test_the_worlds_key_serves_shared_texts_of_an_episode_only():
+    texts = {field.name: some_texts(10, 4, *field.shape) for field in SPEC.texts}
+    document = np.array([7, 7, 8, 9])
+
+    def keys_of(*names, key=document, spec=SPEC):
+        return text_keys({name: texts[name] for name in names}, names, spec, key)
+
+    assert (keys_of("manual", "goal") == document).all()
+    assert (keys_of("goal") == document).all()
+    for names in (("note",), ("message",), ("goal", "message")):  # an agent's own, or one that changes
+        assert (keys_of(*names) == content_keys({name: texts[name] for name in names})).all()
+    assert (keys_of("manual", "goal", key=None) == content_keys({k: texts[k] for k in ("manual", "goal")})).all()
+    own = replace(SPEC, fields=tuple(replace(f, shared=False) for f in SPEC.fields))
+    assert (keys_of("goal", spec=own) == content_keys({"goal": texts["goal"]})).all()
+
+
+def test_each_choice_is_a_text_of_its_own():
+    texts = {CHOICES: some_texts(11, 3, 2, 3)}
+    texts[CHOICES][2, 0] = texts[CHOICES][0, 1]
+    flat = flat_choices(texts)[CHOICES]
+    assert flat.shape == (6, 3)
+    keys = text_keys(texts, (CHOICES,), SPEC, np.arange(3))
+    assert keys.shape == (3, 2)
+    assert (keys.ravel() == content_keys({CHOICES: flat})).all()
+    assert keys[2, 0] == keys[0, 1]
+    assert len(np.unique(keys)) == 5
+    assert flat_choices({"goal": texts[CHOICES]})["goal"] is texts[CHOICES]  # only choices are taken apart

@@ -1,0 +1,132 @@
+"""A package of anybody's own, installed beside magrounding from wheels, trains by the same command as ours."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples" / "my_game"
+MISSING = [name for name in ("pip", "venv", "ensurepip", "setuptools") if importlib.util.find_spec(name) is None]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(bool(MISSING), reason=f"wheels and environments are made with {', '.join(MISSING)}"),
+]
+
+
+def run(*command, cwd, succeeds=True):
+    """Run a command that sees no checkout, and return what it printed."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PIP_"))}
+    done = subprocess.run(list(map(str, command)), cwd=cwd, env=clean, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == succeeds, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + ("" if succeeds else done.stderr)
+
+
+def build_wheel(source, folder):
+    """The wheel of a source tree; a copy is built, so no file of an earlier build gets in, and none stays behind."""
+    copy = folder / f"{source.name}-source"
+    unwanted = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "*.egg-info", "runs")
+    shutil.copytree(source, copy, ignore=unwanted)
+    options = ("--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder)
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", *options, copy, cwd=folder)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory):
+    """Name → wheel, of the package and of the example."""
+    folder = tmp_path_factory.mktemp("wheels")
+    for source in (ROOT, EXAMPLE):
+        build_wheel(source, folder)
+    return {path.name.split("-")[0]: path for path in folder.glob("*.whl")}
+
+
+@pytest.fixture(scope="module")
+def installed(wheels, tmp_path_factory):
+    """The programs' folder of a fresh environment with both wheels, and with what they depend on from this one."""
+    folder = tmp_path_factory.mktemp("venv")
+    venv.create(folder, symlinks=True)
+    programs = folder / "bin"
+    run(sys.executable, "-m", "pip", "--python", programs / "python", "install", "--quiet", "--no-deps", "--no-index",
+        *wheels.values(), cwd=folder)  # fmt: skip
+    own = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
+    # A folder on the path, not a site folder: .pth files in it, an editable install's among them, are not read.
+    (own / "dependencies.pth").write_text("\n".join({sysconfig.get_path(kind) for kind in ("purelib", "platlib")}))
+    return programs
+
+
+@pytest.fixture(scope="module", params=["demo", "reinforce"])
+def trained(request, installed, tmp_path_factory):
+    """The run folder of a short training, made from a folder that holds nothing."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    options = ("--games", "200", "--out", "run")
+    run(installed / "magrounding", "train", "--env", "my_game", "--preset", request.param, *options, cwd=folder)
+    return folder / "run"
+
+
+def test_the_example_is_short():
+    files = [EXAMPLE / "pyproject.toml", *(EXAMPLE / "my_game").glob("*.py")]
+    assert sum(bool(line.strip()) for path in files for line in path.read_text("utf-8").splitlines()) < 150
+    assert len((EXAMPLE / "README.md").read_text("utf-8").splitlines()) < 15
+
+
+def test_the_wheel_holds_the_package_its_data_and_nothing_else(wheels):
+    names = set(zipfile.ZipFile(wheels["magrounding"]).namelist())
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"magrounding"}
+    package = ROOT / "magrounding"
+    wanted = {
+        path.relative_to(ROOT).as_posix()
+        for path in package.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in (".tmp",)
+    }
+    shipped = {name for name in names if name.startswith("magrounding/")}
+    assert shipped == wanted
+    assert "magrounding/py.typed" in shipped
+
+
+def test_what_is_imported_is_what_the_wheels_hold(installed, tmp_path):
+    code = "import magrounding, my_game; print(magrounding.__file__, my_game.__file__)"
+    found = run(installed / "python", "-c", code, cwd=tmp_path).split()
+    assert all(Path(path).is_relative_to(installed.parent) for path in found), found
+
+
+def test_the_teams_that_come_with_the_package_come_with_the_wheel(installed, tmp_path):
+    code = "import magrounding as mg; print(mg.load_team('pretrained:messenger-s2').num_agents)"
+    assert run(installed / "python", "-c", code, cwd=tmp_path).split() == ["1"]
+
+
+def test_it_learns_to_read(trained):
+    report = (trained / "report.md").read_text(encoding="utf-8")
+    assert "my_game" in report
+    lines = [json.loads(line) for line in (trained / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    ends = [
+        line for line in lines if line["kind"] == "evaluation" and line["when"] == "after" and line["set"] == "eval"
+    ]
+    true = max(line["win_rate"] for line in ends if line["manual"] == "true")
+    wrong = max(line["win_rate"] for line in ends if line["manual"] != "true")
+    assert true > 0.5, "chance is 4 ** -6"
+    assert wrong < true / 2
+
+
+def test_what_was_trained_can_be_loaded_and_evaluated(trained, installed):
+    code = "import magrounding as mg; print(*(type(policy).__name__ for policy in mg.load_team('run').policies))"
+    assert run(installed / "python", "-c", code, cwd=trained.parent).split() == ["Healer", "Healer"]
+    asked = ("--run", "run", "--episodes", "50", "--play", "greedy")
+    assert "eval" in run(installed / "magrounding", "evaluate", *asked, cwd=trained.parent)
+
+
+def test_bad_options_of_the_game_are_one_sentence(installed, tmp_path):
+    said = run(installed / "magrounding", "train", "--env", "my_game", "--preset", "silg", cwd=tmp_path, succeeds=False)
+    assert "silg" in said
+    assert "Traceback" not in said
+    assert not list(tmp_path.iterdir())
