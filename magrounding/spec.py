@@ -41,7 +41,7 @@ expert: `best_actions()`, labels for imitation.
 places: `entity_places()`, where things are that agents can go to.
 scene: `scene()`, a picture.
 score: an outcome beside winning, in `info["score"]`.
-reading: a shared text of the whole episode that tells the rules of the game, so that a false one is a test of reading.
+reading: a shared text of the whole episode that states the rules of the game, so that a false one is a test of reading.
 """
 
 
@@ -186,7 +186,7 @@ class EnvSpec:
         actions: what an agent chooses from.
         words: the word of each id, id 0 being padding; empty where a world's ids are not words.
         max_cycles: steps after which a game is truncated.
-        time_limit_is_loss: a time-out is a loss with its own reward: nothing is worth anything after it.
+        time_limit_is_loss: a time-out is a loss with its own reward: the value after it is 0.
         outcome: WON or SCORE.
         capabilities: of CAPABILITIES.
         state_parts: (name, shape) of the parts of `state()`, in order; empty without that capability.

@@ -1,4 +1,4 @@
-"""TextTable: every distinct text once, by content; whatever shows a text holds its index.
+"""TextTable: every distinct text once, by content; an observation holds the indices of its texts.
 
 A manual, a goal, a message and a list of choices are the same thing here: an array of word ids. Texts that are read
 together (a manual and the goal of the same game) are one entry of several arrays.

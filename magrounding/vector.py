@@ -1,4 +1,4 @@
-"""VectorEnv: many games behind one `reset` and one `step`, whatever simulates them."""
+"""VectorEnv: many games of any simulator behind one `reset` and one `step`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Observation = dict[str, np.ndarray]
 
 @dataclass
 class Info(Mapping[str, Any]):
-    """What a step tells beside observation, reward and flags; also a mapping: `info["won"]`, `info["return"]`.
+    """The facts of a step beside observation, reward and flags; also a mapping: `info["won"]`, `info["return"]`.
 
     Attributes:
         done: [B] bool, games that ended in this step (and began anew).
@@ -70,7 +70,7 @@ class VectorEnv(Protocol):
     [B, E, 2] float32`; `scene(row)`.
 
     Attributes:
-        id, options: how the games were made, so that others can make them again; "" where nobody registered them.
+        id, options: how the games were made, so that others can make them again; "" for games that are not registered.
         num_envs, num_agents: B and n.
         spec: what they show and take.
     """

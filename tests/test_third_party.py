@@ -76,7 +76,7 @@ def trained(request, installed, tmp_path_factory):
 
 def test_the_example_is_short():
     files = [EXAMPLE / "pyproject.toml", *(EXAMPLE / "my_game").glob("*.py")]
-    assert sum(bool(line.strip()) for path in files for line in path.read_text("utf-8").splitlines()) < 150
+    assert sum(path.read_bytes().count(b"\n") for path in files) < 150, "as wc -l counts"
     assert len((EXAMPLE / "README.md").read_text("utf-8").splitlines()) < 15
 
 
@@ -114,7 +114,7 @@ def test_it_learns_to_read(trained):
     ]
     true = max(line["win_rate"] for line in ends if line["manual"] == "true")
     wrong = max(line["win_rate"] for line in ends if line["manual"] != "true")
-    assert true > 0.5, "chance is 4 ** -6"
+    assert true >= 0.9, "chance is 4 ** -2"
     assert wrong < true / 2
 
 

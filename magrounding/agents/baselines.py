@@ -124,8 +124,6 @@ class Baseline(DocumentPolicy):
         text: TextEncoding,
         document: Tensor,
         memory: Tensor | None = None,
-        *,
-        explain: bool = False,
     ) -> PolicyOutput:
         """See `DocumentPolicy.respond`; the baselines remember nothing."""
         grid = observation["grid"]

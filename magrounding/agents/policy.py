@@ -31,6 +31,10 @@ others: [T, B, n − 1] int64, what the other agents did in the same step, in ag
 state: [T, B, S] int16, the whole games.
 """
 
+MARKS = "marks"
+"""What networks tell of a step that costs next to nothing: [T, B, H, W] int8, 1 for the cells that the agent claims, 0
+for those that it leaves to others, −1 where there is nothing."""
+
 CONTRAST = "contrast"
 """The loss that grounds symbols without rewards or labels: what is on a board is what its own manual speaks of.
 
@@ -70,7 +74,6 @@ class Batch(NamedTuple):
         last_action: [T, B] int64, what the agent did in the step before; −1 at the start of an episode.
         record: [T, B, …] by name, what the policy wanted to be replayed (`Policy.draw_record`, `PolicyOutput.record`);
             empty in play without exploration inside the network.
-        explain: whether `PolicyOutput.told` should have all that can be told, at the cost of computing it.
     """
 
     observation: dict[str, Tensor]
@@ -79,7 +82,6 @@ class Batch(NamedTuple):
     restarts: Tensor
     last_action: Tensor
     record: Mapping[str, Tensor] = MappingProxyType({})
-    explain: bool = False
 
 
 class PolicyOutput(NamedTuple):
@@ -90,15 +92,16 @@ class PolicyOutput(NamedTuple):
         value: [T, B].
         memory: [T, B, …] after each step, or None.
         record: [T, B, …] by name, what has to be there again when the step is replayed.
-        told: [T, B, …] by name, what can be shown of the step (masks, guesses); never learnt from.
-        seen: whatever of this pass the network's own `losses` go on from.
+        told: by name, what can be shown of the step (MARKS, guesses), as functions that compute [T, B, …] when it is
+            asked for; never learnt from.
+        seen: intermediate results of this pass that the network's own `losses` use.
     """
 
     logits: Tensor
     value: Tensor
     memory: Tensor | None = None
     record: Mapping[str, Tensor] = MappingProxyType({})
-    told: Mapping[str, Tensor] = MappingProxyType({})
+    told: Mapping[str, Callable[[], Tensor]] = MappingProxyType({})
     seen: Any = None
 
 
@@ -230,8 +233,6 @@ class DocumentPolicy(Policy):
         text: TextEncoding,
         document: Tensor,
         memory: Tensor | None = None,
-        *,
-        explain: bool = False,
     ) -> PolicyOutput:
         """Act on N observations; the output has N where that of `forward` has [T, B].
 
@@ -242,7 +243,6 @@ class DocumentPolicy(Policy):
             text: encoding of U documents.
             document: [N] int64, which of the U documents each observation reads.
             memory: [N, …] for policies that remember.
-            explain: see `Batch`.
         """
 
     def auxiliary(
@@ -325,7 +325,7 @@ class DocumentPolicy(Policy):
             if before is None:
                 return _unflatten(self.unroll(observation, text, document, memory, batch.restarts), shape)
             memory = before.flatten(0, 1)
-        return _unflatten(self.respond(observation, text, document, memory, explain=batch.explain), shape)
+        return _unflatten(self.respond(observation, text, document, memory), shape)
 
     def losses(
         self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], wanted: Collection[str]
@@ -370,7 +370,7 @@ def _unflatten(output: PolicyOutput, shape: torch.Size) -> PolicyOutput:
         output.value.unflatten(0, shape),
         None if output.memory is None else output.memory.unflatten(0, shape),
         {name: each.unflatten(0, shape) for name, each in output.record.items()},
-        {name: each.unflatten(0, shape) for name, each in output.told.items()},
+        {name: lambda each=each: each().unflatten(0, shape) for name, each in output.told.items()},
         output.seen,
     )
 

@@ -147,8 +147,6 @@ class Relread(DocumentPolicy):
         text: TextEncoding,
         document: Tensor,
         memory: Tensor | None = None,
-        *,
-        explain: bool = False,
     ) -> PolicyOutput:
         things = self.find(observation)
         motion, memory = self.follow(things, observation, memory)

@@ -182,8 +182,6 @@ class Sir(DocumentPolicy):
         text: TextEncoding,
         document: Tensor,
         memory: Tensor | None = None,
-        *,
-        explain: bool = False,
     ) -> PolicyOutput:
         hidden, maps = self._perceive(observation, text, document)
         if self.tracker is not None:

@@ -108,8 +108,6 @@ class SymbolPolicy(DocumentPolicy):
         text: TextEncoding,
         document: Tensor,
         memory: Tensor | None = None,
-        *,
-        explain: bool = False,
     ) -> PolicyOutput:
         seen, memory = self.find(observation, document, memory)
         if self.config.sparse:

@@ -246,8 +246,6 @@ class Txt2Pi(DocumentPolicy):
         text: TextEncoding,
         document: Tensor,
         memory: Tensor | None = None,
-        *,
-        explain: bool = False,
     ) -> PolicyOutput:
         """See `DocumentPolicy.respond`; txt2π remembers nothing."""
         grid = observation["grid"]

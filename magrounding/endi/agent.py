@@ -8,7 +8,7 @@ entities; each has a file here.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from magrounding.agents.policy import (
+    MARKS,
     OTHERS,
     Accepts,
     DocumentPolicy,
@@ -130,21 +131,20 @@ class EnDi(DocumentPolicy):
         text: TextEncoding,
         document: Tensor,
         memory: Tensor | None = None,
-        *,
-        explain: bool = False,
     ) -> PolicyOutput:
         """See `DocumentPolicy.respond`.
 
-        Of the step it tells "marks" [N, H, W] (see `Division.taken`), and on demand "guesses" [N, n − 1] int64, the
-        most likely action of each of the others.
+        `told` has MARKS (see `Division.taken`), and "guesses" [N, n − 1] int64, the most likely action of each of the
+        others.
         """
         places, scores, seen, memory = self.survey(observation, text, document, memory)
         division = divide(scores, places, self._noise_at(places, observation))
         logits, value = self.decide(observation, text, document, seen, division.own)
-        told = {"marks": division.taken(*observation["grid"].shape[1:3])}
-        if explain and self.config.modelling:
-            with torch.no_grad():
-                told["guesses"] = self.foresee(observation, text, document, seen, division.others).float().argmax(-1)
+        told: dict[str, Callable[[], Tensor]] = {MARKS: lambda: division.taken(*observation["grid"].shape[1:3])}
+        if self.config.modelling:
+            told["guesses"] = lambda: (
+                self.foresee(observation, text, document, seen, division.others).float().argmax(-1)
+            )
         return PolicyOutput(
             mask_logits(logits.float(), observation["action_mask"]),
             value.float(),

@@ -79,12 +79,10 @@ class CompiledWorld(BatchedWorld):
         self.final_rows = self.final_rows[:0]
         arrays = self._slots, self._rules, self._tables, self._games, self._views, self._results
         self._threads.run(self._kernels.start_rows, *arrays)
-        self.out.score[:] = self.out.won
 
     def step(self, actions: np.ndarray, auto_reset: bool) -> None:
         arrays = self._rules, self._tables, self._games, self._views, self._finals, self._results
         self._threads.run(self._kernels.step_rows, actions, auto_reset, self._slots, *arrays)
-        self.out.score[:] = self.out.won
         if auto_reset:
             self.final_rows = np.flatnonzero(self.out.done)
             self._close_ranks()

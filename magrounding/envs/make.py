@@ -31,7 +31,14 @@ def make(id: str, *, render_mode: str | None = None, **options: Any) -> Parallel
 
 
 def make_vec(
-    id: str, num_envs: int, *, num_threads: int = 1, workers: int = 0, copy: bool = False, **options: Any
+    id: str,
+    num_envs: int,
+    *,
+    num_threads: int = 1,
+    workers: int = 0,
+    timeout: float = 60.0,
+    copy: bool = False,
+    **options: Any,
 ) -> VectorEnv:
     """Make a batch of games that restart by themselves.
 
@@ -40,6 +47,7 @@ def make_vec(
         num_envs: B.
         num_threads: threads that share the rows of a world that simulates batches; the episodes do not depend on it.
         workers: processes that share the games of a simulator of one game; 0 plays them in this process.
+        timeout: seconds without an answer after which a worker counts as hung and is replaced.
         copy: return fresh arrays instead of buffers that the next step overwrites.
         options: options of the environment.
     """
@@ -48,4 +56,5 @@ def make_vec(
     game: Any = env_entry(id).configure(**options)
     if hasattr(game, "make_world"):
         return WorldVectorEnv(game.make_world(num_envs, num_threads), id, options, copy=copy)
-    return vectorize(partial(game.make_env, None), num_envs, workers, id=id, options=options, spec=game.describe())
+    make_env = partial(game.make_env, None)
+    return vectorize(make_env, num_envs, workers, id=id, options=options, spec=game.describe(), timeout=timeout)

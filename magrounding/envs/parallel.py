@@ -84,7 +84,7 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         self.possible_agents = [f"agent_{i}" for i in range(world.num_agents)]
         self.agents: list[str] = []
         sides = _map_sides(self.spec)
-        self._distance = None if sides is None else _distance_maps(*sides)
+        self._distance, self._width = (None, 0) if sides is None else (_distance_maps(*sides), sides[1])
         self._observation_spaces = {agent: self._make_observation_space() for agent in self.possible_agents}
         self._action_spaces = {agent: spaces.Discrete(self.spec.num_actions) for agent in self.possible_agents}
         if STATE in self.spec.capabilities:
@@ -94,6 +94,9 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
             (key, key in self.spec and self.spec[key].shared) for key in self._observation_spaces["agent_0"]
         )
         self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
+        self._scores = SCORES in self.spec.capabilities
+        self._holds = "inventory" in self.spec
+        self._num_actions = self.spec.num_actions
         self._started = False
         self._document: int | None = None
         self._manual: list[str] = []
@@ -156,7 +159,7 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
                 info["illegal"] = True
         if out.done[0]:
             ending: dict[str, Any] = {"won": bool(out.won[0])}
-            if SCORES in self.spec.capabilities:
+            if self._scores:
                 ending["score"] = float(out.score[0])
             for info in infos.values():
                 info.update(ending)
@@ -217,7 +220,7 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
             raise InvalidAction("the episode is over: call reset()" if self._started else "call reset() before step()")
         if actions.keys() != set(self.agents):
             raise InvalidAction(f"actions are for {list(actions)}, expected one for each of {self.agents}")
-        row, limit = [0] * len(self.possible_agents), self.spec.num_actions
+        row, limit = [0] * len(self.possible_agents), self._num_actions
         for agent, action in actions.items():
             try:
                 number = index(action)
@@ -231,23 +234,22 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
     def _observations(self) -> dict[str, Observation]:
         buffers = self.world.observation
         rows = {key: buffer[0] for key, buffer in buffers.items()}
-        maps = self._distance
+        maps, width = self._distance, self._width
         observations = {}
         for agent in self.agents:
             i = self._index[agent]
             observation = {}
             for key, shared in self._fields:
-                if maps is not None and key == "distance":
+                if key == "distance" and maps is not None:
                     row, column = rows["position"][i].tolist()
-                    observation[key] = maps[row * maps.shape[2] + column if row >= 0 else -1].copy()
+                    observation[key] = maps[row * width + column if row >= 0 else -1].copy()
                 else:
                     observation[key] = (rows[key] if shared else rows[key][i]).copy()
             observations[agent] = observation
         return observations
 
     def _infos(self) -> dict[str, dict[str, Any]]:
-        masks, inventories = (self.world.observation.get(key) for key in ("action_mask", "inventory"))
-        document = int(self.world.out.document[0])
+        seen, document = self.world.observation, int(self.world.out.document[0])
         if document != self._document:  # text is built once for each document, not once a step
             text = self.world.text(0)
             self._manual, self._goal, self._document = list(text["manual"]), str(text["goal"]), document
@@ -255,10 +257,9 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         for agent in self.agents:
             i = self._index[agent]
             text: dict[str, Any] = {"manual": self._manual.copy(), "goal": self._goal}
-            if inventories is not None:
-                text["inventory"] = self._held(inventories[0, i])
-            infos[agent] = {} if masks is None else {"action_mask": masks[0, i].copy()}
-            infos[agent] |= {"text": text, "document": document}
+            if self._holds:
+                text["inventory"] = self._held(seen["inventory"][0, i])
+            infos[agent] = {"action_mask": seen["action_mask"][0, i].copy(), "text": text, "document": document}
         return infos
 
     def _held(self, inventory: np.ndarray) -> str:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import InvalidAction
+from magrounding.spec import SCORES
 from magrounding.vector import Info, Observation, check_actions, row_seeds
 
 
@@ -29,6 +30,7 @@ class WorldVectorEnv:
         self.num_envs = world.num_envs
         self.num_agents = world.num_agents
         self.spec = world.spec
+        self._scores = SCORES in world.spec.capabilities
         self._started = False
 
     def reset(self, seed: int | None = None) -> tuple[Observation, Info]:
@@ -77,7 +79,8 @@ class WorldVectorEnv:
 
     def _collect(self) -> Info:
         out, rows = self.world.out, self.world.final_rows
-        arrays = out.done, out.won, out.score, out.length, out.returns, out.alive, out.illegal, out.document, rows
+        score = out.score if self._scores else out.won.astype(np.float32)
+        arrays = out.done, out.won, score, out.length, out.returns, out.alive, out.illegal, out.document, rows
         if self.copy:
             arrays = tuple(array.copy() for array in arrays)
         final = {name: array[: len(rows)] for name, array in self.world.final_observation.items()}

@@ -24,7 +24,7 @@ class StepBuffers:
         length: [B] int32, steps of the episode so far; where `done`, its final length.
         returns: [B, n] float32, undiscounted sum of rewards of the episode, likewise.
         document: [B] int64, key of the text on show: equal keys mean equal text.
-        score: [B] float32, of the episode so far, final where `done`; `won` as 1 or 0 where a world has no score.
+        score: [B] float32, of the episode so far, final where `done`; written only by worlds that have one.
     """
 
     rewards: np.ndarray

@@ -17,7 +17,7 @@ from magrounding.storage import read_json, write_json
 
 
 def beginning(settings: RunSettings, stages: Sequence[str]) -> RunSettings:
-    """These settings as far as some stages go: equal where they compute the same there, whatever they say about it."""
+    """These settings as far as some stages go: equal where they compute the same there; descriptions do not count."""
     phases = {stage: settings.preset.of_stage(stage) for stage in stages}
     return replace(settings, stages=tuple(stages), preset=replace(settings.preset, about="", phases=phases))
 

@@ -1,4 +1,4 @@
-"""Several runs side by side: what differs between them is what their names say, what it is worth the numbers."""
+"""Several runs side by side: their names say what differs between them, the numbers what it changes."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
         if phase.name == IMITATE:
             if phase.until.steps is None or (phase.until.rule == "all" and phase.until.win_rate is not None):
                 raise ConfigurationError(
-                    f"the phase of imitation of {stage} waits for wins, but with demonstrations nobody plays: "
+                    f"the phase of imitation of {stage} waits for wins, but with demonstrations no game is played: "
                     "let it end after steps"
                 )
             games = DescribedGames(settings.env, settings.stage_options(stage), settings.describe(stage))

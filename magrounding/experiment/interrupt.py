@@ -35,7 +35,7 @@ class StopRequest:
 
     @contextmanager
     def immediate(self) -> Iterator[None]:
-        """A stretch that changes nothing worth saving: Ctrl-C ends it at once."""
+        """A stretch that changes nothing to be saved: Ctrl-C ends it at once."""
         if self.requested:
             raise KeyboardInterrupt
         self._immediate = True

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from magrounding.experiment.results import RunResults
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Told apart by colour-blind eyes too (Okabe and Ito)."""
+"""Colours that colour-blind eyes distinguish too (Okabe and Ito)."""
 
 
 def plot_curves(results: RunResults) -> bytes:

@@ -20,7 +20,7 @@ class Status:
         steps: environment steps in the phase.
         win_rate: over the window of training games; None before the first game has ended.
         speed: environment steps a second.
-        seconds_left: until the end of the whole run, at this speed and if no phase ends early; None where nobody knows.
+        seconds_left: until the end of the whole run, at this speed and if no phase ends early; None if unknown.
     """
 
     seed: int

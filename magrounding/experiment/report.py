@@ -239,7 +239,7 @@ def percent(share: float) -> str:
 
 
 def spread(statistics: Statistics | None, *, bold: bool = False, show: Callable[[float], str] = percent) -> str:
-    """Mean and, of several seeds, standard deviation of a share, or of whatever `show` prints."""
+    """Mean and, of several seeds, standard deviation of a share, or of another number that `show` prints."""
     if statistics is None:
         return "–"
     mean = f"**{show(statistics.mean)}**" if bold else show(statistics.mean)

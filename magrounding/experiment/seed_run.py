@@ -1,4 +1,4 @@
-"""SeedRun: the curriculum of one seed, from stage to stage and phase to phase, with all that is kept and told of it."""
+"""SeedRun: the curriculum of one seed, from stage to stage and phase to phase, and what is saved and logged of it."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ class SeedRun:
         return Status(self.seed, name, part, self.at.steps, self._win_rate(), self._speed, left)
 
     def _seconds_left(self) -> float | None:
-        """Training that is left at the present speed, if no phase ends early; None where nobody knows."""
+        """Training that is left at the present speed, if no phase ends early; None where it is unknown."""
         later = [phase for stage in self.settings.stages[self.at.stage :] for phase in self.preset.of_stage(stage)]
         total = 0.0
         for i, phase in enumerate(later[self.at.phase :]):

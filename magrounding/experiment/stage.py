@@ -41,6 +41,8 @@ from magrounding.training.rollout import RolloutWorker
 from magrounding.training.teacher import Teacher
 
 DEMONSTRATIONS_FILE = "demonstrations.npz"
+HANGING_SECONDS = 60.0
+"""Without an answer, after which a simulator's worker is replaced."""
 RECORDED_AT_ONCE = 64
 """Games that an expert plays at once while it is recorded."""
 
@@ -87,7 +89,14 @@ class StageSession:
         self._plan, self._map = plan, parallel_map
         num_envs, config = self.phase.num_envs, self.phase.learner
         games = {**settings.stage_options(stage), **self.phase.games}
-        self.vec = make_vec(settings.env, num_envs, num_threads=plan.world, workers=settings.workers, **games)
+        self.vec = make_vec(
+            settings.env,
+            num_envs,
+            num_threads=plan.world,
+            workers=settings.workers,
+            timeout=HANGING_SECONDS,
+            **games,
+        )
         self.vocabulary_hash = self.vec.spec.vocabulary_hash
         place = (settings.entry.stages.index(stage), phase)
         self.learners: list[Learner] = []
@@ -138,7 +147,7 @@ class StageSession:
             steps: environment steps of the rate's schedule so far.
 
         Returns:
-            the games that ended, and each learner's losses, with what the log is to tell of its play.
+            the games that ended, and each learner's losses, with what the log is to hold of its play.
         """
         config = self.phase.learner
         share = config.teacher_share(steps)

@@ -132,7 +132,7 @@ def open_runs(
 ) -> list[Contender]:
     """Load the teams of several runs, to play the same games.
 
-    The games have the first run's options (its limit of steps, say), whatever the others were trained with.
+    The games have the first run's options (its limit of steps, say), even where the others were trained with others.
 
     Args:
         folders: name → run folder.

@@ -30,7 +30,7 @@ MEASURES: dict[str, tuple[str, Callable[[float], str]]] = {
 _LEGEND = {
     "return": "Return is an agent's mean sum of rewards.",
     "subgoal_conflicts": "Subgoal conflicts: of the pairs of agents who both pursue something in a step, the share who "
-    "pursue the same entity, told from their moves (`magrounding.play.pursuit`).",
+    "pursue the same entity, judged by their moves (`magrounding.play.pursuit`).",
     "mask_coverage": "Mask coverage and conflicts: the share of the entities in sight that an agent takes for itself, "
     "and that another takes too.",
     "modelling_accuracy": "Modelling accuracy: how often what an agent held for another's most likely action was what "

@@ -1,4 +1,4 @@
-"""Demonstrations: games that somebody played, in a file from which phases of imitation learn.
+"""Demonstrations: recorded games, in a file from which phases of imitation learn.
 
 A file is one `.npz` without pickles. Its G games have T rows together; the rows of a game are consecutive and the games
 follow one another. With n agents and A actions it holds:

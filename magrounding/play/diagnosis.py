@@ -16,7 +16,7 @@ class Diagnosis:
 
     Args:
         vec: the games. Without the capability PLACES no pursuit is counted.
-        team: a `Team` also counts what its networks tell of their choices (`Policy.diagnostics`).
+        team: a `Team` also counts what its networks report of their choices (`Policy.diagnostics`).
     """
 
     def __init__(self, vec: VectorEnv, team: Any) -> None:

@@ -37,7 +37,7 @@ class Evaluation:
         returns: [E, n] float32 undiscounted sums of rewards.
         score: [E] float32.
         timed_out: [E] bool, ended by the time limit.
-        diagnosis: facts about how they were played, see `Diagnosis.facts`; empty where nobody asked.
+        diagnosis: facts about how they were played, see `Diagnosis.facts`; empty without `diagnose`.
     """
 
     won: np.ndarray
@@ -88,7 +88,7 @@ def evaluate(
         seed: row b plays seed + b.
         num_envs: rows; by default one for each game, but no more than `EnvEntry.evaluation_games`.
         greedy: most likely actions instead of drawn ones; draws are decided by the team's own seed.
-        manual: one of MANUALS. Whoever wins as often with a wrong one does not read.
+        manual: one of MANUALS. A team that wins as often with a wrong one does not read.
         num_threads, workers: threads or processes of the simulator.
         diagnose: also count what the team does beside winning, which takes longer.
 

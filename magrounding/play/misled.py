@@ -22,7 +22,7 @@ class OtherManuals:
 
     Args:
         team: who plays.
-        text: the field that tells the rules.
+        text: the field that states the rules.
     """
 
     def __init__(self, team: Actor, text: str = "manual") -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.agents.policy import Batch, Policy, Reading
+from magrounding.agents.policy import MARKS, Batch, Policy, Reading
 from magrounding.play.encoded_texts import EncodedTexts
 from magrounding.spec import EPISODE, EnvSpec, Text
 from magrounding.texts import flat_choices, gather_texts, text_keys
@@ -65,7 +65,7 @@ class Player:
 
     Attributes:
         memory: [B, …] of a policy that remembers.
-        told: [R, …] by name, what the network told of the last choice.
+        told: [R, …] by name, what the network reported of the last choice.
         last_action: [B] int64, what was done in the step before; a caller that did something else says so here.
     """
 
@@ -122,11 +122,12 @@ class Player:
             rows: [R] the games to play; all by default.
             greedy: take the most likely action instead of drawing one.
             record: in training, the random numbers [B, …] of `Policy.draw_record`.
-            explain: let the network also tell what costs time to tell.
+            explain: let the network also compute the costly entries of `told`.
         """
         every = rows is None
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
-            output = self.policy(self.batch(shown, restarts, rows=rows, record=record, explain=explain))
+            output = self.policy(self.batch(shown, restarts, rows=rows, record=record))
+            told = {name: tell() for name, tell in output.told.items() if explain or name == MARKS}
         logits = output.logits[0].float().cpu()
         if greedy:
             action = logits.argmax(-1)
@@ -136,7 +137,7 @@ class Player:
             after = output.memory[0]
             self.memory = after if every or self.memory is None else self.memory.index_copy(0, self._index(rows), after)
         self.last_action[slice(None) if every else rows] = action
-        self.told = {name: _array(each[0]) for name, each in output.told.items()}
+        self.told = {name: _array(each[0]) for name, each in told.items()}
         replayed = {name: _array(each[0]) for name, each in output.record.items()}
         return Choice(action.numpy(), logits.numpy(), output.value[0].float().cpu().numpy(), replayed)
 
@@ -147,7 +148,6 @@ class Player:
         *,
         rows: np.ndarray | None = None,
         record: Mapping[str, np.ndarray] | None = None,
-        explain: bool = False,
     ) -> Batch:
         """What the policy is given for one step of R games; arguments as in `choose`."""
         memory = self.memory
@@ -158,7 +158,6 @@ class Player:
             self._step(restarts, rows),
             self._step(np.where(restarts, -1, self.last_action), rows),
             {name: self._step(array, rows) for name, array in (record or {}).items()},
-            explain,
         )
 
     def _read(self, shown: Shown, rows: np.ndarray | None) -> dict[str, Reading]:

@@ -1,9 +1,9 @@
-"""Who goes where: the entity that each agent pursues, told from its moves alone, and how often two pursue the same.
+"""Who goes where: the entity that each agent pursues, judged by its moves alone, and how often two pursue the same.
 
 Ding et al. (2023, section 5.2) argue with subgoal conflicts but say nothing of how to count them for agents that divide
 nothing. This counts for any team, random ones too: masks, networks and texts have no part in it.
 
-An agent pursues the nearest of the entities that its move brought it nearer to; whoever came nearer to nothing pursues
+An agent pursues the nearest of the entities that its move brought it nearer to; one that came nearer to none pursues
 nothing. What it takes or fights next is what it was then said to pursue in 70 % of such steps in S5 of two-agent RTFM,
 76 % in S1 and 94 % in S2 of two-agent MESSENGER (oracles). So some conflicts are none: read the numbers beside those of
 the oracle, who gives everyone a target of its own, and of the random team.

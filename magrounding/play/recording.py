@@ -1,4 +1,4 @@
-"""Recording: whoever plays a batch of games leaves demonstrations: a trained team, an oracle, a person."""
+"""Recording: demonstrations of a batch of games, played by a trained team, an oracle or a person."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def record(
     greedy: bool = True,
     tell: Callable[[int], object] = lambda finished: None,
 ) -> Demonstrations:
-    """Let somebody play, and keep the first games of every row, so that short games are not favoured.
+    """Let an actor play, and keep the first games of every row, so that short games are not favoured.
 
     An actor with `best_actions` labels every state with all of them. Of any other the action taken is the label; where
     it was masked it did nothing, and every legal move is labelled: there is nothing to learn.
@@ -41,7 +41,7 @@ def record(
         seed: row b plays seed + b.
         played_by: for the header.
         greedy: as for `Team.act`.
-        tell: is told how many games are finished, whenever some have been.
+        tell: is called with the number of finished games, each time that it grows.
 
     Raises:
         ConfigurationError: no game to keep, or a text that changes within a game.

@@ -68,7 +68,7 @@ class Team:
             info: the env's `info` or infos; None in the first step of a single env, where games have just begun.
             greedy: take the most likely action instead of drawing one.
             rows: [R] games of a vector env to play; the others get action 0.
-            explain: let networks also tell what costs time to tell (see `told`).
+            explain: let networks also compute the costly entries of `told`.
 
         Returns:
             actions [B, n] int64 for a vector env, {agent: int} for the agents a single env shows; and the memory.
@@ -90,7 +90,7 @@ class Team:
         return actions, memory
 
     def told(self, memory: TeamMemory) -> list[dict[str, np.ndarray]]:
-        """What each agent's network told of the last `act`, [R, …] by name, of the games that were played."""
+        """What each agent's network reported of the last `act`, [R, …] by name, of the games that were played."""
         return [player.told for player in memory]
 
     def marks(self, memory: TeamMemory) -> np.ndarray | None:
@@ -104,7 +104,7 @@ class Team:
     def diagnose(
         self, memory: TeamMemory, actions: np.ndarray, alive: np.ndarray, rows: np.ndarray
     ) -> dict[str, np.ndarray]:
-        """What can be counted of a step from what the networks told of it (`Policy.diagnostics`).
+        """Counts of a step, from what the networks reported of it (`Policy.diagnostics`).
 
         Args:
             memory: of the `act` before, with `explain`.

@@ -17,7 +17,7 @@ from magrounding.training.text_track import TextColumn
 
 
 class DemonstrationSource:
-    """Gives learners demonstrations as a RolloutWorker gives them games; nobody plays, so no game is ever finished.
+    """Gives learners demonstrations as a RolloutWorker gives them games; no game is played, so none is ever finished.
 
     The rows of all games are one stream, cut into chunks of T steps and the boundary observation. A rollout is B
     chunks; each epoch goes through all of them in an order of its own. Which chunks a rollout holds is decided by the
@@ -71,14 +71,14 @@ class DemonstrationSource:
         self._seed = seed
 
     def collect(self, teacher_share: float = 0.0, steps: int = 0) -> Rollout:
-        """The chunks that follow `steps` steps of learning; nobody leads, so `teacher_share` is ignored."""
+        """The chunks that follow `steps` steps of learning; there is no teacher, so `teacher_share` is ignored."""
         since = time.perf_counter()
         shown, T = self.demonstrations, self.unroll
         if self._carries:
             index, inside, fresh = self._next_of_streams(steps)
         else:
             index = self._draw(steps) * T + np.arange(T + 1)[:, None]  # [T+1, B] rows of the stream
-            inside = index[:-1] < len(shown.game)  # the last chunk is filled up with rows in which nobody acts
+            inside = index[:-1] < len(shown.game)  # the last chunk is filled up with rows in which no agent acts
             index, fresh = np.minimum(index, len(shown.game) - 1), True
         used, document = np.unique(shown.game[index], return_inverse=True)
         texts = {name: ids[used] for name, ids in shown.texts.items()}

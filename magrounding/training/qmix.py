@@ -39,13 +39,13 @@ class QmixConfig(AlgorithmConfig):
         replay_steps: environment steps to keep; 200,000 are about 5,000 episodes of RTFM.
         batch: episodes of an update.
         updates: for each episode that ends.
-        target_every: episodes between two copies of the networks that tell what comes after a step.
+        target_every: episodes between two copies into the target networks, which give the value after a step.
         learning_rate: of RMSProp.
         alpha, epsilon: of RMSProp.
         clip_gradient: norm of a step's gradient.
         gamma: discount of a step.
         trace: λ of the targets, 0 in the paper: they look one step ahead. More (Peng and Williams 1994) carries a
-            reward at the end of an episode through all its steps at once, whoever explored there.
+            reward at the end of an episode through all its steps at once, explored ones too.
         exploration: environment steps over which the share of random actions falls from 1.
         final_exploration: and to what.
         mixer: "monotonic", QMIX; "sum": VDN (Sunehag et al. 2018).
@@ -169,7 +169,7 @@ class QmixLearner(Learner[QmixConfig]):
         return told | {name: float(np.mean([loss[name] for loss in losses])) for name in (losses[:1] or [{}])[0]}
 
     def copy_to_target(self) -> None:
-        """Hard copy of agent network and mixer to those that tell what comes after a step."""
+        """Hard copy of agent network and mixer to the target networks."""
         self._target_network.load_state_dict(self.network.state_dict())
         self._target_mixer.load_state_dict(self.mixer.state_dict())
 
@@ -225,7 +225,7 @@ class QmixLearner(Learner[QmixConfig]):
 
         The target is r + γ Q̂_tot(s', argmax Q), the latter from the copies, or with `trace` an average of it and of
         those further ahead. The last step of an episode has r alone, but after a time-out that is no loss none at all:
-        what came then nobody knows, as states of finished games are gone.
+        the value after it is unknown, as states of finished games are gone.
         """
         real, action = self.tensor(episodes.real), self.tensor(episodes.action)
         last = _before(F.one_hot(action, self.network.num_actions).float(), real)
@@ -268,7 +268,7 @@ class QmixLearner(Learner[QmixConfig]):
         return q.view(len(last), n, -1)
 
     def _mix(self, mixer: nn.Module, q: Tensor, episodes: Episodes) -> Tensor:
-        """Q_tot [S] of values [S, n, 1]; what the dead would do is worth nothing."""
+        """Q_tot [S] of values [S, n, 1]; the values of dead agents count 0."""
         alive, state = self.tensor(episodes.seen["alive"]), self.tensor(episodes.seen["state"])
         return mixer(torch.where(alive, q.squeeze(-1), 0.0), state)
 

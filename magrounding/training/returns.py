@@ -1,11 +1,11 @@
 """Returns and advantages from unrolls: V-trace and generalised advantage estimation, pure functions of [T, B] tensors.
 
-An unroll may hold the end of an episode anywhere. Three facts about each step say what to make of it:
+An unroll may hold the end of an episode anywhere. Three arrays describe each step:
 
-* `discount`: what the value after the step is worth: gamma, or 0 where nothing follows (termination, a time-out that
+* `discount`: the factor on the value after the step: gamma, or 0 where nothing follows (termination, a time-out that
   is a loss).
 * `next_value`: the value after the step: of the next observation of the unroll, or, where the episode was cut off by a
-  time limit that is nobody's fault, of its true final observation.
+  time limit that is no loss, of its true final observation.
 * `continues`: whether the next step of the unroll belongs to the same episode of the same living agent.
 """
 

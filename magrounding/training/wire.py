@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,7 +38,7 @@ def column_to_arrays(column: Column) -> dict[str, np.ndarray]:
 
 
 def column_from_arrays(arrays: Mapping[str, np.ndarray]) -> Column:
-    """The inverse of `column_to_arrays`; KeyError where an array is missing."""
+    """The inverse of `column_to_arrays`."""
 
     def under(prefix: str) -> dict[str, np.ndarray]:
         return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
@@ -46,11 +47,11 @@ def column_from_arrays(arrays: Mapping[str, np.ndarray]) -> Column:
         name: TextColumn(under(f"texts/{name}/ids/"), arrays[f"texts/{name}/index"], arrays[f"texts/{name}/final"])
         for name in dict.fromkeys(path.split("/")[0] for path in under("texts/"))
     }
-    known = {
+    values: dict[str, Any] = {
         "texts": texts,
         "cut": (arrays["cut/t"], arrays["cut/b"]),
         "facts": {name: float(value) for name, value in under("facts/").items()},
         **{name: under(f"{name}/") for name in ("observation", "final", "record", "extras")},
         **{name: torch.from_numpy(arrays[name]) if name in arrays else None for name in ("memory", "last_memory")},
     }
-    return Column(**known, **{each.name: arrays[each.name] for each in fields(Column) if each.name not in known})
+    return Column(**{each.name: values.get(each.name, arrays.get(each.name)) for each in fields(Column)})

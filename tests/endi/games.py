@@ -53,10 +53,10 @@ def scene(agent: str, agents: int = 2, rows: int = 12, seed: int = 0, **options:
     return Scene(seen_by(0, seen, vec.spec), *documents_of(seen), others)
 
 
-def act(policy: EnDi, shown: Scene, *, explain: bool = False) -> tuple[PolicyOutput, dict[str, Tensor], Tensor]:
+def act(policy: EnDi, shown: Scene) -> tuple[PolicyOutput, dict[str, Tensor], Tensor]:
     """What a network makes of a scene, the encoded texts, and which of them each observation reads."""
     text, document = policy.encode_text(shown.manual, shown.goal), torch.arange(len(shown.manual))
-    return policy.respond(shown.observation, text, document, explain=explain), text, document
+    return policy.respond(shown.observation, text, document), text, document
 
 
 def learn_beside(policy: EnDi, shown: Scene) -> Learnt:

@@ -6,21 +6,25 @@ import pickle
 import subprocess
 import sys
 import warnings
+from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pettingzoo
 import pytest
+from gymnasium import wrappers
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from pettingzoo.utils import parallel_to_aec
 
 import magrounding as mg
 from magrounding.builtin import register_builtin
 from magrounding.envs.checks import check_parallel_env
-from magrounding.envs.messenger.entry import ENVS as MESSENGER
-from magrounding.envs.parallel import WorldEnv
-from magrounding.envs.rtfm.entry import ENVS as RTFM
+from magrounding.envs.single_agent import SingleAgentEnv
+from magrounding.errors import ConfigurationError
+from magrounding.spec import STATE
 
 with warnings.catch_warnings():
     # PettingZoo's test package imports its own example environments by a route that it has itself deprecated.
@@ -47,27 +51,59 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "val": {"split": "val"},
     "test": {"split": "test"},
     "test_seen_dynamics": {"split": "test_seen_dynamics"},
+    "valid": {"split": "valid"},
+    "fast_view": {"fast_view": True, "max_cycles": 70},
+    "minigrids_view": {"fast_view": False, "max_cycles": 70},
 }
-COMPILED = {entry.id: entry for entry in (*RTFM, *MESSENGER)}
-STAGES = [(entry.id, {entry.stage_option: stage}) for entry in COMPILED.values() for stage in entry.stages]
+PLAYED = {"babyai": ("GoToLocal", "SynthLoc")}
+"""The stages that are played of worlds whose stages differ in nothing that is checked here; of the others, all."""
+NEEDS = {"babyai": "minigrid"}
+"""The module that an id's simulator is, where it comes with an extra."""
+
+
+def _stages(id: str) -> tuple[str, ...]:
+    return PLAYED.get(id, mg.ENVS[id].stages)
+
+
+def _case(id: str, *values: Any, name: str = "") -> Any:
+    """A parameter set that is skipped, by name, where the id's simulator is not installed."""
+    module = NEEDS.get(id)
+    absent = module is not None and find_spec(module) is None
+    marks = [pytest.mark.skipif(absent, reason=f"{id} needs {module}, which is not installed")]
+    return pytest.param(id, *values, id=name or id, marks=marks)
+
+
+def _each_stage(ids: list[str]) -> list[Any]:
+    found = [(id, mg.ENVS[id].with_stage(stage)) for id in ids for stage in _stages(id)]
+    return [_case(id, options, name="-".join([id, *options.values()])) for id, options in found]
+
+
+def _last_stage(ids: list[str]) -> list[Any]:
+    return [_case(id, mg.ENVS[id].with_stage(_stages(id)[-1])) for id in ids]
+
+
+IDS = list(mg.ENVS)
+FOR_ONE = [id for id in IDS if not mg.ENVS[id].multi_agent]
+FOR_MANY = [id for id in IDS if mg.ENVS[id].multi_agent]
+STAGES = _each_stage(IDS)
 
 
 def _cases() -> list[Any]:
     """Each stage by itself, and each option with the easiest and the hardest stage of every id that has it."""
-    cases = [pytest.param(id, options, id="-".join([id, *options.values()])) for id, options in STAGES]
-    for entry in COMPILED.values():
+    cases = list(STAGES)
+    for id, entry in mg.ENVS.items():
         for name, variant in VARIANTS.items():
             unknown = variant.keys() - entry.options.keys()
             splits = {options["split"] for options in entry.evaluation_sets.values()}
             if unknown or variant.get("split", "train") not in splits:
                 continue
-            for stage in {entry.stages[0]: 0, entry.stages[-1]: 0}:
-                options = {entry.stage_option: stage, **variant}
-                cases.append(pytest.param(entry.id, options, id=f"{entry.id}-{stage}-{name}"))
+            for stage in {_stages(id)[0]: 0, _stages(id)[-1]: 0}:
+                options = {**entry.with_stage(stage), **variant}
+                cases.append(_case(id, options, name=f"{id}-{stage}-{name}"))
     return cases
 
 
-def _make(id: str, options: dict[str, Any], **more: Any) -> WorldEnv:
+def _make(id: str, options: dict[str, Any], **more: Any) -> pettingzoo.ParallelEnv:
     return mg.make(id, **{"max_cycles": 40, **options}, **more)
 
 
@@ -90,7 +126,8 @@ def test_pettingzoo_parallel(id, options, capsys):
 def test_pettingzoo_aec(id, options, capsys):
     api_test(parallel_to_aec(_make(id, options)), num_cycles=60)
     seed_test(lambda: parallel_to_aec(_make(id, options)), num_cycles=100)
-    state_test(parallel_to_aec(_make(id, options)), _make(id, options))
+    if STATE in mg.ENVS[id].describe(**options).capabilities:
+        state_test(parallel_to_aec(_make(id, options)), _make(id, options))
     assert "Passed API test" in capsys.readouterr().out
 
 
@@ -102,14 +139,31 @@ def test_pettingzoo_aec_through_deaths():
     api_test(parallel_to_aec(_make("ma_rtfm", options)), num_cycles=200)
 
 
-@pytest.mark.parametrize("id", COMPILED)
-def test_pettingzoo_registry(id):
-    stage = {mg.ENVS[id].stage_option: mg.ENVS[id].stages[-1]}
+@pytest.mark.parametrize(("id", "options"), STAGES)
+def test_pickles_of_every_face_go_on_alike(id, options):
+    """The env by itself is in our own check; here it is inside PettingZoo's face of turns."""
+    env = parallel_to_aec(_make(id, options))
+    env.reset(seed=5)
+    env.step(env.action_space(env.agent_selection).sample())
+    twin = pickle.loads(pickle.dumps(env))
+    while env.agents:
+        assert twin.agents == env.agents
+        assert twin.agent_selection == env.agent_selection
+        np.testing.assert_equal(twin.last(), env.last())
+        over = env.terminations[env.agent_selection] or env.truncations[env.agent_selection]
+        action = None if over else env.action_space(env.agent_selection).sample()
+        env.step(action)
+        twin.step(action)
+    assert not twin.agents
+
+
+@pytest.mark.parametrize(("id", "stage"), _last_stage(IDS))
+def test_pettingzoo_registry(id, stage):
     env = pettingzoo.make("parallel", f"magrounding/{id}-v0", **stage, render_mode="ansi", max_cycles=7)
-    assert isinstance(env, WorldEnv)
+    assert type(env) is type(mg.make(id, **stage))
     assert (env.id, env.render_mode, env.spec.max_cycles) == (id, "ansi", 7)
     assert env.metadata["name"] == str(env) == f"{id}-v0"
-    ours, theirs = mg.make(id, **stage).reset(seed=3)[0], env.reset(seed=3)[0]
+    ours, theirs = _make(id, stage).reset(seed=3)[0], env.reset(seed=3)[0]
     np.testing.assert_equal(theirs, ours)
 
 
@@ -117,7 +171,7 @@ def test_registering_twice_is_quiet():
     register_builtin()  # PettingZoo would warn of an overridden id, and warnings are errors here
 
 
-@pytest.mark.parametrize("id", COMPILED)
+@pytest.mark.parametrize("id", IDS)
 def test_declared_as_multi_agent_or_not(id):
     assert mg.ENVS[id].multi_agent == ("agents" in mg.ENVS[id].options)
     assert (f"magrounding/{id}-v0" in gymnasium.registry) == (not mg.ENVS[id].multi_agent)
@@ -129,7 +183,7 @@ def test_importing_is_light():
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
-@pytest.mark.parametrize(("id", "options"), [case for case in STAGES if not mg.ENVS[case[0]].multi_agent])
+@pytest.mark.parametrize(("id", "options"), _each_stage(FOR_ONE))
 def test_gymnasium(id, options):
     env = gymnasium.make(f"magrounding/{id}-v0", **options, max_cycles=40)
     check_env(env.unwrapped)
@@ -145,6 +199,75 @@ def test_gymnasium(id, options):
     assert result[4]["won"] in (True, False)
 
 
+@pytest.mark.parametrize(("id", "stage"), _last_stage(FOR_MANY))
+def test_a_team_of_one_is_a_gymnasium_env_too(id, stage):
+    check_env(SingleAgentEnv(_make(id, stage, agents=1)), skip_render_check=True)  # no registered id to make it by
+    with pytest.raises(ConfigurationError, match=r"use magrounding\.make"):
+        SingleAgentEnv(_make(id, stage, agents=2))
+
+
+@pytest.mark.parametrize(("id", "stage"), _last_stage(FOR_ONE))
+class TestGymnasiumWrappers:
+    """What users wrap an env of Gymnasium in."""
+
+    @pytest.fixture
+    def env(self, id, stage):
+        return gymnasium.make(f"magrounding/{id}-v0", **stage, max_cycles=20)
+
+    def play(self, env):
+        """The results of one episode by one sequence of actions, every observation in its space."""
+        results = [env.reset(seed=2)]
+        rng = np.random.default_rng(0)
+        while len(results) == 1 or not (results[-1][2] or results[-1][3]):
+            results.append(env.step(int(rng.integers(env.action_space.n))))
+        assert all(env.observation_space.contains(result[0]) for result in results)
+        return results
+
+    def test_limit(self, env):
+        plain = self.play(env)
+        steps = len(plain) - 2  # one less than the episode has
+        assert steps > 0
+        limited = self.play(wrappers.TimeLimit(env, steps))
+        assert limited[-1][2:4] == (False, True)
+        np.testing.assert_equal([result[0] for result in limited], [result[0] for result in plain[: 1 + steps]])
+
+    def test_statistics(self, env):
+        results = self.play(wrappers.RecordEpisodeStatistics(env))
+        statistics = results[-1][4]["episode"]
+        assert statistics["l"] == len(results) - 1
+        assert statistics["r"] == pytest.approx(sum(result[1] for result in results[1:]))
+
+    def test_flattened(self, env):
+        flat, plain = self.play(wrappers.FlattenObservation(env)), self.play(env)
+        for (row, *_), (observation, *_) in zip(flat, plain, strict=True):
+            np.testing.assert_array_equal(row, gymnasium.spaces.flatten(env.observation_space, observation))
+
+    def test_filtered_and_transformed(self, env):
+        kept = self.play(wrappers.FilterObservation(env, ["action_mask", "grid"]))
+        grids = self.play(wrappers.TransformObservation(env, lambda seen: seen["grid"], env.observation_space["grid"]))
+        for (few, *_), (grid, *_), (observation, *_) in zip(kept, grids, self.play(env), strict=True):
+            np.testing.assert_equal(few, {key: observation[key] for key in ("action_mask", "grid")})
+            np.testing.assert_array_equal(grid, observation["grid"])
+
+    def test_vectors(self, id, stage):
+        # Processes import the package by the first half of the name. They are not forked: this one has threads.
+        make = partial(gymnasium.make, f"magrounding:magrounding/{id}-v0", **stage, max_cycles=6)
+        together, apart = SyncVectorEnv([make] * 2), AsyncVectorEnv([make] * 2, context="forkserver")
+        try:
+            first, _ = apart.reset(seed=3)
+            np.testing.assert_equal(first, together.reset(seed=3)[0])
+            for i, seed in enumerate((3, 4)):
+                alone, _ = make().reset(seed=seed)
+                np.testing.assert_equal({key: rows[i] for key, rows in first.items()}, alone)
+            apart.action_space.seed(0)
+            for _ in range(20):  # through the ends of episodes
+                actions = apart.action_space.sample()
+                np.testing.assert_equal(apart.step(actions), together.step(actions))
+        finally:
+            apart.close()
+            together.close()
+
+
 def test_gymnasium_vector():
     vec = gymnasium.make_vec("magrounding/rtfm-v0", num_envs=3, vectorization_mode="sync", task="simple")
     observations, _ = vec.reset(seed=0)
@@ -153,6 +276,7 @@ def test_gymnasium_vector():
     vec.close()
 
 
+@pytest.mark.parametrize(("id", "stage"), _last_stage(IDS))
 class TestSuperSuit:
     """The three wrappers of SuperSuit 3.11 that work on Dict observations."""
 
@@ -161,29 +285,42 @@ class TestSuperSuit:
         return pytest.importorskip("supersuit", reason="the extra 'supersuit' is not installed")
 
     @pytest.fixture
-    def env(self):
-        return mg.make("ma_rtfm", stage="s3", agents=3, max_cycles=30)
+    def env(self, id, stage):
+        return mg.make(id, **stage, **({"agents": 3} if mg.ENVS[id].multi_agent else {}), max_cycles=15)
 
-    def test_pad_action_space(self, supersuit, env):
+    @pytest.fixture
+    def first(self, env):
+        """The first observation of seed 0 of each key, stacked over agents."""
+        seen, _ = pickle.loads(pickle.dumps(env)).reset(seed=0)
+        keys = env.observation_space("agent_0").spaces
+        return {key: np.stack([seen[agent][key] for agent in env.possible_agents]) for key in keys}
+
+    def test_pad_action_space(self, supersuit, env, first):
         padded = supersuit.pad_action_space_v0(env)
-        np.testing.assert_equal(padded.reset(seed=0)[0], mg.make("ma_rtfm", stage="s3", agents=3).reset(seed=0)[0])
+        observations, _ = padded.reset(seed=0)
+        np.testing.assert_equal(
+            {key: [seen[key] for seen in observations.values()] for key in first},
+            {key: list(rows) for key, rows in first.items()},
+        )
         padded.step({agent: padded.action_space(agent).sample() for agent in padded.agents})
 
-    def test_vec_env(self, supersuit, env):
+    def test_vec_env(self, supersuit, env, first):
         vec = supersuit.pettingzoo_env_to_vec_env_v1(env)
-        observations, _ = vec.reset(seed=0)
-        expected = mg.make("ma_rtfm", stage="s3", agents=3, max_cycles=30).reset(seed=0)[0]
-        for key, value in observations.items():
-            np.testing.assert_array_equal(value, [expected[agent][key] for agent in env.possible_agents])
-        for _ in range(60):  # through the ends of episodes
-            _, rewards, terminations, truncations, _ = vec.step(np.zeros(3, int))
-            assert rewards.shape == terminations.shape == truncations.shape == (3,)
+        np.testing.assert_equal(dict(vec.reset(seed=0)[0]), first)
+        count, ended = len(env.possible_agents), 0
+        for _ in range(40):  # through the ends of episodes
+            _, rewards, terminations, truncations, _ = vec.step(np.zeros(count, int))
+            assert rewards.shape == terminations.shape == truncations.shape == (count,)
+            ended += int((terminations | truncations).all())
+        assert ended >= 2
 
-    def test_concat_vec_envs(self, supersuit, env):
+    def test_concat_vec_envs(self, supersuit, env, first):
         vec = supersuit.pettingzoo_env_to_vec_env_v1(env)
         vec = supersuit.concat_vec_envs_v1(vec, 2, num_cpus=0, base_class="gymnasium")
         observations, _ = vec.reset(seed=0)
-        assert observations["grid"].shape == (6, 8, 8, 4)
-        for _ in range(60):
-            assert vec.step(np.zeros(6, int))[1].shape == (6,)
+        count = len(env.possible_agents)
+        np.testing.assert_equal({key: rows[:count] for key, rows in observations.items()}, first)
+        assert any((rows[:count] != rows[count:]).any() for rows in observations.values()), "both play one game"
+        for _ in range(40):
+            assert vec.step(np.zeros(2 * count, int))[1].shape == (2 * count,)
         vec.close()

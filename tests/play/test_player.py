@@ -77,7 +77,7 @@ def test_memory_and_the_last_action_start_afresh_with_a_game(policy):
     vec, begun = TextGames(B, end=0.3), 0
     player, before = player_of(policy, vec), None
     for shown, restarts in steps_of(vec, 20):
-        choice = player.choose(shown, restarts)
+        choice = player.choose(shown, restarts, explain=True)
         told = player.told["last_action"]
         assert (told[restarts] == -1).all()
         if before is not None:
@@ -96,7 +96,7 @@ def test_a_caller_says_what_was_done_instead(policy):
     (shown, restarts), (later, goes_on) = steps_of(vec, 2)
     player.choose(shown, restarts)
     player.last_action = np.array([0, 1, 2, 0, 1, 2])
-    player.choose(later, goes_on)
+    player.choose(later, goes_on, explain=True)
     assert player.told["last_action"].tolist() == [0, 1, 2, 0, 1, 2]
 
 

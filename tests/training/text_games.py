@@ -152,7 +152,10 @@ class TextPolicy(Policy):
         hidden = torch.stack(memories)
         logits = mask_logits((choices * hidden.unsqueeze(2)).sum(-1), batch.observation["action_mask"])
         return PolicyOutput(
-            logits, self.value(hidden).squeeze(-1), hidden, told={"last_action": batch.last_action, "memory": hidden}
+            logits,
+            self.value(hidden).squeeze(-1),
+            hidden,
+            told={"last_action": lambda: batch.last_action, "memory": lambda: hidden},
         )
 
     def _read(self, reading):

@@ -1,6 +1,5 @@
-"""The game: agents hand potions to patients, and a manual, new in each episode, says which potion cures what."""
+"""The game: agents hand potions to patients; a manual, new in each episode, says which potion cures what."""
 
-from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
@@ -11,40 +10,27 @@ from magrounding.errors import choose
 from magrounding.spec import EPISODE, READING, EnvSpec, Field, FixedActions, Mask, Text
 from magrounding.vocabulary import Vocabulary
 
-POTIONS, AILMENTS, PATIENTS = ("red", "green", "blue", "black"), ("cough", "fever", "ache", "rash"), 3
-WORDS = Vocabulary((*POTIONS, *AILMENTS, "cures"))
-CURES = list(permutations(POTIONS))
+POTIONS, AILMENTS = ("red", "green", "blue", "black"), ("cough", "fever", "ache", "rash")
+WORDS, CURES = Vocabulary((*POTIONS, *AILMENTS, "cures")), list(permutations(POTIONS))
 SPLITS = {"train": [cures for i, cures in enumerate(CURES) if i % 4], "eval": CURES[::4]}
 
 
-@dataclass(frozen=True)
-class MyGame:
-    """Options: how many agents play, and by which manuals; those of "eval" are never trained on."""
+class MyGame(ParallelEnv):
+    """Action: a potion. Reward: 1 for a cure, else −1. Won: all patients are cured. "eval" has manuals of its own."""
 
-    agents: int = 2
-    split: str = "train"
-
-    def __post_init__(self) -> None:
-        choose("split", self.split, SPLITS)
-
-    def describe(self) -> EnvSpec:
+    def __init__(self, agents=2, split="train"):
+        self.options, self.cures = (agents, split), SPLITS[choose("split", split, SPLITS)]
         manual = Text("manual", (4, 3), 0, len(WORDS) - 1, shared=True, lifetime=EPISODE)
-        fields = (manual, Field("patient", (1,), 0, len(WORDS) - 1), Mask("action_mask", (4,)))
-        can = frozenset({READING})
-        return EnvSpec(fields, self.agents, FixedActions(POTIONS), WORDS.words, max_cycles=PATIENTS, capabilities=can)
+        fields = manual, Field("patient", (1,), 0, len(WORDS) - 1), Mask("action_mask", (4,))
+        self.spec = EnvSpec(fields, agents, FixedActions(POTIONS), WORDS.words, 1, capabilities=frozenset({READING}))
+        self.metadata, self.possible_agents = {"name": "my_game"}, [f"agent_{i}" for i in range(agents)]
+        self.spaces, self.rng = (self.spec.space(), Discrete(len(POTIONS))), np.random.default_rng()
 
-    def make_env(self, render_mode=None) -> ParallelEnv:
-        return Potions(self)
+    def describe(self):
+        return self.spec
 
-
-class Potions(ParallelEnv):
-    """Action: a potion. Reward: 1 for a cure, else −1. Won: all patients of all agents are cured."""
-
-    def __init__(self, game: MyGame) -> None:
-        self.spec, self.metadata = game.describe(), {"name": "my_game"}
-        self.manuals, self.rng = SPLITS[game.split], np.random.default_rng()
-        self.possible_agents = [f"agent_{i}" for i in range(game.agents)]
-        self.spaces = self.spec.space(), Discrete(len(POTIONS))
+    def make_env(self, render_mode=None):
+        return MyGame(*self.options)
 
     def observation_space(self, agent):
         return self.spaces[0]
@@ -54,22 +40,14 @@ class Potions(ParallelEnv):
 
     def reset(self, seed=None, options=None):
         self.rng = self.rng if seed is None else np.random.default_rng(seed)
-        self.agents, self.cured = self.possible_agents[:], []
-        self.cures = dict(zip(AILMENTS, self.manuals[self.rng.integers(len(self.manuals))], strict=True))
-        self.manual = self.rng.permutation([WORDS.encode(f"{cure} cures {ill}") for ill, cure in self.cures.items()])
-        return self.observe(), {agent: {} for agent in self.agents}
+        self.agents, self.cure = self.possible_agents[:], dict(zip(AILMENTS, self.rng.choice(self.cures), strict=True))
+        self.ill = {agent: self.rng.choice(AILMENTS) for agent in self.agents}
+        lines = [WORDS.encode(f"{potion} cures {ill}") for ill, potion in self.cure.items()]
+        seen = {"manual": self.rng.permutation(lines), "action_mask": np.ones(4, np.int8)}
+        self.seen = {agent: {**seen, "patient": WORDS.encode(ill)} for agent, ill in self.ill.items()}
+        return self.seen, {agent: {} for agent in self.agents}
 
     def step(self, actions):
-        good = {agent: POTIONS[actions[agent]] == self.cures[ill] for agent, ill in self.patients.items()}
-        self.cured.append(all(good.values()))
-        over, seen = len(self.cured) == PATIENTS, self.observe()
-        rewards, infos = {a: 1.0 if good[a] else -1.0 for a in good}, {a: {"won": all(self.cured)} for a in good}
-        self.agents = [] if over else self.agents
-        return seen, rewards, dict.fromkeys(good, over), dict.fromkeys(good, False), infos
-
-    def observe(self):
-        """The next patient of each agent."""
-        self.patients = {agent: str(self.rng.choice(AILMENTS)) for agent in self.agents}
-        all_legal = np.ones(len(POTIONS), np.int8)
-        seen = {agent: {"manual": self.manual, "action_mask": all_legal} for agent in self.agents}
-        return {agent: {**seen[agent], "patient": WORDS.encode(ill)} for agent, ill in self.patients.items()}
+        good, self.agents = {agent: POTIONS[actions[agent]] == self.cure[ill] for agent, ill in self.ill.items()}, []
+        rewards, infos = {a: 1.0 if good[a] else -1.0 for a in good}, {a: {"won": all(good.values())} for a in good}
+        return self.seen, rewards, dict.fromkeys(good, True), dict.fromkeys(good, False), infos

@@ -1,4 +1,4 @@
-"""REINFORCE with a baseline (Williams 1992), one gradient step a rollout."""
+"""REINFORCE with a baseline (Williams 1992): one gradient step for each rollout."""
 
 from dataclasses import dataclass
 
@@ -18,15 +18,13 @@ class ReinforceConfig(AlgorithmConfig):
     learning_rate: float = 0.01
 
     def make_learner(self, policy, spec, num_envs, seed):
-        return Reinforce(policy, self)
+        learner = Reinforce(policy, self)
+        learner.optimizer = torch.optim.Adam(policy.parameters(), self.learning_rate)
+        return learner
 
 
 class Reinforce(Learner[ReinforceConfig]):
-    """What trains one agent."""
-
-    def __init__(self, policy, config):
-        super().__init__(policy, config)
-        self.optimizer = torch.optim.Adam(policy.parameters(), config.learning_rate)
+    """The learner of one agent."""
 
     def update(self, column, steps):
         now, names = self.replay(column, np.arange(column.action.shape[1])), ("reward", "continues", "alive", "action")

@@ -58,16 +58,21 @@ QUICK_BABYAI = Preset(
         "GoToRedBallGrey": _clone(5_000, 800_000),
         "GoToRedBall": _clone(5_000, 800_000),
         "GoToLocal": _clone(10_000, 1_500_000),
-        "PickupLoc": _clone(20_000, 3_000_000),
-        "PutNextLocal": _clone(20_000, 3_000_000),
-        REMAINING_STAGES: _clone(20_000, 10_000_000),
+        "PickupLoc": _clone(20_000, 2_000_000),
+        "PutNextLocal": _clone(15_000, 2_000_000),
+        "GoTo": _clone(6_000, 1_500_000),
+        "GoToSeq": _clone(10_000, 4_000_000),
+        "SynthSeq": _clone(10_000, 4_000_000),
+        "GoToImpUnlock": _clone(10_000, 4_000_000),
+        "BossLevel": _clone(10_000, 4_000_000),
+        REMAINING_STAGES: _clone(8_000, 2_000_000),
     },
     evaluate_every=500_000,
     selection_games=256,
     selection_set="valid",
     watched_sets=("valid",),
-    stage_sets=("valid", "test"),
-    final_sets=("valid", "test"),
+    stage_sets=("test",),
+    final_sets=("test",),
     log_every=200,
 )
 
@@ -85,8 +90,8 @@ QUICK_RL_BABYAI = Preset(
     selection_games=256,
     selection_set="valid",
     watched_sets=("valid",),
-    stage_sets=("valid", "test"),
-    final_sets=("valid", "test"),
+    stage_sets=("test",),
+    final_sets=("test",),
 )
 
 PAPER_BABYAI = replace(

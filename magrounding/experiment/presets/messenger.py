@@ -21,9 +21,9 @@ _ENDI_TAUGHT: dict[str, float] = {"modelling": 1.0, "division": 1.0}
 _SHORT: dict[str, Any] = {"learning_rate": 1e-3, "unroll": 8, "gamma": 0.95}
 """For games of a few steps."""
 _MANY_COMBINATIONS = {"split": "train_mc"}
-"""Symbols that always come together (an eighth of the games has dog, fish and bird, another sword, ball and mage) no
-board tells apart, only what becomes of touching them. Whoever learns what roles mean from such games learns shortcuts
-past reading; who knows it from all the others first, grounds those six by it."""
+"""Six symbols always come in threes (an eighth of the games has dog, fish and bird, another sword, ball and mage):
+boards do not distinguish them, only the result of touching them does. A network that learns roles from such games
+learns shortcuts past reading; one that has learnt them from all other games grounds those six by touching them."""
 
 
 def _ground(steps: int, num_envs: int = 128, weights: Mapping[str, float] = _CONTRAST, **changes: Any) -> Phase:
@@ -76,9 +76,9 @@ QUICK_RL_MA_MESSENGER = replace(
 )
 
 _NOTHING_MOVES: dict[str, float] = {CONTRAST: 1.0, "motion": 0.0}
-"""Predicting motion there would teach that whatever a manual says, things stand still."""
+"""Predicting motion there would teach that things stand still under every manual."""
 _MOTION_GROUNDS: dict[str, float] = {CONTRAST: 0.0, "motion": 1.0}
-"""Where each kind has one statement and moves as that says, foreseeing motion grounds symbols better than a contrast of
+"""Where each kind has one statement and moves as that says, predicting motion grounds symbols better than a contrast of
 boards with manuals, on which messages that were taken are missing."""
 _DECOYS: dict[str, float] = {CONTRAST: 0.0, "motion": 0.0}
 _DECOYS_FROZEN = ("reader.symbols", "reader.words", "reader.moves")
@@ -112,7 +112,7 @@ QUICK_MA_MESSENGER = replace(
     phases={
         "s1": (
             _imitate_and_ground(60_000, _MANY_COMBINATIONS, **_SHORT),
-            # Those six are grounded by what becomes of touching them: somebody has to try.
+            # Those six are grounded by the result of touching them: an agent has to try.
             _ground(150_000, **_SHORT, entropy=0.05),
         ),
         REMAINING_STAGES: (_imitate_and_ground(150_000), _ground(200_000, **FINE)),

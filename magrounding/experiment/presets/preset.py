@@ -23,7 +23,7 @@ class Promotion:
         win_rate: training win rate over the last `window` games.
         window: games; the rate counts once there are so many.
         rule: "any": the first of the conditions given ends the phase; "all": it takes both.
-        minutes: of training (not of evaluation), end the phase whatever the rule; a run that needs them depends on the
+        minutes: of training (not of evaluation), end the phase under either rule; a run that needs them depends on the
             machine.
     """
 

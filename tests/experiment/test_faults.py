@@ -1,0 +1,55 @@
+"""Training goes on while the workers of its simulators are killed and frozen, and every fault is in the log."""
+
+import json
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+
+from magrounding.experiment import stage
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.presets.babyai import QUICK_RL_BABYAI
+from magrounding.experiment.presets.preset import Phase, Promotion
+from magrounding.experiment.settings import RunSettings
+from magrounding.training.ppo import PPOConfig
+from tests.experiment.tiny_runs import quiet
+
+FAULTS = 10
+
+
+@pytest.mark.slow
+def test_workers_die_and_hang_ten_times_in_a_run(tmp_path, monkeypatch):
+    pytest.importorskip("minigrid", reason="the extra `babyai` is absent: minigrid")
+    monkeypatch.setattr(stage, "HANGING_SECONDS", 2.0)
+    struck = []
+    iterate = stage.StageSession.iterate
+
+    def struck_while_training(session, steps):
+        """Before every update one worker is killed or frozen, ten times in all."""
+        if len(struck) < FAULTS:
+            struck.append(signal.SIGKILL if len(struck) % 2 else signal.SIGSTOP)
+            os.kill(session.vec.pids[len(struck) // 2 % 2], struck[-1])
+        return iterate(session, steps)
+
+    monkeypatch.setattr(stage.StageSession, "iterate", struck_while_training)
+    learner = PPOConfig(unroll=8, epochs=1, minibatches=2)
+    preset = replace(
+        QUICK_RL_BABYAI,
+        phases={"*": (Phase(learner, Promotion(steps=15 * 8 * 8), num_envs=8),)},
+        evaluate_every=None,
+        selection_games=4,
+        report_games=4,
+        log_every=1,
+    )
+    settings = RunSettings("babyai", "viewread", 1, preset, ("GoToObj",), workers=2)
+    run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    faults = [line for line in lines if line["kind"] == "fault"]
+    assert len(faults) == FAULTS == len(struck)
+    assert {tuple(line["rows"]) for line in faults} == {(0, 1, 4, 5), (2, 3, 6, 7)}  # never another worker's games
+    assert sum("SIGKILL" in line["reason"] for line in faults) == FAULTS // 2
+    trained = [line for line in lines if line["kind"] == "train"]
+    assert len(trained) == 15
+    assert faults[-1]["steps"] == FAULTS * 8 * 8  # and it went on for five updates
+    assert (tmp_path / "run" / "report.md").exists()
