@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save
 
 import magrounding as mg
-from magrounding.agents.policy import make_policy
+from magrounding.agents.building import make_policy
 from magrounding.errors import ConfigurationError
 from magrounding.play.evaluate import play
 from magrounding.play.scripted import RandomTeam

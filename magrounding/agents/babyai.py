@@ -10,18 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from magrounding.agents.building import check_config, configure
 from magrounding.agents.language import TextEncoder, Words
 from magrounding.agents.modules import attend
-from magrounding.agents.policy import (
-    Accepts,
-    Batch,
-    Policy,
-    PolicyOutput,
-    TextEncoding,
-    check_config,
-    configure,
-    mask_logits,
-)
+from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.single.babyai.words import VIEW, VOCABULARY, WORD_TO_COLOUR, WORD_TO_STATE, WORD_TO_TYPE
 from magrounding.spec import EnvSpec

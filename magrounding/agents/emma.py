@@ -11,9 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from magrounding.agents.building import configure
+from magrounding.agents.document_policy import info_nce
 from magrounding.agents.language import WordStates, distinct_rows
 from magrounding.agents.modules import SelfAttention, masked_softmax
-from magrounding.agents.policy import TextEncoding, configure, info_nce
+from magrounding.agents.policy import TextEncoding
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.symbols import EmmaConfig, SymbolPolicy, initialize
 from magrounding.errors import ConfigurationError

@@ -10,9 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from magrounding.agents.building import check_config, configure
 from magrounding.agents.local_map import around
 from magrounding.agents.modules import distance_map, embed_cells
-from magrounding.agents.policy import Accepts, TextEncoding, check_config, configure, mask_logits
+from magrounding.agents.policy import Accepts, TextEncoding, mask_logits
 from magrounding.agents.q_network import QNetwork
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec

@@ -9,7 +9,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from magrounding.agents.policy import TextEncoding, configure, mask_logits
+from magrounding.agents.building import configure
+from magrounding.agents.policy import TextEncoding, mask_logits
 from magrounding.agents.q_network import QNetwork
 from magrounding.agents.relread import Relread, RelreadConfig
 from magrounding.spec import EnvSpec

@@ -17,19 +17,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents import relread_kernels
+from magrounding.agents.building import check_config, configure
+from magrounding.agents.document_policy import DocumentPolicy, info_nce
 from magrounding.agents.manual_reader import ManualReader, Reading
 from magrounding.agents.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
-from magrounding.agents.policy import (
-    Accepts,
-    DocumentPolicy,
-    Learnt,
-    PolicyOutput,
-    TextEncoding,
-    check_config,
-    configure,
-    info_nce,
-    mask_logits,
-)
+from magrounding.agents.policy import Accepts, Learnt, PolicyOutput, TextEncoding, mask_logits
 from magrounding.spec import EnvSpec
 
 

@@ -22,18 +22,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from magrounding.agents.building import check_config, configure
+from magrounding.agents.document_policy import DocumentPolicy
 from magrounding.agents.local_map import around
 from magrounding.agents.modules import distance_map, embed_cells, masked_softmax, spatial_max
-from magrounding.agents.policy import (
-    Accepts,
-    Batch,
-    DocumentPolicy,
-    PolicyOutput,
-    TextEncoding,
-    check_config,
-    configure,
-    mask_logits,
-)
+from magrounding.agents.policy import Accepts, Batch, PolicyOutput, TextEncoding, mask_logits
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.sir_heads import ChoiceHead, make_action_head
 from magrounding.agents.sir_reader import DOCUMENT, SUMMARY, Fields, SirReader, further_texts

@@ -9,15 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from magrounding.agents.building import check_config
+from magrounding.agents.document_policy import DocumentPolicy
 from magrounding.agents.occupied import Occupied
-from magrounding.agents.policy import (
-    Accepts,
-    DocumentPolicy,
-    PolicyOutput,
-    TextEncoding,
-    check_config,
-    mask_logits,
-)
+from magrounding.agents.policy import Accepts, PolicyOutput, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 

@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from magrounding.agents.building import check_config, configure
+from magrounding.agents.document_policy import DocumentPolicy
 from magrounding.agents.language import RECURRENT, TextEncoder, distinct_rows, join_statements
 from magrounding.agents.modules import (
     HEADS,
@@ -24,15 +26,7 @@ from magrounding.agents.modules import (
     skips,
     spatial_max,
 )
-from magrounding.agents.policy import (
-    Accepts,
-    DocumentPolicy,
-    PolicyOutput,
-    TextEncoding,
-    check_config,
-    configure,
-    mask_logits,
-)
+from magrounding.agents.policy import Accepts, PolicyOutput, TextEncoding, mask_logits
 from magrounding.errors import choose
 from magrounding.spec import EnvSpec
 

@@ -17,18 +17,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from magrounding.agents.building import check_config, configure
 from magrounding.agents.language import TextEncoder, join_statements
 from magrounding.agents.modules import DocumentAttention
-from magrounding.agents.policy import (
-    Accepts,
-    Batch,
-    Policy,
-    PolicyOutput,
-    TextEncoding,
-    check_config,
-    configure,
-    mask_logits,
-)
+from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec, Field, Grid, Mask, Text
 

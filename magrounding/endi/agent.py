@@ -16,17 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from magrounding.agents.policy import (
-    MARKS,
-    OTHERS,
-    Accepts,
-    DocumentPolicy,
-    Learnt,
-    Policy,
-    PolicyOutput,
-    TextEncoding,
-    mask_logits,
-)
+from magrounding.agents.document_policy import DocumentPolicy
+from magrounding.agents.policy import MARKS, OTHERS, Accepts, Learnt, Policy, PolicyOutput, TextEncoding, mask_logits
 from magrounding.endi.diagnostics import diagnose
 from magrounding.endi.division import Division, divide, draw_noise
 from magrounding.endi.modelling import modelling_loss

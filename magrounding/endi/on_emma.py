@@ -13,9 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from magrounding.agents.building import configure
 from magrounding.agents.emma import Emma
 from magrounding.agents.occupied import Occupied
-from magrounding.agents.policy import TextEncoding, configure
+from magrounding.agents.policy import TextEncoding
 from magrounding.agents.symbols import EmmaConfig, action_head, initialize
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import cells, shown_entities

@@ -20,8 +20,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from magrounding.agents.building import configure
 from magrounding.agents.motion import Motion
-from magrounding.agents.policy import Learnt, PolicyOutput, TextEncoding, configure
+from magrounding.agents.policy import Learnt, PolicyOutput, TextEncoding
 from magrounding.agents.relread import Relread, RelreadConfig, Things, border_distances, look, with_presence
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import Places, distance_to_nearest

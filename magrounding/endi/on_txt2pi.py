@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from magrounding.agents.building import configure
 from magrounding.agents.modules import distance_map, embed_cells, spatial_max
-from magrounding.agents.policy import TextEncoding, configure
+from magrounding.agents.policy import TextEncoding
 from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import cells, distance_to_nearest, shown_entities

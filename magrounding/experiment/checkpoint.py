@@ -25,7 +25,7 @@ from magrounding.storage import write_atomic
 from magrounding.training.learner import Learner
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
-FORMAT = 2
+FORMAT = 3
 """Raised whenever an old file could not be read as it was meant."""
 
 

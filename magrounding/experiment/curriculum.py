@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from magrounding.agents.policy import make_policy
+from magrounding.agents.building import make_policy
 from magrounding.agents.weights import versions
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.baselines import play_missing

@@ -13,6 +13,7 @@ from magrounding.experiment.progress import duration
 from magrounding.experiment.results import RunResults, read_results
 from magrounding.experiment.statistics import Statistics
 from magrounding.play.evaluate import OTHER_GAME, PLAYS, REASSIGNED, TRUE_MANUAL
+from magrounding.spec import SNAPSHOT
 from magrounding.storage import write_atomic
 from magrounding.training.clock import TRAINING
 
@@ -208,9 +209,22 @@ def facts(results: RunResults) -> str:
             )
             for stage, phase in settings.phases()
         ),
+        *_simulators(results),
         ("versions", _options(config.get("versions", {}))),
     ]
     return "\n".join(f"* {name}: {value}" for name, value in lines)
+
+
+def _simulators(results: RunResults) -> list[tuple[str, str]]:
+    """What a report says of worlds whose games cannot be kept, and of workers that died or hung."""
+    settings, lines = results.settings, []
+    if SNAPSHOT not in settings.describe(settings.stages[0]).capabilities:
+        lines.append(("resuming", "these games cannot be saved: where a stopped run goes on, new ones begin"))
+    faults = [line for seed in settings.seeds for line in results.select("fault", seed)]
+    if faults:
+        lost = sum(len(line["rows"]) for line in faults)
+        lines.append(("faults", f"{len(faults)} workers of simulators were replaced, {lost} games lost to it"))
+    return lines
 
 
 def _teacher(results: RunResults) -> str:
@@ -219,7 +233,8 @@ def _teacher(results: RunResults) -> str:
     if results.settings.demonstrations:
         players = results.config.get("demonstrators", {}).items()
         return "demonstrations from " + ", ".join(f"`{path}` (played by {who})" for path, who in players)
-    return "the scripted oracle, in phases of imitation only"
+    who = "the scripted oracle" if results.settings.entry.oracle else "the simulator's own bot"
+    return f"{who}, in phases of imitation only"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

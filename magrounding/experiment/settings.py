@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from magrounding.agents.policy import Policy, make_policy
+from magrounding.agents.building import make_policy
+from magrounding.agents.policy import Policy
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.presets import IMITATE, Phase, Preset, Promotion, find_preset
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED

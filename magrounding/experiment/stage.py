@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.agents.policy import LABELS, Policy, build_policy, freeze
+from magrounding.agents.building import build_policy, freeze
+from magrounding.agents.policy import LABELS, Policy
 from magrounding.agents.weights import fit_weights
 from magrounding.envs.make import make_vec
 from magrounding.experiment.checkpoint import (

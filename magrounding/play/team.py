@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from magrounding.agents.policy import Policy, build_policy
+from magrounding.agents.building import build_policy
+from magrounding.agents.policy import Policy
 from magrounding.agents.weights import STATE_FILE, fit_weights, load_weights
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.play.player import Player, Shown, shown_to

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents.policy import make_policy
+from magrounding.agents.building import make_policy
 from magrounding.agents.relread import Relread
 from magrounding.envs.messenger.arrays import KIND
 from magrounding.envs.messenger.entities import ENTITIES

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 
 import magrounding as mg
+from magrounding.agents.building import make_policy
 from magrounding.agents.emma import Emma, GameId
-from magrounding.agents.policy import make_policy
 from magrounding.errors import ConfigurationError
 from magrounding.play.team import Team
 from magrounding.training.ppo import PPOConfig, PPOLearner

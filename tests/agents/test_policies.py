@@ -9,13 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from magrounding.agents.policy import (
-    DocumentPolicy,
-    PolicyOutput,
-    TextEncoding,
-    make_policy,
-    mask_logits,
-)
+from magrounding.agents.building import make_policy
+from magrounding.agents.document_policy import DocumentPolicy
+from magrounding.agents.policy import PolicyOutput, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.play.encoded_texts import overwrite
 from magrounding.spec import EnvSpec, Grid, TextChoices

@@ -14,8 +14,8 @@ import torch
 
 import magrounding as mg
 from magrounding.agents import pretrained_language
+from magrounding.agents.building import make_policy
 from magrounding.agents.language import join_statements
-from magrounding.agents.policy import make_policy
 from magrounding.agents.pretrained_language import LanguageModel, PretrainedStates
 from magrounding.agents.weights import save_weights
 from magrounding.errors import ConfigurationError, MissingExtra

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import magrounding as mg
+from magrounding.agents.building import build_policy
 from magrounding.agents.mixer import MonotonicMixer, StateEncoder, make_mixer
-from magrounding.agents.policy import build_policy
 from magrounding.agents.q_network import PLAY_EPSILON, epsilon_greedy
 from magrounding.errors import ConfigurationError
 from tests.agents.samples import batch_of, documents_of, one_by_one, seen_by

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents.policy import make_policy
+from magrounding.agents.building import make_policy
 from magrounding.agents.relread import Relread
 from magrounding.errors import ConfigurationError
 from tests.agents.samples import documents_of, seen_by

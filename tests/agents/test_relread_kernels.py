@@ -10,7 +10,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents import relread_kernels
-from magrounding.agents.policy import make_policy
+from magrounding.agents.building import make_policy
 
 
 def observe(steps=4, row_count=8, **options):

@@ -10,8 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import magrounding as mg
+from magrounding.agents.building import make_policy
+from magrounding.agents.document_policy import DocumentPolicy
 from magrounding.agents.modules import distance_map
-from magrounding.agents.policy import Batch, DocumentPolicy, Reading, make_policy
+from magrounding.agents.policy import Batch, Reading
 from magrounding.agents.sir import Sir
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec, Grid, Text

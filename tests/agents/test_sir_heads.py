@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from magrounding.agents.policy import Batch, Reading, make_policy
+from magrounding.agents.building import make_policy
+from magrounding.agents.policy import Batch, Reading
 from magrounding.agents.sir import Sir
 from magrounding.agents.sir_heads import ChoiceHead, FixedHead, PanoramaHead
 from magrounding.spec import ActionSpec, Directions, EnvSpec, Field, Mask, Text, TextChoices

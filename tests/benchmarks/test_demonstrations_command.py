@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import curriculum, demonstrations
-from magrounding.agents.policy import build_policy
+from magrounding.agents.building import build_policy
 from magrounding.agents.weights import save_weights
 from magrounding.cli import train
 from magrounding.cli.keyboard import Keyboard

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 import magrounding as mg
-from magrounding.agents.policy import Learnt, PolicyOutput, build_policy
+from magrounding.agents.building import build_policy
+from magrounding.agents.policy import Learnt, PolicyOutput
 from magrounding.endi.agent import EnDi
 from magrounding.play.player import Player
 from magrounding.training.rollout import RolloutWorker

@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 
 import magrounding as mg
-from magrounding.agents.policy import OTHERS, build_policy, make_policy
+from magrounding.agents.building import build_policy, make_policy
+from magrounding.agents.policy import OTHERS
 from magrounding.endi.agent import make_endi
 from magrounding.endi.on_emma import EnDiEmma, _nearest
 from magrounding.endi.on_relread import EnDiRelread, EnDiRelreadConfig

@@ -53,3 +53,4 @@ def test_workers_die_and_hang_ten_times_in_a_run(tmp_path, monkeypatch):
     assert len(trained) == 15
     assert faults[-1]["steps"] == FAULTS * 8 * 8  # and it went on for five updates
     assert (tmp_path / "run" / "report.md").exists()
+    assert f"{FAULTS} workers of simulators were replaced, 40 games lost" in (tmp_path / "run/report.md").read_text()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from magrounding.agents.policy import freeze, make_policy
+from magrounding.agents.building import freeze, make_policy
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.presets import IMITATE, REINFORCE, Promotion, default_preset, find_preset
 from magrounding.experiment.settings import RunSettings, make_settings

@@ -11,7 +11,8 @@ import torch
 from rich.console import Console
 
 import magrounding as mg
-from magrounding.agents.policy import LABELS, build_policy
+from magrounding.agents.building import build_policy
+from magrounding.agents.policy import LABELS
 from magrounding.agents.weights import load_weights
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.errors import CheckpointError, ConfigurationError

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents.policy import build_policy
+from magrounding.agents.building import build_policy
 from magrounding.errors import ConfigurationError
 from magrounding.play.evaluate import MANUALS, evaluate, play
 from magrounding.play.scripted import RandomTeam

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.agents.policy import build_policy
+from magrounding.agents.building import build_policy
 from magrounding.errors import ConfigurationError
 from magrounding.play.evaluate import evaluate, play
 from magrounding.play.misled import OtherManuals

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents.policy import build_policy
+from magrounding.agents.building import build_policy
 from magrounding.agents.weights import load_weights, save_weights, weights_file
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.scripted import RandomTeam

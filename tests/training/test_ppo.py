@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.agents.policy import freeze
+from magrounding.agents.building import freeze
 from magrounding.errors import ConfigurationError
 from magrounding.training.ppo import PPOConfig, PPOLearner
 from magrounding.training.rollout import RolloutWorker

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents.policy import build_policy
+from magrounding.agents.building import build_policy
 from magrounding.agents.q_network import PLAY_EPSILON
 from magrounding.errors import ConfigurationError, MissingExtra
 from magrounding.experiment.curriculum import run_curriculum

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents.policy import Batch, Reading, build_policy
+from magrounding.agents.building import build_policy
+from magrounding.agents.policy import Batch, Reading
 from magrounding.training.rollout import RolloutWorker
 from tests.training.toy_games import ToyGames, ToyPolicy, players_of
 

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.policy import DocumentPolicy, PolicyOutput, mask_logits
+from magrounding.agents.document_policy import DocumentPolicy
+from magrounding.agents.policy import PolicyOutput, mask_logits
 from magrounding.play.player import Player
 from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Grid, Mask, Text
 from magrounding.training.rollout import RolloutWorker

@@ -1,0 +1,81 @@
+"""Building networks: from an agent's id and a world's description, with options that are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+import torch
+
+from magrounding.agents.policy import Policy
+from magrounding.errors import ConfigurationError, choose
+from magrounding.registry import agent_entry, load
+from magrounding.spec import EnvSpec
+
+Config = TypeVar("Config")
+
+
+def freeze(policy: Policy, names: Sequence[str]) -> None:
+    """Keep all parameters from learning whose names begin with one of `names`; ConfigurationError where none does."""
+    for name in names:
+        found = [parameter for known, parameter in policy.named_parameters() if known.startswith(name)]
+        if not found:
+            raise ConfigurationError(
+                f"{type(policy).__name__.lower()} has no parameter whose name begins with {name!r}"
+            )
+        for parameter in found:
+            parameter.requires_grad_(False)
+
+
+def make_policy(id: str, spec: EnvSpec, **options: Any) -> Policy:
+    """Make the untrained network of an agent.
+
+    Args:
+        id: agent id, e.g. "txt2pi".
+        spec: of the world.
+        options: options of its policy, JSON values.
+
+    Raises:
+        ConfigurationError: an unknown id or option, an option that the id itself decides, a value that cannot be, or a
+            world that the network is not made for.
+    """
+    entry = agent_entry(id)
+    for name in options:
+        if name in entry.options:
+            raise ConfigurationError(f"agent {id!r} itself sets {name} to {entry.options[name]!r}: leave it out")
+    return load(entry.policy)(spec, **entry.options, **options)
+
+
+def build_policy(agent: str, spec: EnvSpec, options: Mapping[str, Any], seed: int) -> Policy:
+    """A fresh network of an agent id, its weights drawn from `seed`; torch's own random state is left as it was."""
+    entry = agent_entry(agent)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return load(entry.policy)(spec, **{**entry.options, **options})
+
+
+def configure(agent: str, defaults: Config, options: Mapping[str, Any]) -> Config:
+    """The defaults (a frozen dataclass) with some options changed; lists become tuples, as JSON has none."""
+    known = tuple(each.name for each in fields(defaults))  # type: ignore[arg-type]
+    changes = {
+        choose(f"option of {agent}", name, known): tuple(value) if isinstance(value, list) else value
+        for name, value in options.items()
+    }
+    return replace(defaults, **changes)  # type: ignore[type-var]
+
+
+def check_config(config: Any) -> None:
+    """Raise a ConfigurationError unless flags are flags and sizes positive integers (or a default of 0)."""
+    for each in fields(config):
+        value = getattr(config, each.name)
+        if isinstance(each.default, bool):
+            if not isinstance(value, bool):
+                raise ConfigurationError(f"{each.name} is true or false, not {value!r}")
+        elif isinstance(each.default, int | tuple):
+            many = isinstance(each.default, tuple)
+            sizes = value if many else (value,)
+            least = 0 if each.default == 0 else 1
+            if not isinstance(sizes, tuple) or not sizes or any(type(n) is not int or n < least for n in sizes):
+                what = "a list of positive integers" if many else "a positive integer" if least else "0 or positive"
+                raise ConfigurationError(f"{each.name} is {what}, not {value!r}")
