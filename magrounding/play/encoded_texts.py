@@ -11,6 +11,9 @@ from torch import Tensor
 
 from magrounding.agents.policy import Policy, TextEncoding
 
+KEPT = 20_000
+"""Texts at most that are kept though they are on show no more, so that ever new texts do not fill the memory."""
+
 
 class EncodedTexts:
     """The encodings of one kind of text in a batch of games.
@@ -54,6 +57,8 @@ class EncodedTexts:
         """
         if np.array_equal(keys, self._keys):
             return self._index
+        if self.keep and len(self._slots) > KEPT:
+            self.forget()
         shown, new = keys.tolist(), dict[int, int]()
         for row, key in enumerate(shown):
             if key not in self._slots:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from magrounding.play import encoded_texts
 from magrounding.play.encoded_texts import EncodedTexts, overwrite
 from magrounding.texts import content_keys
 from tests.training.text_games import LENGTH, TextPolicy
@@ -149,3 +150,11 @@ def test_overwriting_pads_both_ways():
     assert (shorter[1, :2] == 7).all()
     assert not shorter[1, 2:].any()
     assert shorter.data_ptr() == longer.data_ptr()  # in place where it fits
+
+
+def test_what_is_kept_has_a_limit(policy, monkeypatch):
+    monkeypatch.setattr(encoded_texts, "KEPT", 5)
+    texts = reader_of(policy, keep=True)
+    for word in range(8):
+        read(texts, sentences(1, 2, 3, word=word))
+        assert len(next(iter(texts.encoding.values()))) <= 5 + 3
