@@ -147,6 +147,7 @@ def test_workers_outlive_the_thread_that_made_them():
 
 def test_control_c_is_the_parents_alone():
     parent = run("""
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts its background jobs with SIGINT ignored
 vec = vectorize(lambda: Trouble(seconds=1.0), 2, 2)
 vec.reset(seed=0)
 print(*vec.pids, flush=True)
