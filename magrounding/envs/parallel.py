@@ -94,8 +94,7 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
             (key, key in self.spec and self.spec[key].shared) for key in self._observation_spaces["agent_0"]
         )
         self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
-        self._scores = SCORES in self.spec.capabilities
-        self._holds = "inventory" in self.spec
+        self._holds, self._masks = "inventory" in self.spec, "action_mask" in self.spec
         self._num_actions = self.spec.num_actions
         self._started = False
         self._document: int | None = None
@@ -159,7 +158,7 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
                 info["illegal"] = True
         if out.done[0]:
             ending: dict[str, Any] = {"won": bool(out.won[0])}
-            if self._scores:
+            if SCORES in self.spec.capabilities:
                 ending["score"] = float(out.score[0])
             for info in infos.values():
                 info.update(ending)
@@ -259,7 +258,9 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
             text: dict[str, Any] = {"manual": self._manual.copy(), "goal": self._goal}
             if self._holds:
                 text["inventory"] = self._held(seen["inventory"][0, i])
-            infos[agent] = {"action_mask": seen["action_mask"][0, i].copy(), "text": text, "document": document}
+            infos[agent] = {"text": text, "document": document}
+            if self._masks:
+                infos[agent]["action_mask"] = seen["action_mask"][0, i].copy()
         return infos
 
     def _held(self, inventory: np.ndarray) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
 from pathlib import Path
 
 from magrounding.envs.published import PublishedResult
@@ -205,7 +204,7 @@ def facts(results: RunResults) -> str:
                 f"{phase.num_envs} games at once, "
                 + (f"of {_options(phase.games)}, " if phase.games else "")
                 + (f"without {', '.join(frozen)}, " if (frozen := settings.frozen(phase)) else "")
-                + _options({each.name: getattr(phase.learner, each.name) for each in fields(phase.learner)}),
+                + _options(phase.learner.to_dict()),
             )
             for stage, phase in settings.phases()
         ),

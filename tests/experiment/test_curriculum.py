@@ -101,7 +101,7 @@ def test_the_report_says_what_was_done(finished):
         "`as typed`",
         "| s1 | reinforcement alone | train |",
         "| s3 | reinforcement alone | eval_10x10 |",
-        "teacher: none: nobody showed the agents anything",
+        "teacher: none: reinforcement alone",
         "each agent its own network",
         "100.0 % the agent's own, 0.0 % the team's mean",
         "manual: of another game",

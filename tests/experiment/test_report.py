@@ -144,7 +144,7 @@ def test_facts_name_the_reward_the_parameters_and_the_teacher(run):
     alone = facts_of(team_reward=0.25)
     assert "* parameters: each agent its own network" in alone
     assert "* reward: 75.0 % the agent's own, 25.0 % the team's mean" in alone
-    assert "* teacher: none: nobody showed the agents anything" in alone
+    assert "* teacher: none: reinforcement alone" in alone
     taught = {"phases": phases_of({"*": Promotion(steps=60)}, IMITATION, LEARNER), "share_parameters": True}
     assert "* parameters: one network for all agents" in facts_of(**taught)
     assert "* teacher: the scripted oracle, in phases of imitation only" in facts_of(**taught)
