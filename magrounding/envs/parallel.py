@@ -258,9 +258,10 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
             text: dict[str, Any] = {"manual": self._manual.copy(), "goal": self._goal}
             if self._holds:
                 text["inventory"] = self._held(seen["inventory"][0, i])
-            infos[agent] = {"text": text, "document": document}
             if self._masks:
-                infos[agent]["action_mask"] = seen["action_mask"][0, i].copy()
+                infos[agent] = {"action_mask": seen["action_mask"][0, i].copy(), "text": text, "document": document}
+            else:
+                infos[agent] = {"text": text, "document": document}
         return infos
 
     def _held(self, inventory: np.ndarray) -> str:
