@@ -49,8 +49,10 @@ def run_curriculum(
         OSError: the disk refused; the last checkpoint is whole.
     """
     where = resolve_device(device)
-    for stage, phase in settings.phases():  # bad options come to light before anything is written
-        make_policy(settings.agent, settings.describe(stage, **phase.games), **settings.policy_options)
+    # Bad options come to light before anything is written; worlds that are alike need one network to show that it fits.
+    for spec in dict.fromkeys(settings.describe(stage, **phase.games) for stage, phase in settings.phases()):
+        make_policy(settings.agent, spec, **settings.policy_options)
+    for _, phase in settings.phases():
         phase.learner.require()
     demonstrators = _check_teaching(settings)
     if resume:
