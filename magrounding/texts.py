@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numba import njit
 
+from magrounding.jit import cached_njit
 from magrounding.seeding import hash64
 from magrounding.spec import CHOICES, EnvSpec
 
@@ -102,7 +102,7 @@ def flat_choices(texts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: array.reshape(-1, array.shape[-1]) if name == CHOICES else array for name, array in texts.items()}
 
 
-@njit(cache=True)
+@cached_njit()
 def _hash_rows(rows, keys):
     """Mix each row's ids into its key."""
     for r in range(rows.shape[0]):

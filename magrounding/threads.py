@@ -105,6 +105,7 @@ class RowThreads:
     """Runs a kernel over all rows of a batch, one chunk a thread; kernels take (first, last, …) and release the GIL.
 
     A thread pool's futures cost a fifth of the time of a whole step of a thousand games, hence these bare queues.
+    A process that was forked has none of its parent's threads: it starts its own with its first kernel.
 
     Args:
         rows: B.
@@ -116,34 +117,60 @@ class RowThreads:
         helper = rows / (num_threads - 1 + CALLER_SHARE)
         bounds = [round(helper * i) for i in range(num_threads)] + [rows]
         self.chunks = list(pairwise(bounds))
-        self._results: SimpleQueue[BaseException | None] = SimpleQueue()
-        self._tasks: list[SimpleQueue[tuple[Callable[..., None], tuple[Any, ...]] | None]] = []
-        for _ in self.chunks[:-1]:
-            tasks: SimpleQueue[tuple[Callable[..., None], tuple[Any, ...]] | None] = SimpleQueue()
-            Thread(target=_serve, args=(tasks, self._results), name="rows", daemon=True).start()
-            finalize(self, tasks.put, None)
-            self._tasks.append(tasks)
+        self._start()
 
     def run(self, kernel: Callable[..., None], *arguments: Any) -> None:
-        """kernel(first, last, *arguments) for every chunk; the first error of any is raised when all are done."""
-        for tasks, chunk in zip(self._tasks, self.chunks, strict=False):
-            tasks.put((kernel, (*chunk, *arguments)))
+        """kernel(first, last, *arguments) for every chunk; the first error of any is raised when all are done.
+
+        An interrupt is raised when all are done as well: no helper still writes to the arrays of the next kernel.
+        """
+        if self._tasks and self._process != os.getpid():
+            self._start()
+        # Both are this call's own, so what an interrupt leaves in them is never taken for the answer to the next.
+        ended: SimpleQueue[None] = SimpleQueue()
+        results: list[BaseException | None] = [_RUNNING] * len(self._tasks)
+        asked = 0
         error: BaseException | None = None
         try:
+            for i, tasks in enumerate(self._tasks):
+                tasks.put((kernel, (*self.chunks[i], *arguments), results, i, ended))
+                asked = i + 1
             kernel(*self.chunks[-1], *arguments)
-        finally:
-            for _ in self._tasks:
-                error = self._results.get() or error
+        except BaseException as raised:
+            error = raised
+        while _RUNNING in results[:asked]:
+            try:
+                ended.get()
+            except BaseException as raised:  # an interrupt
+                error = raised
+        error = error or next((each for each in results[:asked] if each is not None), None)
         if error is not None:
             raise error
 
+    def _start(self) -> None:
+        """Start the helpers, in the process that is to use them."""
+        self._process = os.getpid()
+        self._tasks: list[SimpleQueue[_Task | None]] = []
+        for _ in self.chunks[:-1]:
+            tasks: SimpleQueue[_Task | None] = SimpleQueue()
+            Thread(target=_serve, args=(tasks,), name="rows", daemon=True).start()
+            finalize(self, tasks.put, None)
+            self._tasks.append(tasks)
 
-def _serve(tasks: SimpleQueue, results: SimpleQueue) -> None:
+
+_Task = tuple[Callable[..., None], tuple[Any, ...], list[BaseException | None], int, SimpleQueue[None]]
+"""A kernel, its arguments, a list and a place in it for the error that it raises or None, and whom to tell the end."""
+
+_RUNNING = BaseException("still running")
+
+
+def _serve(tasks: SimpleQueue[_Task | None]) -> None:
     """A helper's life: run what comes, until None comes."""
-    for kernel, arguments in iter(tasks.get, None):
+    for kernel, arguments, results, place, ended in iter(tasks.get, None):
         try:
             kernel(*arguments)
         except BaseException as error:  # whatever it is, the caller has to hear of it
-            results.put(error)
+            results[place] = error
         else:
-            results.put(None)
+            results[place] = None
+        ended.put(None)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "magrounding"
 
 LAYERS = (
-    ("errors", "seeding", "storage", "threads", "version", "vocabulary"),
+    ("errors", "jit", "seeding", "storage", "threads", "version", "vocabulary"),
     ("spec",),
     ("texts", "vector", "registry"),
     ("registration",),

@@ -1,9 +1,18 @@
 """One place shares the cores, and what it decides reaches every thread that computes."""
 
+import _thread
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import warnings
+
+import numpy as np
 import pytest
 import torch
 
-from magrounding.threads import ThreadPlan, plan_threads, using
+from magrounding.threads import RowThreads, ThreadPlan, plan_threads, using
 
 
 @pytest.mark.parametrize(
@@ -44,3 +53,81 @@ def test_results_come_in_order_and_errors_come_through():
         assert list(parallel_map(lambda i: i * i, range(7))) == [i * i for i in range(7)]
         with pytest.raises(ZeroDivisionError):
             list(parallel_map(lambda i: 1 // i, range(3)))
+
+
+def test_a_forked_process_starts_threads_of_its_own():
+    rows = np.zeros(6, np.int64)
+    threads = RowThreads(6, 3)
+    threads.run(_mark, rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python and torch warn of forks beside threads: that is what is shown here
+        child = multiprocessing.get_context("fork").Process(target=_step_in_child, args=(threads,))
+        child.start()
+    child.join(20)
+    hung = child.is_alive()
+    if hung:
+        child.kill()
+        child.join()
+    assert not hung
+    assert child.exitcode == 0
+    threads.run(_mark, rows)
+    assert rows.tolist() == [2] * 6
+
+
+def _step_in_child(threads):
+    rows = np.zeros(6, np.int64)
+    threads.run(_mark, rows)
+    os._exit(0 if rows.tolist() == [1] * 6 else 1)
+
+
+def _mark(first, last, rows):
+    rows[first:last] += 1
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_an_interrupt_while_waiting_is_raised_when_all_is_done_and_leaves_nothing_behind(times):
+    threads = RowThreads(4, 2)
+    rows = np.zeros(4, np.int64)
+    helper = threading.Event()
+
+    def slow(first, last, rows):
+        if first == 0:  # the helper's chunk: the caller waits for it
+            helper.wait(20)
+        rows[first:last] += 1
+
+    def interrupt():
+        for _ in range(times):
+            time.sleep(0.1)
+            _thread.interrupt_main()
+        time.sleep(0.1)
+        helper.set()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background ignores it
+    try:
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            threads.run(slow, rows)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert rows.tolist() == [1] * 4
+
+    def slower(first, last, rows):
+        if first == 0:
+            time.sleep(0.2)
+        rows[first:last] += 1
+
+    threads.run(slower, rows)  # an answer left over would end this before the helper has
+    assert rows.tolist() == [2] * 4
+
+
+def test_the_first_error_of_any_chunk_is_raised_when_all_are_done():
+    threads, rows = RowThreads(4, 2), np.zeros(4, np.int64)
+
+    def fails(first, last, rows):
+        if first == 0:
+            raise ZeroDivisionError
+        rows[first:last] += 1
+
+    with pytest.raises(ZeroDivisionError):
+        threads.run(fails, rows)
+    assert rows.tolist() == [0, 0, 1, 1]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from magrounding.jit import cached_njit
+
 WORD, ROW, COLUMN, TENDENCY, MOVED, AGE, STEP, SINCE = range(8)
 COLUMNS = 8
 """Of a memory's rows: first agents, of whom ROW and COLUMN count, then what is followed; no WORD: nothing.
@@ -24,7 +26,7 @@ GAITS = (2 * STEPS + 1) * 2 * FRAMES
 DIRECTIONS = 5 * FRAMES
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def follow(words, row, column, followed, agents, before, gait, direction, age, after):
     """Fill gait, direction and age [N, M] and the memory `after`; the others are those of `motion.track`."""
     n_agents = agents.shape[1]

@@ -17,6 +17,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from magrounding.jit import cached_njit
+
 _LANES = 64
 """So many go through a layer together at most: few enough for the nearest cache."""
 
@@ -124,7 +126,7 @@ def _is_entity(occupants, n, cell, first, no_entity):
     return not no_entity[occupants[n, cell, first]]
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def _most(occupants, no_entity, width):
     """The most entities of any observation, 1 at least."""
     most = 1
@@ -137,7 +139,7 @@ def _most(occupants, no_entity, width):
     return most
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def _find(occupants, columns, mates, held, no_entity, most, words, row, column, exists, is_ally):
     width = words.shape[2]
     for n in range(len(occupants)):
@@ -160,7 +162,7 @@ def _find(occupants, columns, mates, held, no_entity, most, words, row, column, 
             words[n, -1, w] = held[n, w]
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def _distinct(words, vocabulary_size, which):
     place = np.full(vocabulary_size, -1)
     for word in words:
@@ -246,7 +248,7 @@ def _know(mentions, alike, span, alone, document, which, pairs, known):
         known[after + 2 * about, lane] = 1
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def _relate(mentions, alike, alone, weight, document, which, exists, sums, with_held):
     observations, things = exists.shape
     span, mentions, alike = mentions.shape[1], mentions.reshape(-1), alike.reshape(-1)
@@ -266,7 +268,7 @@ def _relate(mentions, alike, alone, weight, document, which, exists, sums, with_
                 _gather(mentions, alike, span, document, which, n, i, things, with_held, n * things + i)
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def _relate_back(
     d_sums,
     d_with_held,
@@ -312,7 +314,7 @@ def _relate_back(
                 _scatter(d_mentions, d_alike, span, document, which, n, i, things, d_with_held, n * things + i)
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def _place(reach, row, column, exists, position, around, place):
     side = 2 * reach + 1
     for n in range(row.shape[0]):
@@ -382,7 +384,7 @@ def _add_product(into, one, other):
         into[h] += one[h] * other[h]
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def _look(known, mixing, patterns, near, place, hidden):
     things = place.shape[1]
     exist = _existing(place, len(patterns) - 1)
@@ -401,7 +403,7 @@ def _look(known, mixing, patterns, near, place, hidden):
                 hidden[some[at] // things] += what[at]
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def _look_back(gradient, known, mixing, patterns, near, place, d_known, d_mixing, d_patterns, d_near):
     things = place.shape[1]
     exist = _existing(place, len(patterns) - 1)

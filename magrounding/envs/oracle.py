@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numba import njit
 
 from magrounding import seeding
 from magrounding.envs import compiled
@@ -14,6 +13,7 @@ from magrounding.envs.compiled import CompiledWorld
 from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.jit import cached_njit
 from magrounding.vector import VectorEnv
 
 _FIRST_DRAW = 1 << 32
@@ -98,7 +98,7 @@ class WorldOracle(ABC, Generic[World]):
 def _entry_points(version: int):
     """The kernel that Python calls, cached as those of `rtfm.kernels` are: see there. The condition is always true."""
 
-    @njit(cache=True, nogil=True)
+    @cached_njit(nogil=True)
     def draw(rows, labels, keys, scalars, actions):
         n, moves = labels.shape[1:] if version else (0, 0)
         for b in rows:

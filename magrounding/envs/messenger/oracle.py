@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 
 from magrounding import seeding
 from magrounding.envs import assignment
@@ -17,6 +16,7 @@ from magrounding.envs.messenger.world import MessengerWorld
 from magrounding.envs.oracle import WorldOracle
 from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.symmetry import symmetries
+from magrounding.jit import cached_njit
 from magrounding.vector import VectorEnv
 
 
@@ -65,12 +65,12 @@ def _solve_pursuit(first: int, ways: int) -> Pursuit:
 def _entry_points(version: int):
     """The kernels that Python calls, cached as those of `rtfm.kernels` are: see there. The condition is always true."""
 
-    @njit(cache=True, nogil=True)
+    @cached_njit(nogil=True)
     def label(*arguments):
         if version:
             planning.label(*arguments)
 
-    @njit(cache=True, nogil=True)
+    @cached_njit(nogil=True)
     def solve(*arguments):
         if version:
             pursuit.solve(*arguments)

@@ -7,11 +7,10 @@ three, and no others, are cached, and close over a checksum of everything that i
 
 from __future__ import annotations
 
-from numba import njit
-
 from magrounding import seeding
 from magrounding.envs import compiled
 from magrounding.envs.rtfm import arrays, dynamics, generate, observe, ontology, splits
+from magrounding.jit import cached_njit
 
 _SOURCES = (arrays, compiled, dynamics, generate, observe, ontology, seeding, splits)
 
@@ -19,17 +18,17 @@ _SOURCES = (arrays, compiled, dynamics, generate, observe, ontology, seeding, sp
 def _entry_points(version: int):
     """`start_rows`, `step_rows` and `write_states`; arguments as in `observe`. The condition is always true."""
 
-    @njit(cache=True, nogil=True)
+    @cached_njit(nogil=True)
     def start_rows(*arguments):
         if version:
             observe.start_rows(*arguments)
 
-    @njit(cache=True, nogil=True)
+    @cached_njit(nogil=True)
     def step_rows(*arguments):
         if version:
             observe.step_rows(*arguments)
 
-    @njit(cache=True, nogil=True)
+    @cached_njit(nogil=True)
     def write_states(*arguments):
         if version:
             observe.write_states(*arguments)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 
 from magrounding import seeding
 from magrounding.envs import assignment
@@ -16,6 +15,7 @@ from magrounding.envs.rtfm import arrays, dynamics, evasion, paths, planning, pu
 from magrounding.envs.rtfm.pursuit import MAX_SIDE, Pursuit
 from magrounding.envs.rtfm.world import RTFMWorld
 from magrounding.envs.symmetry import symmetries
+from magrounding.jit import cached_njit
 from magrounding.vector import VectorEnv
 
 
@@ -74,17 +74,17 @@ def _solve_pursuit(side: int, chase_squared: float, monsters_first: bool) -> Pur
 def _entry_points(version: int):
     """The kernels that Python calls, cached as those of `kernels` are: see there. The condition is always true."""
 
-    @njit(cache=True, nogil=True)
+    @cached_njit(nogil=True)
     def label_stationary(*arguments):
         if version:
             paths.label_stationary(*arguments)
 
-    @njit(cache=True, nogil=True)
+    @cached_njit(nogil=True)
     def label_moving(*arguments):
         if version:
             evasion.label_moving(*arguments)
 
-    @njit(cache=True, nogil=True)
+    @cached_njit(nogil=True)
     def solve(*arguments):
         if version:
             pursuit.solve(*arguments)

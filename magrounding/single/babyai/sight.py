@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from magrounding.jit import cached_njit
 
 
-@njit(cache=True)
+@cached_njit()
 def look(codes, x, y, direction, carried, opaque, words, cells, visible, grid):
     """Write the view of an agent at (x, y).
 
@@ -61,7 +61,7 @@ def look(codes, x, y, direction, carried, opaque, words, cells, visible, grid):
                 grid[row, column, k] = words[code, k]
 
 
-@njit(cache=True)
+@cached_njit()
 def remember(visible, x, y, direction, known):
     """Mark in `known` [columns, rows] bool what an agent at (x, y) sees: `visible` [7, 7] bool."""
     size = visible.shape[0]

@@ -1,0 +1,75 @@
+"""Compiled code finds a place on disk, or does without one."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import magrounding
+from magrounding import jit
+
+PLAY = """
+import magrounding as mg
+from magrounding.texts import content_keys
+import numpy as np
+keys = content_keys({"manual": np.arange(6, dtype=np.int16).reshape(2, 3)})
+assert len(set(keys.tolist())) == 2
+env = mg.make("ma_rtfm")  # its kernels are prepared; to compile them as well would take a minute
+print(mg.__file__)
+"""
+
+
+@pytest.fixture
+def sealed(tmp_path):
+    """A copy of the package in which numba can write nowhere, and the surroundings of a process that uses it.
+
+    Permissions do not bind root, so files stand where numba would make its folders.
+    """
+    package = tmp_path / "site" / "magrounding"
+    shutil.copytree(
+        Path(magrounding.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__", "*.safetensors")
+    )
+    for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
+        (folder / "__pycache__").write_text("")
+    home = tmp_path / "home"
+    home.write_text("")
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    taken = ("NUMBA_", "XDG_", "PYTHON", "COVERAGE")
+    surroundings = {name: value for name, value in os.environ.items() if not name.startswith(taken)}
+    surroundings |= {"HOME": str(home), "TMPDIR": str(temporary), "PYTHONPATH": str(package.parent)}
+    return {**surroundings, "PYTHONDONTWRITEBYTECODE": "1"}, temporary / f"magrounding-numba-{os.getuid()}"
+
+
+def run(code, surroundings):
+    return subprocess.run(
+        [sys.executable, "-c", code], env=surroundings, cwd="/", capture_output=True, text=True, timeout=240
+    )
+
+
+def test_games_are_made_where_package_and_home_cannot_be_written_to(sealed):
+    surroundings, folder = sealed
+    done = run(PLAY, surroundings)
+    assert done.returncode == 0, done.stderr
+    assert surroundings["PYTHONPATH"] in done.stdout
+    assert list(folder.rglob("*.nbi"))
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_that_others_can_write_to_is_not_trusted(sealed):
+    surroundings, folder = sealed
+    folder.mkdir()
+    folder.chmod(0o777)
+    done = run(PLAY.split("env =", maxsplit=1)[0], surroundings)
+    assert done.returncode == 0, done.stderr
+    assert not list(folder.iterdir())
+
+
+def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    (tmp_path / f"magrounding-numba-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.setattr(jit.tempfile, "gettempdir", lambda: str(tmp_path))
+    assert jit._own_folder() is None
