@@ -30,7 +30,7 @@ class MissingExtra(MagroundingError, ImportError):
 
 def choose(kind: str, value: str, known) -> str:
     """Return `value` if it is one of `known`; otherwise raise a ConfigurationError that lists what there is."""
-    known = tuple(known)  # it also compares what cannot be a key of a dict
-    if value not in known:
+    known = tuple(known)
+    if not isinstance(value, str) or value not in known:  # an array would be compared with each by itself
         raise ConfigurationError(f"unknown {kind} {value!r}; choose from: {', '.join(known)}")
     return value

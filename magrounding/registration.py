@@ -1,4 +1,4 @@
-"""Makes environments known: to magrounding, and to the registries of PettingZoo and, for one agent, of Gymnasium."""
+"""Makes environments known: to magrounding, and to the registries of PettingZoo and of Gymnasium."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ NAMESPACE = "magrounding"
 def register_env(entry: EnvEntry) -> None:
     """Make an environment known by its id, and as `magrounding/<id>-v0`; entry points are strings: nothing is imported.
 
+    Gymnasium's is for one agent; asked for a game of several, it says what to call instead.
+
     Raises:
-        ConfigurationError: another environment has the id.
+        ConfigurationError: no EnvEntry, or another environment has the id.
     """
     ENVS.add(entry)
     name = f"{NAMESPACE}/{entry.id}-v0"
     if name not in pettingzoo.parallel_registry:
         pettingzoo.register("parallel", name, "magrounding.envs.make:make", kwargs={"id": entry.id})
-    if name not in gymnasium.registry and not entry.multi_agent:
+    if name not in gymnasium.registry:
         gymnasium.register(name, "magrounding.envs.single_agent:make_single_agent", kwargs={"env": entry.id})

@@ -7,6 +7,7 @@ entry point of an installed package in the group `magrounding`, which is loaded 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,17 +15,25 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, Protocol, TypeVar
 
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, MagroundingError, choose
 from magrounding.spec import EnvSpec
 
+_ID = re.compile(r"\w[\w .-]*", re.ASCII)
 GROUP = "magrounding"
 """Of the entry points by which installed packages register what they have."""
 
 
 def load(entry_point: str) -> Any:
-    """The object that `package.module:name` points at."""
-    module, name = entry_point.split(":")
-    return getattr(import_module(module), name)
+    """The object that `package.module:name` points at; ConfigurationError where it points at nothing."""
+    module, _, name = entry_point.partition(":") if isinstance(entry_point, str) else ("", "", "")
+    if not module or not name or module.startswith("."):
+        raise ConfigurationError(f"an entry point is a string 'package.module:name', got {entry_point!r}")
+    try:
+        return getattr(import_module(module), name)
+    except MagroundingError:  # an extra that is missing says so itself
+        raise
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(f"the entry point {entry_point!r} cannot be loaded: {error}") from error
 
 
 class Game(Protocol):
@@ -167,14 +176,22 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
     Args:
         kind: what it holds, for errors.
+        entries: the class of its entries.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, entries: type[Entry]) -> None:
         self.kind = kind
+        self._class = entries
         self._entries: dict[str, Entry] = {}
 
     def add(self, entry: Entry) -> None:
-        """Register an entry; ConfigurationError where another one has its id."""
+        """Register an entry; ConfigurationError for what is none, or where another one has its id."""
+        if not isinstance(entry, self._class):
+            raise ConfigurationError(f"an {self._class.__name__} was expected, got {entry!r}")
+        if not isinstance(entry.id, str) or not _ID.fullmatch(entry.id):
+            raise ConfigurationError(
+                f"the id of an {self.kind} has letters, digits, and _ - . and blanks between them, got {entry.id!r}"
+            )
         if self._entries.setdefault(entry.id, entry) != entry:
             raise ConfigurationError(f"there is another {self.kind} {entry.id!r} already: choose another id")
 
@@ -195,10 +212,10 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         return len(self._entries)
 
 
-ENVS: Registry[EnvEntry] = Registry("env")
-AGENTS: Registry[AgentEntry] = Registry("agent")
-ALGORITHMS: Registry[AlgorithmEntry] = Registry("algorithm")
-PRESETS: Registry[PresetEntry] = Registry("preset")
+ENVS: Registry[EnvEntry] = Registry("env", EnvEntry)
+AGENTS: Registry[AgentEntry] = Registry("agent", AgentEntry)
+ALGORITHMS: Registry[AlgorithmEntry] = Registry("algorithm", AlgorithmEntry)
+PRESETS: Registry[PresetEntry] = Registry("preset", PresetEntry)
 
 
 def env_entry(id: str) -> EnvEntry:

@@ -7,6 +7,7 @@ no simulator starts for a question.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -285,10 +286,30 @@ class EnvSpec:
         """The Gymnasium space of one agent's observation."""
         return spaces.Dict({f.name: spaces.Box(f.low, f.high, f.shape, np.dtype(f.dtype).type) for f in self.fields})
 
+    def require_memory(self, num_envs: int) -> None:
+        """ConfigurationError where the arrays of B games are larger than the memory of this machine.
+
+        What a batch shows is there twice: games that ended keep their last observation.
+        """
+        each = sum(
+            math.prod(f.shape) * np.dtype(f.dtype).itemsize * (1 if f.shared else self.num_agents) for f in self.fields
+        )
+        needed, there = num_envs * (2 * each + 2 * self.state_size), _machine_memory()
+        if needed > there:
+            raise ConfigurationError(
+                f"{num_envs:,} game{'s' if num_envs > 1 else ''} of this world take {needed / 2**30:,.1f} GiB, this "
+                f"machine has {there / 2**30:,.1f}: choose fewer games, fewer agents or a smaller map"
+            )
+
     def allocate(self, num_envs: int) -> dict[str, np.ndarray]:
         """Zeroed batch buffers: [B, *shape] for shared fields, [B, n, *shape] for the others."""
         agents = (self.num_agents,)
         return {f.name: np.zeros((num_envs, *(() if f.shared else agents), *f.shape), f.dtype) for f in self.fields}
+
+
+def _machine_memory() -> int:
+    """Bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 CHOICES = "choices"

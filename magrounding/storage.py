@@ -41,7 +41,9 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CheckpointError(f"{path} is missing: this is not the folder of a run, or a part of it was lost") from None
-    except ValueError:
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
         raise CheckpointError(f"{path} is damaged: it is not JSON") from None
     if not isinstance(content, dict):
         raise CheckpointError(f"{path} is damaged: expected a JSON object, found {type(content).__name__}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from operator import index
 from typing import Any, Protocol
 
 import numpy as np
@@ -106,9 +107,35 @@ def row_seeds(seed: int | None, num_envs: int) -> np.ndarray:
     """Seeds [B] int64 of the rows: row b plays seed + b; without a seed, one drawn from the operating system."""
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
-    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**62:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**62:
         raise ConfigurationError(f"a seed is an integer in [0, 2**62), not {seed!r}")
     return np.arange(seed, seed + num_envs, dtype=np.int64)
+
+
+def check_count(name: str, number: Any, least: int, most: int = 2**31 - 1) -> int:
+    """A whole number within bounds; ConfigurationError for anything else, `True` among it."""
+    try:
+        whole = -1 if isinstance(number, bool | np.bool_) else index(number)
+    except TypeError:
+        whole = -1
+    if not least <= whole <= most:
+        raise ConfigurationError(f"{name} must be an integer from {least} to {most:,}, got {number!r}")
+    return whole
+
+
+def check_rows(rows: ArrayLike | None, num_envs: int) -> np.ndarray:
+    """Numbers [R] int64 of some games of a batch, None being all; ConfigurationError for what are none of its games."""
+    if rows is None:
+        return np.arange(num_envs)
+    try:
+        array = np.asarray(rows)
+    except ValueError:  # lists of different lengths
+        array = np.zeros(0, object)
+    if array.size == 0 and array.dtype != object:
+        array = array.astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or ((array < 0) | (array >= num_envs)).any():
+        raise ConfigurationError(f"rows are a list of games of this batch, integers in [0, {num_envs}), got {rows!r}")
+    return array.astype(np.int64)
 
 
 def check_actions(actions: ArrayLike, shape: tuple[int, int], num_actions: int) -> np.ndarray:

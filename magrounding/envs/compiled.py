@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +17,7 @@ from magrounding.errors import ConfigurationError
 from magrounding.seeding import hash64
 from magrounding.spec import EnvSpec
 from magrounding.threads import RowThreads
+from magrounding.vector import check_count
 
 SEED, EPISODE, STEP = range(3)
 """The first columns of any world's `games.scalars` [B, …] int64."""
@@ -45,9 +46,7 @@ class CompiledWorld(BatchedWorld):
     def __init__(
         self, num_envs: int, game: Any, num_threads: int, *, kernels: Any, rules: Any, tables: Any, games: Any
     ) -> None:
-        if isinstance(num_threads, bool) or not isinstance(num_threads, int) or num_threads < 1:
-            raise ConfigurationError(f"num_threads must be an integer of at least 1, got {num_threads!r}")
-        self.num_envs, self.game, self.num_threads = num_envs, game, num_threads
+        self.num_envs, self.game, self.num_threads = num_envs, game, check_count("num_threads", num_threads, 1)
         self.spec: EnvSpec = game.describe()
         self.num_agents = self.spec.num_agents
         self.observation = self.spec.allocate(num_envs)
@@ -111,7 +110,9 @@ class CompiledWorld(BatchedWorld):
 
     def restore(self, snapshot: dict[str, np.ndarray]) -> None:
         memory = self._memory()
-        if {k: (v.shape, v.dtype) for k, v in memory.items()} != {k: (v.shape, v.dtype) for k, v in snapshot.items()}:
+        kinds = {name: (array.shape, array.dtype) for name, array in memory.items()}
+        found = snapshot if isinstance(snapshot, Mapping) else {}
+        if kinds != {name: (getattr(v, "shape", ()), getattr(v, "dtype", None)) for name, v in found.items()}:
             raise ConfigurationError("the snapshot belongs to a world of another configuration")
         for name, array in memory.items():
             array[:] = snapshot[name]

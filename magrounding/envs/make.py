@@ -9,8 +9,8 @@ from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import ConfigurationError
 from magrounding.registry import env_entry
-from magrounding.simulators.vectorize import vectorize
-from magrounding.vector import VectorEnv
+from magrounding.simulators.vectorize import check_workers, vectorize
+from magrounding.vector import VectorEnv, check_count
 
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
@@ -26,6 +26,7 @@ def make(id: str, *, render_mode: str | None = None, **options: Any) -> Parallel
     """
     game: Any = env_entry(id).configure(**options)
     if hasattr(game, "make_world"):
+        game.describe().require_memory(1)
         return WorldEnv(game.make_world(1, 1), id=id, options=options, render_mode=render_mode)
     return game.make_env(render_mode)
 
@@ -50,11 +51,17 @@ def make_vec(
         timeout: seconds without an answer after which a worker counts as hung and is replaced.
         copy: return fresh arrays instead of buffers that the next step overwrites.
         options: options of the environment.
+
+    Raises:
+        ConfigurationError: an unknown id or option, a number that is none, or more games than the memory holds.
     """
-    if not isinstance(num_envs, int) or num_envs < 1:
-        raise ConfigurationError(f"num_envs must be a positive integer, got {num_envs!r}")
+    num_envs, num_threads = check_count("num_envs", num_envs, 1), check_count("num_threads", num_threads, 1)
+    workers = check_workers(workers, timeout)
+    if not isinstance(copy, bool):
+        raise ConfigurationError(f"copy must be True or False, got {copy!r}")
     game: Any = env_entry(id).configure(**options)
     if hasattr(game, "make_world"):
+        game.describe().require_memory(num_envs)
         return WorldVectorEnv(game.make_world(num_envs, num_threads), id, options, copy=copy)
     make_env = partial(game.make_env, None)
     return vectorize(make_env, num_envs, workers, id=id, options=options, spec=game.describe(), timeout=timeout)

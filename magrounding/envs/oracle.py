@@ -14,7 +14,7 @@ from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.jit import cached_njit
-from magrounding.vector import VectorEnv
+from magrounding.vector import VectorEnv, check_rows
 
 _FIRST_DRAW = 1 << 32
 """Oracles draw from the stream ORDER from this counter on, where no world ever comes."""
@@ -64,10 +64,11 @@ class WorldOracle(ABC, Generic[World]):
 
         Raises:
             InvalidAction: before the first reset.
+            ConfigurationError: rows that are none of the games.
         """
         if not self._world._games.keys.any():
             raise InvalidAction("call reset() before asking an oracle")
-        self._label(self._every if rows is None else rows)
+        self._label(self._every if rows is None else check_rows(rows, len(self._every)))
         return self._labels.copy()
 
     def act(

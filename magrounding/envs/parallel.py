@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from magrounding.envs.render import ansi, rgb_array
+from magrounding.envs.render import Scene, ansi, rgb_array
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import ConfigurationError, InvalidAction, choose
 from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid
@@ -22,18 +22,30 @@ from magrounding.vector import row_seeds
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 4
+_CLOSED = "the env is closed: make another"
 
 Observation = dict[str, np.ndarray]
 
 
 @lru_cache(maxsize=16)
-def _distance_maps(height: int, width: int) -> np.ndarray:
-    """`distance` from each cell, computed once: [H * W + 1, H, W, 2] float32, the last of them for a dead agent."""
-    rows, columns = np.indices((height, width), np.float32)
-    maps = np.zeros((height * width + 1, height, width, 2), np.float32)
-    maps[:-1, ..., 0] = (columns - columns.reshape(-1, 1, 1)) / width
-    maps[:-1, ..., 1] = (rows - rows.reshape(-1, 1, 1)) / height
-    return maps
+def _distance_map(height: int, width: int) -> np.ndarray:
+    """`distance` on a map that reaches as far to each side as any cell is away: [2H − 1, 2W − 1, 2] float32.
+
+    Its middle is where the agent stands, so `distance` from a cell is a window of it.
+    """
+    rows, columns = np.arange(1 - height, height, dtype=np.float32), np.arange(1 - width, width, dtype=np.float32)
+    wide = np.empty((2 * height - 1, 2 * width - 1, 2), np.float32)
+    wide[..., 0] = columns / width
+    wide[..., 1] = (rows / height)[:, None]
+    return wide
+
+
+def _distance_from(row: int, column: int, height: int, width: int) -> np.ndarray:
+    """`distance` from a cell, a new array [H, W, 2] float32; zeros for the dead, whose row is −1."""
+    if row < 0:
+        return np.zeros((height, width, 2), np.float32)
+    up, left = height - 1 - row, width - 1 - column
+    return _distance_map(height, width)[up : up + height, left : left + width].copy()
 
 
 def _map_sides(spec: EnvSpec) -> tuple[int, int] | None:
@@ -83,8 +95,7 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         }
         self.possible_agents = [f"agent_{i}" for i in range(world.num_agents)]
         self.agents: list[str] = []
-        sides = _map_sides(self.spec)
-        self._distance, self._width = (None, 0) if sides is None else (_distance_maps(*sides), sides[1])
+        self._sides = _map_sides(self.spec)
         self._observation_spaces = {agent: self._make_observation_space() for agent in self.possible_agents}
         self._action_spaces = {agent: spaces.Discrete(self.spec.num_actions) for agent in self.possible_agents}
         if STATE in self.spec.capabilities:
@@ -96,7 +107,7 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
         self._holds, self._masks = "inventory" in self.spec, "action_mask" in self.spec
         self._num_actions = self.spec.num_actions
-        self._started = False
+        self._started = self._closed = False
         self._document: int | None = None
         self._manual: list[str] = []
         self._goal = ""
@@ -104,11 +115,11 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
 
     def observation_space(self, agent: str) -> spaces.Dict:
         """The space of what an agent sees; the same object on each call."""
-        return self._observation_spaces[agent]
+        return self._observation_spaces[choose("agent", agent, self.possible_agents)]
 
     def action_space(self, agent: str) -> spaces.Discrete:
         """The space of an agent's actions; the same object on each call."""
-        return self._action_spaces[agent]
+        return self._action_spaces[choose("agent", agent, self.possible_agents)]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -121,7 +132,13 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
 
         Returns:
             observations, infos: by agent.
+
+        Raises:
+            ConfigurationError: a seed that is none.
+            InvalidAction: after `close`.
         """
+        if self._closed:
+            raise InvalidAction(_CLOSED)
         if seed is not None or not self._started:
             self.world.reset(row_seeds(seed, 1))
             self._started = True
@@ -147,6 +164,8 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
                 end. Nothing has happened then: the step can be repeated with better actions.
         """
         acting = self.agents
+        if not isinstance(actions, Mapping):
+            raise InvalidAction(f"actions are a dict with an integer for each agent, got {type(actions).__name__}")
         if not acting and self._started and not actions:
             return {}, {}, {}, {}, {}
         self.world.step(self._action_row(actions), False)
@@ -175,8 +194,13 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         return observations, rewards, terminations, truncations, infos
 
     def state(self) -> np.ndarray:
-        """The whole game, [state_size] int16, laid out as `spec.state_layout()`; ConfigurationError without one."""
+        """The whole game, [state_size] int16, laid out as `spec.state_layout()`.
+
+        Raises:
+            ConfigurationError: a world without one, or before `reset`.
+        """
         self._require(STATE)
+        self._require_start("state")
         return self.world.state()[0].copy()
 
     def render(self, marks: np.ndarray | None = None) -> str | np.ndarray | None:
@@ -188,14 +212,28 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         """
         if self.render_mode is None:
             return None
-        if not self._started:
-            raise ConfigurationError("call reset() before render()")
         self._require(SCENE)
-        scene = self.world.scene(0) if marks is None else self.world.scene(0).marked(marks)
+        self._require_start("render")
+        scene = self.world.scene(0)
+        if marks is not None:
+            self._check_marks(marks, scene)
+            scene = scene.marked(marks)
         return ansi(scene) if self.render_mode == "ansi" else rgb_array(scene)
 
     def close(self) -> None:
-        """Nothing to release: the world is plain memory."""
+        """End the game: it can be neither played nor looked at any more. Twice is fine."""
+        self.agents = []
+        self._started, self._closed = False, True
+
+    def _require_start(self, what: str) -> None:
+        if not self._started:
+            raise ConfigurationError(_CLOSED if self._closed else f"call reset() before {what}()")
+
+    def _check_marks(self, marks: np.ndarray, scene: Scene) -> None:
+        expected = len(self.possible_agents), *scene.walls.shape
+        if not isinstance(marks, np.ndarray) or marks.shape != expected or marks.dtype.kind not in "iub":
+            got = f"{marks.dtype} {list(marks.shape)}" if isinstance(marks, np.ndarray) else type(marks).__name__
+            raise ConfigurationError(f"marks are an array of integers {list(expected)}, got {got}")
 
     def _require(self, capability: str) -> None:
         if capability not in self.spec.capabilities:
@@ -204,8 +242,8 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
 
     def _make_observation_space(self) -> spaces.Dict:
         parts: dict[str, spaces.Space] = dict(self.spec.space().spaces)
-        if self._distance is not None:
-            parts["distance"] = spaces.Box(-1.0, 1.0, self._distance.shape[1:], np.float32)
+        if self._sides is not None:
+            parts["distance"] = spaces.Box(-1.0, 1.0, (*self._sides, 2), np.float32)
         return spaces.Dict(parts)
 
     def _make_state_space(self) -> spaces.Box:
@@ -216,7 +254,8 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
     def _action_row(self, actions: Mapping[str, SupportsIndex]) -> np.ndarray:
         """Actions [1, n] int64, those of the dead 0; raises InvalidAction."""
         if not self.agents:
-            raise InvalidAction("the episode is over: call reset()" if self._started else "call reset() before step()")
+            before = _CLOSED if self._closed else "call reset() before step()"
+            raise InvalidAction("the episode is over: call reset()" if self._started else before)
         if actions.keys() != set(self.agents):
             raise InvalidAction(f"actions are for {list(actions)}, expected one for each of {self.agents}")
         row, limit = [0] * len(self.possible_agents), self._num_actions
@@ -233,15 +272,13 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
     def _observations(self) -> dict[str, Observation]:
         buffers = self.world.observation
         rows = {key: buffer[0] for key, buffer in buffers.items()}
-        maps, width = self._distance, self._width
         observations = {}
         for agent in self.agents:
             i = self._index[agent]
             observation = {}
             for key, shared in self._fields:
-                if key == "distance" and maps is not None:
-                    row, column = rows["position"][i].tolist()
-                    observation[key] = maps[row * width + column if row >= 0 else -1].copy()
+                if key == "distance" and self._sides is not None:
+                    observation[key] = _distance_from(*rows["position"][i].tolist(), *self._sides)
                 else:
                     observation[key] = (rows[key] if shared else rows[key][i]).copy()
             observations[agent] = observation

@@ -32,7 +32,8 @@ class SingleAgentEnv(gymnasium.Env[Observation, np.int64]):
     def __init__(self, env: ParallelEnv) -> None:
         if env.max_num_agents != 1:
             raise ConfigurationError(
-                f"a Gymnasium env has one agent, this game has {env.max_num_agents}; use magrounding.make"
+                f"a Gymnasium env has one agent, this game has {env.max_num_agents}; use magrounding.make, "
+                "or ask for one agent where the game has the option `agents`"
             )
         self.env = env
         self.agent = env.possible_agents[0]
@@ -45,8 +46,9 @@ class SingleAgentEnv(gymnasium.Env[Observation, np.int64]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode, see the ParallelEnv's `reset`."""
-        super().reset(seed=seed)  # Gymnasium wants its own generator seeded; the game does not use it
         observations, infos = self.env.reset(seed, options)
+        # Gymnasium wants its own generator seeded; the game, which has checked the seed, does not use it.
+        super().reset(seed=None if seed is None else int(seed))
         return observations[self.agent], infos[self.agent]
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:

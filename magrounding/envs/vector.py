@@ -12,6 +12,8 @@ from magrounding.errors import InvalidAction
 from magrounding.spec import SCORES
 from magrounding.vector import Info, Observation, check_actions, row_seeds
 
+_CLOSED = "the games are closed: make others"
+
 
 class WorldVectorEnv:
     """The vector face of a BatchedWorld.
@@ -31,10 +33,17 @@ class WorldVectorEnv:
         self.num_agents = world.num_agents
         self.spec = world.spec
         self._scores = SCORES in world.spec.capabilities
-        self._started = False
+        self._started = self._closed = False
 
     def reset(self, seed: int | None = None) -> tuple[Observation, Info]:
-        """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode."""
+        """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode.
+
+        Raises:
+            ConfigurationError: a seed that is none.
+            InvalidAction: after `close`.
+        """
+        if self._closed:
+            raise InvalidAction(_CLOSED)
         if seed is not None or not self._started:
             self.world.reset(row_seeds(seed, self.num_envs))
             self._started = True
@@ -44,8 +53,7 @@ class WorldVectorEnv:
 
     def step(self, actions: ArrayLike) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]:
         """Play one step everywhere; a finished game restarts in the same step. See `VectorEnv.step`."""
-        if not self._started:
-            raise InvalidAction("call reset() before step()")
+        self._require_start("step")
         actions = check_actions(actions, (self.num_envs, self.num_agents), self.spec.num_actions)
         self.world.step(actions, True)
         out = self.world.out
@@ -55,24 +63,39 @@ class WorldVectorEnv:
 
     def state(self) -> np.ndarray:
         """[B, state_size] int16, see `BatchedWorld.state`."""
+        self._require_start("state")
         return self.world.state()
 
     def entity_places(self) -> np.ndarray:
         """[B, E, 2] float32, see `BatchedWorld.entity_places`."""
+        self._require_start("entity_places")
         return self.world.entity_places()
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Copies of the arrays that decide how all games go on (see `BatchedWorld.snapshot`)."""
+        self._require_start("snapshot")
         return self.world.snapshot()
 
     def restore(self, snapshot: dict[str, np.ndarray]) -> tuple[Observation, Info]:
-        """Go on from a snapshot: what was on show then."""
+        """Go on from a snapshot: what was on show then.
+
+        Raises:
+            ConfigurationError: no snapshot, or one of other games.
+            InvalidAction: after `close`.
+        """
+        if self._closed:
+            raise InvalidAction(_CLOSED)
         self.world.restore(snapshot)
         self._started = True
         return self._own(self.world.observation), self._collect()
 
     def close(self) -> None:
-        """Nothing to release: the world is plain memory."""
+        """End the games: they can be played no more. Twice is fine."""
+        self._started, self._closed = False, True
+
+    def _require_start(self, what: str) -> None:
+        if not self._started:
+            raise InvalidAction(_CLOSED if self._closed else f"call reset() before {what}()")
 
     def _own(self, observation: Observation) -> Observation:
         return {key: array.copy() for key, array in observation.items()} if self.copy else dict(observation)

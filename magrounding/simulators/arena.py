@@ -56,6 +56,7 @@ class Arena:
     labels: np.ndarray
 
     def __init__(self, spec: EnvSpec, num_envs: int, memory: Any = None) -> None:
+        spec.require_memory(num_envs)
         size = arena_bytes(spec, num_envs)
         self.memory = np.zeros(size, np.uint8) if memory is None else np.frombuffer(memory, np.uint8, size)
         self.observation, self.final_observation = {}, {}

@@ -16,7 +16,7 @@ from magrounding.simulators.faults import Fault
 from magrounding.simulators.handle import WorkerHandle
 from magrounding.simulators.serial import require_capability
 from magrounding.spec import EXPERT, STATE, EnvSpec
-from magrounding.vector import Info, Observation, check_actions, row_seeds
+from magrounding.vector import Info, Observation, check_actions, check_rows, row_seeds
 
 StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]
 
@@ -166,7 +166,7 @@ class ProcessVectorEnv:
         require_capability(self.spec, EXPERT)
         arena = self._arena
         asked = np.zeros(self.num_envs, np.bool_)
-        asked[self._rows if rows is None else np.asarray(rows, np.int64)] = True
+        asked[check_rows(rows, self.num_envs)] = True
         if any(asked[self._halves[group]].any() for group in self._tickets):
             raise InvalidAction("receive the step of these games before asking for their best actions")
         arena.asked[:] = asked
@@ -274,7 +274,7 @@ class ProcessVectorEnv:
 
     def _require_open(self) -> None:
         if self._crew.has_ended:
-            raise InvalidAction("the games are closed")
+            raise InvalidAction("the games are closed: make others")
 
     def _require_start(self) -> None:
         self._require_open()

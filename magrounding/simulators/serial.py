@@ -14,7 +14,7 @@ from magrounding.simulators.faces import face_of
 from magrounding.simulators.game import Game
 from magrounding.simulators.spaces import common_spec
 from magrounding.spec import EXPERT, STATE, EnvSpec
-from magrounding.vector import Info, Observation, check_actions, row_seeds
+from magrounding.vector import Info, Observation, check_actions, check_rows, row_seeds
 
 
 class SerialVectorEnv:
@@ -49,6 +49,8 @@ class SerialVectorEnv:
 
     def reset(self, seed: int | None = None) -> tuple[Observation, Info]:
         """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode."""
+        if self._closed:
+            raise InvalidAction("the games are closed: make others")
         arena = self._arena
         if seed is not None or not self._started:
             arena.seeds[:], arena.episode[:] = row_seeds(seed, self.num_envs), 0
@@ -78,7 +80,7 @@ class SerialVectorEnv:
         """
         self._require_start()
         require_capability(self.spec, EXPERT)
-        for row in range(self.num_envs) if rows is None else np.asarray(rows, np.int64).tolist():
+        for row in check_rows(rows, self.num_envs).tolist():
             self._games[row].label()
         return self._arena.labels.copy()
 
@@ -106,7 +108,9 @@ class SerialVectorEnv:
 
     def _require_start(self) -> None:
         if not self._started:
-            raise InvalidAction("the games are closed" if self._closed else "call reset() before anything else")
+            raise InvalidAction(
+                "the games are closed: make others" if self._closed else "call reset() before anything else"
+            )
 
 
 def require_capability(spec: EnvSpec, capability: str) -> None:

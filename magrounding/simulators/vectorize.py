@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from operator import index
 from types import MappingProxyType
 from typing import Any
 
@@ -11,6 +10,10 @@ from magrounding.errors import ConfigurationError
 from magrounding.simulators.process import ProcessVectorEnv
 from magrounding.simulators.serial import SerialVectorEnv
 from magrounding.spec import EnvSpec
+from magrounding.vector import check_count
+
+MOST_GAMES = 2**16
+"""Each is an env of its own, which Python makes one after the other."""
 
 
 def vectorize(
@@ -45,17 +48,20 @@ def vectorize(
         ConfigurationError: an env, a space or a number that does not fit; what make_env raises is raised as it is.
         SimulatorError: a worker that does not start.
     """
-    for name, number, least in (("num_envs", num_envs, 1), ("workers", workers, 0)):
-        try:
-            fits = index(number) >= least
-        except TypeError:
-            fits = False
-        if not fits:
-            raise ConfigurationError(f"{name} must be an integer from {least} on, got {number!r}")
+    num_envs, workers = check_count("num_envs", num_envs, 1, MOST_GAMES), check_workers(workers, timeout)
     if not callable(make_env):
         raise ConfigurationError(f"make_env must be a function that makes an env, got {make_env!r}")
+    if not isinstance(id, str) or not isinstance(options, Mapping):
+        raise ConfigurationError(f"id must be a string and options a dict, got {id!r} and {options!r}")
+    if spec is not None and not isinstance(spec, EnvSpec):
+        raise ConfigurationError(f"spec must be an EnvSpec or None, got {spec!r}")
     if not workers:
         return SerialVectorEnv(make_env, num_envs, id=id, options=options, spec=spec)
-    if not timeout > 0:
-        raise ConfigurationError(f"timeout must be a number of seconds above 0, got {timeout!r}")
     return ProcessVectorEnv(make_env, num_envs, workers, id=id, options=options, spec=spec, timeout=timeout)
+
+
+def check_workers(workers: int, timeout: float) -> int:
+    """The number of worker processes; ConfigurationError where it, or the seconds granted to them, are none."""
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+        raise ConfigurationError(f"timeout must be a number of seconds above 0, got {timeout!r}")
+    return check_count("workers", workers, 0, MOST_GAMES)

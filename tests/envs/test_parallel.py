@@ -14,7 +14,7 @@ import pytest
 from pettingzoo.utils import BaseParallelWrapper
 
 import magrounding as mg
-from magrounding.envs.parallel import WorldEnv, _distance_maps
+from magrounding.envs.parallel import WorldEnv, _distance_from
 from magrounding.envs.single_agent import SingleAgentEnv
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.spec import SCORES
@@ -306,13 +306,13 @@ def test_render_modes():
 
 @pytest.mark.parametrize(("height", "width"), [(4, 6), (5, 5)])
 def test_distance_points_from_the_agent_to_each_cell(height, width):
-    maps = _distance_maps(height, width)
-    assert maps.dtype == np.float32
     for position in np.ndindex(height, width):
-        expected = distance_from(np.array(position), height, width)
-        np.testing.assert_array_equal(maps[position[0] * width + position[1]], expected)
-    assert not maps[-1].any()
-    assert np.abs(maps).max() < 1
+        found = _distance_from(*position, height, width)
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, distance_from(np.array(position), height, width))
+        assert np.abs(found).max() < 1
+        found[:] = 9  # the caller's own
+    assert not _distance_from(-1, -1, height, width).any()
 
 
 @pytest.mark.parametrize(

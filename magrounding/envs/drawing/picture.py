@@ -12,12 +12,14 @@ from PIL import Image, ImageDraw
 from magrounding.envs.drawing.pen import ELEMENTS, INK, PAPER, Colour, font, mix, quality_colour
 from magrounding.envs.drawing.sprites import LETTERS_ON_STONE, agent_colour, pill, ring, sprite
 from magrounding.envs.render import Figure, Scene
+from magrounding.errors import ConfigurationError
 
 WIDTH, HEIGHT = 1280, 840  # one size for every world, and even, as video encoders want it
 _MARGIN, _BOARD = 20, 800
 _PANEL = _MARGIN + _BOARD + 32  # left edge of the panel
 _PANEL_WIDTH = WIDTH - _PANEL - _MARGIN
 _LARGEST_CELL, _SMALLEST_LABELLED_CELL, _SMALLEST_LABEL = 130, 56, 10
+_MOST_CELLS = _BOARD // 8
 _SPACE = 0.32  # between words, of the size of the letters
 
 _BACKGROUND, _MUTED, _FAINT, _RULE = "#f6f2e9", "#6a6870", "#a3a0a0", "#dcd5c5"
@@ -30,7 +32,12 @@ Line = tuple[str, Colour, Colour | None]
 
 
 def draw_scene(scene: Scene) -> np.ndarray:
-    """The picture of a scene, [HEIGHT, WIDTH, 3] uint8."""
+    """The picture of a scene, [HEIGHT, WIDTH, 3] uint8; ConfigurationError for a map too large to be seen on it."""
+    if max(scene.walls.shape) > _MOST_CELLS:
+        raise ConfigurationError(
+            f"a map of {'×'.join(map(str, scene.walls.shape))} cells is too large to be drawn on {WIDTH}×{HEIGHT}: "
+            f'pictures show at most {_MOST_CELLS} cells a side, render_mode="ansi" shows all'
+        )
     image = Image.new("RGB", (WIDTH, HEIGHT), _BACKGROUND)
     board, cell, inset = _board(scene.walls.tobytes(), scene.walls.shape)
     left, top = _MARGIN + (_BOARD - board.width) // 2, (HEIGHT - board.height) // 2

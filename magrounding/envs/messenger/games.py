@@ -134,8 +134,8 @@ def _check(game: MessengerGame) -> None:
     choose("split", game.split, SPLITS)
     choose("manual", game.manual, ("true", "reassigned"))
     for name, value in (("agents", game.agents), ("max_cycles", game.limit)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ConfigurationError(f"{name} must be an integer of at least 1, got {value!r}")
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**31:
+            raise ConfigurationError(f"{name} must be an integer from 1 to {2**31 - 1:,}, got {value!r}")
     most = (len(STARTING_CELLS) - 1) // 2
     if game.agents > most:
         raise ConfigurationError(

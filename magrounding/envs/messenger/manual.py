@@ -72,7 +72,7 @@ def _read_cells(path: Path) -> dict[Cell, tuple[str, ...]]:
     except FileNotFoundError:
         names = " and ".join(f"text_{text}.json" for text in TEXTS)
         raise DataNotFound(f"{path} is missing; a corpus has {names}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataNotFound(f"{path} is no readable JSON: {error}") from None
     cells = {}
     for cell in CELLS:

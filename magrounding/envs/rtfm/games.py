@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from magrounding.envs.rtfm.world import RTFMWorld
 
 MAX_CYCLES = 1000
+MOST = 2**31 - 1
+"""Of what kernels count in 32 bits."""
+MOST_SIZE = 1000
+"""Of a map, whose every cell each agent is shown in every step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,16 +162,19 @@ def _check_options(game: RtfmGame) -> None:
     choose("death", game.death, ("team", "individual"))
     choose("put_aside", game.put_aside, ("destroyed", "left"))
     choose("manual", game.manual, ("true", "reassigned"))
-    for name, value, low in (("agents", game.agents, 1), ("size", game.size, 4), ("max_cycles", game.max_cycles, 1)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < low:
-            raise ConfigurationError(f"{name} must be an integer of at least {low}, got {value!r}")
+    for name, low, high in (("agents", 1, MOST), ("size", 4, MOST_SIZE), ("max_cycles", 1, MOST)):
+        value = getattr(game, name)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ConfigurationError(f"{name} must be an integer from {low} to {high:,}, got {value!r}")
     for name, flag in (("resample_text", game.resample_text), ("shuffle_manual", game.shuffle_manual)):
         if not isinstance(flag, bool):
             raise ConfigurationError(f"{name} must be True or False, got {flag!r}")
-    if not isinstance(game.occupants, int) or game.occupants not in (1, 2):
+    if isinstance(game.occupants, bool) or not isinstance(game.occupants, int) or game.occupants not in (1, 2):
         raise ConfigurationError(f"occupants must be 1 or 2, got {game.occupants!r}")
     for name, distance in (("sight", game.sight), ("chase_range", game.chase_range)):
-        if distance is not None and not (isinstance(distance, int | float) and distance >= 0):
+        if distance is not None and (isinstance(distance, bool) or not isinstance(distance, int | float)):
+            raise ConfigurationError(f"{name} must be a distance, or None for any, got {distance!r}")
+        if distance is not None and not (0 <= distance <= MOST or distance == float("inf")):
             raise ConfigurationError(f"{name} must be a distance of at least 0, or None for any, got {distance!r}")
 
 

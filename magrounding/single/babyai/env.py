@@ -85,14 +85,12 @@ class BabyAIEnv(ParallelEnv[str, Observation, SupportsIndex]):
 
     def observation_space(self, agent: str) -> spaces.Dict:
         """The space of what the agent sees; the same object on each call."""
-        if agent != _AGENT:
-            raise KeyError(agent)
+        choose("agent", agent, self.possible_agents)
         return self._observation_space
 
     def action_space(self, agent: str) -> spaces.Discrete:
         """The space of the agent's actions; the same object on each call."""
-        if agent != _AGENT:
-            raise KeyError(agent)
+        choose("agent", agent, self.possible_agents)
         return self._action_space
 
     def reset(
@@ -138,6 +136,8 @@ class BabyAIEnv(ParallelEnv[str, Observation, SupportsIndex]):
             InvalidAction: an action outside the space, a missing or unknown agent, a step before `reset` or after the
                 end. Nothing has happened then: the step can be repeated with a better action.
         """
+        if not isinstance(actions, Mapping):
+            raise InvalidAction(f"actions are a dict with an integer for agent_0, got {type(actions).__name__}")
         if not self.agents and self._seed is not None and not actions:
             return {}, {}, {}, {}, {}
         action = self._action(actions)

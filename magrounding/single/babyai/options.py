@@ -73,7 +73,7 @@ class BabyAI:
         choose("level", self.level, LEVELS)
         choose("split", self.split, SPLITS)
         limit = self.max_cycles
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit < 2**31):
             raise ConfigurationError(f"max_cycles is a number of steps, at least 1, or None; got {limit!r}")
         if not isinstance(self.fast_view, bool):
             raise ConfigurationError(f"fast_view is True or False, got {self.fast_view!r}")
