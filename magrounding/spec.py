@@ -294,7 +294,7 @@ class EnvSpec:
         each = sum(
             math.prod(f.shape) * np.dtype(f.dtype).itemsize * (1 if f.shared else self.num_agents) for f in self.fields
         )
-        needed, there = num_envs * (2 * each + 2 * self.state_size), _machine_memory()
+        needed, there = num_envs * (2 * each + 2 * self.state_size), machine_memory()
         if needed > there:
             raise ConfigurationError(
                 f"{num_envs:,} game{'s' if num_envs > 1 else ''} of this world take {needed / 2**30:,.1f} GiB, this "
@@ -307,7 +307,7 @@ class EnvSpec:
         return {f.name: np.zeros((num_envs, *(() if f.shared else agents), *f.shape), f.dtype) for f in self.fields}
 
 
-def _machine_memory() -> int:
+def machine_memory() -> int:
     """Bytes of memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 

@@ -23,18 +23,17 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import zipfile
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
+from magrounding.play.archive import DAMAGE, Archive, Kind
 from magrounding.registry import env_entry
-from magrounding.spec import EnvSpec
+from magrounding.spec import EnvSpec, machine_memory
 from magrounding.storage import write_atomic
 from magrounding.vector import Observation
 from magrounding.version import __version__
@@ -43,7 +42,9 @@ FORMAT = 2
 _OWN_CHOICE = ("max_cycles",)
 """Options in which a recording may differ from the games of a run."""
 _OBSERVATION, _TEXT = "observation/", "text/"
-_DAMAGE = (ValueError, TypeError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+_HEADER = "header"
+_MOST_HEADER = 2**20
+"""Bytes of a header at most; those of ours have a thousand."""
 
 
 class Games(Protocol):
@@ -99,6 +100,23 @@ class Header:
     def stage(self) -> str:
         return _stage(self.env, self.options)
 
+    def check_kinds(self) -> None:
+        """Raise a TypeError where an entry of a file's header is of another kind than it has to be."""
+        kinds = {"env": str, "options": dict, "agents": int, "vocabulary": str, "action_names": list, "played_by": str}
+        for name, kind in {**kinds, "seed": int, "games": int, "version": str, "format": int}.items():
+            value = getattr(self, name)
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise TypeError(f"{name} of its header is {value!r}, expected {kind.__name__}")
+        if self.agents < 1 or not all(isinstance(name, str) for name in self.action_names):
+            raise TypeError("its header names no agents or no actions")
+
+    def field_names(self) -> tuple[str, ...] | None:
+        """What the games show by the names of its fields; None for games that are not known here."""
+        try:
+            return tuple(field.name for field in env_entry(self.env).describe(**self.options).fields)
+        except MagroundingError:
+            return None
+
     def check_origin(self, source: Path, games: Games) -> None:
         """Refuse games of another env, vocabulary, team or set of actions, in a sentence that names the difference."""
         spec = games.spec
@@ -147,29 +165,40 @@ class Demonstrations:
         arrays |= {f"{_TEXT}{name}": array for name, array in self.texts.items()}
         header = np.frombuffer(json.dumps(asdict(self.header)).encode(), np.uint8)
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, header=header, **arrays)
+        np.savez_compressed(buffer, **{_HEADER: header}, **arrays)
         write_atomic(path, buffer.getvalue())
 
     @classmethod
     def load(cls, path: Path) -> Demonstrations:
         """Read a file; CheckpointError where it is missing, truncated, damaged or of another format."""
-        return cls._parse(_read(path), path)
+        data = _read(path)
+        return cls._parse(data, path, _parse_header(data, path).field_names())
 
     @classmethod
-    def _parse(cls, data: bytes, source: Path) -> Demonstrations:
+    def _parse(cls, data: bytes, source: Path, fields: Collection[str] | None) -> Demonstrations:
+        """What is in a file; of observations and texts only `fields` (None: all), nothing else is read."""
         header = _parse_header(data, source)
         try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files if name != "header"}
-        except _DAMAGE as error:
+            archive = Archive(data)
+            own = _arrays(header, 0)
+            seen, read = (
+                [name for name in archive.names if name.startswith(kind) and _is_wanted(name, fields)]
+                for kind in (_OBSERVATION, _TEXT)
+            )
+            kinds = {name: archive.kind(name) for name in (*own, *seen, *read) if name in archive.names}
+            rows = next(iter(kinds["game"].shape), 0) if "game" in kinds else 0
+            for name, (dtype, shape) in _arrays(header, rows).items():
+                _check_array(kinds, name, dtype, shape, source)
+            for names, shape in ((seen, (rows, header.agents)), (read, (header.games,))):
+                for name in names:
+                    rest = [None] * (kinds[name].ndim - len(shape))
+                    _check_array(kinds, name, None, (*shape, *rest), source)
+            size, there = sum(kind.size for kind in kinds.values()), machine_memory()
+            if size > there:
+                raise ValueError(f"its arrays take {size / 2**30:,.1f} GiB, this machine has {there / 2**30:,.1f}")
+            arrays = {name: archive.read(name) for name in kinds}
+        except DAMAGE as error:
             raise _damaged(source, error) from None
-        for name, (dtype, shape) in _arrays(header, len(np.atleast_1d(arrays.get("game", 0)))).items():
-            _check_array(arrays, name, dtype, shape, source)
-        seen, read = ([name for name in arrays if name.startswith(kind)] for kind in (_OBSERVATION, _TEXT))
-        for names, shape in ((seen, arrays["alive"].shape), (read, (header.games,))):
-            for name in names:
-                rest = [None] * (arrays[name].ndim - len(shape))
-                _check_array(arrays, name, None, (*shape, *rest), source)
         game, labels = arrays["game"], arrays["labels"]
         new = np.diff(game, prepend=-1)
         if not len(game) or game[-1] != header.games - 1 or new[0] != 1 or not np.isin(new, (0, 1)).all():
@@ -228,6 +257,8 @@ def find_demonstrations(files: Mapping[str, str], games: Games) -> tuple[Path, D
             raise CheckpointError(f"{path} is not the file that the run began with: restore it, or start another run")
         header = _parse_header(data, path)
         header.check_origin(path, games)
+        if header.stage not in env_entry(games.id).stages:
+            raise CheckpointError(f"{path} shows {header.stage!r}, which is no stage of {games.id!r}: record it again")
         if header.stage in found:
             raise ConfigurationError(f"{found[header.stage][0]} and {path} both show {header.stage}: name one of them")
         found[header.stage] = path, data
@@ -237,7 +268,7 @@ def find_demonstrations(files: Mapping[str, str], games: Games) -> tuple[Path, D
             f"no demonstrations show {wanted} of {games.id}: record some, or pass --stages {shown}"
         )
     path, data = found[wanted]
-    demonstrations = Demonstrations._parse(data, path)
+    demonstrations = Demonstrations._parse(data, path, [field.name for field in games.spec.fields])
     demonstrations.check(path, games)
     return path, demonstrations
 
@@ -260,7 +291,11 @@ def _arrays(header: Header, rows: int) -> dict[str, tuple[type | None, tuple[int
     }
 
 
-def _check_array(arrays: Mapping[str, np.ndarray], name: str, dtype: type | None, shape: tuple, source: Path) -> None:
+def _is_wanted(name: str, fields: Collection[str] | None) -> bool:
+    return fields is None or name.partition("/")[2] in fields
+
+
+def _check_array(arrays: Mapping[str, Kind], name: str, dtype: type | None, shape: tuple, source: Path) -> None:
     """Refuse an array that is missing, or of another type or shape; None stands for any."""
     if name not in arrays:
         raise CheckpointError(f"{source} is damaged: it has no {name}; record it again")
@@ -285,18 +320,19 @@ def _read(path: Path) -> bytes:
 
 def _parse_header(data: bytes, source: Path) -> Header:
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            content = json.loads(file["header"].tobytes())
+        archive = Archive(data)
+        if archive.kind(_HEADER).size > _MOST_HEADER:
+            raise ValueError(f"its header is larger than {_MOST_HEADER:,} bytes")
+        content = json.loads(archive.read(_HEADER).tobytes())
         if content["format"] != FORMAT:
             raise CheckpointError(
                 f"{source} is of format {content['format']}, this version reads format {FORMAT}: record it again"
             )
         header = Header(**content)
+        header.check_kinds()
         if header.games < 1:
             raise CheckpointError(f"{source} holds no games: record some")
-        if not isinstance(header.options, dict) or not isinstance(header.action_names, list):
-            raise TypeError("its header names no options or no actions")
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise _damaged(source, error) from None
     return header
 

@@ -201,8 +201,9 @@ def test_gymnasium(id, options):
 @pytest.mark.parametrize(("id", "stage"), _last_stage(FOR_MANY))
 def test_a_team_of_one_is_a_gymnasium_env_too(id, stage):
     check_env(SingleAgentEnv(_make(id, stage, agents=1)), skip_render_check=True)
-    with pytest.raises(ConfigurationError, match=r"use magrounding\.make"):
-        SingleAgentEnv(_make(id, stage, agents=2))
+    assert gymnasium.make(f"magrounding/{id}-v0", **stage, agents=1).spec is not None
+    with pytest.raises(ConfigurationError, match=r"this game has 2; use magrounding\.make"):
+        gymnasium.make(f"magrounding/{id}-v0", **stage)
 
 
 @pytest.mark.parametrize(("id", "stage"), _last_stage(FOR_ONE))

@@ -3,6 +3,8 @@
 import io
 import json
 import pickle
+import tracemalloc
+import zipfile
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -487,3 +489,98 @@ def test_a_student_of_files_beats_chance():
     student = evaluate(Team(policies, vec.spec), "ma_rtfm", options, 200).won.mean()
     assert report["agreement"] > 0.6
     assert student > chance + 0.2
+
+
+def rewritten(path, name, data, **facts):
+    """The file at `path` with a member added or replaced, and facts of its directory entry changed."""
+    with zipfile.ZipFile(path) as file:
+        members = {info.filename: file.read(info) for info in file.infolist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for other, content in {**members, name: data}.items():
+            file.writestr(other, content)
+        for fact, value in facts.items():
+            setattr(file.getinfo(name), fact, value)
+
+
+def header_of_array(shape, dtype="<i4"):
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+def peak_of(action):
+    """Bytes that Python and NumPy have allocated at most in between."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["extra", "observation/extra"])
+def test_what_no_game_shows_is_not_read(shown, tmp_path, name):
+    path = tmp_path / "demos.npz"
+    shown.save(path)
+    whole, size = Demonstrations.load(path), 2**26
+    rewritten(path, f"{name}.npy", header_of_array((size // 4,)) + bytes(size))
+    assert path.stat().st_size < 2**20
+    assert peak_of(lambda: assert_equal(Demonstrations.load(path), whole)) < size / 4
+    assert peak_of(lambda: found(path, make_vec(1))) < size / 4
+
+
+@pytest.mark.parametrize("name", ["game", "observation/grid", "header"])
+def test_an_array_that_says_it_is_larger_than_it_can_be(shown, tmp_path, name):
+    path = tmp_path / "demos.npz"
+    for shape in ((2**40,), (2**40, 2, 8, 8, 4), (2**62, 2**62), (-1,)):
+        shown.save(path)
+        rewritten(path, f"{name}.npy", header_of_array(shape))
+        with pytest.raises(CheckpointError, match=f"{name} says that it has"):
+            Demonstrations.load(path)
+    shown.save(path)
+    rewritten(path, f"{name}.npy", header_of_array((2**38,)), file_size=len(header_of_array((2**38,))) + 2**40)
+    with pytest.raises(CheckpointError, match="more bytes than can be in the file"):
+        Demonstrations.load(path)
+
+
+def test_an_array_that_is_encrypted_or_compressed_otherwise(shown, tmp_path):
+    path = tmp_path / "demos.npz"
+    shown.save(path)
+    with zipfile.ZipFile(path) as file:
+        game = file.read("game.npy")
+    rewritten(path, "game.npy", game, flag_bits=1)
+    with pytest.raises(CheckpointError, match="game is encrypted"):
+        Demonstrations.load(path)
+    shown.save(path)
+    rewritten(path, "game.npy", game, compress_type=zipfile.ZIP_LZMA)
+    with pytest.raises(CheckpointError, match="compressed in a way that NumPy does not use"):
+        Demonstrations.load(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"games": 40.0}, r"games of its header is 40\.0, expected int"),
+        ({"games": True}, "games of its header is True"),
+        ({"agents": 2.0}, "agents of its header"),
+        ({"env": ["ma_rtfm"]}, "env of its header"),
+        ({"action_names": [1, 2]}, "names no agents or no actions"),
+        ({"options": {"stage": ["s3"]}}, r"shows \['s3'\], which is no stage"),
+        ({"options": {"stage": "s9"}}, "shows 's9', which is no stage"),
+    ],
+)
+def test_headers_of_other_kinds(shown, tmp_path, changes, complaint):
+    path = tmp_path / "demos.npz"
+    shown.save(path)
+    damaged(path, {"header": with_header(shown, **changes)})
+    with pytest.raises(CheckpointError, match=complaint):
+        found(path, make_vec(1))
+
+
+@pytest.mark.parametrize("text", [b"[" * 100_000, b"[]", b"3", b'{"format": 2', b'{"a":' * 50_000])
+def test_headers_that_are_none(shown, tmp_path, text):
+    path = tmp_path / "demos.npz"
+    shown.save(path)
+    damaged(path, {"header": np.frombuffer(text, np.uint8)})
+    with pytest.raises(CheckpointError, match="truncated, damaged or no demonstrations"):
+        Demonstrations.load(path)
