@@ -31,14 +31,14 @@ def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             folder = _own_folder()
         if folder is None:
             return numba.njit(**options)(function)
-        before = config.CACHE_DIR  # pyright: ignore[reportAttributeAccessIssue]  numba makes it of the environment
-        config.CACHE_DIR = str(folder)
+        settings: Any = config  # numba makes what it holds of the environment
+        before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
         try:
             return numba.njit(cache=True, **options)(function)
         except RuntimeError:
             return numba.njit(**options)(function)
         finally:
-            config.CACHE_DIR = before
+            settings.CACHE_DIR = before
 
     return decorate
 

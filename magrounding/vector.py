@@ -32,6 +32,7 @@ class Info(Mapping[str, Any]):
         final_rows: [F] int64, the games that ended.
         final_observation: their last observations, [F, …] for each key.
         fault: [B] bool, games that ended as their simulator died or hung; None where that cannot be.
+        origin: id and spec of the games, so that a team can refuse what it was not trained for; no key of the mapping.
     """
 
     done: np.ndarray
@@ -45,6 +46,7 @@ class Info(Mapping[str, Any]):
     final_rows: np.ndarray
     final_observation: Observation
     fault: np.ndarray | None = None
+    origin: tuple[str, EnvSpec] | None = None
 
     def __getitem__(self, name: str) -> Any:
         if name not in _KEYS:
@@ -58,7 +60,8 @@ class Info(Mapping[str, Any]):
         return len(_KEYS)
 
 
-_KEYS = {"return" if field.name == "returns" else field.name: field.name for field in fields(Info)}
+_NAMES = (field.name for field in fields(Info) if field.name != "origin")
+_KEYS = {"return" if name == "returns" else name: name for name in _NAMES}
 
 
 class VectorEnv(Protocol):

@@ -278,7 +278,8 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
             observation = {}
             for key, shared in self._fields:
                 if key == "distance" and self._sides is not None:
-                    observation[key] = _distance_from(*rows["position"][i].tolist(), *self._sides)
+                    row, column = rows["position"][i].tolist()
+                    observation[key] = _distance_from(row, column, *self._sides)
                 else:
                     observation[key] = (rows[key] if shared else rows[key][i]).copy()
             observations[agent] = observation

@@ -32,6 +32,7 @@ class WorldVectorEnv:
         self.num_envs = world.num_envs
         self.num_agents = world.num_agents
         self.spec = world.spec
+        self._origin = id, world.spec
         self._scores = SCORES in world.spec.capabilities
         self._started = self._closed = False
 
@@ -107,4 +108,4 @@ class WorldVectorEnv:
         if self.copy:
             arrays = tuple(array.copy() for array in arrays)
         final = {name: array[: len(rows)] for name, array in self.world.final_observation.items()}
-        return Info(*arrays, final_observation=self._own(final))
+        return Info(*arrays, final_observation=self._own(final), origin=self._origin)

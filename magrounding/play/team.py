@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,14 @@ from magrounding.agents.building import build_policy
 from magrounding.agents.policy import Policy
 from magrounding.agents.weights import STATE_FILE, fit_weights, load_weights
 from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.play.origin import Origin
 from magrounding.play.player import Player, Shown, shown_to
 from magrounding.pretrained import find_run
 from magrounding.registry import env_entry
 from magrounding.spec import EnvSpec
 from magrounding.storage import read_json
 from magrounding.threads import ParallelMap
+from magrounding.vector import check_count, check_rows
 
 CONFIG_FILE = "config.json"
 TeamMemory = list[Player]
@@ -32,6 +36,7 @@ class Team:
         policies: one for each agent, in agent order; on one device.
         spec: what they observe (a grid of another size is fine).
         parallel_map: how to run the agents at once (see `magrounding.threads`); one after the other by default.
+        env, options: how the games it was trained in were made; "" where that is not known.
 
     Attributes:
         policies, spec, num_agents: as given.
@@ -39,14 +44,25 @@ class Team:
 
     accepts_rows = True
 
-    def __init__(self, policies: Sequence[Policy], spec: EnvSpec, parallel_map: ParallelMap = map) -> None:
+    def __init__(
+        self,
+        policies: Sequence[Policy],
+        spec: EnvSpec,
+        parallel_map: ParallelMap = map,
+        *,
+        env: str = "",
+        options: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         self.policies = list(policies)
         self.spec = spec
         self.num_agents = len(self.policies)
+        self.origin = Origin(spec, self.num_agents, env, options)
         self._map = parallel_map
+        self._known: tuple[str, EnvSpec] | None = None  # games that were found fit
 
     def initial_memory(self, num_envs: int, seed: int = 0) -> TeamMemory:
         """Memory for B games that are about to start; `seed` decides every action that will be drawn."""
+        num_envs, seed = check_count("num_envs", num_envs, 1), check_count("seed", seed, 0, 2**48)
         generators = [torch.Generator().manual_seed(self.num_agents * seed + i) for i in range(self.num_agents)]
         return [Player(each, self.spec, num_envs, draws) for each, draws in zip(self.policies, generators, strict=True)]
 
@@ -73,12 +89,21 @@ class Team:
 
         Returns:
             actions [B, n] int64 for a vector env, {agent: int} for the agents a single env shows; and the memory.
+
+        Raises:
+            ConfigurationError: games of other agents, words, fields or actions than it was trained for, a memory of
+                other games, or what is no observation.
         """
-        if isinstance(next(iter(obs.values()), None), Mapping):
+        if not isinstance(obs, Mapping) or not isinstance(info, Mapping | None):
+            raise ConfigurationError(
+                f"a team acts on the observation and the info of an env, two dicts, got {type(obs).__name__} and "
+                f"{type(info).__name__}"
+            )
+        num_envs = self._check_memory(memory)
+        if all(isinstance(seen, Mapping) for seen in obs.values()):
             return self._act_single(obs, memory, info, greedy, explain), memory
-        num_envs = memory[0].num_envs
-        restarts = np.zeros(num_envs, np.bool_) if info is None else info["done"]
-        document = None if info is None else info["document"]
+        rows = None if rows is None else check_rows(rows, num_envs)
+        restarts, document = self._check_batch(obs, info, num_envs)
 
         def choose_for(i: int) -> np.ndarray:
             shown = shown_to(i, obs, self.spec, document)
@@ -89,6 +114,39 @@ class Team:
         for i, action in enumerate(self._map(choose_for, range(self.num_agents))):
             actions[slice(None) if rows is None else rows, i] = action
         return actions, memory
+
+    def _check_memory(self, memory: TeamMemory) -> int:
+        """How many games a memory is of; ConfigurationError for one of another team."""
+        if (
+            not isinstance(memory, list)
+            or len(memory) != self.num_agents
+            or any(getattr(p, "policy", None) is not own for p, own in zip(memory, self.policies, strict=True))
+        ):
+            raise ConfigurationError(
+                "memory is what initial_memory(num_envs) of this very team returns, then what act returned the last "
+                f"time; got {type(memory).__name__} of something else"
+            )
+        return memory[0].num_envs
+
+    def _check_batch(
+        self, obs: Mapping[str, Any], info: Mapping[str, Any] | None, num_envs: int
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Which games of a vector env have just begun, and the keys of their texts; ConfigurationError for misfits."""
+        origin = getattr(info, "origin", None)
+        if origin is not None and origin != self._known:
+            self.origin.check_games(origin[1], origin[0])
+            self._known = origin
+        shown = next((len(array) for array in obs.values() if isinstance(array, np.ndarray) and array.ndim), num_envs)
+        if shown != num_envs:
+            raise ConfigurationError(f"the memory is of {num_envs} games, {shown} are shown: initial_memory({shown})")
+        self.origin.check_seen(obs, (num_envs, self.num_agents), shared=(num_envs,))
+        if info is None:
+            return np.zeros(num_envs, np.bool_), None
+        for name, kinds in (("done", "b"), ("document", "iu")):
+            array = info.get(name)
+            if not isinstance(array, np.ndarray) or array.shape != (num_envs,) or array.dtype.kind not in kinds:
+                raise ConfigurationError(f"info is what the vector env returned beside obs; its {name!r} is {array!r}")
+        return info["done"], info["document"]
 
     def told(self, memory: TeamMemory) -> list[dict[str, np.ndarray]]:
         """What each agent's network reported of the last `act`, [R, …] by name, of the games that were played."""
@@ -130,14 +188,30 @@ class Team:
     ) -> dict[str, int]:
         actions = {}
         restarts, fields = np.array([info is None]), self.spec.fields
+        if memory[0].num_envs != 1:
+            raise ConfigurationError(f"the memory is of {memory[0].num_envs} games, 1 is shown: initial_memory(1)")
+        places = {agent: self._place_of(agent) for agent in obs}
+        if max(places.values(), default=0) >= self.num_agents or (info is None and 0 < len(obs) < self.num_agents):
+            raise self.origin.refuse(f"a game of the agents {', '.join(obs)}")
         for agent, seen in obs.items():
-            key = None if info is None else info.get(agent, {}).get("document")
+            self.origin.check_seen(seen, (), shared=())
+            about = {} if info is None else info.get(agent, {})
+            key = about.get("document") if isinstance(about, Mapping) else None
+            if key is not None and not isinstance(key, int | np.integer):
+                raise ConfigurationError(f"'document' in the infos of {agent} is a whole number, got {key!r}")
             own = {each.name: seen[each.name][None] for each in fields}
             texts = {text.name: own.pop(text.name) for text in self.spec.texts}
             shown = Shown(own, texts, None if key is None else np.array([key], np.int64))
-            player = memory[int(agent.rsplit("_", 1)[1])]
+            player = memory[places[agent]]
             actions[agent] = int(player.choose(shown, restarts, greedy=greedy, explain=explain).action[0])
         return actions
+
+    def _place_of(self, agent: str) -> int:
+        """The number of an agent: that behind the last underscore of its name."""
+        number = agent.rpartition("_")[2] if isinstance(agent, str) else ""
+        if not number.isdecimal():
+            raise ConfigurationError(f"agents are called agent_0, agent_1, …; the observations are of {agent!r}")
+        return int(number)
 
 
 def mixed_team(teams: Sequence[Team]) -> Team:
@@ -153,7 +227,9 @@ def mixed_team(teams: Sequence[Team]) -> Team:
         raise ConfigurationError(f"a mixed team takes one team for each agent: {len(teams)} came, of {sizes} agents")
     if not all(team.spec.reads_alike(teams[0].spec) for team in teams):
         raise ConfigurationError("these teams cannot be mixed: they read other words, or observe other things")
-    return Team([team.policies[i] for i, team in enumerate(teams)], teams[0].spec)
+    origin = teams[0].origin
+    policies = [team.policies[i] for i, team in enumerate(teams)]
+    return Team(policies, teams[0].spec, env=origin.env, options=origin.options)
 
 
 def load_team(
@@ -170,15 +246,19 @@ def load_team(
 
     Raises:
         CheckpointError: no run there, nothing trained yet, or files that are damaged or foreign.
-        ConfigurationError: a seed or stage that the run does not have, or an unknown pretrained team.
+        ConfigurationError: a seed or stage that the run does not have, an unknown pretrained team, or a device that
+            is not there.
     """
+    if not isinstance(source, str | PathLike):
+        raise ConfigurationError(f'source is a run folder or "pretrained:<name>", got {source!r}')
+    device = _find_device(device)
     root = find_run(source)
     config = read_json(root / CONFIG_FILE)
     try:
         seeds, stages = [str(k) for k in config["seeds"]], list(config["stages"])
         env, agent, num_agents = env_entry(config["env"]), config["agent"], int(config["agents"])
         env_options, policy_options = dict(config["env_options"]), dict(config["policy_options"])
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"{root / CONFIG_FILE} is damaged: {error} is missing or of the wrong kind") from None
     folder = seed_folder(root, choose("seed of this run", seeds[0] if seed is None else str(seed), seeds), len(seeds))
     trained = [name for name in stages if (folder / name / STATE_FILE).exists()]
@@ -193,7 +273,23 @@ def load_team(
         policy = build_policy(agent, spec, policy_options, seed=0)
         fit_weights(policy, state, folder / stage)
         policies.append(policy.to(device).eval())
-    return Team(policies, spec)
+    return Team(policies, spec, env=env.id, options=env_options)
+
+
+def _find_device(device: str | torch.device) -> torch.device:
+    """The device of that name; ConfigurationError where networks cannot go there."""
+    try:
+        if not isinstance(device, str | torch.device):
+            raise TypeError("it is no name of a device")
+        found = torch.device(device)
+        if torch.zeros(1, device=found).is_meta:
+            raise TypeError("nothing is computed there")
+    except (TypeError, RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ConfigurationError(
+            f'networks cannot go to device {device!r} ({reason}): choose "cpu", or "cuda" where torch sees a GPU'
+        ) from None
+    return found
 
 
 def seed_folder(root: Path, seed: int | str, num_seeds: int) -> Path:

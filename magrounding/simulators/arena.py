@@ -83,9 +83,11 @@ class View:
     Args:
         arena: the arrays.
         rows: the rows, side by side.
+        origin: see `Info`.
     """
 
-    def __init__(self, arena: Arena, rows: slice) -> None:
+    def __init__(self, arena: Arena, rows: slice, origin: tuple[str, EnvSpec]) -> None:
+        self._origin = origin
         self.observation = {name: array[rows] for name, array in arena.observation.items()}
         self.rewards, self.terminated, self.truncated = (
             arena.rewards[rows],
@@ -109,7 +111,7 @@ class View:
         final = self._done.nonzero()[0]
         rows = final + self._first
         last = {name: array[rows] for name, array in final_observation.items()}
-        return Info(**self._arrays, final_rows=final, final_observation=last, fault=fault)
+        return Info(**self._arrays, final_rows=final, final_observation=last, fault=fault, origin=self._origin)
 
 
 def arena_bytes(spec: EnvSpec, num_envs: int) -> int:

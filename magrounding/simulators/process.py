@@ -74,8 +74,8 @@ class ProcessVectorEnv:
         self._copies = list(zip(self._shown.shown_arrays(), self._arena.shown_arrays(), strict=True))
         self._fault = np.zeros(num_envs, np.bool_)
         self._episode = np.zeros(num_envs, np.int64)  # the last one that was started in each row
-        self._all_views = View(self._shown, self._rows)
-        self._views = [View(self._shown, rows) for rows in self._halves]
+        self._all_views = View(self._shown, self._rows, (id, self.spec))
+        self._views = [View(self._shown, rows, (id, self.spec)) for rows in self._halves]
         self._tickets: dict[int, dict[WorkerHandle, int]] = {}  # by group, of steps that are being played
         self._lost: set[tuple[WorkerHandle, int]] = set()  # by worker and group, games whose loss is yet to be shown
         self._started = False

@@ -43,7 +43,7 @@ class SerialVectorEnv:
         self.spec = common_spec(faces, spec)
         self.num_agents = self.spec.num_agents
         self._arena = Arena(self.spec, num_envs)
-        self._view = View(self._arena, slice(0, num_envs))
+        self._view = View(self._arena, slice(0, num_envs), (id, self.spec))
         self._games = [Game(face, self.spec, self._arena, row) for row, face in enumerate(faces)]
         self._started = self._closed = False
 

@@ -1,0 +1,143 @@
+"""Origin: what a team was trained for, and whether it can play what it is shown.
+
+Other sizes of map, stages, splits and sentences of the same environment are fine; other agents, words, fields or
+actions are refused in a sentence, as networks would take them for their own and play on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from magrounding.errors import ConfigurationError
+from magrounding.registry import ENVS
+from magrounding.spec import EnvSpec, Field, FixedActions, Grid, Mask, Text
+
+_PLACE = "position"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a team was trained for.
+
+    Attributes:
+        spec: what it observed.
+        num_agents: n.
+        env, options: how its games were made; "" where that is not known.
+    """
+
+    spec: EnvSpec
+    num_agents: int
+    env: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def who(self) -> str:
+        """The team in words."""
+        agents = f"{self.num_agents} agent{'s' if self.num_agents > 1 else ''}"
+        return f"this team was trained on {self.env or 'games'} with {agents}"
+
+    def refuse(self, was_shown: str, *, expected: str = "") -> ConfigurationError:
+        """The error for what this team cannot play."""
+        knows = f" and {expected}" if expected else ""
+        return ConfigurationError(f"{self.who}{knows}; it was shown {was_shown}: let it play games like those")
+
+    def check_games(self, spec: EnvSpec, env: str = "") -> None:
+        """Refuse games that differ in more than size, stage, split or sentences."""
+        games = f"games of {env}" if env else "games"
+        if spec.num_agents != self.num_agents:
+            raise self.refuse(f"{games} with {spec.num_agents}")
+        if spec.vocabulary_hash != self.spec.vocabulary_hash:
+            known, other = (f"a vocabulary of {each.vocabulary_size:,}" for each in (self.spec, spec))
+            raise self.refuse(f"{games} with {other} other words or ids", expected=f"{known} words")
+        mine, theirs = self.spec.actions, spec.actions
+        if type(mine) is not type(theirs) or (isinstance(mine, FixedActions) and mine != theirs):
+            raise self.refuse(f"{games} with the actions {list(theirs.names)[:9]}", expected=f"{list(mine.names)[:9]}")
+        for each in self.spec.fields:
+            if each.name not in spec:
+                raise self.refuse(f"{games} without it", expected=f"looks at {each.name!r}")
+            self._check_shape(each, spec[each.name].shape, games)
+
+    def check_seen(self, seen: Mapping[str, Any], batch: tuple[int, ...], *, shared: tuple[int, ...]) -> None:
+        """Refuse arrays that are no observation of such games.
+
+        Args:
+            seen: field → array.
+            batch: what the shape of each agent's own arrays begins with, [B, n] or nothing in a single env.
+            shared: the same of those that all agents share.
+        """
+        if not isinstance(seen, Mapping):
+            raise self.refuse(f"a {type(seen).__name__}", expected="takes a dict of arrays")
+        for each in self.spec.fields:
+            array, axes = seen.get(each.name), shared if each.shared else batch
+            if not isinstance(array, np.ndarray):
+                raise self.refuse(
+                    f"{', '.join(map(str, seen)) or 'nothing'}"
+                    if array is None
+                    else f"{each.name!r} as {type(array).__name__}",
+                    expected=f"looks at the array {each.name!r}",
+                )
+            if len(axes) > 1 and array.ndim == len(axes) + len(each.shape) and array.shape[1] != axes[1]:
+                raise self.refuse(f"games with {array.shape[1]}")
+            if array.shape[: len(axes)] != axes:
+                raise self.refuse(
+                    f"{each.name!r} of shape {list(array.shape)}", expected=f"takes {[*axes, *each.shape]} here"
+                )
+            self._check_shape(each, array.shape[len(axes) :], "games")
+            if array.dtype.kind not in ("iu" if np.dtype(each.dtype).kind in "iu" else "iuf"):
+                raise self.refuse(f"{each.name!r} of {array.dtype}", expected=f"takes it as {each.dtype}")
+        sides = seen[self._map].shape[len(batch) :][:2] if self._map else ()
+        for each in self.spec.fields:
+            self._check_values(each, seen[each.name], sides)
+
+    @cached_property
+    def _map(self) -> str:
+        """Name of the grid; "" where there is none."""
+        return next((each.name for each in self.spec.fields if isinstance(each, Grid)), "")
+
+    @cached_property
+    def _shapes(self) -> dict[str, set[tuple[int, ...]]]:
+        """Shapes that each field has in any stage of the environment, those of maps without height and width."""
+        entry, specs = ENVS.get(self.env), [self.spec]
+        for stage in entry.stages if entry else ():
+            try:
+                specs.append(entry.describe(**{**self.options, **entry.with_stage(stage)}) if entry else self.spec)
+            except ConfigurationError:  # a stage that has no room for so many agents
+                continue
+        return {
+            name: {_but_size(spec[name], spec[name].shape) for spec in specs if name in spec}
+            for name in (each.name for each in self.spec.fields)
+        }
+
+    def _check_shape(self, own: Field, shape: tuple[int, ...], games: str) -> None:
+        """Refuse the shape of a field; maps may have any size, all else that of any stage."""
+        free = isinstance(own, Text) and not self.env  # nothing is known of its stages
+        free = free or not isinstance(self.spec.actions, FixedActions)  # fields have as many rows as there are choices
+        fits = len(shape) == len(own.shape) and (free or _but_size(own, shape) in self._shapes[own.name])
+        if not fits:
+            mine = f"[{', '.join([*'HW', *map(str, own.shape[2:])] if isinstance(own, Grid) else map(str, own.shape))}]"
+            raise self.refuse(f"{games} with one of {list(shape)}", expected=f"looks at {own.name!r} of {mine}")
+
+    def _check_values(self, own: Field, array: np.ndarray, sides: tuple[int, ...]) -> None:
+        """Refuse numbers outside what a field can hold: they would be taken for places or words that do not exist."""
+        if not array.size:
+            return
+        low, high = own.low, own.high
+        if own.name == _PLACE and sides:
+            high = max(sides) - 1
+        elif not isinstance(own, Grid | Text | Mask):
+            high = max(high, *sides, 0)
+        least, most = array.min(), array.max()
+        if not (low <= least and most <= high):  # also where they are no numbers
+            raise self.refuse(
+                f"{own.name!r} from {least:g} to {most:g}", expected=f"{own.name!r} from {low:g} to {high:g}"
+            )
+
+
+def _but_size(own: Field, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape without what is free: height and width of a map."""
+    return shape[2:] if isinstance(own, Grid) else shape

@@ -1,0 +1,132 @@
+"""A team refuses games that it was not trained for, in one sentence; what is merely new to it, it plays."""
+
+import numpy as np
+import pytest
+
+import magrounding as mg
+from magrounding.errors import ConfigurationError
+from magrounding.play.evaluate import evaluate
+
+MISFITS = [
+    ("messenger-s3", "rtfm", {}, "trained on messenger with 1 agent"),
+    ("messenger-s3", "messenger", {"stage": "s3", "game_id": True}, r"looks at 'manual' of \[6, 31\]; .* \[1, 3\]"),
+    ("ma_rtfm-s5-2agents", "ma_rtfm", {"stage": "s5", "agents": 3}, "trained on ma_rtfm with 2 agents; it was shown"),
+    ("ma_rtfm-s5-2agents", "ma_rtfm", {"stage": "s5", "agents": 1}, "trained on ma_rtfm with 2 agents; it was shown"),
+    ("ma_rtfm-s5-2agents", "ma_rtfm", {"stage": "s5", "occupants": 1}, r"looks at 'grid' of \[H, W, 4\]; .* 8, 2\]"),
+    ("ma_rtfm-s5-2agents", "ma_messenger", {}, "trained on ma_rtfm with 2 agents"),
+    ("rtfm-nl", "ma_rtfm", {}, "trained on rtfm with 1 agent; it was shown"),
+    ("rtfm-nl", "rock_paper_scissors", {}, "trained on rtfm with 1 agent"),
+    ("rtfm-nl", "babyai", {}, "trained on rtfm with 1 agent"),
+]
+
+FITS = [
+    ("rtfm-nl", "rtfm", {"task": "nl"}),
+    ("rtfm-nl", "rtfm", {"task": "simple_stationary", "size": 10, "split": "eval"}),
+    ("rtfm-nl", "rtfm", {"task": "nl", "split": "eval_paraphrase"}),
+    ("rtfm-nl", "rtfm", {"task": "nl", "split": "eval_new", "resample_text": True}),
+    ("rtfm-nl", "ma_rtfm", {"stage": "s2", "agents": 1}),
+    ("ma_rtfm-s5-2agents", "ma_rtfm", {"stage": "s1", "size": 12, "manual": "reassigned"}),
+    ("ma_rtfm-s1-2agents", "ma_rtfm", {"stage": "s5", "death": "individual"}),
+    ("messenger-s3", "messenger", {"stage": "s2", "split": "test"}),
+    ("messenger-s2", "messenger", {"stage": "s3"}),
+    ("ma_messenger-s4-2agents", "ma_messenger", {"stage": "s1"}),
+]
+
+
+@pytest.fixture(scope="module")
+def load():
+    teams = {}
+    return lambda name: teams.setdefault(name, mg.load_team(f"pretrained:{name}"))
+
+
+@pytest.mark.parametrize(("name", "env", "options", "complaint"), MISFITS)
+def test_a_team_refuses_what_it_was_not_trained_for(load, name, env, options, complaint):
+    if env == "babyai":
+        pytest.importorskip("minigrid")
+    team, vec, single = load(name), mg.make_vec(env, 3, **options), mg.make(env, **options)
+    seen, info = vec.reset(seed=0)
+    for told in (info, None):
+        with pytest.raises(ConfigurationError, match=complaint):
+            team.act(seen, team.initial_memory(3), told)
+    with pytest.raises(ConfigurationError, match=complaint):
+        team.act(single.reset(seed=0)[0], team.initial_memory(1))
+    with pytest.raises(ConfigurationError, match=complaint):
+        evaluate(team, env, options, 2)
+    vec.close()
+    single.close()
+
+
+@pytest.mark.parametrize(("name", "env", "options"), FITS)
+def test_a_team_plays_other_sizes_stages_splits_and_sentences(load, name, env, options):
+    team, vec, single = load(name), mg.make_vec(env, 2, **options), mg.make(env, **options)
+    seen, info = vec.reset(seed=0)
+    vec.step(team.act(seen, team.initial_memory(2), info)[0])
+    seen, _ = single.reset(seed=0)
+    single.step(team.act(seen, team.initial_memory(1))[0])
+
+
+def test_words_with_other_ids_are_refused_where_all_shapes_are_the_same(load):
+    """Of ids alone nobody can tell: the vector env says what its words are."""
+    team, vec = load("rtfm-nl"), mg.make_vec("rtfm", 2, task="nl")
+    seen, info = vec.reset(seed=0)
+    swapped = mg.make_vec("rtfm", 2, task="nl").reset(seed=0)[1]
+    spec = vec.spec
+    words = (spec.words[0], *reversed(spec.words[1:]))
+    swapped.origin = ("rtfm", type(spec)(**{**vars_of(spec), "words": words}))
+    team.act(seen, team.initial_memory(2), info)
+    with pytest.raises(ConfigurationError, match="a vocabulary of 388 other words or ids"):
+        team.act(seen, team.initial_memory(2), swapped)
+
+
+def vars_of(spec):
+    return {name: getattr(spec, name) for name in type(spec).__dataclass_fields__}
+
+
+@pytest.mark.parametrize(
+    ("key", "change", "complaint"),
+    [
+        ("grid", lambda a: a + np.int16(999), "'grid' from 999 to"),
+        ("grid", lambda a: a - np.int16(9), "'grid' from"),
+        ("grid", lambda a: a.astype(float), "'grid' of float64"),
+        ("grid", lambda a: a.tolist(), "'grid' as list"),
+        ("grid", lambda a: a[:, 0], "'grid' of shape"),
+        ("position", lambda a: a + np.int16(90), "'position' from"),
+        ("manual", lambda a: a[:, :-1], "'manual' of"),
+        ("action_mask", lambda a: a[..., :-1], "'action_mask' of"),
+        ("goal", None, "looks at the array 'goal'"),
+    ],
+)
+def test_arrays_that_are_no_observation(load, key, change, complaint):
+    team, vec = load("rtfm-nl"), mg.make_vec("rtfm", 2, task="nl")
+    seen, info = vec.reset(seed=0)
+    seen = {name: array if name != key else change and change(array) for name, array in seen.items()}
+    with pytest.raises(ConfigurationError, match=complaint):
+        team.act({name: array for name, array in seen.items() if array is not None}, team.initial_memory(2), info)
+
+
+def test_a_memory_of_other_games_or_another_team(load):
+    team, vec = load("rtfm-nl"), mg.make_vec("rtfm", 4, task="nl")
+    seen, info = vec.reset(seed=0)
+    with pytest.raises(ConfigurationError, match=r"the memory is of 3 games, 4 are shown: initial_memory\(4\)"):
+        team.act(seen, team.initial_memory(3), info)
+    for memory in (None, [], {}, team.initial_memory(4) * 2, mg.load_team("pretrained:rtfm-nl").initial_memory(4)):
+        with pytest.raises(ConfigurationError, match="of this very team"):
+            team.act(seen, memory, info)
+    with pytest.raises(ConfigurationError, match="the memory is of 4 games, 1 is shown"):
+        team.act(mg.make("rtfm").reset(seed=0)[0], team.initial_memory(4))
+    with pytest.raises(ConfigurationError, match="info is what the vector env returned beside obs; its 'done'"):
+        team.act(seen, team.initial_memory(4), {"done": [True]})
+    with pytest.raises(ConfigurationError, match=r"rows are a list of games of this batch, integers in \[0, 4\)"):
+        team.act(seen, team.initial_memory(4), info, rows=[4])
+
+
+@pytest.mark.parametrize("device", ["foo", "cuda:99", "meta", None, 3])
+def test_a_device_that_is_not_there(device):
+    with pytest.raises(ConfigurationError, match=r"networks cannot go to device .* choose \"cpu\""):
+        mg.load_team("pretrained:rtfm-nl", device=device)
+
+
+@pytest.mark.parametrize("source", [None, 3, b"x", ["pretrained:rtfm-nl"]])
+def test_what_no_team_can_be_loaded_from(source):
+    with pytest.raises(ConfigurationError, match=r'source is a run folder or "pretrained:<name>", got'):
+        mg.load_team(source)
