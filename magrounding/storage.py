@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,18 @@ def write_atomic(path: Path, data: bytes | str) -> None:
         partial.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def check_place(path: Path) -> None:
+    """CheckpointError where no file can be written to `path`: before hours of work that would end there."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise CheckpointError(
+            f"{path} cannot be written ({error.strerror or error}): name another file with --out"
+        ) from None
 
 
 def write_json(path: Path, content: Any) -> None:

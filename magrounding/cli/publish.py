@@ -85,7 +85,9 @@ def publish(arguments: Arguments) -> None:
     trained = list(settings.stages[: settings.stages.index(stage) + 1])
     write_json(target / CONFIG_FILE, {**config, "seeds": [seed], "stages": trained})
     write_json(target / ABOUT_FILE, about)  # last: it makes the team known
-    print(f"{target}: load it with load_team('pretrained:{arguments.name}')")
+    own = target.parent.resolve() == Path(magrounding.pretrained.__file__).parent.resolve()
+    source = f"pretrained:{arguments.name}" if own else str(target)
+    print(f"{target}: load it with load_team({source!r})")
 
 
 def half(tensor: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ from magrounding.play.team import load_team
 from magrounding.pretrained import find_run
 from magrounding.registry import EnvEntry, Game, env_entry
 from magrounding.simulators.vectorize import vectorize
+from magrounding.storage import check_place
 from magrounding.threads import plan_threads, using
 from magrounding.vector import VectorEnv
 
@@ -80,6 +81,7 @@ def make_demonstrations(arguments: Arguments) -> None:
         choose("player", arguments.player, (ORACLE, KEYBOARD, f"{RUN}:DIR"))
     options = _options(arguments, source)
     game = configure(env_entry(arguments.env), options)
+    check_place(arguments.out)
     with using(plan_threads(1, ROWS, cuda=False)):
         vec, player, played_by = _seat(arguments, game, options, kind, source)
         try:

@@ -194,9 +194,10 @@ def resumed(arguments: Arguments, folder: Path) -> RunSettings:
     settings = read_settings(folder)
     for name, (asked, found) in _compared(arguments, settings).items():
         if asked is not None and asked != found:
+            advice = f"with --env {found}" if name == "env" else f"without --{name}"  # --env cannot be left out
             raise CheckpointError(
                 f"the run in {folder} has {name} {_show(found)}, not {_show(asked)}: "
-                f"resume it without --{name}, or name another folder with --out"
+                f"resume it {advice}, or name another folder with --out"
             )
     return settings if arguments.workers is None else replace(settings, workers=_workers(arguments, settings))
 

@@ -59,6 +59,10 @@ def run_curriculum(
         read_json(folder / CONFIG_FILE)
     else:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            if not (folder / CONFIG_FILE).exists():
+                raise CheckpointError(
+                    f"{folder} exists already and is not the folder of a run: name another with --out"
+                )
             raise CheckpointError(f"{folder} exists already: add --resume to go on with it, or name another with --out")
         about = {"versions": versions(), "command": command, "demonstrators": demonstrators}
         write_json(folder / CONFIG_FILE, {**settings.to_dict(), **about})
@@ -67,7 +71,7 @@ def run_curriculum(
         for seed in settings.seeds:
             own = seed_folder(folder, seed, len(settings.seeds))
             SeedRun(settings, seed, own, where, plan, parallel_map, shown, stop).run()
-        shown.say("playing the comparison games of random and oracle, writing the report")
+        shown.say("playing the comparison games, writing the report")
         with stop.immediate():
             play_missing(settings, folder)
             write_report(folder)

@@ -57,13 +57,18 @@ def _how_to_read(results: RunResults) -> str:
         else "± is the standard deviation over seeds; the interval is a 95 % bootstrap interval of the interquartile "
         "mean."
     )
+    players = {who for summaries in results.baselines.values() for who in summaries}
+    shared, others = "interval and steps are its.", ""
+    if "oracle" in players:
+        shared, others = "interval, steps and share of the oracle are its.", "Random and oracle played the same games."
+    elif players:
+        others = "Random played the same games; there is no oracle."
     measured = "Scores" if results.settings.measure == "score" else "Win rates"
     return (
         f"{measured} of the weights at the end of each phase, or of the best where it was evaluated before its end "
         f"(chosen on other games of `{results.settings.preset.selection_set}`), taking the most likely action (greedy) "
         f"or drawing one (sampled). **{results.better_play.capitalize()}** play wins more training games over all "
-        "phases together: interval, steps and share of the oracle are its. Random and oracle played the same games. "
-        + " ".join(filter(None, (results.settings.entry.note, spread_note)))
+        f"phases together: {shared} " + " ".join(filter(None, (others, results.settings.entry.note, spread_note)))
     )
 
 

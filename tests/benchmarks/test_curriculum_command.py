@@ -186,7 +186,7 @@ def test_a_folder_that_exists(monkeypatch, capsys, tmp_path):
     code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path)
     assert (code, err) == (
         2,
-        f"error: {tmp_path} exists already: add --resume to go on with it, or name another with --out\n",
+        f"error: {tmp_path} exists already and is not the folder of a run: name another with --out\n",
     )
     code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, "--resume")
     assert code == 2
@@ -221,7 +221,10 @@ def test_resuming_something_else(monkeypatch, capsys, tmp_path):
         assert complaint in err
     code, err = run(monkeypatch, capsys, "--env", "rtfm", "--out", tmp_path, "--resume")
     assert code == 2
-    assert "has env ma_rtfm, not rtfm" in err
+    assert "has env ma_rtfm, not rtfm: resume it with --env ma_rtfm, or name" in err
+    code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path)
+    assert code == 2
+    assert "exists already: add --resume to go on with it" in err
     code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, "--resume", "--share-parameters")
     assert code == 2
     assert "has share-parameters False, not True" in err

@@ -36,6 +36,19 @@ def run(monkeypatch, out, *arguments, typed=None):
 OF_S1 = ("--env", "ma_rtfm", "--stage", "s1")
 
 
+@pytest.mark.parametrize("place", ["file/demos.npz", "file/deeper/demos.npz"])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_played(monkeypatch, capsys, tmp_path, place):
+    (tmp_path / "file").write_text("mine")
+
+    def play(*_, **__):
+        raise AssertionError("a game is played")
+
+    monkeypatch.setattr("magrounding.cli.record.record", play)
+    assert run(monkeypatch, tmp_path / place, *OF_S1) == 2
+    error = capsys.readouterr().err
+    assert re.fullmatch(r"error: .*demos.npz cannot be written \(.*\): name another file with --out\n", error)
+
+
 def test_the_oracle_is_recorded(monkeypatch, capsys, tmp_path):
     out = tmp_path / "demos.npz"
     assert run(monkeypatch, out, *OF_S1, "--agents", 3, "--games", 30, "--seed", 5) == 0

@@ -24,8 +24,11 @@ def run(monkeypatch, *arguments):
 
 
 @pytest.mark.parametrize(("chosen", "stage"), [([], "s2"), (["--stage", "s1"], "s1")])
-def test_what_is_published_loads_and_says_what_it_reached(finished, monkeypatch, tmp_path, chosen, stage):
+def test_what_is_published_loads_and_says_what_it_reached(finished, monkeypatch, tmp_path, capsys, chosen, stage):
     assert run(monkeypatch, "--run", finished, "--name", "tiny", "--seed", 1, "--to", tmp_path, *chosen) == 0
+    said = capsys.readouterr().out
+    assert said == f"{tmp_path / 'tiny'}: load it with load_team({str(tmp_path / 'tiny')!r})\n"
+    assert load_team(str(tmp_path / "tiny")).num_agents == 2
     monkeypatch.setattr(pretrained, "__file__", str(tmp_path / "__init__.py"))
     assert pretrained.pretrained_names() == ("tiny",)
     team, original = load_team("pretrained:tiny"), load_team(finished, 1, stage)

@@ -116,6 +116,16 @@ def test_an_oracle_that_never_wins_has_no_shares(run):
     assert "| – | 0.0 % | – | 84.0 %" in results_table(replace(run, baselines=nobody))
 
 
+def test_only_those_are_said_to_have_played_who_did(run):
+    with_both = "interval, steps and share of the oracle are its. Random and oracle played the same games."
+    assert with_both in report(run)
+    alone = report(replace(run, baselines={"s1/train": {"random": {"win_rate": 0.05}}}))
+    assert "interval and steps are its. Random played the same games; there is no oracle." in alone
+    neither = report(replace(run, baselines={}))
+    assert "played the same games" not in neither
+    assert "share of the oracle are" not in alone + neither
+
+
 def test_what_wrong_manuals_do(run):
     """In the better way of playing, on the set for it; what was not measured is left open."""
     assert reading_table(run).splitlines() == [
