@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from typing import TYPE_CHECKING
 
 from magrounding.builtin import register_builtin
 from magrounding.envs.make import make, make_vec
@@ -25,6 +26,8 @@ from magrounding.simulators.vectorize import vectorize
 from magrounding.version import __version__
 
 if TYPE_CHECKING:
+    import torch
+
     from magrounding.play.team import Team
 
 __all__ = [
@@ -51,13 +54,17 @@ __all__ = [
 register_builtin()
 
 
-def load_team(source: str, **options: Any) -> Team:
+def load_team(
+    source: str | PathLike[str], seed: int | None = None, stage: str | None = None, device: str | torch.device = "cpu"
+) -> Team:
     """Load trained agents, ready for a single env or a vector env (see `play.team.load_team`).
 
     Args:
         source: a run folder, or "pretrained:<name>".
-        options: seed, stage, device.
+        seed: which of the run's seeds; the first by default.
+        stage: whose weights; those of the last finished stage by default.
+        device: where the networks go.
     """
     from magrounding.play.team import load_team as load
 
-    return load(source, **options)
+    return load(source, seed, stage, device)

@@ -4,6 +4,9 @@
 class MagroundingError(Exception):
     """Base of every error that a command prints as one line."""
 
+    def __init__(self, message: str = "") -> None:
+        super().__init__(" ".join(line.strip() for line in message.splitlines()))  # arrays are printed in several
+
 
 class ConfigurationError(MagroundingError, ValueError):
     """An option that does not exist, or a combination that cannot work."""

@@ -96,9 +96,15 @@ class EnvEntry:
 
     def configure(self, **options: Any) -> Game:
         """The game with these options; ConfigurationError for an option that does not exist or cannot be."""
+        self.check_options(options)
+        return self.factory(**options)
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """ConfigurationError for what is no mapping, or has a name that is no option."""
+        if not isinstance(options, Mapping):
+            raise ConfigurationError(f"the options of {self.id} are a dict, got {options!r}")
         for name in options:
             choose(f"option of {self.id}", name, tuple(self.options))
-        return self.factory(**options)
 
     def describe(self, **options: Any) -> EnvSpec:
         """What the environment is with these options; nothing is started for it.

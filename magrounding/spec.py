@@ -287,18 +287,19 @@ class EnvSpec:
         return spaces.Dict({f.name: spaces.Box(f.low, f.high, f.shape, np.dtype(f.dtype).type) for f in self.fields})
 
     def require_memory(self, num_envs: int) -> None:
-        """ConfigurationError where the arrays of B games are larger than the memory of this machine.
+        """ConfigurationError where the arrays of B games are larger than half of this machine's memory.
 
-        What a batch shows is there twice: games that ended keep their last observation.
+        What a batch shows is there twice, as games that ended keep their last observation; half of the memory is left
+        to all else.
         """
         each = sum(
             math.prod(f.shape) * np.dtype(f.dtype).itemsize * (1 if f.shared else self.num_agents) for f in self.fields
         )
-        needed, there = num_envs * (2 * each + 2 * self.state_size), machine_memory()
+        needed, there = num_envs * (2 * each + 2 * self.state_size), machine_memory() // 2
         if needed > there:
             raise ConfigurationError(
-                f"{num_envs:,} game{'s' if num_envs > 1 else ''} of this world take {needed / 2**30:,.1f} GiB, this "
-                f"machine has {there / 2**30:,.1f}: choose fewer games, fewer agents or a smaller map"
+                f"{num_envs:,} game{'s' if num_envs > 1 else ''} of this world take {needed / 2**30:,.1f} GiB, half of "
+                f"this machine's memory is {there / 2**30:,.1f}: choose fewer games, fewer agents or a smaller map"
             )
 
     def allocate(self, num_envs: int) -> dict[str, np.ndarray]:

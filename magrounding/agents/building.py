@@ -41,6 +41,8 @@ def make_policy(id: str, spec: EnvSpec, **options: Any) -> Policy:
             world that the network is not made for.
     """
     entry = agent_entry(id)
+    if not isinstance(spec, EnvSpec):
+        raise ConfigurationError(f"spec is an EnvSpec, as an environment describes itself, got {spec!r}")
     for name in options:
         if name in entry.options:
             raise ConfigurationError(f"agent {id!r} itself sets {name} to {entry.options[name]!r}: leave it out")

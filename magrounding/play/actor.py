@@ -8,7 +8,7 @@ import numpy as np
 
 from magrounding.errors import ConfigurationError
 from magrounding.registry import env_entry, load
-from magrounding.spec import EXPERT
+from magrounding.spec import EXPERT, EnvSpec
 from magrounding.vector import VectorEnv
 
 
@@ -69,6 +69,8 @@ def find_expert(env: str) -> bool:
 
 def make_expert(vec: VectorEnv) -> Any:
     """The expert of a vector env's games, an Expert and an Actor; ConfigurationError where there is none."""
+    if not isinstance(getattr(vec, "spec", None), EnvSpec):
+        raise ConfigurationError(f"an expert is for the games of a vector env, got {vec!r}")
     oracle = env_entry(vec.id).oracle if vec.id else None
     if oracle is not None:
         return load(oracle)(vec)

@@ -14,7 +14,7 @@ from magrounding.play.actor import Actor
 from magrounding.play.diagnosis import Diagnosis
 from magrounding.play.misled import OtherManuals
 from magrounding.registry import env_entry
-from magrounding.vector import VectorEnv
+from magrounding.vector import VectorEnv, check_count
 
 REPORT_SEED = 2**40
 """First row's seed of the games that reports are about; training never comes near it."""
@@ -96,15 +96,18 @@ def evaluate(
         ConfigurationError: fewer than one game, an unknown manual, or bad options.
     """
     choose("manual", manual, MANUALS)
-    if episodes < 1:
-        raise ConfigurationError(f"the number of games to evaluate must be positive, got {episodes}")
+    episodes = check_count("the number of games to evaluate", episodes, 1)
+    num_envs = None if num_envs is None else check_count("num_envs", num_envs, 1)
     entry = env_entry(env)
+    entry.check_options(options)
     rows = min(num_envs or entry.evaluation_games or episodes, episodes)
     if manual == REASSIGNED:
         options = {**options, "manual": REASSIGNED}
     vec = make_vec(env, rows, num_threads=num_threads, workers=workers, **options)
     try:
         actor = team(vec) if callable(team) else team
+        if not callable(getattr(actor, "act", None)):
+            raise ConfigurationError(f"a team has a method `act`, or is a function that makes one, got {actor!r}")
         actor = OtherManuals(actor, entry.rules_text) if manual == OTHER_GAME else actor
         return play(actor, vec, episodes, seed, greedy, Diagnosis(vec, actor) if diagnose else None)
     finally:

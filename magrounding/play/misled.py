@@ -48,13 +48,13 @@ class OtherManuals:
         Raises:
             ConfigurationError: a single env, or a vector env of one game: there is no other manual.
         """
-        rules = obs.get(self._text)
-        if rules is None or len(rules) < 2:
+        rules = obs.get(self._text) if isinstance(obs, Mapping) else None
+        if not isinstance(rules, np.ndarray) or not rules.ndim or len(rules) < 2:
             raise ConfigurationError(
                 f"texts can be exchanged among two games of a vector env or more, not in one game or one without "
                 f"{self._text or 'rules'}"
             )
-        if info is not None and "document" in info:
+        if isinstance(info, Mapping) and isinstance(info.get("document"), np.ndarray):
             info = {**info, "document": _pair_keys(info["document"], _of_next(info["document"]))}
         chosen = {} if rows is None else {"rows": rows}
         return self._team.act({**obs, self._text: _of_next(rules)}, memory, info, greedy, **chosen)

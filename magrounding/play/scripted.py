@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from magrounding.errors import ConfigurationError
+from magrounding.vector import check_count
+
 
 class RandomTeam:
     """Every agent draws uniformly, with the `act` of a trained team.
@@ -19,10 +22,10 @@ class RandomTeam:
     """
 
     def __init__(self, num_agents: int, num_actions: int, seed: int = 0, *, obey_mask: bool = False) -> None:
-        self.num_agents = num_agents
-        self.num_actions = num_actions
+        self.num_agents = check_count("num_agents", num_agents, 1)
+        self.num_actions = check_count("num_actions", num_actions, 1)
         self.obey_mask = obey_mask
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(check_count("seed", seed, 0, 2**62))
 
     def initial_memory(self, num_envs: int) -> None:
         """It remembers nothing."""
@@ -31,9 +34,21 @@ class RandomTeam:
         self, obs: Mapping[str, Any], memory: None = None, info: Mapping[str, Any] | None = None, greedy: bool = False
     ) -> tuple[Any, None]:
         """Actions [B, n] int64 for a vector env's observation, {agent: int} for a single env's dict of dicts."""
-        if isinstance(next(iter(obs.values()), None), Mapping):
-            return {agent: int(self._draw(seen["action_mask"][None])[0]) for agent, seen in obs.items()}, None
-        return self._draw(obs["action_mask"]), None
+        if not isinstance(obs, Mapping):
+            raise ConfigurationError(f"a team acts on the observation of an env, a dict, got {type(obs).__name__}")
+        if obs and all(isinstance(seen, Mapping) for seen in obs.values()):
+            return {agent: int(self._draw(self._mask(seen, 1)[None])[0]) for agent, seen in obs.items()}, None
+        return self._draw(self._mask(obs, 3)), None
+
+    def _mask(self, seen: Mapping[str, Any], axes: int) -> np.ndarray:
+        """The mask of an observation; ConfigurationError for what is none."""
+        mask = seen.get("action_mask")
+        if not isinstance(mask, np.ndarray) or mask.ndim != axes or mask.shape[-1] != self.num_actions:
+            got = list(mask.shape) if isinstance(mask, np.ndarray) else type(mask).__name__
+            raise ConfigurationError(
+                f"this team chooses from {self.num_actions} actions; 'action_mask' has shape {got}"
+            )
+        return mask
 
     def _draw(self, mask: np.ndarray) -> np.ndarray:
         """Actions [...] for masks [..., A]."""

@@ -150,6 +150,7 @@ class Team:
 
     def told(self, memory: TeamMemory) -> list[dict[str, np.ndarray]]:
         """What each agent's network reported of the last `act`, [R, …] by name, of the games that were played."""
+        self._check_memory(memory)
         return [player.told for player in memory]
 
     def marks(self, memory: TeamMemory) -> np.ndarray | None:
@@ -174,6 +175,12 @@ class Team:
         Returns:
             name → [R, n], nan where nothing is to be counted; nothing where networks differ in what they count.
         """
+        num_envs = self._check_memory(memory)
+        rows = check_rows(rows, num_envs)
+        for name, array, kinds in (("actions", actions, "iu"), ("alive", alive, "b")):
+            shape = num_envs, self.num_agents
+            if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype.kind not in kinds:
+                raise ConfigurationError(f"{name} are an array {list(shape)} of a vector env's step, got {array!r}")
         counted = {policy.diagnostics for policy in self.policies}
         diagnose: Any = counted.pop() if len(counted) == 1 else None
         return {} if diagnose is None else diagnose(self.told(memory), actions[rows], alive[rows])
@@ -222,6 +229,8 @@ def mixed_team(teams: Sequence[Team]) -> Team:
     Raises:
         ConfigurationError: not one team for each agent, or teams that observe different things.
     """
+    if not isinstance(teams, Sequence) or not all(isinstance(team, Team) for team in teams):
+        raise ConfigurationError(f"a mixed team is made of a list of teams, got {teams!r}")
     if not teams or any(team.num_agents != len(teams) for team in teams):
         sizes = ", ".join(str(team.num_agents) for team in teams)
         raise ConfigurationError(f"a mixed team takes one team for each agent: {len(teams)} came, of {sizes} agents")
@@ -233,7 +242,7 @@ def mixed_team(teams: Sequence[Team]) -> Team:
 
 
 def load_team(
-    source: str | Path, seed: int | None = None, stage: str | None = None, device: str | torch.device = "cpu"
+    source: str | PathLike[str], seed: int | None = None, stage: str | None = None, device: str | torch.device = "cpu"
 ) -> Team:
     """Load the agents of a run folder, or those that come with the package.
 
@@ -249,8 +258,6 @@ def load_team(
         ConfigurationError: a seed or stage that the run does not have, an unknown pretrained team, or a device that
             is not there.
     """
-    if not isinstance(source, str | PathLike):
-        raise ConfigurationError(f'source is a run folder or "pretrained:<name>", got {source!r}')
     device = _find_device(device)
     root = find_run(source)
     config = read_json(root / CONFIG_FILE)

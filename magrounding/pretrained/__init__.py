@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 
-from magrounding.errors import choose
+from magrounding.errors import ConfigurationError, choose
 
 PREFIX = "pretrained:"
 ABOUT_FILE = "about.json"
@@ -18,12 +19,14 @@ def pretrained_names() -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in Path(__file__).parent.glob(f"*/{ABOUT_FILE}")))
 
 
-def find_run(source: str | Path) -> Path:
+def find_run(source: str | PathLike[str]) -> Path:
     """The folder that a source stands for: "pretrained:<name>" or a path.
 
     Raises:
-        ConfigurationError: no team of that name.
+        ConfigurationError: no team of that name, or what is neither a name nor a path.
     """
+    if not isinstance(source, str | PathLike):
+        raise ConfigurationError(f'source is a run folder or "{PREFIX}<name>", got {source!r}')
     if not str(source).startswith(PREFIX):
         return Path(source)
     return Path(__file__).parent / choose("pretrained team", str(source)[len(PREFIX) :], pretrained_names())

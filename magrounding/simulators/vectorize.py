@@ -12,8 +12,8 @@ from magrounding.simulators.serial import SerialVectorEnv
 from magrounding.spec import EnvSpec
 from magrounding.vector import check_count
 
-MOST_GAMES = 2**16
-"""Each is an env of its own, which Python makes one after the other."""
+MOST_GAMES, MOST_WORKERS = 2**16, 256
+"""Each game is an env of its own, each worker a process: more than any machine is helped by."""
 
 
 def vectorize(
@@ -64,4 +64,4 @@ def check_workers(workers: int, timeout: float) -> int:
     """The number of worker processes; ConfigurationError where it, or the seconds granted to them, are none."""
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
         raise ConfigurationError(f"timeout must be a number of seconds above 0, got {timeout!r}")
-    return check_count("workers", workers, 0, MOST_GAMES)
+    return check_count("workers", workers, 0, MOST_WORKERS)

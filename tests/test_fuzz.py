@@ -1,0 +1,115 @@
+"""Wrong arguments for everything that is public: one sentence comes of them, or a result; never anything else.
+
+`make fuzz` draws ten thousand calls.
+"""
+
+import inspect
+import os
+import resource
+import signal
+
+import gymnasium
+import pettingzoo
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import magrounding as mg
+from tests.fuzzing import FUNCTIONS, GOOD, SUBJECTS, arguments, methods, public_classes
+
+DRAWS = int(os.environ.get("MAGROUNDING_FUZZ_DRAWS", "300"))
+SECONDS = 60
+"""Of one call, on a machine that is busy with other things as well."""
+MEMORY = 2 * 2**30
+
+NOT_HANDED_OUT = {
+    "Game": "a row of a vector env of simulators",
+    "GymnasiumFace": "an env behind the face of PettingZoo's, within a vector env",
+}
+
+
+def calls():
+    """(subject or "", name) of everything that is called."""
+    pairs = [("", name) for name in FUNCTIONS] * 4  # they take more kinds of arguments than methods do
+    for name, subject in SUBJECTS.items():
+        if name == "babyai" and not has_minigrid():
+            continue
+        thing, _ = subject.get()
+        pairs += [(name, method) for method in methods(thing) if not (subject.shared and method == "close")]
+    return pairs
+
+
+def has_minigrid():
+    try:
+        import minigrid  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+@pytest.fixture
+def registries():
+    """What is registered while it is in use is forgotten afterwards."""
+    kept = [each._entries for each in (mg.ENVS, mg.AGENTS, mg.ALGORITHMS, mg.PRESETS)]
+    kept += [gymnasium.registry, pettingzoo.parallel_registry]
+    before = [dict(each) for each in kept]
+
+    def restore():
+        for each, entries in zip(kept, before, strict=True):
+            each.clear()
+            each.update(entries)
+
+    yield restore
+    restore()
+
+
+class Late(Exception):
+    pass
+
+
+def ring(*_):
+    raise Late(f"the call took more than {SECONDS} s")
+
+
+@pytest.mark.timeout(300 + DRAWS)
+def test_wrong_arguments_end_in_one_sentence(registries):
+    everything = calls()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    @settings(
+        max_examples=DRAWS, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    @given(st.data())
+    def draw(data):
+        subject, name = data.draw(st.sampled_from(everything), "what")
+        thing, good = SUBJECTS[subject].get() if subject else (None, GOOD.get(name, {}))
+        function = getattr(thing, name) if subject else FUNCTIONS[name]
+        positional, keyword = data.draw(arguments(function, good), "with")
+        inspect.signature(function).bind(*positional, **keyword)
+        handler = signal.signal(signal.SIGALRM, ring)
+        signal.alarm(SECONDS)
+        try:
+            function(*positional, **keyword)
+            said = "nothing was wrong"
+        except mg.MagroundingError as error:
+            said = str(error)
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, handler)
+            registries()
+        assert len(said.splitlines()) == 1
+
+    draw()
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < MEMORY
+
+
+def test_everything_at_the_top_of_the_package_is_called():
+    told = {"__version__", "MagroundingError"}
+    entries = {"EnvEntry", "AgentEntry", "AlgorithmEntry", "PresetEntry"}  # what is registered is made of junk
+    registered = {name for name in mg.__all__ if any(getattr(mg, name) is s.get()[0] for s in SUBJECTS.values())}
+    assert set(mg.__all__) - set(FUNCTIONS) - registered == told | entries
+
+
+def test_every_class_that_plays_is_called():
+    covered = {type(subject.get()[0]) for name, subject in SUBJECTS.items() if name != "babyai" or has_minigrid()}
+    assert {each.__name__ for each in public_classes() - covered} == set(NOT_HANDED_OUT)
