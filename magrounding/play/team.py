@@ -35,6 +35,7 @@ class Team:
 
     Attributes:
         policies, spec, num_agents: as given.
+        heeds: what any of its networks heeds, see `Policy.heeds`.
     """
 
     accepts_rows = True
@@ -43,6 +44,7 @@ class Team:
         self.policies = list(policies)
         self.spec = spec
         self.num_agents = len(self.policies)
+        self.heeds = frozenset[str]().union(*(policy.heeds for policy in self.policies))
         self._map = parallel_map
 
     def initial_memory(self, num_envs: int, seed: int = 0) -> TeamMemory:
