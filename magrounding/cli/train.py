@@ -46,8 +46,8 @@ class Arguments:
     """Budgets and options: demo, quick, quick_rl, quick_qmix, paper, silg or paper_qmix; by default the first
     of demo, quick and paper that there is."""
     budget: float | None = None
-    """So many times the preset's environment steps, e.g. 0.1 to see where a run would go; below 0.25 evaluations have
-    fewer games too."""
+    """So many times the preset's environment steps, e.g. 0.1 to see where a run would go; below 0.25 evaluations
+    have fewer games, too, and are fewer."""
     games: int | None = None
     """Games of an evaluation after a phase, on each set; the preset's by default, mostly 1,000."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()

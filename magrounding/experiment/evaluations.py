@@ -65,7 +65,9 @@ class Evaluations:
         settings = self._settings
         before = self._of_phase_before(session, AFTER) if inherited else []
         texts = [(name, TRUE_MANUAL) for name in settings.evaluation_sets(session.stage, session.phase)]
-        texts += [(settings.entry.reading_set, manual) for manual in settings.wrong_manuals]
+        *_, last = settings.phases()
+        if settings.preset.read_always or (session.stage, session.phase) == last:
+            texts += [(settings.entry.reading_set, manual) for manual in settings.wrong_manuals]
         self._evaluate(session, AFTER, [(name, play, text) for name, text in texts for play in PLAYS], before)
 
     def _of_phase_before(self, session: StageSession, when: str) -> list[Line]:

@@ -95,6 +95,16 @@ def _played_once(results: RunResults) -> str:
     return f"Sets that differ in nothing that players heed were played once, by {'; by '.join(told)}." if told else ""
 
 
+def _sources(results: RunResults) -> str:
+    """What the column of the papers' numbers is about."""
+    shown = {(stage, name) for stage, _, name in results.reported()}
+    of_source: dict[str, list[str]] = {}
+    for place, (*_, source) in results.published.items():
+        if place in shown:
+            of_source.setdefault(source, []).append(" ".join(place))
+    return "\n".join(f"* paper, {', '.join(places)}: {source}" for source, places in of_source.items())
+
+
 def results_table(results: RunResults) -> str:
     """Stage × phase × set: trained team in both ways of playing, interval, random, oracle, paper."""
     rows, better, measure = [], results.better_play, results.settings.measure

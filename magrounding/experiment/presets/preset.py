@@ -12,8 +12,8 @@ from magrounding.training.algorithm import IMITATE, REINFORCE, AlgorithmConfig
 __all__ = ["IMITATE", "REINFORCE", "REMAINING_STAGES", "Phase", "Preset", "Promotion"]
 
 REMAINING_STAGES = "*"
-_WHOLE_FROM = 0.25
-"""Part of a preset's budget from which on evaluations have all their games."""
+_SMALL = 0.25
+"""Part of a preset's budget below which evaluations spare time; the tables that we publish have this much or more."""
 _FEWEST_WITHIN, _FEWEST_AFTER = 100, 200
 """Games of an evaluation at the smallest budget: a win rate is known within 5 and 3.5 points, one standard error."""
 
@@ -118,6 +118,7 @@ class Preset:
         save_every: seconds between checkpoints.
         budget: how many times the registered preset's environment steps these are.
         whole_games: what `report_games` were before a small budget made them fewer; None where it did not.
+        read_always: wrong texts are tried after every phase, not only after the run's last.
     """
 
     name: str
@@ -139,6 +140,7 @@ class Preset:
     save_every: float = 120.0
     budget: float = 1.0
     whole_games: int | None = None
+    read_always: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.team_reward <= 1:
@@ -157,7 +159,7 @@ class Preset:
     def with_budget(self, factor: float) -> Preset:
         """This preset with so many times the environment steps in every phase, schedules and evaluations with them.
 
-        Below _WHOLE_FROM evaluations have fewer games too, or hardly any time would go into learning.
+        A small budget would go into evaluations almost whole, so they are fewer there: see `_sparing`.
         """
         if not 0 < factor < float("inf"):
             raise ConfigurationError(f"a budget is a positive part or multiple of the preset's, got {factor:g}")
@@ -165,12 +167,24 @@ class Preset:
         often = None if self.evaluate_every is None else max(1, round(factor * self.evaluate_every))
         about = f"{self.about} Here with {factor:g} times its budget."
         changed = replace(self, about=about, phases=phases, evaluate_every=often, budget=factor * self.budget)
-        within, after = (
-            min(whole, max(least, round(factor / _WHOLE_FROM * whole)))
-            for whole, least in ((self.selection_games, _FEWEST_WITHIN), (self.report_games, _FEWEST_AFTER))
+        return changed if factor >= _SMALL else changed._sparing(factor / _SMALL)
+
+    def _sparing(self, part: float) -> Preset:
+        """This preset with evaluations that take about so much of their time: fewer games, more seldom, of fewer sets.
+
+        Wrong texts, and all sets where it was left open which, are for the end of the run.
+        """
+        within = min(self.selection_games, max(_FEWEST_WITHIN, round(part * self.selection_games)))
+        after = min(self.report_games, max(_FEWEST_AFTER, round(part * self.report_games)))
+        return replace(
+            self,
+            evaluate_every=None if self.evaluate_every is None else round(self.evaluate_every / part),
+            selection_games=within,
+            report_games=after,
+            whole_games=self.report_games if after < self.report_games else self.whole_games,
+            stage_sets=self.watched_sets if self.stage_sets is None else self.stage_sets,
+            read_always=False,
         )
-        whole = self.report_games if after < self.report_games else self.whole_games
-        return replace(changed, selection_games=within, report_games=after, whole_games=whole)
 
     def with_learners(self, change: Callable[[AlgorithmConfig], AlgorithmConfig]) -> Preset:
         """This preset with every phase's learner changed."""
