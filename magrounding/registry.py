@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -21,6 +21,10 @@ from magrounding.spec import EnvSpec
 _ID = re.compile(r"\w[\w .-]*", re.ASCII)
 GROUP = "magrounding"
 """Of the entry points by which installed packages register what they have."""
+
+
+_FEWEST = 25
+"""Games of which a win rate is known within 10 percentage points, one standard error."""
 
 
 def load(entry_point: str) -> Any:
@@ -68,6 +72,11 @@ class EnvEntry:
         rules_text: the text that is exchanged between games as a test of reading; "" where there is none.
         evaluation_games: live games of an evaluation at most; simulators play more games one after another.
         note: a sentence for reports, on what their readers would else wonder about.
+        differences: evaluation set → in what the games of its seeds differ from those of the same seeds in the first
+            set, of `spec.HEEDED`: every name in the text and on the map is another one, or sentences are worded
+            otherwise, and all else is the same. A set that is not named differs in more.
+        orientation: part of an evaluation's games that a random team and agents with wrong texts play, the first ones.
+            Less than all where such games last up to the limit of steps, and cost more than all others.
     """
 
     id: str
@@ -84,6 +93,8 @@ class EnvEntry:
     rules_text: str = ""
     evaluation_games: int | None = None
     note: str = ""
+    differences: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    orientation: float = 1.0
 
     @cached_property
     def factory(self) -> Callable[..., Game]:
@@ -113,6 +124,15 @@ class EnvEntry:
             ConfigurationError: an option that does not exist, or a value that cannot be.
         """
         return self.configure(**options).describe()
+
+    def same_games(self, one: str, other: str, heeds: Collection[str]) -> bool:
+        """Whether games of two evaluation sets go the same way for players who heed no more than that of a text."""
+        first, second = self.differences.get(one), self.differences.get(other)
+        return one == other or (first is not None and second is not None and not (first | second) & frozenset(heeds))
+
+    def orientation_games(self, games: int) -> int:
+        """How many of an evaluation's games random teams and agents with wrong texts play; a few in any case."""
+        return min(games, max(_FEWEST, round(self.orientation * games)))
 
     def with_stage(self, stage: str) -> dict[str, Any]:
         """The option that chooses a stage."""

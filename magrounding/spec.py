@@ -22,6 +22,9 @@ from magrounding.vocabulary import Vocabulary
 EPISODE, STEP = "episode", "step"
 """How long a text stays as it is."""
 
+NAMES, SENTENCES = HEEDED = "names", "sentences"
+"""What a player may heed of a text: which words name things, beside where these words stand; and how it is worded."""
+
 WON, SCORE = "won", "score"
 """The outcome that promotion, selection and reports go by."""
 

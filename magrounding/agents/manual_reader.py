@@ -78,6 +78,11 @@ class ManualReader(nn.Module):
             if table is not None:
                 nn.init.normal_(table.weight, std=0.01)  # a word that training never shows shall say next to nothing
 
+    @property
+    def knows_words(self) -> bool:
+        """Whether anything was learnt of single words; else a word is nothing but the statements that it stands in."""
+        return any(table is not None for table in (self.symbols, self.words, self.meanings, self.moves))
+
     def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         """Encode U documents.
 

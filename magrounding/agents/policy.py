@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from magrounding.errors import ConfigurationError
-from magrounding.spec import EnvSpec, FixedActions, Grid
+from magrounding.spec import HEEDED, EnvSpec, FixedActions, Grid
 
 TextEncoding = dict[str, Tensor]
 """What a policy keeps of U distinct texts: every tensor has U as its first dimension.
@@ -161,6 +161,8 @@ class Policy(nn.Module, ABC):
     Attributes:
         accepts: the worlds it is made for.
         reads: name → the text fields that it reads together, as one text. Fields that a world lacks are empty.
+        heeds: of `spec.HEEDED`, what its choices depend on. A network to which a word is nothing but the statements it
+            stands in heeds no NAMES.
         needs: of LABELS, OTHERS, STATE, what its `losses` take.
         loss_weights: default weights of its `losses`, by name; a learner's options change them, 0 is left out.
         diagnostics: what can be counted over the steps of a team of such networks, from what they `told`.
@@ -168,6 +170,7 @@ class Policy(nn.Module, ABC):
 
     accepts: ClassVar[Accepts] = Accepts()
     reads: Mapping[str, tuple[str, ...]] = MappingProxyType({"document": ("manual", "goal")})
+    heeds: frozenset[str] = frozenset(HEEDED)
     needs: frozenset[str] = frozenset()
     loss_weights: ClassVar[Mapping[str, float]] = MappingProxyType({})
     diagnostics: ClassVar[StepDiagnostics | None] = None

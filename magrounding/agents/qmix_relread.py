@@ -33,6 +33,7 @@ class QmixRelread(QNetwork):
         super().__init__(spec)
         self.config = config
         self.reader = Relread(spec, config)
+        self.heeds = self.reader.heeds
         self.agent = nn.Linear(spec.num_agents, config.hidden, bias=False)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:

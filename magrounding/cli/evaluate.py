@@ -15,6 +15,7 @@ from magrounding.cli.options import choose_workers, chosen_elsewhere, configure,
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.cross_play import cross_play, seed_pairs
 from magrounding.experiment.device import resolve_device
+from magrounding.experiment.progress import Display
 from magrounding.experiment.settings import read_settings
 from magrounding.experiment.zero_shot import Contender, ZeroShot, open_runs, zero_shot
 from magrounding.experiment.zero_shot_plot import plot_zero_shot
@@ -60,6 +61,8 @@ class Arguments:
     """Folder for zero_shot.json, zero_shot.md and zero_shot.png."""
     device: str = "auto"
     """auto, cpu or cuda."""
+    quiet: bool = False
+    """Print nothing but where the report is (--out), and errors."""
 
 
 def main(line: CommandLine) -> int:
@@ -70,14 +73,17 @@ def main(line: CommandLine) -> int:
 
 def report(arguments: Arguments, line: CommandLine) -> None:
     """Play, print the tables, write the files."""
+    if arguments.quiet and arguments.out is None:
+        raise ConfigurationError("--quiet prints nothing but where the report is: name a folder for it with --out")
     results = evaluate_runs(arguments)
-    print(tables(results))
+    if not arguments.quiet:
+        print(tables(results))
     if arguments.out is not None:
         command = str(line)
         write_json(arguments.out / f"{NAME}.json", to_json(results, command, versions()))
         write_atomic(arguments.out / f"{NAME}.png", plot_zero_shot(results))
         write_atomic(arguments.out / f"{NAME}.md", zero_shot_report(results, f"{NAME}.png", command))
-        print(f"\nreport: {arguments.out / NAME}.md")
+        print(f"{arguments.out / NAME}.md" if arguments.quiet else f"\nreport: {arguments.out / NAME}.md")
 
 
 def evaluate_runs(arguments: Arguments) -> ZeroShot:
@@ -92,9 +98,10 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
     mate = None if arguments.teammate is None else _with_teammate(folders, arguments.teammate)
     options = _env_options(arguments, read_settings(next(iter(folders.values()))).entry)
     device = resolve_device(arguments.device)
-    with using(plan_threads(1, arguments.episodes, cuda=device.type == "cuda")):
+    threads = plan_threads(1, arguments.episodes, cuda=device.type == "cuda")
+    with using(threads), Display(quiet=arguments.quiet) as display:
         contenders = open_runs(folders, arguments.stage, names_of("--seeds", arguments.seeds), device)
-        contenders = [_in_games(each, options, arguments.workers) for each in contenders]
+        contenders = [replace(_in_games(each, options, arguments.workers), display=display) for each in contenders]
         pairs = (
             [] if mate is None else [(one, other, seed_pairs(one, other)) for one, other in _meetings(contenders, mate)]
         )

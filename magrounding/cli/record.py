@@ -14,6 +14,7 @@ from magrounding.cli.options import choose_workers, chosen_elsewhere, configure,
 from magrounding.envs.make import make, make_vec
 from magrounding.envs.render import ansi
 from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.experiment.progress import Display
 from magrounding.experiment.settings import read_settings
 from magrounding.play.actor import Actor, make_expert
 from magrounding.play.recording import RECORDING_SEED, record
@@ -60,6 +61,8 @@ class Arguments:
     """Steps after which a game is over (default: 80; of simulators, their own limit)."""
     workers: int | None = None
     """Processes that share the games of a simulator of one game (default: 2); 0 plays them in this one."""
+    quiet: bool = False
+    """Print nothing but where the file is, and errors."""
 
 
 def main(line: CommandLine) -> int:
@@ -86,13 +89,16 @@ def make_demonstrations(arguments: Arguments) -> None:
         vec, player, played_by = _seat(arguments, game, options, kind, source)
         try:
             first = RECORDING_SEED + _SEEDS_APART * arguments.seed
-            shown = record(vec, player, arguments.games, first, played_by, tell=_Progress(arguments.games).tell)
+            display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
+            with display, display.games(what, arguments.games) as bar:
+                tell = bar if display.live or arguments.quiet else _Progress(arguments.games).tell
+                shown = record(vec, player, arguments.games, first, played_by, tell=tell)
         finally:
             vec.close()
     shown.save(arguments.out)
     size = arguments.out.stat().st_size / 1024
     results = f"games {len(shown.won):,}, steps {shown.steps:,}, win rate {shown.won.mean():.1%}, {size:,.1f} KiB"
-    print(f"{arguments.out}: {results}")
+    print(arguments.out if arguments.quiet else f"{arguments.out}: {results}")
 
 
 def _options(arguments: Arguments, source: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from magrounding.cli.options import (
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.presets import Preset, default_preset
+from magrounding.experiment.progress import Display
 from magrounding.experiment.report import REPORT_FILE
 from magrounding.experiment.settings import RunSettings, make_settings, read_settings
 from magrounding.play.demonstrations import digests
@@ -45,7 +46,8 @@ class Arguments:
     """Budgets and options: demo, quick, quick_rl, quick_qmix, paper, silg or paper_qmix; by default the first
     of demo, quick and paper that there is."""
     budget: float | None = None
-    """So many times the preset's environment steps, e.g. 0.1 to see where a run would go."""
+    """So many times the preset's environment steps, e.g. 0.1 to see where a run would go; below 0.25 evaluations
+    have fewer games, too, and are fewer."""
     games: int | None = None
     """Games of an evaluation after a phase, on each set; the preset's by default, mostly 1,000."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
@@ -77,6 +79,8 @@ class Arguments:
     """auto, cpu or cuda."""
     bf16: bool = False
     """Compute networks in bfloat16."""
+    quiet: bool = False
+    """Print nothing but where the report is, and errors."""
 
 
 def main(line: CommandLine) -> int:
@@ -90,8 +94,9 @@ def train(arguments: Arguments, line: CommandLine) -> None:
     folder = run_folder(arguments)
     settings = resumed(arguments, folder) if arguments.resume else requested(arguments)
     command = str(line.without("--resume"))
-    run_curriculum(settings, folder, resume=arguments.resume, device=arguments.device, command=command)
-    print(f"report: {folder / REPORT_FILE}")
+    display = Display(quiet=arguments.quiet)
+    run_curriculum(settings, folder, resume=arguments.resume, device=arguments.device, display=display, command=command)
+    print(folder / REPORT_FILE if arguments.quiet else f"report: {folder / REPORT_FILE}")
 
 
 def requested(arguments: Arguments) -> RunSettings:
@@ -109,7 +114,7 @@ def requested(arguments: Arguments) -> RunSettings:
     if arguments.budget is not None:
         settings = replace(settings, preset=settings.preset.with_budget(arguments.budget))
     if arguments.games is not None:
-        settings = replace(settings, preset=replace(settings.preset, report_games=arguments.games))
+        settings = replace(settings, preset=replace(settings.preset, report_games=arguments.games, whole_games=None))
     if arguments.network is not None:
         settings = settings.with_network(parse_options(arguments.network, _network(settings), "--network"))
         settings.make_network()  # whatever cannot be is told before anything is written

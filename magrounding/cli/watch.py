@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 ENDINGS = (".gif", ".png")
 _LAST_FRAMES = 3
 """How often a film shows its last picture, so that the end can be seen."""
+_SHEET = 2000
+"""Pixels that a sheet is wide or high at most."""
+_SMALLEST = 400
+"""Pixels that a picture on it is wide at least."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class Arguments:
     run: str
     """A run's folder, or pretrained:<name>."""
     out: Path | None = None
-    """A film (.gif) or a sheet of all pictures (.png); by default the game is printed as text."""
+    """A film (.gif), or a sheet of its pictures (.png) of at most 2,000 × 2,000 pixels; by default the game is printed
+    as text."""
     stage: str | None = None
     """Stage, and the team trained on it; the run's last by default."""
     trained_seed: int | None = None
@@ -55,6 +60,8 @@ class Arguments:
     """greedy (the most likely action) or sampled (drawn)."""
     milliseconds: int = 600
     """How long a film shows a step."""
+    quiet: bool = False
+    """Print nothing but where the pictures are (--out), and errors."""
 
 
 def main(line: CommandLine) -> int:
@@ -68,6 +75,8 @@ def watch(arguments: Arguments) -> None:
     choose("way to --play", arguments.play, PLAYS)
     if arguments.out is not None:
         choose("ending of --out", arguments.out.suffix.lower(), ENDINGS)
+    if arguments.quiet and arguments.out is None:
+        raise ConfigurationError("--quiet prints nothing but where the pictures are: name a file for them with --out")
     if arguments.milliseconds < 1:
         raise ConfigurationError(f"--milliseconds must be positive, got {arguments.milliseconds}")
     settings = read_settings(find_run(arguments.run))
@@ -92,7 +101,7 @@ def watch(arguments: Arguments) -> None:
     pictures = [Image.fromarray(np.asarray(frame)) for frame in frames]
     film = arguments.out.suffix.lower() == ".gif"
     write_atomic(arguments.out, animate(pictures, arguments.milliseconds) if film else sheet(pictures))
-    print(f"{arguments.out}: {end}")
+    print(arguments.out if arguments.quiet else f"{arguments.out}: {end}")
 
 
 def _held_out(entry: EnvEntry) -> str:
@@ -134,12 +143,22 @@ def animate(pictures: list[Image.Image], milliseconds: int) -> bytes:
 
 
 def sheet(pictures: list[Image.Image]) -> bytes:
-    """All pictures beside and below each other (.png), read line by line."""
-    columns = math.ceil(math.sqrt(len(pictures)))
+    """Pictures beside and below each other (.png), read line by line; no side is longer than _SHEET pixels.
+
+    Of a long game they are as many as can be recognised, at even distances, the first and the last among them.
+    """
     width, height = (max(getattr(picture, side) for picture in pictures) for side in ("width", "height"))
-    whole = Image.new("RGB", (columns * width, math.ceil(len(pictures) / columns) * height), "white")
-    for k, picture in enumerate(pictures):
-        whole.paste(picture, (k % columns * width, k // columns * height))
+    small = min(1.0, _SMALLEST / width)
+    most = max(1, int(_SHEET // (small * width))) * max(1, int(_SHEET // (small * height)))
+    chosen = [pictures[k] for k in np.linspace(0, len(pictures) - 1, min(most, len(pictures))).round().astype(int)]
+    columns = math.ceil(math.sqrt(len(chosen) * height / width))
+    rows = math.ceil(len(chosen) / columns)
+    scale = min(1.0, _SHEET / (columns * width), _SHEET / (rows * height))
+    size = max(1, int(scale * width)), max(1, int(scale * height))
+    whole = Image.new("RGB", (columns * size[0], rows * size[1]), "white")
+    for k, picture in enumerate(chosen):
+        part = picture if scale == 1 else picture.resize(size, Image.Resampling.LANCZOS)
+        whole.paste(part, (k % columns * size[0], k // columns * size[1]))
     with io.BytesIO() as file:
         whole.save(file, "png", optimize=True)
         return file.getvalue()

@@ -64,6 +64,7 @@ class EnDiRelread(EnDi):
     def __init__(self, spec: EnvSpec, config: EnDiRelreadConfig) -> None:
         super().__init__(spec, config)
         self.reader = Relread(spec, config)
+        self.heeds = self.reader.heeds
         last = nn.Linear(config.division_hidden, 2)
         with torch.no_grad():
             last.bias.add_(torch.tensor([_TAKE, 0.0]))

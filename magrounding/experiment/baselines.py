@@ -6,53 +6,82 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from magrounding.experiment.evaluations import PLAYED_AS
+from magrounding.experiment.progress import Display
 from magrounding.experiment.settings import RunSettings
-from magrounding.play.actor import find_expert, make_expert
-from magrounding.play.evaluate import REPORT_SEED, evaluate
+from magrounding.play.actor import Actor, find_expert, make_expert
+from magrounding.play.evaluate import REPORT_SEED, Evaluation, evaluate
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import seed_folder
+from magrounding.registry import env_entry
 from magrounding.storage import read_json, write_json
+from magrounding.vector import VectorEnv
 
-Summary = dict[str, float]
+Summary = dict[str, Any]
 
 BASELINES_FILE = "baselines.json"
+RANDOM, ORACLE = "random", "oracle"
 
 
-def play_baselines(
-    env: str, options: Mapping[str, Any], games: int, seed: int = REPORT_SEED, diagnose: bool = False, workers: int = 0
-) -> dict[str, Summary]:
-    """Summaries of "random" and, where the environment has an expert, "oracle".
+def compared(env: str) -> tuple[str, ...]:
+    """Who plays beside the trained teams of an environment."""
+    return (RANDOM, ORACLE) if find_expert(env) else (RANDOM,)
+
+
+class Comparison:
+    """Who plays beside trained teams in the games of one environment. Games that go the same way are played once.
 
     Args:
-        env, options: environment id and options.
-        games: how many.
-        seed: of the first game.
+        env: environment id.
+        games: how many on each set; of random as many as there are for orientation.
         diagnose, workers: see `evaluate`.
+        display: what the person sees.
     """
-    teams: dict[str, Any] = {"random": lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions)}
-    if find_expert(env):
-        teams["oracle"] = make_expert
-    return {
-        name: evaluate(team, env, options, games, seed, diagnose=diagnose, workers=workers).summary()
-        for name, team in teams.items()
-    }
+
+    def __init__(
+        self, env: str, games: int, *, diagnose: bool = False, workers: int = 0, display: Display | None = None
+    ) -> None:
+        self._entry = env_entry(env)
+        self._games, self._options = games, {"diagnose": diagnose, "workers": workers}
+        self._display = display or Display(quiet=True)
+        self._found: dict[str, dict[str, Evaluation]] = {}
+
+    def play(self, evaluation_set: str, options: Mapping[str, Any]) -> dict[str, Summary]:
+        """Summaries of "random" and, where the environment has an expert, "oracle", on a set that has these options."""
+        return {who: self._play(who, evaluation_set, options) for who in compared(self._entry.id)}
+
+    def _play(self, who: str, evaluation_set: str, options: Mapping[str, Any]) -> Summary:
+        found = self._found.setdefault(who, {})
+        for other, result in found.items():
+            if self._entry.same_games(evaluation_set, other, result.heeds):
+                return {**result.summary(), PLAYED_AS: other}
+        games = self._entry.orientation_games(self._games) if who == RANDOM else self._games
+
+        def team(vec: VectorEnv) -> Actor:
+            return RandomTeam(vec.num_agents, vec.spec.num_actions) if who == RANDOM else make_expert(vec)
+
+        with self._display.games(f"{who}: {evaluation_set}", games) as tell:
+            result = evaluate(team, self._entry.id, options, games, REPORT_SEED, tell=tell, **self._options)
+        found[evaluation_set] = result
+        return result.summary()
 
 
-def play_missing(settings: RunSettings, folder: Path) -> None:
+def play_missing(settings: RunSettings, folder: Path, display: Display | None = None) -> None:
     """Play the comparison games of a run that are not in its folder yet, for every set that it is evaluated on.
 
     Args:
         settings: of the run.
         folder: of the run; `BASELINES_FILE` in it grows, set by set.
+        display: what the person sees.
     """
-    known = read_baselines(folder)
-    for stage, phase in settings.phases():
-        for name in settings.evaluation_sets(stage, phase):
-            if f"{stage}/{name}" not in known and _is_trained(settings, folder, stage):
-                options = settings.stage_options(stage, name)
-                games = settings.preset.report_games
-                known[f"{stage}/{name}"] = play_baselines(settings.env, options, games, workers=settings.workers)
-                write_json(folder / BASELINES_FILE, known)
+    known, games = read_baselines(folder), settings.preset.report_games
+    for stage in settings.stages:
+        others = Comparison(settings.env, games, workers=settings.workers, display=display)
+        for phase in settings.preset.of_stage(stage):
+            for name in settings.evaluation_sets(stage, phase):
+                if f"{stage}/{name}" not in known and _is_trained(settings, folder, stage):
+                    known[f"{stage}/{name}"] = others.play(name, settings.stage_options(stage, name))
+                    write_json(folder / BASELINES_FILE, known)
 
 
 def read_baselines(folder: Path) -> dict[str, dict[str, Summary]]:

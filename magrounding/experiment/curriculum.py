@@ -7,7 +7,7 @@ from pathlib import Path
 from magrounding.agents.building import make_policy
 from magrounding.agents.weights import versions
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.experiment.baselines import play_missing
+from magrounding.experiment.baselines import compared, play_missing
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.presets import IMITATE
@@ -71,9 +71,9 @@ def run_curriculum(
         for seed in settings.seeds:
             own = seed_folder(folder, seed, len(settings.seeds))
             SeedRun(settings, seed, own, where, plan, parallel_map, shown, stop).run()
-        shown.say("playing the comparison games, writing the report")
+        shown.say(f"playing the comparison games of {' and '.join(compared(settings.env))}, writing the report")
         with stop.immediate():
-            play_missing(settings, folder)
+            play_missing(settings, folder, shown)
             write_report(folder)
 
 

@@ -1,13 +1,17 @@
-"""What a person sees while a run goes on: a live line on a terminal, plain lines elsewhere."""
+"""What a person sees while games are played: bars on a terminal, plain lines elsewhere, nothing where that is asked."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from magrounding.play.evaluate import Tell
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,7 @@ class Status:
         win_rate: over the window of training games; None before the first game has ended.
         speed: environment steps a second.
         seconds_left: until the end of the whole run, at this speed and if no phase ends early; None if unknown.
+        budget: environment steps of the phase; None where only a win rate ends it.
     """
 
     seed: int
@@ -30,11 +35,15 @@ class Status:
     win_rate: float | None
     speed: float
     seconds_left: float | None
+    budget: int | None = None
 
     @property
     def numbers(self) -> str:
         wins = "–" if self.win_rate is None else f"{self.win_rate:.1%}"
-        return f"{self.steps:,} steps, wins {wins}, {self.speed:,.0f} steps/s, {duration(self.seconds_left)} left"
+        total = "" if self.budget is None else f" of {self.budget:,}"
+        return (
+            f"{self.steps:,}{total} steps, wins {wins}, {self.speed:,.0f} steps/s, {duration(self.seconds_left)} left"
+        )
 
 
 def duration(seconds: float | None) -> str:
@@ -49,30 +58,33 @@ def duration(seconds: float | None) -> str:
 
 
 class Display:
-    """Shows a run's progress.
+    """Shows how far things are. Lines go to the standard output, bars to the standard error if that is a terminal.
 
     Args:
-        console: where to; standard output by default.
-        plain_every: seconds between two lines where the output is no terminal.
+        console: where lines go; also the bars, where a console is given.
+        plain_every: seconds between two lines about training where lines and bars are not on the same terminal.
+        quiet: show neither lines nor bars.
     """
 
-    def __init__(self, console: Console | None = None, plain_every: float = 10.0) -> None:
-        self.console = console or Console(highlight=False)
-        self.live = self.console.is_terminal
+    def __init__(self, console: Console | None = None, plain_every: float = 10.0, *, quiet: bool = False) -> None:
+        self.console = console or Console(highlight=False, quiet=quiet)
+        bars = console or Console(stderr=True, highlight=False)
+        self.live = bars.is_terminal and not quiet
         self._plain_every = plain_every
         self._last_line = -float("inf")
         self._progress = Progress(
-            TextColumn("seed {task.fields[seed]}  [bold]{task.description}[/bold]"),
+            TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             TextColumn("{task.percentage:>3.0f}%  {task.fields[numbers]}"),
-            console=self.console,
+            console=bars,
             transient=True,
+            redirect_stdout=False,  # what is piped elsewhere stays there
+            disable=not self.live,
         )
-        self._task: TaskID | None = None
+        self._training: TaskID | None = None
 
     def __enter__(self) -> Display:
-        if self.live:
-            self._progress.start()
+        self._progress.start()
         return self
 
     def __exit__(
@@ -81,22 +93,33 @@ class Display:
         self._progress.stop()
 
     def show(self, status: Status) -> None:
-        """Bring the line up to date."""
+        """Bring the line about training up to date."""
         if self.live:
-            if self._task is None:
-                self._task = self._progress.add_task(status.stage, total=1.0, seed=status.seed, numbers="")
-            self._progress.update(
-                self._task,
-                description=status.stage,
-                completed=status.part or 0.0,
-                seed=status.seed,
-                numbers=status.numbers,
-            )
-        elif time.monotonic() - self._last_line >= self._plain_every:
+            if self._training is None:
+                self._training = self._progress.add_task("", total=1.0, numbers="")
+            what, done = f"seed {status.seed}  [bold]{status.stage}[/bold]", status.part or 0.0
+            self._progress.update(self._training, description=what, completed=done, numbers=status.numbers)
+        if not (self.live and self.console.is_terminal) and time.monotonic() - self._last_line >= self._plain_every:
             self._last_line = time.monotonic()
             part = "" if status.part is None else f" {status.part:.0%}"
             self.say(f"seed {status.seed} {status.stage}{part}: {status.numbers}")
 
+    @contextmanager
+    def games(self, what: str, total: int) -> Iterator[Tell]:
+        """A bar of its own for so many games, as long as they are played; call what it gives as they end."""
+        task = self._progress.add_task(what, total=total, numbers="")
+
+        def tell(finished: int) -> None:
+            self._progress.update(task, completed=finished, numbers=f"{finished:,} of {total:,} games")
+
+        tell(0)
+        try:
+            yield tell
+        finally:
+            self._progress.remove_task(task)
+
     def say(self, line: str) -> None:
         """Print a line that stays."""
-        self.console.print(line, soft_wrap=True, markup=False)
+        # On a terminal that shows both, only the bars' own console knows where they have to be redrawn.
+        console = self._progress.console if self.live and self.console.is_terminal else self.console
+        console.print(line, soft_wrap=True, markup=False)

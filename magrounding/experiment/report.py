@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from magrounding.envs.published import PublishedResult
+from magrounding.experiment.baselines import ORACLE, RANDOM
+from magrounding.experiment.evaluations import AFTER, played_once
 from magrounding.experiment.plots import plot_curves
 from magrounding.experiment.presets import Promotion
 from magrounding.experiment.progress import duration
@@ -58,18 +60,41 @@ def _how_to_read(results: RunResults) -> str:
         "mean."
     )
     players = {who for summaries in results.baselines.values() for who in summaries}
-    shared, others = "interval and steps are its.", ""
-    if "oracle" in players:
-        shared, others = "interval, steps and share of the oracle are its.", "Random and oracle played the same games."
-    elif players:
-        others = "Random played the same games; there is no oracle."
+    shared = "interval, steps and share of the oracle are its." if ORACLE in players else "interval and steps are its."
     measured = "Scores" if results.settings.measure == "score" else "Win rates"
     return (
         f"{measured} of the weights at the end of each phase, or of the best where it was evaluated before its end "
         f"(chosen on other games of `{results.settings.preset.selection_set}`), taking the most likely action (greedy) "
         f"or drawing one (sampled). **{results.better_play.capitalize()}** play wins more training games over all "
-        f"phases together: {shared} " + " ".join(filter(None, (others, results.settings.entry.note, spread_note)))
+        f"phases together: {shared} "
+        + " ".join(filter(None, (_others(results), results.settings.entry.note, _played_once(results), spread_note)))
     )
+
+
+def _others(results: RunResults) -> str:
+    """Who else played these games, and how many of them."""
+    played = [(who, summary) for others in results.baselines.values() for who, summary in others.items()]
+    names, games = list(dict.fromkeys(who for who, _ in played)), results.settings.preset.report_games
+    if not names:
+        return ""
+    fewest = min((summary.get("games", games) for who, summary in played if who == RANDOM), default=games)
+    part = f", random {fewest:,} of them" if fewest < games else ""
+    rest = "" if ORACLE in names else "; there is no oracle that could"
+    return f"{' and '.join(names).capitalize()} played the same games{part}{rest}."
+
+
+def _played_once(results: RunResults) -> str:
+    """Which sets were not played, as their results are those of another."""
+    lines = [line for seed in results.lines.values() for line in seed if line.get("when") == AFTER]
+    others = [
+        {"set": place.rsplit("/", 1)[1], **summary}
+        for place, found in results.baselines.items()
+        for summary in found.values()
+    ]
+    own = [line for line in lines if line["manual"] == TRUE_MANUAL]
+    by = {"agents": played_once(own), "random and oracle": played_once(others)}
+    told = [f"{who}: {what}" for who, what in by.items() if what]
+    return f"Sets that differ in nothing that players heed were played once, by {'; by '.join(told)}." if told else ""
 
 
 def _sources(results: RunResults) -> str:
@@ -114,9 +139,15 @@ def _reading(results: RunResults) -> str:
     text = results.settings.entry.rules_text or "manual"
     return rows and (
         "## Do they read?\n\n"
-        f"The same agents in the same games of `{results.settings.entry.reading_set}`, with a wrong {text}: {what}. "
-        f"Agents that win as often as with the true one do not read.\n\n{rows}"
+        f"The same agents in {_wrong_games(results)} games of `{results.settings.entry.reading_set}`, with a wrong "
+        f"{text}: {what}. Agents that win as often as with the true one do not read.\n\n{rows}"
     )
+
+
+def _wrong_games(results: RunResults) -> str:
+    games = results.settings.preset.report_games
+    few = results.settings.entry.orientation_games(games)
+    return "the same" if few == games else f"{few:,} of the same"
 
 
 def reading_table(results: RunResults) -> str:
@@ -202,7 +233,7 @@ def facts(results: RunResults) -> str:
             f"{percent(1 - preset.team_reward)} the agent's own, {percent(preset.team_reward)} the team's mean",
         ),
         ("teacher", _teacher(results)),
-        ("evaluation", f"{preset.report_games:,} games on each set after a phase"),
+        ("evaluation", _games(results)),
         *(
             (
                 f"{stage} {phase.name}",
@@ -217,6 +248,16 @@ def facts(results: RunResults) -> str:
         ("versions", _options(config.get("versions", {}))),
     ]
     return "\n".join(f"* {name}: {value}" for name, value in lines)
+
+
+def _games(results: RunResults) -> str:
+    """How many games an evaluation has."""
+    preset, entry = results.settings.preset, results.settings.entry
+    games, few = preset.report_games, entry.orientation_games(preset.report_games)
+    whole = f" (not {preset.whole_games:,}), as the budget is {preset.budget:g}" if preset.whole_games else ""
+    part = f"; {few:,} by random and with a wrong {entry.rules_text or 'manual'}" if few < games else ""
+    within = f", {preset.selection_games:,} within one" if preset.evaluate_every else ""
+    return f"{games:,} games on each set after a phase{whole}{within}{part}"
 
 
 def _simulators(results: RunResults) -> list[tuple[str, str]]:

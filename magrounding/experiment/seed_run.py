@@ -16,13 +16,13 @@ from torch import Tensor
 from magrounding.agents.weights import save_weights
 from magrounding.errors import CheckpointError
 from magrounding.experiment.checkpoint import CHECKPOINT_FILE, load_checkpoint, save_checkpoint, select
+from magrounding.experiment.evaluations import Evaluations
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.presets import Phase
 from magrounding.experiment.progress import Display, Status
 from magrounding.experiment.settings import RunSettings
 from magrounding.experiment.stage import StageSession
-from magrounding.play.evaluate import GREEDY, REPORT_SEED, SAMPLED, SELECTION_SEED, TRUE_MANUAL, Evaluation
 from magrounding.threads import ParallelMap, ThreadPlan
 from magrounding.training.clock import TRAINING, Clock
 from magrounding.training.rollout import FinishedGames
@@ -99,6 +99,8 @@ class SeedRun:
         """Train all phases of all stages that are left; KeyboardInterrupt after Ctrl-C, the state saved."""
         self._load()
         with MetricsLog(self.folder, self.at.metrics_size) as self._log:
+            written = self._log.path, self._log.write, lambda: self._line("evaluation")
+            self._evaluations = Evaluations(self.settings, self.seed, *written, self._display, self._stop)
             self._last_tick = time.monotonic()
             while not self.at.finished:
                 session = StageSession(
@@ -111,6 +113,7 @@ class SeedRun:
                     self._map,
                     self._clock,
                     self.folder,
+                    self._display,
                 )
                 try:
                     self._enter(session)
@@ -158,7 +161,7 @@ class SeedRun:
                 session.inherit(self._carried, source, optimizer=same and self.preset.carry_optimizer)
             session.start()
             if self.at.phase and self.preset.evaluate_every:
-                self._evaluate_within(session)  # what the phase before reached: this one may end with no better
+                self._evaluate_within(session, inherited=True)  # this phase may end with no better
         self._window = deque(map(float, window), maxlen=self.phase.until.window)
 
     def _train(self, session: StageSession) -> None:
@@ -208,7 +211,7 @@ class SeedRun:
         last_stage = self.at.stage + 1 == len(self.settings.stages)
         folder = self.folder / self.stage
         save_weights(folder if last_phase else folder / self.phase.name, session.weights(), record)
-        self._report(session)
+        self._evaluations.after(session, inherited=self.at.phase > 0 and self.at.best_steps == 0)
         self._tick()
         self._log.write(
             {
@@ -229,46 +232,13 @@ class SeedRun:
         )
         self._save(None)
 
-    def _evaluate_within(self, session: StageSession) -> None:
+    def _evaluate_within(self, session: StageSession, *, inherited: bool = False) -> None:
         """Evaluate within a phase; one set's games choose the best weights, those of others are only reported."""
-        for name in self.preset.watched_sets:
-            result = self._evaluate(session, name, self.preset.selection_games, SELECTION_SEED, "within", greedy=False)
-            reached = result.summary()[self._measure]
-            if name == self.preset.selection_set and reached >= self.at.best:
+        for name, result in self._evaluations.within(session, inherited=inherited).items():
+            if name == self.preset.selection_set and result[self._measure] >= self.at.best:
                 self._best = session.trained()
-                self.at.best, self.at.best_steps = reached, self.at.steps
+                self.at.best, self.at.best_steps = result[self._measure], self.at.steps
         self.at.evaluated_at = self.at.steps
-
-    def _report(self, session: StageSession) -> None:
-        """The evaluations after a phase: each set in both ways of playing, and wrong manuals on one of them."""
-        for name in self.settings.evaluation_sets(self.stage, self.phase):
-            for greedy in (True, False):
-                self._evaluate(session, name, self.preset.report_games, REPORT_SEED, "after", greedy)
-        for manual in self.settings.wrong_manuals:
-            for greedy in (True, False):
-                name = self.settings.entry.reading_set
-                self._evaluate(session, name, self.preset.report_games, REPORT_SEED, "after", greedy, manual)
-
-    def _evaluate(
-        self,
-        session: StageSession,
-        name: str,
-        games: int,
-        seed: int,
-        when: str,
-        greedy: bool,
-        manual: str = TRUE_MANUAL,
-    ) -> Evaluation:
-        with self._stop.immediate():
-            result = session.evaluate(name, games, seed, greedy, manual)
-        play = GREEDY if greedy else SAMPLED
-        where = {"set": name, "when": when, "play": play, "manual": manual}
-        self._log.write({**self._line("evaluation"), **where, **result.summary()})
-        text = "" if manual == TRUE_MANUAL else f" with a manual that is {manual}"
-        score = f", score {result.score.mean():.2f}" if self._measure == "score" else ""
-        wins = f"{play} play wins {result.won.mean():.1%} of {games} games of {name}{text}{score}"
-        self._display.say(f"seed {self.seed} {self.stage} {self.phase.name} after {self.at.steps:,} steps: {wins}")
-        return result
 
     def _count(self, session: StageSession, games: FinishedGames, losses: list[dict[str, float]]) -> None:
         self.at.updates += 1
@@ -342,7 +312,7 @@ class SeedRun:
         part = None if until.steps is None else min(1.0, self.at.steps / until.steps)
         name = self.stage if len(self.preset.of_stage(self.stage)) == 1 else f"{self.stage} {self.phase.name}"
         left = self._seconds_left()
-        return Status(self.seed, name, part, self.at.steps, self._win_rate(), self._speed, left)
+        return Status(self.seed, name, part, self.at.steps, self._win_rate(), self._speed, left, until.steps)
 
     def _seconds_left(self) -> float | None:
         """Training that is left at the present speed, if no phase ends early; None where it is unknown."""

@@ -26,10 +26,11 @@ from magrounding.experiment.checkpoint import (
     unpack_learners,
     unpack_players,
 )
+from magrounding.experiment.progress import Display
 from magrounding.experiment.settings import RunSettings
 from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations, find_demonstrations
-from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, evaluate
+from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, Tell, evaluate
 from magrounding.play.player import Player, shown_to
 from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.team import Team
@@ -69,6 +70,7 @@ class StageSession:
         parallel_map: runs the agents side by side.
         clock: where wall time is booked.
         folder: of the seed's run: demonstrations that the phase records are kept there; None: not at all.
+        display: what the person sees of such a recording.
     """
 
     def __init__(
@@ -82,8 +84,10 @@ class StageSession:
         parallel_map: ParallelMap = map,
         clock: Clock | None = None,
         folder: Path | None = None,
+        display: Display | None = None,
     ) -> None:
         self.settings = settings
+        self._display = display or Display(quiet=True)
         self.stage = stage
         self.phase = settings.preset.of_stage(stage)[phase]
         self.clock = clock or Clock()
@@ -169,7 +173,13 @@ class StageSession:
         return rollout.games, losses
 
     def evaluate(
-        self, evaluation_set: str, games: int, seed: int, greedy: bool = True, manual: str = TRUE_MANUAL
+        self,
+        evaluation_set: str,
+        games: int,
+        seed: int,
+        greedy: bool = True,
+        manual: str = TRUE_MANUAL,
+        tell: Tell = lambda finished: None,
     ) -> Evaluation:
         """Play games of an evaluation set with the weights as they are; nothing of the training changes.
 
@@ -177,10 +187,10 @@ class StageSession:
             evaluation_set: its name.
             games: how many.
             seed: of the first.
-            greedy, manual: see `magrounding.play.evaluate`.
+            greedy, manual, tell: see `magrounding.play.evaluate`.
         """
         since = time.perf_counter()
-        team = Team([player.policy for player in self.players], self.vec.spec, self._map)
+        team = self._team()
         options = self.settings.stage_options(self.stage, evaluation_set)
         result = evaluate(
             team,
@@ -192,9 +202,15 @@ class StageSession:
             manual=manual,
             num_threads=self._plan.world,
             workers=self.settings.workers,
+            tell=tell,
         )
         self.clock.add("evaluation", since)
         return result
+
+    @property
+    def heeds(self) -> frozenset[str]:
+        """See `Team`."""
+        return self._team().heeds
 
     def state(self) -> dict[str, Tensor]:
         """Everything that decides how the phase goes on, by name."""
@@ -252,13 +268,17 @@ class StageSession:
         rows, workers = min(games, RECORDED_AT_ONCE), self.settings.workers
         vec = make_vec(self.settings.env, rows, num_threads=self._plan.world, workers=workers, **self.vec.options)
         try:
-            shown = record(vec, make_expert(vec), games, RECORDING_SEED + seed, "the expert")
+            with self._display.games(f"recording the expert: {self.stage}", games) as tell:
+                shown = record(vec, make_expert(vec), games, RECORDING_SEED + seed, "the expert", tell=tell)
         finally:
             vec.close()
         if path is not None:
             shown.save(path)
         self.clock.add("teaching", since)
         return shown
+
+    def _team(self) -> Team:
+        return Team([player.policy for player in self.players], self.vec.spec, self._map)
 
     def _policy(self, agent: int) -> Policy:
         """The network that plays for an agent."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,12 @@ from magrounding.agents.weights import STATE_FILE
 from magrounding.envs.make import make_vec
 from magrounding.envs.published import PublishedResult
 from magrounding.errors import CheckpointError, ConfigurationError, choose
-from magrounding.experiment.baselines import Summary, play_baselines
+from magrounding.experiment.baselines import Comparison, Summary
+from magrounding.experiment.evaluations import PLAYED_AS
+from magrounding.experiment.progress import Display
 from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.experiment.statistics import Statistics, summarise
-from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, evaluate
+from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, Evaluation, evaluate
 from magrounding.play.team import Team, load_team, seed_folder
 from magrounding.registry import load
 
@@ -31,6 +33,7 @@ class Contender:
         stage: whose weights and whose games.
         teams: seed → team.
         games: options of the environment, the same for all contenders.
+        display: what the person sees.
     """
 
     name: str
@@ -39,6 +42,8 @@ class Contender:
     stage: str
     teams: Mapping[int, Team]
     games: Mapping[str, Any]
+    display: Display = field(default_factory=lambda: Display(quiet=True), compare=False)
+    _found: dict[Any, dict[str, Evaluation]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def options(self, evaluation_set: str | None = None) -> dict[str, Any]:
         """Options of the games of an evaluation set, and what this contender's networks need to be shown."""
@@ -55,12 +60,21 @@ class Contender:
             vec.close()
 
     def play(self, team: Team, evaluation_set: str, play: str, episodes: int) -> Summary:
-        """What a team, this contender's or a mixed one, reaches in the games of an evaluation set."""
+        """What a team, this contender's or a mixed one, reaches in the games of an evaluation set.
+
+        Games that cannot but go as those of another set went are not played again.
+        """
         env, options = self.settings.env, self.options(evaluation_set)
         workers, greedy = self.settings.workers, play == GREEDY
-        return evaluate(
-            team, env, options, episodes, REPORT_SEED, greedy=greedy, diagnose=True, workers=workers
-        ).summary()
+        found = self._found.setdefault((team, play, episodes), {})
+        for other, result in found.items():
+            if self.settings.entry.same_games(evaluation_set, other, result.heeds):
+                return {**result.summary(), PLAYED_AS: other}
+        with self.display.games(f"{self.name}: {evaluation_set}, {play}", episodes) as tell:
+            found[evaluation_set] = result = evaluate(
+                team, env, options, episodes, REPORT_SEED, greedy=greedy, diagnose=True, workers=workers, tell=tell
+            )
+        return result.summary()
 
 
 @dataclass(frozen=True)
@@ -193,16 +207,14 @@ def zero_shot(
         for play in plays
         for who in contenders
     ]
+    others = Comparison(entry.id, episodes, diagnose=True, workers=workers, display=first.display)
     tables = [load(source) for source in (entry.published,) if source]
     tables += load(entry.published_ablations) if entry.published_ablations else ()
     return ZeroShot(
         contenders,
         episodes,
         scores,
-        {
-            name: play_baselines(entry.id, first.options(name), episodes, diagnose=True, workers=workers)
-            for name in chosen
-        },
+        {name: others.play(name, first.options(name)) for name in chosen},
         {name: [table[first.stage, name] for table in tables if (first.stage, name) in table] for name in chosen},
     )
 

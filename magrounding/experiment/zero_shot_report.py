@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from magrounding.experiment.baselines import Summary
+from magrounding.experiment.evaluations import PLAYED_AS, played_once
 from magrounding.experiment.report import interval, percent, published, spread, table
 from magrounding.experiment.zero_shot import Score, ZeroShot
 from magrounding.play.team import CONFIG_FILE
@@ -53,7 +54,8 @@ def zero_shot_report(results: ZeroShot, picture: str, command: str) -> str:
         f"# Zero-shot: {first.settings.env} {first.stage}, {agents}",
         f"{results.episodes:,} games on each set, the same for everybody ({games}, then what makes the set). Greedy "
         "play takes the most likely action, sampled play draws one. ± is the standard deviation over seeds; the "
-        f"interval is a 95 % bootstrap interval of the interquartile mean over seeds. {note}".strip(),
+        "interval is a 95 % bootstrap interval of the interquartile mean over seeds. "
+        f"{note} {_played_once(results)}".strip(),
         tables(results),
         f"![win rates]({picture})",
         "Points are interquartile means with their intervals, small ones single seeds, stars the paper's main result.",
@@ -62,6 +64,18 @@ def zero_shot_report(results: ZeroShot, picture: str, command: str) -> str:
         f"Command: `{command}`",
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _played_once(results: ZeroShot) -> str:
+    """Who did not play which sets, as their results are those of another."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for score in results.scores:
+        rows.setdefault(score.who, []).extend({"set": score.evaluation_set, **each} for each in score.by_seed.values())
+    for name in results.sets:
+        for who, summary in results.baselines[name].items():
+            rows.setdefault(who, []).append({"set": name, **summary})
+    told = [f"{who}: {what}" for who, of_who in rows.items() if (what := played_once(of_who))]
+    return f"Sets that differ in nothing that players heed were played once, by {'; by '.join(told)}." if told else ""
 
 
 def tables(results: ZeroShot) -> str:
@@ -185,7 +199,9 @@ def _runs(results: ZeroShot) -> str:
 
 def _statistics(score: Score) -> dict[str, dict[str, float]]:
     """Measure → statistics over seeds."""
-    names = dict.fromkeys(name for summary in score.by_seed.values() for name in summary if name != "games")
+    names = dict.fromkeys(
+        name for summary in score.by_seed.values() for name in summary if name not in ("games", PLAYED_AS)
+    )
     found = {name: score.over_seeds(name) for name in names}
     return {name: statistics.to_dict() for name, statistics in found.items() if statistics is not None}
 

@@ -14,6 +14,7 @@ from magrounding.play.actor import Actor
 from magrounding.play.diagnosis import Diagnosis
 from magrounding.play.misled import OtherManuals
 from magrounding.registry import env_entry
+from magrounding.spec import HEEDED
 from magrounding.vector import VectorEnv, check_count
 
 REPORT_SEED = 2**40
@@ -27,6 +28,10 @@ TRUE_MANUAL, REASSIGNED, OTHER_GAME = MANUALS = ("true", "reassigned", "of anoth
 """What agents are given to read; "reassigned": the same words with other assignments, where a world can write that."""
 
 
+Tell = Callable[[int], object]
+"""Is called with the number of games that are finished, each time that it grows."""
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """Results of E games, ordered by row and, within a row, by time.
@@ -38,6 +43,8 @@ class Evaluation:
         score: [E] float32.
         timed_out: [E] bool, ended by the time limit.
         diagnosis: facts about how they were played, see `Diagnosis.facts`; empty without `diagnose`.
+        heeds: what the players' actions depended on of `spec.HEEDED`: in games that differ in nothing of it these are
+            the results too.
     """
 
     won: np.ndarray
@@ -46,6 +53,7 @@ class Evaluation:
     score: np.ndarray
     timed_out: np.ndarray
     diagnosis: dict[str, float] = field(default_factory=dict)
+    heeds: frozenset[str] = frozenset(HEEDED)
 
     def summary(self) -> dict[str, float]:
         """Plain numbers for logs and tables; `steps_to_win` only where a game was won."""
@@ -73,6 +81,7 @@ def evaluate(
     num_threads: int = 1,
     workers: int = 0,
     diagnose: bool = False,
+    tell: Tell = lambda finished: None,
 ) -> Evaluation:
     """Let a team play, and take the first games of every row.
 
@@ -91,6 +100,7 @@ def evaluate(
         manual: one of MANUALS. A team that wins as often with a wrong one does not read.
         num_threads, workers: threads or processes of the simulator.
         diagnose: also count what the team does beside winning, which takes longer.
+        tell: see `Tell`.
 
     Raises:
         ConfigurationError: fewer than one game, an unknown manual, or bad options.
@@ -109,13 +119,19 @@ def evaluate(
         if not callable(getattr(actor, "act", None)):
             raise ConfigurationError(f"a team has a method `act`, or is a function that makes one, got {actor!r}")
         actor = OtherManuals(actor, entry.rules_text) if manual == OTHER_GAME else actor
-        return play(actor, vec, episodes, seed, greedy, Diagnosis(vec, actor) if diagnose else None)
+        return play(actor, vec, episodes, seed, greedy, Diagnosis(vec, actor) if diagnose else None, tell)
     finally:
         vec.close()
 
 
 def play(
-    team: Actor, vec: VectorEnv, episodes: int, seed: int, greedy: bool = True, diagnosis: Diagnosis | None = None
+    team: Actor,
+    vec: VectorEnv,
+    episodes: int,
+    seed: int,
+    greedy: bool = True,
+    diagnosis: Diagnosis | None = None,
+    tell: Tell = lambda finished: None,
 ) -> Evaluation:
     """Play `episodes` games on a vector env, the first rows taking one more where they do not divide evenly."""
     quota, first = quotas(episodes, vec.num_envs)
@@ -146,7 +162,10 @@ def play(
         score[at] = info.score[ended]
         timed_out[at] = truncated[ended].any(axis=1)
         played[ended] += 1
-    return Evaluation(won, length, returns, score, timed_out, {} if diagnosis is None else diagnosis.facts())
+        if ended.size:
+            tell(int(played.sum()))
+    facts, heeds = {} if diagnosis is None else diagnosis.facts(), getattr(team, "heeds", frozenset(HEEDED))
+    return Evaluation(won, length, returns, score, timed_out, facts, heeds)
 
 
 def quotas(games: int, rows: int) -> tuple[np.ndarray, np.ndarray]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from magrounding.errors import ConfigurationError
 from magrounding.play.actor import Actor
 from magrounding.play.demonstrations import Demonstrations, Header
-from magrounding.play.evaluate import quotas
+from magrounding.play.evaluate import Tell, quotas
 from magrounding.vector import Observation, VectorEnv
 
 RECORDING_SEED = 2**42
@@ -27,7 +25,7 @@ def record(
     seed: int,
     played_by: str,
     greedy: bool = True,
-    tell: Callable[[int], object] = lambda finished: None,
+    tell: Tell = lambda finished: None,
 ) -> Demonstrations:
     """Let an actor play, and keep the first games of every row, so that short games are not favoured.
 
@@ -41,7 +39,7 @@ def record(
         seed: row b plays seed + b.
         played_by: for the header.
         greedy: as for `Team.act`.
-        tell: is called with the number of finished games, each time that it grows.
+        tell: see `Tell`.
 
     Raises:
         ConfigurationError: no game to keep, or a text that changes within a game.

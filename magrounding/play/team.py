@@ -40,6 +40,7 @@ class Team:
 
     Attributes:
         policies, spec, num_agents: as given.
+        heeds: what any of its networks heeds, see `Policy.heeds`.
     """
 
     accepts_rows = True
@@ -57,6 +58,7 @@ class Team:
         self.spec = spec
         self.num_agents = len(self.policies)
         self.origin = Origin(spec, self.num_agents, env, options)
+        self.heeds = frozenset[str]().union(*(policy.heeds for policy in self.policies))
         self._map = parallel_map
         self._known: tuple[str, EnvSpec] | None = None  # games that were found fit
 

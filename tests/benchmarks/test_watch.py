@@ -1,5 +1,6 @@
 """The watch command shows one game of a trained team, and who takes what where agents divide."""
 
+import io
 import sys
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from PIL import Image
 
 from benchmarks import watch
+from magrounding.cli import watch as watch_command
 from magrounding.play.team import Team
 from tests.experiment.tiny_runs import tiny_run
 
@@ -52,8 +54,30 @@ def test_a_film_and_a_sheet(monkeypatch, tmp_path, capsys):
     with Image.open(tmp_path / "game.gif") as film, Image.open(tmp_path / "game.png") as sheet:
         film.seek(steps)  # a picture before each step, and the end
         assert film.info["duration"] >= 250
-        assert sheet.width % film.width == sheet.height % film.height == 0
-        assert (sheet.width // film.width) * (sheet.height // film.height) >= steps + 1
+        assert max(sheet.size) <= 2000
+        wide = round(sheet.width / film.width * film.height / sheet.height * 100) / 100  # columns / rows
+        assert any(abs(c / r - wide) < 0.05 for r in range(1, 9) for c in range(1, 9) if c * r >= steps + 1)
+
+
+@pytest.mark.parametrize(
+    ("count", "size"), [(1, (1280, 840)), (2, (1280, 840)), (20, (1280, 840)), (400, (1280, 840)), (90, (64, 64))]
+)
+def test_a_sheet_has_a_bound(count, size):
+    """The first picture is at the upper left, the last in the last place that is not white."""
+    pictures = [Image.new("RGB", size, (0, k // 256, k % 256)) for k in range(count)]
+    with Image.open(io.BytesIO(watch_command.sheet(pictures))) as sheet:
+        assert max(sheet.size) <= 2000
+        seen = np.asarray(sheet.convert("RGB")).reshape(-1, 3)
+    numbers = {int(g) * 256 + int(b) for r, g, b in np.unique(seen[seen[:, 0] == 0], axis=0)}
+    assert {0, count - 1} <= numbers
+    assert len(numbers) == min(count, 35)
+
+
+def test_quiet_prints_only_where_the_pictures_are(monkeypatch, tmp_path, capsys):
+    assert run(monkeypatch, "--run", TEAM, "--quiet", "--out", tmp_path / "game.png") == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'game.png'}\n"
+    assert run(monkeypatch, "--run", TEAM, "--quiet") == 2
+    assert "name a file for them with --out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

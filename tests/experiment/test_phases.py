@@ -68,7 +68,8 @@ def test_a_phase_that_does_harm_ends_with_the_weights_it_began_with(tmp_path, mo
 
     def wins_until_it_learns(session, *arguments):
         result = evaluate(session, *arguments)
-        result.won[:] = not any(learner.optimizer.state for learner in session.learners)
+        learnt = any(learner.optimizer.state for learner in session.learners)
+        result.won[:] = session.phase.name == "imitate" or not learnt
         return result
 
     monkeypatch.setattr(StageSession, "evaluate", wins_until_it_learns)

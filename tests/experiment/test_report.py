@@ -266,9 +266,8 @@ def test_published_numbers_belong_to_stages_and_sets():
 def test_comparison_games_are_played_once(run, monkeypatch):
     played = []
 
-    def pretend(env, options, games, workers):
-        assert (env, workers) == ("ma_rtfm", 0)
-        played.append((options["stage"], options["split"], games))
+    def pretend(self, name, options):
+        played.append((options["stage"], options["split"], self._games))
         return pretended
 
     pretended = {"random": {"win_rate": 0.0}}
@@ -277,7 +276,7 @@ def test_comparison_games_are_played_once(run, monkeypatch):
         metrics = run.folder / f"seed_{seed}" / "metrics.jsonl"
         metrics.parent.mkdir()
         metrics.write_text("".join(json.dumps(entry) + "\n" for entry in run.lines[seed]))
-    monkeypatch.setattr(baselines, "play_baselines", pretend)
+    monkeypatch.setattr(baselines.Comparison, "play", pretend)
     assert read_results(run.folder).baselines == {}  # nothing is played to read
     baselines.play_missing(run.settings, run.folder)
     assert played == []  # stages that were not reached are not compared
@@ -300,7 +299,7 @@ def test_a_run_without_measurements(tmp_path):
 
 def test_baselines_are_random_and_the_oracle(monkeypatch):
     monkeypatch.setattr(baselines, "make_expert", make_expert)  # which other tests here do without
-    played = baselines.play_baselines("ma_rtfm", {"stage": "s1", "agents": 2, "max_cycles": 60}, 20)
+    played = baselines.Comparison("ma_rtfm", 20).play("train", {"stage": "s1", "agents": 2, "max_cycles": 60})
     assert played["oracle"]["win_rate"] > 0.9
     assert played["random"]["win_rate"] < 0.3
     assert played["oracle"]["games"] == 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from magrounding.registry import EnvEntry
+from magrounding.spec import NAMES, SENTENCES
 
 _SETS = {
     "train": {"split": "train"},
@@ -10,6 +11,13 @@ _SETS = {
     "eval_new": {"split": "eval_new"},
     "eval_10x10": {"split": "eval", "size": 10},
     "eval_paraphrase": {"split": "eval_paraphrase"},
+}
+
+_DIFFERENCES = {
+    "train": frozenset(),
+    "eval": frozenset({NAMES}),
+    "eval_new": frozenset({NAMES}),
+    "eval_paraphrase": frozenset({NAMES, SENTENCES}),
 }
 
 _NOTE = (
@@ -41,6 +49,7 @@ ENVS = (
         oracle="magrounding.envs.rtfm.oracle:Oracle",
         published="magrounding.envs.rtfm.published:RTFM",
         note=_NOTE,
+        differences=_DIFFERENCES,
     ),
     EnvEntry(
         id="rock_paper_scissors",
@@ -65,5 +74,6 @@ ENVS = (
         published_ablations="magrounding.envs.rtfm.published:MA_RTFM_ABLATIONS",
         multi_agent=True,
         note=_NOTE,
+        differences=_DIFFERENCES,
     ),
 )

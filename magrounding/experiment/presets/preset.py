@@ -12,6 +12,10 @@ from magrounding.training.algorithm import IMITATE, REINFORCE, AlgorithmConfig
 __all__ = ["IMITATE", "REINFORCE", "REMAINING_STAGES", "Phase", "Preset", "Promotion"]
 
 REMAINING_STAGES = "*"
+_SMALL = 0.25
+"""Part of a preset's budget below which evaluations spare time; the tables that we publish have this much or more."""
+_FEWEST_WITHIN, _FEWEST_AFTER = 100, 200
+"""Games of an evaluation at the smallest budget: a win rate is known within 5 and 3.5 points, one standard error."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,9 @@ class Preset:
         final_sets: after the last stage; None: every set of the environment.
         log_every: updates between two lines of metrics.
         save_every: seconds between checkpoints.
+        budget: how many times the registered preset's environment steps these are.
+        whole_games: what `report_games` were before a small budget made them fewer; None where it did not.
+        read_always: wrong texts are tried after every phase, not only after the run's last.
     """
 
     name: str
@@ -131,6 +138,9 @@ class Preset:
     final_sets: tuple[str, ...] | None = None
     log_every: int = 10
     save_every: float = 120.0
+    budget: float = 1.0
+    whole_games: int | None = None
+    read_always: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.team_reward <= 1:
@@ -147,13 +157,34 @@ class Preset:
         return self.phases.get(stage) or self.phases[REMAINING_STAGES]
 
     def with_budget(self, factor: float) -> Preset:
-        """This preset with so many times the environment steps in every phase, schedules and evaluations with them."""
+        """This preset with so many times the environment steps in every phase, schedules and evaluations with them.
+
+        A small budget would go into evaluations almost whole, so they are fewer there: see `_sparing`.
+        """
         if not 0 < factor < float("inf"):
             raise ConfigurationError(f"a budget is a positive part or multiple of the preset's, got {factor:g}")
         phases = {stage: tuple(each.with_budget(factor) for each in phases) for stage, phases in self.phases.items()}
         often = None if self.evaluate_every is None else max(1, round(factor * self.evaluate_every))
         about = f"{self.about} Here with {factor:g} times its budget."
-        return replace(self, about=about, phases=phases, evaluate_every=often)
+        changed = replace(self, about=about, phases=phases, evaluate_every=often, budget=factor * self.budget)
+        return changed if factor >= _SMALL else changed._sparing(factor / _SMALL)
+
+    def _sparing(self, part: float) -> Preset:
+        """This preset with evaluations that take about so much of their time: fewer games, more seldom, of fewer sets.
+
+        Wrong texts, and all sets where it was left open which, are for the end of the run.
+        """
+        within = min(self.selection_games, max(_FEWEST_WITHIN, round(part * self.selection_games)))
+        after = min(self.report_games, max(_FEWEST_AFTER, round(part * self.report_games)))
+        return replace(
+            self,
+            evaluate_every=None if self.evaluate_every is None else round(self.evaluate_every / part),
+            selection_games=within,
+            report_games=after,
+            whole_games=self.report_games if after < self.report_games else self.whole_games,
+            stage_sets=self.watched_sets if self.stage_sets is None else self.stage_sets,
+            read_always=False,
+        )
 
     def with_learners(self, change: Callable[[AlgorithmConfig], AlgorithmConfig]) -> Preset:
         """This preset with every phase's learner changed."""

@@ -17,5 +17,6 @@ ENVS = (
         published="magrounding.single.babyai.published:BABYAI",
         reading_set="test",
         evaluation_games=128,
+        orientation=1 / 8,
     ),
 )

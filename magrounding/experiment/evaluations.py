@@ -1,0 +1,149 @@
+"""Evaluations of one seed: what has to be played, what is known already, and the lines that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from magrounding.experiment.interrupt import StopRequest
+from magrounding.experiment.metrics import read_metrics
+from magrounding.experiment.progress import Display
+from magrounding.experiment.settings import RunSettings
+from magrounding.experiment.stage import StageSession
+from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, SAMPLED, SELECTION_SEED, TRUE_MANUAL
+
+WITHIN, AFTER = "within", "after"
+"""When an evaluation is: in the course of a phase, where it chooses weights, or after it, where it is reported."""
+PLAYED_AS, PLAYED_IN = "played_as", "played_in"
+"""Entries of results that were not played: the set, or the phase, whose games could not but go the same way."""
+
+Line = dict[str, Any]
+Place = tuple[str, str, str]
+"""Set, way of playing, and what is read."""
+
+
+class Evaluations:
+    """Evaluates weights and writes down what they reach. Games that cannot but go as others went are not played again.
+
+    They cannot where two sets differ in nothing that the players heed (`EnvEntry.same_games`), and where the weights
+    are those with which the phase before ended. All that is known stands in `metrics.jsonl`, so that a resumed run
+    plays what it would have played.
+
+    Args:
+        settings: of the run.
+        seed: which of its seeds.
+        metrics: the seed's `metrics.jsonl`.
+        write: appends a line to it.
+        begin: the entries with which such a line begins now.
+        display: what the person sees.
+        stop: Ctrl-C.
+    """
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        seed: int,
+        metrics: Path,
+        write: Callable[[Line], None],
+        begin: Callable[[], Line],
+        display: Display,
+        stop: StopRequest,
+    ) -> None:
+        self._settings, self._seed, self._metrics = settings, seed, metrics
+        self._write, self._begin, self._display, self._stop = write, begin, display, stop
+
+    def within(self, session: StageSession, *, inherited: bool) -> dict[str, Line]:
+        """Results by set in the course of a phase; `inherited`: with the weights of the phase before."""
+        before = self._of_phase_before(session, WITHIN) if inherited else []
+        places = [(name, SAMPLED, TRUE_MANUAL) for name in self._settings.preset.watched_sets]
+        results = self._evaluate(session, WITHIN, places, before)
+        return {name: result for (name, *_), result in results.items()}
+
+    def after(self, session: StageSession, *, inherited: bool) -> None:
+        """Each set in both ways of playing after a phase, and wrong texts on one of them; see `within`."""
+        settings = self._settings
+        before = self._of_phase_before(session, AFTER) if inherited else []
+        texts = [(name, TRUE_MANUAL) for name in settings.evaluation_sets(session.stage, session.phase)]
+        *_, last = settings.phases()
+        if settings.preset.read_always or (session.stage, session.phase) == last:
+            texts += [(settings.entry.reading_set, manual) for manual in settings.wrong_manuals]
+        self._evaluate(session, AFTER, [(name, play, text) for name, text in texts for play in PLAYS], before)
+
+    def _of_phase_before(self, session: StageSession, when: str) -> list[Line]:
+        """What was written of the weights with which the phase before ended."""
+        phases = self._settings.preset.of_stage(session.stage)
+        where = {"stage": session.stage, "phase": phases[phases.index(session.phase) - 1].name}
+        lines = [line for line in read_metrics(self._metrics) if where.items() <= line.items()]
+        chosen = [line["best_steps"] for line in lines if line["kind"] == "phase"]
+        own = [line for line in lines if line["kind"] == "evaluation" and line["when"] == when]
+        return own if when == AFTER else [line for line in own if line["steps"] in chosen]
+
+    def _evaluate(self, session: StageSession, when: str, places: list[Place], before: list[Line]) -> dict[Place, Line]:
+        """Find or play the results of some places, write them down and show them."""
+        entry, preset = self._settings.entry, self._settings.preset
+        most, seed = (preset.report_games, REPORT_SEED) if when == AFTER else (preset.selection_games, SELECTION_SEED)
+        results: dict[Place, Line] = {}
+        for name, play, text in places:
+            games = most if text == TRUE_MANUAL else entry.orientation_games(most)
+            where = {"set": name, "when": when, "play": play, "manual": text}
+            result = self._known(session, results, (name, play, text)) or self._earlier(before, where, games)
+            if result is None:
+                what = f"seed {self._seed}  {session.stage} {session.phase.name}: {name}, {play}"
+                what = what if text == TRUE_MANUAL else f"{what}, {text}"
+                with self._stop.immediate(), self._display.games(what, games) as tell:
+                    result = session.evaluate(name, games, seed, play == GREEDY, text, tell).summary()
+            results[name, play, text] = result
+            self._write({**self._begin(), **where, **result})
+        for play in dict.fromkeys(play for _, play, _ in places):
+            self._say(session, play, {(name, text): each for (name, how, text), each in results.items() if how == play})
+        return results
+
+    def _known(self, session: StageSession, results: dict[Place, Line], place: Place) -> Line | None:
+        """The results of a set whose games went the same way."""
+        name, *how = place
+        for (other, *its), result in results.items():
+            if its == how and self._settings.entry.same_games(name, other, session.heeds):
+                return {**result, PLAYED_AS: other}
+        return None
+
+    def _earlier(self, before: list[Line], where: Line, games: int) -> Line | None:
+        """The results of the same weights in the same games, as they were written down."""
+        wanted, beside = {**where, "games": games}, {*where, *self._begin()}
+        for line in before:
+            if wanted.items() <= line.items():
+                result = {name: value for name, value in line.items() if name not in {*beside, PLAYED_AS}}
+                return {**result, PLAYED_IN: line["phase"]}
+        return None
+
+    def _say(self, session: StageSession, play: str, results: dict[tuple[str, str], Line]) -> None:
+        """One line about a way of playing, for all sets and texts."""
+        measure, entry = self._settings.measure, self._settings.entry
+        show = "{:.1%}".format if measure == "win_rate" else "{:.2f}".format
+        sets: dict[str, list[str]] = {}
+        wrong = []
+        games = max(result["games"] for result in results.values())
+        for (name, text), result in results.items():
+            shown, source, phase = show(result[measure]), result.get(PLAYED_AS), result.get(PLAYED_IN)
+            if text != TRUE_MANUAL:
+                wrong.append(f"{text} {shown}" + ("" if result["games"] == games else f" in {result['games']:,} games"))
+            elif source in sets:
+                sets[source].append(name)
+            else:
+                sets[name] = [f"{name} {shown}" + (f" (as in {phase})" if phase else "")]
+        told = [first + (f" (the same games: {', '.join(same)})" if same else "") for first, *same in sets.values()]
+        read = f"; {entry.rules_text or 'manual'} in {entry.reading_set} {', '.join(wrong)}" if wrong else ""
+        what = "wins" if measure == "win_rate" else "scores"
+        self._display.say(
+            f"seed {self._seed} {session.stage} {session.phase.name} after {self._begin()['steps']:,} steps: {play} "
+            f"play {what}, in {games:,} games each, {', '.join(told)}{read}"
+        )
+
+
+def played_once(results: Iterable[Mapping[str, Any]]) -> str:
+    """The sets among some results, each with its "set", that were not played, and with which they were; "": none."""
+    sources: dict[str, dict[str, None]] = {}
+    for result in results:
+        if PLAYED_AS in result:
+            sources.setdefault(result[PLAYED_AS], {})[result["set"]] = None
+    return ", ".join(f"{' and '.join(names)} with {source}" for source, names in sources.items())

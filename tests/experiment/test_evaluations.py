@@ -1,0 +1,171 @@
+"""What is played after and within phases, what is taken over, and how few games a small budget has."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+import magrounding as mg
+from magrounding.cli import train
+from magrounding.experiment import baselines
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.presets import Promotion, find_preset
+from magrounding.experiment.progress import Display
+from magrounding.experiment.report import facts, report
+from magrounding.experiment.results import read_results
+from magrounding.experiment.settings import read_settings
+from magrounding.experiment.stage import StageSession
+from magrounding.play.evaluate import PLAYS, REPORT_SEED, evaluate
+from magrounding.registry import ENVS
+from magrounding.storage import read_json
+from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_settings
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """A run of relread, what was played for it, and what it printed."""
+    folder, played, out = tmp_path_factory.mktemp("runs") / "reader", [], io.StringIO()
+    settings = tiny_settings(
+        stages=("s1",), agent="relread", policy_options={}, phases=phases_of({"*": Promotion(steps=90)})
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        play = StageSession.evaluate
+
+        def noted(self, name, games, seed, greedy, manual, *more):
+            played.append((name, games, greedy, manual))
+            return play(self, name, games, seed, greedy, manual, *more)
+
+        patch.setattr(StageSession, "evaluate", noted)
+        run_curriculum(settings, folder, display=Display(Console(file=out, width=1000)), device="cpu")
+    return folder, played, out.getvalue()
+
+
+def test_the_same_games_are_played_once(reader):
+    _, played, _ = reader
+    assert played == [
+        ("train", 6, False, "true"),
+        *((name, 8, greedy, "true") for name in ("train", "eval_10x10", "eval_paraphrase") for greedy in (True, False)),
+        *(("eval", 8, greedy, text) for text in ("reassigned", "of another game") for greedy in (True, False)),
+    ]
+
+
+def test_what_was_not_played_is_what_playing_gives(reader):
+    folder, *_ = reader
+    settings, team = read_settings(folder), mg.load_team(folder)
+    lines = [line for line in read_metrics(folder / METRICS_FILE) if line.get("when") == "after"]
+    taken = [line for line in lines if "played_as" in line]
+    assert [(line["set"], line["play"], line["played_as"]) for line in taken] == [
+        (name, play, "train") for name in ("eval", "eval_new") for play in PLAYS
+    ]
+    for line in taken:
+        options = settings.stage_options("s1", line["set"])
+        result = evaluate(team, "ma_rtfm", options, 8, REPORT_SEED, greedy=line["play"] == "greedy").summary()
+        assert {name: line[name] for name in result} == result
+    others = read_json(folder / "baselines.json")
+    assert "played_as" not in others["s1/train"]["oracle"]
+    for name in ("eval", "eval_new", "eval_paraphrase"):
+        assert others[f"s1/{name}"]["random"] == {**others["s1/train"]["random"], "played_as": "train"}
+    assert "played_as" not in others["s1/eval_10x10"]["random"]
+
+
+def test_it_says_so_in_one_line_a_way_of_playing(reader):
+    folder, _, shown = reader
+    after = [line for line in shown.splitlines() if " play wins, in 8 games each, " in line]
+    assert [line.split(": ")[1].split()[0] for line in after] == list(PLAYS)
+    assert all("% (the same games: eval, eval_new), eval_10x10 " in line for line in after)
+    assert all("; manual in eval reassigned " in line for line in after)
+    text = (folder / "report.md").read_text()
+    assert "were played once, by agents: eval and eval_new with train; by random and oracle: eval and" in text
+
+
+def test_weights_that_a_phase_did_not_better_are_not_evaluated_again(tmp_path, monkeypatch):
+    """Nothing is learnt, and later evaluations are made worse: the second phase ends with what it began with."""
+    played, play = [], StageSession.evaluate
+
+    def noted(self, name, games, seed, greedy, manual, *more):
+        played.append((self.phase.name, name, greedy, manual))
+        result = play(self, name, games, seed, greedy, manual, *more)
+        result.won[:] = self.phase.name == "imitate"
+        return result
+
+    monkeypatch.setattr(StageSession, "evaluate", noted)
+    phases = phases_of({"*": Promotion(steps=90)}, IMITATION, LEARNER)
+    settings = tiny_settings(stages=("s1",), phases=phases, final_sets=("train", "eval_10x10"))
+    run_curriculum(settings, tmp_path / "run", display=Display(quiet=True), device="cpu")
+    own = [(name, greedy, text) for phase, name, greedy, text in played if phase == "reinforce"]
+    within = [(name, False, "true") for name in ("train", "eval")]  # at its end; at its start they are known
+    assert own == [*within, ("eval_10x10", True, "true"), ("eval_10x10", False, "true")]
+    lines = [line for line in read_metrics(tmp_path / "run" / METRICS_FILE) if line["kind"] == "evaluation"]
+    before, after = ([x for x in lines if x["phase"] == phase] for phase in ("imitate", "reinforce"))
+    taken = [line for line in after if "played_in" in line]
+    assert [(x["when"], x["set"]) for x in taken] == [
+        *(("within", name) for name in ("train", "eval")),
+        *(("after", name) for name in ("train", "train", "eval", "eval", "eval", "eval")),
+    ]
+    for line in taken:
+        same = ("when", "set", "play", "manual", "games", "win_rate", "length", "return")
+        assert line["played_in"] == "imitate"
+        assert any(all(line[name] == other[name] for name in same) for other in before)
+
+
+def test_a_small_budget_has_fewer_games(tmp_path):
+    whole = find_preset("quick", "ma_rtfm")
+    small = whole.with_budget(0.02)
+    assert (small.selection_games, small.report_games, small.evaluate_every) == (100, 200, 25_000)
+    assert (small.stage_sets, small.final_sets, small.read_always) == (("train", "eval"), None, False)
+    tenth = whole.with_budget(0.1)
+    assert (tenth.selection_games, tenth.report_games) == (200, 400)
+    for factor in (0.25, 1, 3):
+        more = whole.with_budget(factor)
+        assert (more.selection_games, more.report_games, more.stage_sets) == (500, 1000, None)
+        assert more.evaluate_every == factor * 100_000
+        assert more.read_always
+        assert more.whole_games is None
+    asked = train.Arguments(env="ma_rtfm", preset="quick", budget=0.02, games=777)
+    assert train.requested(asked).preset.report_games == 777
+
+
+def test_reports_say_how_many_games(reader):
+    results = read_results(reader[0])
+    few = replace(results.settings.preset, budget=0.02, whole_games=1000, report_games=200)
+    told = facts(replace(results, settings=replace(results.settings, preset=few)))
+    assert "* evaluation: 200 games on each set after a phase (not 1,000), as the budget is 0.02, 6 within one" in told
+    assert "* evaluation: 8 games on each set after a phase, 6 within one\n" in facts(results)
+
+
+def test_reports_name_an_oracle_only_where_there_is_one(reader):
+    results = read_results(reader[0])
+    assert "Random and oracle played the same games." in report(results)
+    alone = {place: {"random": others["random"]} for place, others in results.baselines.items()}
+    text = report(replace(results, baselines=alone))
+    assert "Random played the same games; there is no oracle that could." in text
+    assert "oracle played" not in text
+    assert "played the same games" not in report(replace(results, baselines={}))
+
+
+def test_random_and_wrong_texts_have_fewer_games_where_these_last_long(monkeypatch):
+    babyai = ENVS["babyai"]
+    assert [babyai.orientation_games(games) for games in (1000, 200, 50, 8)] == [125, 25, 25, 8]
+    assert [ENVS["ma_rtfm"].orientation_games(games) for games in (1000, 8)] == [1000, 8]
+    monkeypatch.setitem(ENVS._entries, "ma_rtfm", replace(ENVS["ma_rtfm"], orientation=0.5))
+    others = baselines.Comparison("ma_rtfm", 60)
+    played = others.play("train", {"stage": "s1", "agents": 2, "max_cycles": 20})
+    assert {who: summary["games"] for who, summary in played.items()} == {"random": 30, "oracle": 60}
+
+
+def test_bars_have_a_total_and_are_for_terminals():
+    out = io.StringIO()
+    with (
+        Display(Console(file=out, width=120, force_terminal=True)) as display,
+        display.games("oracle: eval", 40) as tell,
+    ):
+        tell(10)
+    assert "oracle: eval" in out.getvalue()
+    assert "10 of 40 games" in out.getvalue()
+    for quiet in (False, True):
+        plain = io.StringIO()
+        with Display(Console(file=plain), quiet=quiet) as display, display.games("oracle: eval", 40) as tell:
+            tell(10)
+        assert plain.getvalue() == ""

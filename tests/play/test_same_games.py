@@ -1,0 +1,134 @@
+"""Evaluation sets that are said to differ in names or sentences only: both are played, and compared step by step."""
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.building import build_policy
+from magrounding.play.actor import make_expert
+from magrounding.play.evaluate import evaluate
+from magrounding.play.scripted import RandomTeam
+from magrounding.play.team import Team
+from magrounding.registry import ENVS
+from magrounding.spec import HEEDED, NAMES, SENTENCES
+
+DECLARED = [(entry.id, stage) for entry in ENVS.values() if entry.differences for stage in entry.stages]
+GAMES, STEPS = 48, 25
+SIZE = {"ma_rtfm": {"size": 8, "agents": 2}}
+
+
+def options_of(env, stage, name):
+    entry = ENVS[env]
+    return {"max_cycles": 40, **SIZE.get(env, {}), **entry.with_stage(stage), **entry.evaluation_sets[name]}
+
+
+def nameless(obs, spec):
+    """The observation with, in place of each word, the statements (one bit each) and the goal that it stands in."""
+    manual, goal = obs["manual"].astype(np.int64), obs["goal"].astype(np.int64)
+    rows = np.arange(len(manual))[:, None]
+    places = np.zeros((len(manual), spec.vocabulary_size), np.int64)
+    for bit, statement in enumerate([*manual.transpose(1, 0, 2), goal]):
+        found = np.zeros(places.shape, np.bool_)
+        found[rows, statement] = True
+        places += found << bit
+    fixed = [0, *spec.grid.scenery_ids, *spec.grid.avatar_ids]
+    places[:, fixed] = -1 - np.array(fixed)
+
+    def seen(array):
+        return places[rows, array.reshape(len(array), -1)].reshape(array.shape)
+
+    told = {name: seen(obs[name]) for name in ("grid", "manual", "goal", "inventory")}
+    if "teammates" in obs:
+        told["teammates"] = np.concatenate((obs["teammates"][..., :2], seen(obs["teammates"][..., 2:])), -1)
+    return {**told, "position": obs["position"], "action_mask": obs["action_mask"]}
+
+
+@pytest.mark.parametrize(("env", "stage"), DECLARED)
+def test_sets_differ_in_nothing_but_what_is_declared(env, stage):
+    """The same actions lead to the same games in every set, and without names to the same observations."""
+    entry, shown = ENVS[env], {}
+    for name in entry.differences:
+        vec = mg.make_vec(env, GAMES, **options_of(env, stage, name))
+        rng, story = np.random.default_rng(0), []
+        obs, info = vec.reset(seed=7)
+        for _ in range(STEPS):
+            told = nameless(obs, vec.spec)
+            actions = rng.integers(vec.spec.num_actions, size=(GAMES, vec.num_agents))
+            read = {
+                part: told.pop(part).copy()
+                for part in ("grid", "manual", "goal", "inventory", "teammates")
+                if part in told
+            }
+            own = {part: array.copy() for part, array in told.items()}
+            obs, rewards, terminated, truncated, info = vec.step(actions)
+            ends = [x.copy() for x in (rewards, terminated, truncated, info.won, info.length)]
+            story.append((own, read, ends))
+        shown[name] = story
+        vec.close()
+    first, differences = next(iter(shown)), entry.differences
+    for name, story in shown.items():
+        for (own, read, ends), (its_own, its_read, its_ends) in zip(shown[first], story, strict=True):
+            assert all(np.array_equal(own[part], its_own[part]) for part in own)
+            assert all(map(np.array_equal, ends, its_ends))
+            if SENTENCES not in differences[name]:
+                assert all(np.array_equal(read[part], its_read[part]) for part in read)
+    assert differences[first] == frozenset()
+
+
+def test_what_counts_as_the_same_games():
+    entry = ENVS["ma_rtfm"]
+    assert entry.same_games("train", "eval_new", {SENTENCES})
+    assert not entry.same_games("train", "eval_new", HEEDED)
+    assert not entry.same_games("train", "eval_paraphrase", {SENTENCES})
+    assert entry.same_games("eval_new", "eval_paraphrase", ())
+    assert not entry.same_games("train", "eval_10x10", ())
+    assert entry.same_games("eval_10x10", "eval_10x10", HEEDED)
+    assert not ENVS["messenger"].same_games("train", "val", ())
+
+
+@pytest.mark.parametrize(
+    ("agent", "options", "heeds"),
+    [
+        ("relread", {}, {SENTENCES}),
+        ("endi_relread", {}, {SENTENCES}),
+        ("relread", {"kinship": 4}, set(HEEDED)),
+        ("relread", {"meaning": 4}, set(HEEDED)),
+        ("relread", {"motion": 4}, set(HEEDED)),
+        ("txt2pi", {}, set(HEEDED)),
+    ],
+)
+def test_what_networks_heed(agent, options, heeds):
+    spec = ENVS["ma_rtfm"].describe(stage="s1", agents=2, size=8)
+    assert build_policy(agent, spec, options, seed=0).heeds == heeds
+
+
+@pytest.mark.parametrize("agent", ["relread", "endi_relread"])
+@pytest.mark.parametrize("greedy", [True, False])
+def test_readers_without_names_play_the_same_games_in_the_same_way(agent, greedy):
+    """Bit for bit; the weights are large, so that what they read matters."""
+    options = options_of("ma_rtfm", "s5", "train")
+    spec = ENVS["ma_rtfm"].describe(**options)
+    policies = [build_policy(agent, spec, {}, seed) for seed in (1, 2)]
+    with torch.no_grad():
+        for policy in policies:
+            for parameter in policy.parameters():
+                parameter.mul_(2.0)
+    team = Team(policies, spec)
+    found = [
+        evaluate(team, "ma_rtfm", options_of("ma_rtfm", "s5", name), 60, greedy=greedy, diagnose=True)
+        for name in ("train", "eval", "eval_new")
+    ]
+    for other in found[1:]:
+        assert ENVS["ma_rtfm"].same_games("train", "eval_new", other.heeds)
+        assert other.summary() == found[0].summary()
+        assert np.array_equal(other.returns, found[0].returns)
+
+
+@pytest.mark.parametrize("make", [lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions), make_expert])
+@pytest.mark.parametrize(("env", "stage"), [("ma_rtfm", "s1"), ("ma_rtfm", "s5"), ("rtfm", "nl")])
+def test_random_and_oracle_heed_nothing(make, env, stage):
+    found = [evaluate(make, env, options_of(env, stage, name), 40) for name in ENVS[env].differences]
+    assert all(each.heeds == frozenset() for each in found)
+    assert all(each.summary() == found[0].summary() for each in found)
+    assert NAMES in ENVS[env].differences["eval"]
