@@ -79,7 +79,7 @@ def _others(results: RunResults) -> str:
         return ""
     fewest = min((summary.get("games", games) for who, summary in played if who == RANDOM), default=games)
     part = f", random {fewest:,} of them" if fewest < games else ""
-    rest = "" if ORACLE in names else "; there is no oracle that could"
+    rest = "" if ORACLE in names else "; there is no oracle"
     return f"{' and '.join(names).capitalize()} played the same games{part}{rest}."
 
 
