@@ -79,8 +79,8 @@ class TensorEnv(BaseParallelWrapper):
         self._fields = {name: part for name, part in first.spaces.items() if name != MASK or not self._mask_in_info}
         space = spaces.Dict(self._fields)
         if flatten:
-            self.layout = _layout(space)
-            space = _flat_space(space)
+            self.layout = layout_of(space)
+            space = flat_space(space)
         self._spaces = dict.fromkeys(self.possible_agents, space)
         self._only_no_op = (np.arange(self.spec.num_actions) == NO_OP).astype(np.int8)
 
@@ -157,7 +157,8 @@ def unflatten(flat: Any, layout: Layout) -> dict[str, Any]:
     return {name: flat[..., where].reshape(*flat.shape[:-1], *shape) for name, (where, shape) in layout.items()}
 
 
-def _layout(space: spaces.Dict) -> Layout:
+def layout_of(space: spaces.Dict) -> Layout:
+    """Where each field lies once a Dict is flat; ConfigurationError for fields that are no Boxes."""
     layout: Layout = {}
     start = 0
     for name, part in space.spaces.items():
@@ -168,7 +169,8 @@ def _layout(space: spaces.Dict) -> Layout:
     return layout
 
 
-def _flat_space(space: spaces.Dict) -> spaces.Box:
+def flat_space(space: spaces.Dict) -> spaces.Box:
+    """The Box of float32 of a Dict of Boxes, one behind the other."""
     parts = [part for part in space.spaces.values() if isinstance(part, spaces.Box)]
     low, high = (
         np.concatenate([np.asarray(end, np.float32).ravel() for end in ends])
