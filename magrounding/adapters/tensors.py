@@ -35,7 +35,8 @@ def for_tensors(
     Args:
         env: a PettingZoo ParallelEnv whose observations are dicts with an `action_mask`, as `magrounding.make` makes.
         mask: where the action mask lies: in the infos or in the observation, never in both.
-        flatten: one Box of float32 for each agent instead of a Dict: `layout` says where each field lies in it.
+        flatten: one Box of float32 for each agent instead of a Dict: the fields of `spec`, `layout` says where each
+            lies. What an env shows beside them is left out: `distance`, which `position` tells as well.
         dead: "absent": an agent that is out leaves `agents`; "padded": all agents stay to the end of the game.
 
     Raises:
@@ -76,7 +77,11 @@ class TensorEnv(BaseParallelWrapper):
         first = env.observation_space(self.possible_agents[0])
         if not isinstance(first, spaces.Dict) or MASK not in first.spaces:
             raise ConfigurationError(f"for_tensors needs observations that are dicts with an {MASK!r}, got {first}")
-        self._fields = {name: part for name, part in first.spaces.items() if name != MASK or not self._mask_in_info}
+        self._fields = {
+            name: part
+            for name, part in first.spaces.items()
+            if (name != MASK or not self._mask_in_info) and (name in self.spec or not flatten)
+        }
         space = spaces.Dict(self._fields)
         if flatten:
             self.layout = layout_of(space)
