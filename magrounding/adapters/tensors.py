@@ -162,6 +162,28 @@ def unflatten(flat: Any, layout: Layout) -> dict[str, Any]:
     return {name: flat[..., where].reshape(*flat.shape[:-1], *shape) for name, (where, shape) in layout.items()}
 
 
+def flat_batch(
+    spec: EnvSpec, layout: Layout, observation: Mapping[str, np.ndarray], alive: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What F games of a vector env show, flat and padded as a `TensorEnv` would.
+
+    Args:
+        spec, layout: of the games.
+        observation: name → [F, n, …] or, of shared fields, [F, …].
+        alive: [F, n] bool, who is in the game.
+
+    Returns:
+        observations [F, n, D] float32, masks [F, n, A] bool.
+    """
+    parts = []
+    for name, (_, shape) in layout.items():
+        array = observation[name][:, None] if spec[name].shared else observation[name]
+        parts.append(np.broadcast_to(array, (*alive.shape, *shape)).reshape(*alive.shape, -1))
+    seen = np.concatenate(parts, -1, dtype=np.float32)
+    seen[~alive] = 0
+    return seen, np.where(alive[..., None], observation[MASK] != 0, np.arange(spec.num_actions) == NO_OP)
+
+
 def layout_of(space: spaces.Dict) -> Layout:
     """Where each field lies once a Dict is flat; ConfigurationError for fields that are no Boxes."""
     layout: Layout = {}

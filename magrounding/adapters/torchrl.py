@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.adapters.tensors import NO_OP, Layout, flat_space, layout_of
+from magrounding.adapters.tensors import Layout, flat_batch, flat_space, layout_of
 from magrounding.errors import ConfigurationError, MissingExtra
 from magrounding.simulators.spaces import MASK
 from magrounding.spec import SCORES
@@ -114,16 +114,8 @@ class BatchedEnv(EnvBase):
         return tensors
 
     def _show(self, observation: Observation, alive: np.ndarray) -> dict[str, np.ndarray]:
-        """Observations and masks of some games, those of the dead padded; `alive` [F, n]."""
-        spec, (games, agents) = self.vec.spec, alive.shape
-        parts = []
-        for name, (_, shape) in self.layout.items():
-            array = observation[name][:, None] if spec[name].shared else observation[name]
-            parts.append(np.broadcast_to(array, (games, agents, *shape)).reshape(games, agents, -1))
-        seen = np.concatenate(parts, -1, dtype=np.float32)
-        seen[~alive] = 0
-        mask = observation[MASK] != 0
-        return {"observation": seen, MASK: np.where(alive[..., None], mask, np.arange(spec.num_actions) == NO_OP)}
+        seen, mask = flat_batch(self.vec.spec, self.layout, observation, alive)
+        return {"observation": seen, MASK: mask}
 
     def _tensors(self, shown: dict[str, Any], numbers: dict[str, Any], flags: dict[str, Any]) -> TensorDict:
         agents = self._alive.shape
