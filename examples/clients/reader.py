@@ -29,6 +29,7 @@ class Reader(nn.Module):
     def __init__(self, spec: EnvSpec, layout: Layout, words: int = 32, features: int = 64) -> None:
         super().__init__()
         self.layout, self.features, self.width = dict(layout), features, spec.grid.width
+        self.num_outputs = features  # AgileRL asks for it by this name
         is_thing = torch.ones(spec.vocabulary_size, dtype=torch.int8)
         is_thing[[*spec.grid.scenery_ids, spec.grid.avatar_ids[0]]] = 0
         self.register_buffer("is_thing", is_thing)

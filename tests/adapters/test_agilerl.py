@@ -1,6 +1,6 @@
 """AgileRL itself plays our games: one a process through its own vector env, many through `BatchedVecEnv`."""
 
-from functools import partial
+import warnings
 
 import numpy as np
 import pytest
@@ -10,8 +10,10 @@ from magrounding.adapters import for_tensors
 
 pytest.importorskip("agilerl", reason="AgileRL is not installed: make test-clients")
 
-from agilerl.algorithms import IPPO  # noqa: E402
-from agilerl.vector import AsyncPettingZooVecEnv  # noqa: E402
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # it imports parts of its own that it has deprecated
+    from agilerl.algorithms import IPPO
+    from agilerl.vector import AsyncPettingZooVecEnv
 
 from magrounding.adapters.agilerl import BatchedVecEnv  # noqa: E402
 
@@ -69,8 +71,8 @@ def test_the_batch_plays_what_its_processes_play(processes):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:agilerl")
 def test_ippo_takes_only_legal_actions_and_learns():
     env = BatchedVecEnv(mg.make_vec("ma_rtfm", 4, stage="s1", agents=2))
-    space = partial(lambda spaces: {agent: spaces(agent) for agent in env.agents})
-    agent = IPPO(space(env.single_observation_space), space(env.single_action_space), agent_ids=env.agents)
+    seen, chosen = env.single_observation_space, env.single_action_space
+    agent = IPPO([seen(each) for each in env.agents], [chosen(each) for each in env.agents], agent_ids=env.agents)
     observations, infos = env.reset(seed=0)
     names = "states actions log_probs rewards dones values".split()
     kept = {name: {each: [] for each in env.agents} for name in names}
