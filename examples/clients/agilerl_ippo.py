@@ -56,6 +56,7 @@ def collect(agent: IPPO, env: BatchedVecEnv, seen: dict[str, Any], done: dict[st
     for _ in range(STEPS):
         actions, log_probs, _, values = agent.get_action(seen)
         after, rewards, terminated, truncated, infos = env.step(actions)
+        rewards = dict.fromkeys(env.agents, sum(rewards.values()) / env.num_agents)  # else it pays to leave risks to others
         for name, part in zip(FIELDS, (seen, actions, log_probs, rewards, done, values), strict=True):
             for each in env.agents:
                 kept[name][each].append(part[each])
@@ -71,7 +72,9 @@ def evaluate(agent: IPPO | None, games: int = 500, seed: int = 10**6) -> float:
     seen, _ = env.reset(seed=seed)
     playing, won = np.ones(games, bool), 0.0
     while playing.any():
-        actions = {each: rng.integers(5, size=games) for each in env.agents} if agent is None else agent.get_action(seen)[0]
+        actions = (
+            {each: rng.integers(5, size=games) for each in env.agents} if agent is None else agent.get_action(seen)[0]
+        )
         seen, _, terminated, truncated, infos = env.step(actions)
         won += float(infos["agent_0"]["won"][playing].sum())
         playing &= ~(terminated["agent_0"] | truncated["agent_0"])
@@ -98,7 +101,10 @@ def main() -> None:
         agent.learn((*experience, seen, done))
         round_, spent = round_ + 1, (process_time() - begin) / 60
         if round_ % 20 == 0:
-            print(f"{spent:5.1f} min {round_ * GAMES * STEPS:10,} steps, {ended:5} games, {won / ended:6.1%} won", flush=True)
+            print(
+                f"{spent:5.1f} min {round_ * GAMES * STEPS:10,} steps, {ended:5} games, {won / ended:6.1%} won",
+                flush=True,
+            )
         if not middle and spent > arguments.minutes / 2:
             middle = True
             print(f"in the middle {evaluate(agent):6.1%} won", flush=True)

@@ -62,7 +62,7 @@ def evaluate(policy: Any, games: int = 500, seed: int = 10**6) -> float:
 
 
 class Watch(Callback):
-    """Prints what is won, and plays games of its own at the begin, in the middle and at the end.
+    """Pays all agents the team's mean; prints what is won, and plays games of its own at the begin, in the middle and at the end.
 
     Args:
         iterations: how many there are.
@@ -77,6 +77,8 @@ class Watch(Callback):
         self.say("the network as it begins", evaluate(self.experiment.policy))
 
     def on_batch_collected(self, batch: TensorDictBase) -> None:
+        reward = batch["next", "agent", "reward"]
+        reward[:] = reward.mean(-2, keepdim=True)  # the team's: else it pays to let the other one take the risks
         number = self.experiment.n_iters_performed
         if number % 20 == 0 and number:
             self.say(f"in training, {number * GAMES * STEPS:,} steps", GroundedTask.log_info(batch).get("win_rate", 0))

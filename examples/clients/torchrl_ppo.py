@@ -91,6 +91,8 @@ def train(minutes: float, games: int = 64, steps: int = 32, epochs: int = 3, see
     collector = Collector(env, actor, frames_per_batch=games * steps, total_frames=-1)
     begin, middle = time.process_time(), False
     for round_, played in enumerate(collector, 1):
+        reward = played["next", "agent", "reward"]
+        reward[:] = reward.mean(-2, keepdim=True)  # the team's: else it pays to let the other one take the risks
         with torch.no_grad():
             advantages(played)
         flat = played.reshape(-1)

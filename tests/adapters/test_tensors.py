@@ -30,8 +30,6 @@ WORLDS = {
 DEADLY = {"stage": "s3", "agents": 3, "death": "individual", "max_cycles": 30}
 
 
-
-
 def legal(env, observations, infos, rng):
     """A legal action for each agent; the mask lies where the env put it."""
     masks = {agent: infos[agent].get("action_mask") for agent in env.agents}
