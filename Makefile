@@ -4,6 +4,7 @@
 #   make test        run the whole test suite
 #   make test-full   the same with the heavy optional simulators (alfworld compiles for minutes, scienceworld needs Java)
 #   make fuzz        ten thousand calls of what is public with wrong arguments; `make test` makes a few hundred of them
+#   make test-clients  the adapters against the real TorchRL, BenchMARL, AgileRL and others, in environments of their own
 #   make lint        ruff and pyright; `make format` lets ruff mend what it can
 #   make clean       remove the virtual environment and every cache
 #
@@ -18,7 +19,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full fuzz lint format clean
+.PHONY: help setup demo test test-full test-clients fuzz lint format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -59,6 +60,18 @@ test-full: $(VENV)/.installed-full
 fuzz: setup
 	MAGROUNDING_FUZZ_DRAWS=10000 $(BIN)/python -m pytest tests/test_fuzz.py $(ARGS)
 
+# Two environments: AgileRL pins tensordict 0.13 and PettingZoo below 1.27, TorchRL 0.11 wants tensordict 0.11.
+CLIENTS := $(VENV)-clients $(VENV)-agilerl
+
+$(VENV)-%/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-$*
+	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check "$(TORCH)"
+	$(VENV)-$*/bin/python -m pip install --quiet --disable-pip-version-check "$(TORCH)" --editable ".[$*,dev]"
+	@touch $@
+
+test-clients: $(CLIENTS:%=%/.installed)
+	for each in $(CLIENTS); do $$each/bin/python -m pytest tests/adapters $(ARGS) || exit; done
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -69,5 +82,5 @@ format: setup
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(CLIENTS) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

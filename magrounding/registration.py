@@ -20,7 +20,7 @@ def register_env(entry: EnvEntry) -> None:
     """
     ENVS.add(entry)
     name = f"{NAMESPACE}/{entry.id}-v0"
-    if name not in pettingzoo.parallel_registry:
+    if hasattr(pettingzoo, "parallel_registry") and name not in pettingzoo.parallel_registry:  # 1.26 has no registry
         pettingzoo.register("parallel", name, "magrounding.envs.make:make", kwargs={"id": entry.id})
     if name not in gymnasium.registry:
         gymnasium.register(name, "magrounding.envs.single_agent:make_single_agent", kwargs={"env": entry.id})

@@ -17,7 +17,7 @@ LAYERS = (
     ("texts", "vector", "registry"),
     ("registration",),
     ("envs", "simulators"),
-    ("single",),
+    ("single", "adapters"),
     ("agents",),
     ("endi",),
     ("pretrained",),
@@ -49,9 +49,11 @@ LATE = {
 }
 """(file, module) of every import of ours within a function, with its reason."""
 
-TORCHLESS = ("envs", "single", "simulators", *(name for layer in LAYERS[:4] for name in layer))
+TORCHLESS = ("envs", "single", "adapters", "simulators", *(name for layer in LAYERS[:4] for name in layer))
 TORCH_LATE = {"magrounding/threads.py"}
 """Sets torch's threads where torch is in use: one place sets all threads."""
+TORCH_CLIENTS = {"magrounding/adapters/benchmarl.py", "magrounding/adapters/torchrl.py"}
+"""Faces of libraries that bring torch; nothing imports them but programs that use such a library."""
 
 OWN_NETWORKS = {"magrounding/training/qmix.py"}
 """Algorithms that train only agents made for them (`AlgorithmEntry.own_agents`) know those agents' networks."""
@@ -167,7 +169,7 @@ def test_worlds_and_the_ground_know_no_torch():
     found = [
         f"{name_of(path)}:{line}"
         for path in modules()
-        if part_of_file(path) in TORCHLESS
+        if part_of_file(path) in TORCHLESS and name_of(path) not in TORCH_CLIENTS
         for module, line, within, _ in imports(path)
         if module.split(".")[0] in ("torch", "safetensors") and not (within and name_of(path) in TORCH_LATE)
     ]

@@ -1,0 +1,115 @@
+"""AgileRL 2.58 learns two agents of multi-agent RTFM, stage S1, by its IPPO.
+
+It plays without action masks, as AgileRL's IPPO draws with a mask and learns as if there were none; a masked action does
+nothing. It needs an environment of its own, with the extra `agilerl`: docs/clients.md says why.
+
+python -m examples.clients.agilerl_ippo
+"""
+
+from __future__ import annotations
+
+import argparse
+from time import process_time
+from typing import Any
+
+import numpy as np
+import torch
+from agilerl.algorithms import IPPO
+from agilerl.modules.dummy import DummyEvolvable
+from agilerl.networks import StochasticActor, ValueNetwork
+
+import magrounding as mg
+from examples.clients.reader import Reader
+from magrounding.adapters.agilerl import BatchedVecEnv
+
+OPTIONS = {"stage": "s1", "agents": 2, "size": 6, "max_cycles": 40}
+GAMES, STEPS = 64, 32
+FIELDS = ("states", "actions", "log_probs", "rewards", "dones", "values")
+
+
+def make_agent(env: BatchedVecEnv) -> IPPO:
+    """IPPO whose actor and critic, one for both agents, each have a reader."""
+    seen, chosen = env.single_observation_space("agent_0"), env.single_action_space("agent_0")
+
+    def reader() -> DummyEvolvable:
+        return DummyEvolvable("cpu", module_fn=Reader, module_kwargs={"spec": env.vec.spec, "layout": env.layout})
+
+    actor, critic = StochasticActor(seen, chosen, encoder=reader()), ValueNetwork(seen, encoder=reader())
+    return IPPO(
+        [seen] * env.num_agents,
+        [chosen] * env.num_agents,
+        agent_ids=env.agents,
+        batch_size=1024,
+        lr=7e-4,
+        learn_step=GAMES * STEPS,
+        ent_coef=0.02,
+        update_epochs=3,
+        actor_networks=[actor],
+        critic_networks=[critic],
+    )
+
+
+def collect(agent: IPPO, env: BatchedVecEnv, seen: dict[str, Any], done: dict[str, Any]) -> tuple[Any, ...]:
+    """So many steps of every game: what IPPO learns from, the last observations and ends, games ended and won."""
+    kept: dict[str, dict[str, list]] = {name: {each: [] for each in env.agents} for name in FIELDS}
+    ended, won = 0, 0.0
+    for _ in range(STEPS):
+        actions, log_probs, _, values = agent.get_action(seen)
+        after, rewards, terminated, truncated, infos = env.step(actions)
+        rewards = dict.fromkeys(env.agents, sum(rewards.values()) / env.num_agents)  # else it pays to leave risks to others
+        for name, part in zip(FIELDS, (seen, actions, log_probs, rewards, done, values), strict=True):
+            for each in env.agents:
+                kept[name][each].append(part[each])
+        done = {each: np.logical_or(terminated[each], truncated[each]).astype(float) for each in env.agents}
+        ended, won = ended + int(done["agent_0"].sum()), won + float(infos["agent_0"]["won"].sum())
+        seen = after
+    return tuple(kept[name] for name in FIELDS), seen, done, ended, won
+
+
+def evaluate(agent: IPPO | None, games: int = 500, seed: int = 10**6) -> float:
+    """The share won of the first games of `games` seeds, actions being drawn; without an agent, any at random."""
+    env, rng = BatchedVecEnv(mg.make_vec("ma_rtfm", games, **OPTIONS)), np.random.default_rng(seed)
+    seen, _ = env.reset(seed=seed)
+    playing, won = np.ones(games, bool), 0.0
+    while playing.any():
+        actions = (
+            {each: rng.integers(5, size=games) for each in env.agents} if agent is None else agent.get_action(seen)[0]
+        )
+        seen, _, terminated, truncated, infos = env.step(actions)
+        won += float(infos["agent_0"]["won"][playing].sum())
+        playing &= ~(terminated["agent_0"] | truncated["agent_0"])
+    return won / games
+
+
+def main() -> None:
+    """Train until the time is over; win rates at the begin, in the middle and at the end are of games played for that."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(arguments.seed)
+    np.random.seed(arguments.seed)  # noqa: NPY002 (AgileRL shuffles minibatches with it)
+    env = BatchedVecEnv(mg.make_vec("ma_rtfm", GAMES, **OPTIONS))
+    agent = make_agent(env)
+    print(f"random play {evaluate(None):6.1%} won, the network as it begins {evaluate(agent):6.1%}", flush=True)
+    seen, _ = env.reset(seed=arguments.seed)
+    done = {each: np.zeros(GAMES) for each in env.agents}
+    begin, round_, middle, spent = process_time(), 0, False, 0.0
+    while spent < arguments.minutes:
+        experience, seen, done, ended, won = collect(agent, env, seen, done)
+        agent.learn((*experience, seen, done))
+        round_, spent = round_ + 1, (process_time() - begin) / 60
+        if round_ % 20 == 0:
+            print(
+                f"{spent:5.1f} min {round_ * GAMES * STEPS:10,} steps, {ended:5} games, {won / ended:6.1%} won",
+                flush=True,
+            )
+        if not middle and spent > arguments.minutes / 2:
+            middle = True
+            print(f"in the middle {evaluate(agent):6.1%} won", flush=True)
+    print(f"at the end {evaluate(agent):6.1%} won", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""`BatchedVecEnv`: a whole vector env behind AgileRL's face of vectorised multi-agent envs, in one process.
+
+One game a process goes through AgileRL's own: `AsyncPettingZooVecEnv([lambda: for_tensors(env, dead="padded"), …])`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from magrounding.adapters.tensors import flat_batch, flat_space, layout_of
+from magrounding.errors import MissingExtra
+from magrounding.simulators.spaces import MASK
+from magrounding.vector import Info, Observation, VectorEnv
+
+try:
+    from agilerl.vector.pz_vec_env import PettingZooVecEnv
+except ImportError as error:
+    raise MissingExtra("a vector env of AgileRL", "agilerl") from error
+
+ByAgent = dict[str, Any]
+
+
+class BatchedVecEnv(PettingZooVecEnv):
+    """B games of n agents for AgileRL's multi-agent algorithms.
+
+    Observations, by agent, are [B, D] float32, laid out as `layout` says; `infos[agent]` has `action_mask` [B, A] and
+    `won` [B], 1 where a game was won in this step. A finished game begins anew in the step that ends it, as in AgileRL's
+    own. An agent that is out observes zeros, has only action 0, and is done when its game is.
+
+    Args:
+        vec: the games, as `magrounding.make_vec` makes them; the env takes them over.
+
+    Attributes:
+        vec: the games; their EnvSpec is `vec.spec`.
+        layout: field → (slice, shape) of an observation.
+    """
+
+    def __init__(self, vec: VectorEnv) -> None:
+        fields = vec.spec.space()
+        del fields.spaces[MASK]
+        agents = [f"agent_{i}" for i in range(vec.num_agents)]
+        actions = spaces.Discrete(vec.spec.num_actions)
+        super().__init__(
+            vec.num_envs, dict.fromkeys(agents, flat_space(fields)), dict.fromkeys(agents, actions), agents
+        )
+        self.vec, self.layout = vec, layout_of(fields)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[ByAgent, ByAgent]:
+        """Start afresh: row b plays seed + b; without a seed every row goes on to its next episode."""
+        return self._show(*self.vec.reset(seed))
+
+    def step(self, actions: Mapping[str, Any], *args: Any, **kwargs: Any) -> tuple[ByAgent, ...]:
+        """Play actions [B] of each agent: observations, rewards, terminations, truncations [B], infos, by agent."""
+        played = np.stack([np.asarray(actions[agent]).reshape(-1) for agent in self.agents], 1)
+        observation, rewards, _, truncated, info = self.vec.step(played)
+        over = np.broadcast_to(info.done[:, None], truncated.shape)
+        observations, infos = self._show(observation, info)
+        flags = (self._by_agent(array) for array in (rewards, over & ~truncated, over & truncated))
+        return observations, *flags, infos
+
+    def close_extras(self, *, timeout: float | None = None, terminate: bool = False, **kwargs: Any) -> None:
+        """Release what the games hold."""
+        self.vec.close()
+
+    def _show(self, observation: Observation, info: Info) -> tuple[ByAgent, ByAgent]:
+        seen, mask = flat_batch(self.vec.spec, self.layout, observation, info.alive)
+        masks, won = self._by_agent(mask.astype(np.int8)), (info.done & info.won).astype(np.float32)
+        return self._by_agent(seen), {agent: {MASK: masks[agent], "won": won} for agent in self.agents}
+
+    def _by_agent(self, array: np.ndarray) -> ByAgent:
+        return {agent: array[:, i].copy() for i, agent in enumerate(self.agents)}

@@ -1,0 +1,206 @@
+"""`for_tensors`: parallel envs for clients that make tensors of everything they are given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+from pettingzoo.utils import BaseParallelWrapper
+
+from magrounding.errors import ConfigurationError, choose
+from magrounding.simulators.spaces import MASK, spec_of
+from magrounding.spec import SCORES, EnvSpec
+
+NO_OP = 0
+"""The one action that a padded agent has."""
+
+Layout = dict[str, tuple[slice, tuple[int, ...]]]
+"""field → (slice, shape), where it lies in a flat observation."""
+
+Array = TypeVar("Array")
+
+
+def for_tensors(
+    env: ParallelEnv,
+    mask: Literal["info", "observation"] = "info",
+    flatten: bool = False,
+    dead: Literal["absent", "padded"] = "absent",
+) -> TensorEnv:
+    """Make a parallel env fit for clients that make tensors of infos, or want the same agents in every step.
+
+    Args:
+        env: a PettingZoo ParallelEnv whose observations are dicts with an `action_mask`, as `magrounding.make` makes.
+        mask: where the action mask lies: in the infos or in the observation, never in both.
+        flatten: one Box of float32 for each agent instead of a Dict: the fields of `spec`, `layout` says where each
+            lies. What an env shows beside them is left out: `distance`, which `position` tells as well.
+        dead: "absent": an agent that is out leaves `agents`; "padded": all agents stay to the end of the game.
+
+    Raises:
+        ConfigurationError: another value, an env of another kind, or one without an action mask.
+    """
+    return TensorEnv(env, mask, flatten, dead)
+
+
+class TensorEnv(BaseParallelWrapper):
+    """A parallel env whose observations and infos are numbers and arrays of constant shapes.
+
+    `infos[agent]` has the same keys in every step: `won` and, where a world has one, `score` (0 before the end),
+    `illegal` (1 after a masked action, which did nothing), all float32, and with mask="info" `action_mask` [A] int8.
+    Texts and their keys are left out.
+
+    With dead="padded" an agent that is out observes zeros (where a space has no zero, what is nearest to it), is paid
+    nothing, has only action 0, and terminates when the game ends; its own actions are ignored, and may be missing.
+
+    Args:
+        env, mask, flatten, dead: see `for_tensors`.
+
+    Attributes:
+        env: the env behind it.
+        spec: its EnvSpec, with the words of the ids.
+        layout: field → (slice, shape) of a flat observation, in the order of the Dict's keys; {} without `flatten`.
+    """
+
+    def __init__(self, env: ParallelEnv, mask: str = "info", flatten: bool = False, dead: str = "absent") -> None:
+        super().__init__(env)
+        choose("mask", mask, ("info", "observation"))
+        choose("dead", dead, ("absent", "padded"))
+        self.spec: EnvSpec = spec_of(env)
+        self.metadata = env.metadata
+        self.possible_agents = list(env.possible_agents)
+        self.layout: Layout = {}
+        self._mask_in_info, self._padded = mask == "info", dead == "padded"
+        self._numbers = ("won", "illegal", "score") if SCORES in self.spec.capabilities else ("won", "illegal")
+        first = env.observation_space(self.possible_agents[0])
+        if not isinstance(first, spaces.Dict) or MASK not in first.spaces:
+            raise ConfigurationError(f"for_tensors needs observations that are dicts with an {MASK!r}, got {first}")
+        self._fields = {
+            name: part
+            for name, part in first.spaces.items()
+            if (name != MASK or not self._mask_in_info) and (name in self.spec or not flatten)
+        }
+        space = spaces.Dict(self._fields)
+        if flatten:
+            self.layout = layout_of(space)
+            space = flat_space(space)
+        self._spaces = dict.fromkeys(self.possible_agents, space)
+        self._only_no_op = (np.arange(self.spec.num_actions) == NO_OP).astype(np.int8)
+
+    @property
+    def agents(self) -> list[Any]:
+        """Those who act next; with dead="padded", all or none."""
+        return self.possible_agents.copy() if self._padded and self.env.agents else self.env.agents
+
+    def observation_space(self, agent: Any) -> spaces.Space:
+        """A Dict or, with `flatten`, a Box; the same object on each call."""
+        return self._spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[Any, Any], dict[Any, dict[str, Any]]]:
+        """Start an episode, see the env's `reset`."""
+        observations, infos = self.env.reset(seed=seed, options=options)
+        return self._shown(observations), self._told(observations, infos)
+
+    def step(
+        self, actions: Mapping[Any, Any]
+    ) -> tuple[dict[Any, Any], dict[Any, float], dict[Any, bool], dict[Any, bool], dict[Any, dict[str, Any]]]:
+        """Play one step, see the env's `step`."""
+        if not self._padded:
+            observations, rewards, terminations, truncations, infos = self.env.step(actions)
+            return self._shown(observations), rewards, terminations, truncations, self._told(observations, infos)
+        acting = set(self.env.agents)
+        ignored = set(self.possible_agents) - acting if acting else set()
+        observations, rewards, terminations, truncations, infos = self.env.step(
+            {agent: action for agent, action in actions.items() if agent not in ignored}
+        )
+        over = not self.env.agents
+        out = ignored if over else set(self.possible_agents) - set(self.env.agents)
+        outcome = next(iter(infos.values()), {})
+        for agent in out:
+            observations[agent] = self._nothing()
+            rewards[agent] = rewards.get(agent, 0.0)
+            terminations[agent], truncations[agent] = over, False
+            infos[agent] = infos.get(agent) or {**outcome, "illegal": False}
+        by_agent = (observations, rewards, terminations, truncations, infos)
+        observations, rewards, terminations, truncations, infos = (
+            {agent: each[agent] for agent in self.possible_agents if agent in each} for each in by_agent
+        )
+        return self._shown(observations), rewards, terminations, truncations, self._told(observations, infos)
+
+    def _nothing(self) -> dict[str, np.ndarray]:
+        """What an agent observes that is out, its mask included."""
+        fields = {
+            name: np.clip(np.zeros(part.shape, part.dtype), part.low, part.high)
+            for name, part in self._fields.items()
+            if isinstance(part, spaces.Box)
+        }
+        return {**fields, MASK: self._only_no_op.copy()}
+
+    def _shown(self, observations: Mapping[Any, Any]) -> dict[Any, Any]:
+        if self.layout:
+            return {agent: self._flat(seen) for agent, seen in observations.items()}
+        return {agent: {name: seen[name] for name in self._fields} for agent, seen in observations.items()}
+
+    def _flat(self, seen: Mapping[str, np.ndarray]) -> np.ndarray:
+        return np.concatenate([seen[name].ravel() for name in self.layout]).astype(np.float32, copy=False)
+
+    def _told(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, dict[str, Any]]:
+        told: dict[Any, dict[str, Any]] = {}
+        for agent, info in infos.items():
+            told[agent] = {name: np.float32(info.get(name, 0.0)) for name in self._numbers}
+            if self._mask_in_info:
+                told[agent][MASK] = observations[agent][MASK]
+        return told
+
+
+def unflatten(flat: Any, layout: Layout) -> dict[str, Any]:
+    """The fields of flat observations [..., D], of NumPy or torch: name → [..., *shape]."""
+    return {name: flat[..., where].reshape(*flat.shape[:-1], *shape) for name, (where, shape) in layout.items()}
+
+
+def flat_batch(
+    spec: EnvSpec, layout: Layout, observation: Mapping[str, np.ndarray], alive: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What F games of a vector env show, flat and padded as a `TensorEnv` would.
+
+    Args:
+        spec, layout: of the games.
+        observation: name → [F, n, …] or, of shared fields, [F, …].
+        alive: [F, n] bool, who is in the game.
+
+    Returns:
+        observations [F, n, D] float32, masks [F, n, A] bool.
+    """
+    parts = []
+    for name, (_, shape) in layout.items():
+        array = observation[name][:, None] if spec[name].shared else observation[name]
+        parts.append(np.broadcast_to(array, (*alive.shape, *shape)).reshape(*alive.shape, -1))
+    seen = np.concatenate(parts, -1, dtype=np.float32)
+    seen[~alive] = 0
+    return seen, np.where(alive[..., None], observation[MASK] != 0, np.arange(spec.num_actions) == NO_OP)
+
+
+def layout_of(space: spaces.Dict) -> Layout:
+    """Where each field lies once a Dict is flat; ConfigurationError for fields that are no Boxes."""
+    layout: Layout = {}
+    start = 0
+    for name, part in space.spaces.items():
+        if not isinstance(part, spaces.Box):
+            raise ConfigurationError(f"flatten=True needs fields that are Boxes, {name!r} is {part}")
+        layout[name] = (slice(start, start + math.prod(part.shape)), part.shape)
+        start = layout[name][0].stop
+    return layout
+
+
+def flat_space(space: spaces.Dict) -> spaces.Box:
+    """The Box of float32 of a Dict of Boxes, one behind the other."""
+    parts = [part for part in space.spaces.values() if isinstance(part, spaces.Box)]
+    low, high = (
+        np.concatenate([np.asarray(end, np.float32).ravel() for end in ends])
+        for ends in ([part.low for part in parts], [part.high for part in parts])
+    )
+    return spaces.Box(low, high, dtype=np.float32)

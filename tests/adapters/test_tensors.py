@@ -1,0 +1,192 @@
+"""What `for_tensors` promises, on our worlds, with nothing but what is installed anyway."""
+
+import pickle
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+
+import magrounding as mg
+from examples.my_game.my_game.env import MyGame
+from magrounding.adapters import for_tensors, unflatten
+from magrounding.errors import ConfigurationError, InvalidAction
+
+with warnings.catch_warnings():
+    # PettingZoo's test package imports its own example environments by a route that it has itself deprecated.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from pettingzoo.test import parallel_api_test
+
+ROOT = Path(__file__).parents[2]
+WORLDS = {
+    "ma_rtfm": {"stage": "s1", "agents": 3, "max_cycles": 12},
+    "ma_messenger": {"stage": "s3", "agents": 2},
+    "rtfm": {"task": "simple", "max_cycles": 12},
+}
+DEADLY = {"stage": "s3", "agents": 3, "death": "individual", "max_cycles": 30}
+
+
+def legal(env, observations, infos, rng):
+    """A legal action for each agent; the mask lies where the env put it."""
+    masks = {agent: infos[agent].get("action_mask") for agent in env.agents}
+    for agent in env.agents:
+        if masks[agent] is None:
+            seen = observations[agent]
+            masks[agent] = (unflatten(seen, env.layout) if env.layout else seen)["action_mask"]
+    return {agent: int(rng.choice(np.flatnonzero(mask))) for agent, mask in masks.items()}
+
+
+def games(env, count, seed=0):
+    """Every (observations, rewards, terminations, truncations, infos) of some games of random legal play."""
+    rng = np.random.default_rng(seed)
+    for game in range(count):
+        observations, infos = env.reset(seed=seed + game)
+        yield observations, {}, {}, {}, infos
+        while env.agents:
+            step = env.step(legal(env, observations, infos, rng))
+            observations, infos = step[0], step[-1]
+            yield step
+
+
+@pytest.mark.parametrize("flatten", [False, True])
+@pytest.mark.parametrize("mask", ["info", "observation"])
+@pytest.mark.parametrize("id", WORLDS)
+def test_observations_lie_in_their_space_and_infos_never_change_their_shape(id, mask, flatten):
+    env = for_tensors(mg.make(id, **WORLDS[id]), mask=mask, flatten=flatten)
+    shapes = set()
+    for observations, _, _, _, infos in games(env, 5):
+        for agent, seen in observations.items():
+            assert env.observation_space(agent).contains(seen)
+            info = {name: np.asarray(value) for name, value in infos[agent].items()}
+            assert all(value.dtype.kind in "fi" for value in info.values())
+            shapes.add(tuple((name, value.shape, value.dtype) for name, value in info.items()))
+    assert len(shapes) == 1
+    assert ("action_mask" in dict((name, None) for name, *_ in shapes.pop())) == (mask == "info")
+
+
+@pytest.mark.parametrize("id", WORLDS)
+def test_a_flat_observation_has_every_field_where_the_layout_says(id):
+    plain, flat = mg.make(id, **WORLDS[id]), for_tensors(mg.make(id, **WORLDS[id]), mask="observation", flatten=True)
+    seen, _ = plain.reset(seed=5)
+    shown, _ = flat.reset(seed=5)
+    for agent in plain.agents:
+        parts = unflatten(shown[agent], flat.layout)
+        assert parts.keys() == seen[agent].keys() - {"distance"} == {field.name for field in plain.spec.fields}
+        for name, part in parts.items():
+            np.testing.assert_array_equal(part, seen[agent][name])
+        assert shown[agent].dtype == np.float32
+        assert shown[agent].size == sum(part.size for part in parts.values())
+
+
+def test_absent_agents_are_as_before_and_padded_ones_stay_until_the_end():
+    died = 0
+    for seed in range(30):
+        plain = mg.make("ma_rtfm", **DEADLY)
+        absent, padded = (for_tensors(mg.make("ma_rtfm", **DEADLY), dead=dead) for dead in ("absent", "padded"))
+        rng = np.random.default_rng(seed)
+        for env in (plain, absent, padded):
+            observations, infos = env.reset(seed=seed)
+        while plain.agents:
+            assert absent.agents == plain.agents
+            assert padded.agents == padded.possible_agents
+            living = plain.agents
+            actions = legal(padded, observations, infos, rng)
+            assert all(actions[agent] == 0 for agent in set(padded.agents) - set(living))
+            wild = {agent: actions[agent] if agent in living else 10**6 for agent in padded.agents}
+            alive = {agent: actions[agent] for agent in living}
+            seen, rewards, terminations, truncations, told = plain.step(alive)
+            assert absent.step(alive)[1:4] == (rewards, terminations, truncations)
+            observations, paid, ended, cut, infos = padded.step(wild)
+            assert list(observations) == list(paid) == list(ended) == list(cut) == list(infos) == padded.possible_agents
+            assert paid == {agent: rewards.get(agent, 0.0) for agent in padded.possible_agents}
+            over = not plain.agents
+            for agent in padded.possible_agents:
+                assert padded.observation_space(agent).contains(observations[agent])
+                out = agent not in plain.agents and not (over and agent in living)
+                if out:
+                    died += 1
+                    assert not any(part.any() for part in observations[agent].values())
+                    assert infos[agent]["action_mask"].tolist() == [1, 0, 0, 0, 0]
+                    assert (ended[agent], cut[agent]) == (over, False)
+                else:
+                    np.testing.assert_array_equal(observations[agent]["grid"], seen[agent]["grid"])
+                    assert (ended[agent], cut[agent]) == (terminations[agent], truncations[agent])
+                if over:
+                    assert infos[agent]["won"] == next(iter(told.values()))["won"]
+        assert padded.agents == []
+        assert padded.step({}) == ({}, {}, {}, {}, {})
+    assert died > 30
+
+
+def test_actions_of_the_dead_may_be_missing_and_those_of_the_living_may_not():
+    env = for_tensors(mg.make("ma_rtfm", **DEADLY), dead="padded")
+    for seed in range(50):
+        _, infos = env.reset(seed=seed)
+        while env.agents and all(info["action_mask"][1:].any() for info in infos.values()):
+            *_, infos = env.step({agent: env.action_space(agent).sample() for agent in env.agents})
+        if env.agents:
+            break
+    dead = [agent for agent, info in infos.items() if not info["action_mask"][1:].any()]
+    assert 0 < len(dead) < 3
+    with pytest.raises(InvalidAction, match="expected one for each of"):
+        env.step(dict.fromkeys(dead, 0))
+    env.step({agent: 0 for agent in env.agents if agent not in dead})
+
+
+@pytest.mark.parametrize("dead", ["absent", "padded"])
+@pytest.mark.parametrize("flatten", [False, True])
+def test_pettingzoo_approves(dead, flatten, capsys):
+    env = for_tensors(mg.make("ma_rtfm", **DEADLY), mask="info", flatten=flatten, dead=dead)
+    parallel_api_test(env, num_cycles=200)
+    capsys.readouterr()
+
+
+def test_anybodys_game_with_our_spec():
+    env = for_tensors(MyGame(), flatten=True)
+    observations, infos = env.reset(seed=0)
+    assert observations["agent_0"].shape == (13,)
+    assert infos["agent_0"].keys() == {"won", "illegal", "action_mask"}
+    *_, infos = env.step({"agent_0": 0, "agent_1": 1})
+    assert infos["agent_0"]["won"] in (0, 1)
+    assert env.spec.vocabulary.decode(unflatten(observations["agent_0"], env.layout)["patient"].astype(int).tolist())
+
+
+def test_it_pickles_and_the_copy_plays_the_same():
+    env = for_tensors(mg.make("ma_rtfm", **DEADLY), flatten=True, dead="padded")
+    copy = pickle.loads(pickle.dumps(env))
+    for (seen, *rest), (shown, *others) in zip(games(env, 2), games(copy, 2), strict=True):
+        np.testing.assert_equal(seen, shown)
+        np.testing.assert_equal(rest, others)
+
+
+class Bare(ParallelEnv):
+    """A game that shows no action mask."""
+
+    metadata = {"name": "bare"}  # noqa: RUF012
+    possible_agents = ["agent_0"]  # noqa: RUF012
+
+    def observation_space(self, agent):
+        return spaces.Box(0.0, 1.0, (3,))
+
+    def action_space(self, agent):
+        return spaces.Discrete(2)
+
+
+def test_what_cannot_be_is_refused_in_a_sentence():
+    env = mg.make("ma_rtfm")
+    with pytest.raises(ConfigurationError, match="unknown mask 'both'; choose from: info, observation"):
+        for_tensors(env, mask="both")
+    with pytest.raises(ConfigurationError, match="unknown dead 'gone'; choose from: absent, padded"):
+        for_tensors(env, dead="gone")
+    with pytest.raises(ConfigurationError, match="for_tensors needs observations that are dicts with an 'action_mask'"):
+        for_tensors(Bare())
+
+
+def test_importing_the_adapters_imports_no_client():
+    heavy = ("torch", "torchrl", "tensordict", "benchmarl", "agilerl", "tianshou", "stable_baselines3", "ray")
+    code = f"import sys, magrounding.adapters; print([name for name in {heavy} if name in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).strip() == "[]"
