@@ -17,7 +17,7 @@ LAYERS = (
     ("texts", "vector", "registry"),
     ("registration",),
     ("envs", "simulators"),
-    ("single",),
+    ("single", "adapters"),
     ("agents",),
     ("endi",),
     ("pretrained",),

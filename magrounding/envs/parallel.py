@@ -27,7 +27,7 @@ Observation = dict[str, np.ndarray]
 
 
 @lru_cache(maxsize=16)
-def _distance_maps(height: int, width: int) -> np.ndarray:
+def distance_maps(height: int, width: int) -> np.ndarray:
     """`distance` from each cell, computed once: [H * W + 1, H, W, 2] float32, the last of them for a dead agent."""
     rows, columns = np.indices((height, width), np.float32)
     maps = np.zeros((height * width + 1, height, width, 2), np.float32)
@@ -36,7 +36,7 @@ def _distance_maps(height: int, width: int) -> np.ndarray:
     return maps
 
 
-def _map_sides(spec: EnvSpec) -> tuple[int, int] | None:
+def map_sides(spec: EnvSpec) -> tuple[int, int] | None:
     """Height and width of the map that positions are on; None where an agent sees no such map."""
     grids = [field for field in spec.fields if isinstance(field, Grid) and not field.egocentric]
     return (grids[0].height, grids[0].width) if grids and "position" in spec else None
@@ -83,8 +83,8 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         }
         self.possible_agents = [f"agent_{i}" for i in range(world.num_agents)]
         self.agents: list[str] = []
-        sides = _map_sides(self.spec)
-        self._distance, self._width = (None, 0) if sides is None else (_distance_maps(*sides), sides[1])
+        sides = map_sides(self.spec)
+        self._distance, self._width = (None, 0) if sides is None else (distance_maps(*sides), sides[1])
         self._observation_spaces = {agent: self._make_observation_space() for agent in self.possible_agents}
         self._action_spaces = {agent: spaces.Discrete(self.spec.num_actions) for agent in self.possible_agents}
         if STATE in self.spec.capabilities:
