@@ -75,9 +75,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    model, start = learner(asked.seed), time.perf_counter()
+    model, start = learner(asked.seed), time.process_time()
     model.learn(asked.steps)
-    minutes = (time.perf_counter() - start) / 60
+    minutes = (time.process_time() - start) / 60
     found = f"sampled {win_rate(model):.3f}, greedy {win_rate(model, greedy=True):.3f}, random {win_rate(None):.3f}"
     print(
         f"seed {asked.seed}, {model.num_timesteps:,} steps, {minutes:.1f} minutes: wins of 512 held-out games: {found}"

@@ -78,9 +78,9 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(asked.seed)
-    model, start = learner(asked.seed, asked.death), time.perf_counter()
+    model, start = learner(asked.seed, asked.death), time.process_time()
     model.learn(asked.steps)
-    minutes = (time.perf_counter() - start) / 60
+    minutes = (time.process_time() - start) / 60
     found = f"{win_rate(model, death=asked.death):.3f}, random {win_rate(None, death=asked.death):.3f}"
     print(
         f"seed {asked.seed}, {model.num_timesteps:,} steps, {minutes:.1f} minutes: wins of 512 held-out games: {found}"

@@ -1,14 +1,19 @@
 """`nested`, with tianshou's own face for PettingZoo."""
 
+import warnings
+
 import numpy as np
 import pytest
 from gymnasium import spaces
-from pettingzoo.test import parallel_api_test, parallel_seed_test
-from pettingzoo.utils import parallel_to_aec
+from pettingzoo.utils import BaseParallelWrapper, parallel_to_aec
 
 import magrounding as mg
 from magrounding.adapters.nested import nested
 from magrounding.errors import ConfigurationError
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # PettingZoo's tests import a game of its own
+    from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 GAMES = {"ma_rtfm": {"agents": 3, "death": "individual", "max_cycles": 12}, "rtfm": {}, "ma_messenger": {"agents": 2}}
 
@@ -50,11 +55,16 @@ def test_pettingzoo_has_nothing_against_it(key, capsys):
     parallel_seed_test(lambda: nested(mg.make("ma_rtfm", max_cycles=8), key), num_cycles=20)
 
 
+class Maskless(BaseParallelWrapper):
+    def observation_space(self, agent):
+        return spaces.Dict({"grid": self.env.observation_space(agent)["grid"]})
+
+
 def test_misuse_is_one_sentence():
     with pytest.raises(ConfigurationError, match="takes a PettingZoo ParallelEnv, got OrderEnforcingWrapper"):
         nested(parallel_to_aec(mg.make("rtfm")))  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigurationError, match="whose observations are dicts with 'action_mask', agent_0 sees Dict"):
-        nested(nested(nested(mg.make("rtfm")), "action_mask"))
+        nested(Maskless(mg.make("rtfm")))
 
 
 @pytest.mark.parametrize("id", GAMES)
@@ -66,17 +76,18 @@ def test_tianshous_face_shows_observation_and_mask(id):
     expected, _ = plain.reset(seed=9)
     for key, part in seen["obs"].items():
         np.testing.assert_array_equal(part, expected["agent_0"][key])
-    ends, agents = 0, set()
+    ends, outcomes, agents = 0, [], set()
     for _ in range(200):
         agents.add(seen["agent_id"])
         assert isinstance(env.observation_space["observation"], spaces.Dict)
         assert env.observation_space["observation"].contains(seen["obs"])
         seen, _, terminated, truncated, info = env.step(int(rng.choice(np.flatnonzero(seen["mask"]))))
         if terminated or truncated:
-            assert info["won"] in (True, False) or env.env.agents
+            outcomes += [info["won"]] if "won" in info else []  # not where one is out and others play on
             ends += 1
             seen, info = env.reset()
     assert ends > 2
+    assert outcomes or id == "ma_rtfm"
     assert agents == set(plain.possible_agents)
 
 
@@ -88,8 +99,8 @@ def test_tianshou_learns_through_it():
 
     torch.manual_seed(0)
     learnt = tianshou_ppo.learner()
-    before = {name: part.clone() for name, part in learnt.state_dict().items()}
+    words = learnt.get_algorithm("agent_0").policy.actor.reader.embedding.weight
+    before = words.clone()
     tianshou_ppo.train(learnt, 4096, seed=0)
-    after = learnt.state_dict()
-    assert any(not torch.equal(part, after[name]) for name, part in before.items() if "reader" in name)
+    assert not torch.equal(words, before)
     assert 0 <= tianshou_ppo.win_rate(learnt, rounds=1) <= 1
