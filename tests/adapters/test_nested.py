@@ -104,3 +104,20 @@ def test_tianshou_learns_through_it():
     tianshou_ppo.train(learnt, 4096, seed=0)
     assert not torch.equal(words, before)
     assert 0 <= tianshou_ppo.win_rate(learnt, rounds=1) <= 1
+
+
+def test_rllibs_face_shows_observations_and_mask():
+    """No cluster is started for it."""
+    wrapper = pytest.importorskip("ray.rllib.env.wrappers.pettingzoo_env")
+    env = wrapper.ParallelPettingZooEnv(nested(mg.make("ma_rtfm", max_cycles=8), "observations"))
+    rng, ends = np.random.default_rng(0), 0
+    seen, _ = env.reset(seed=3)
+    for _ in range(40):
+        for agent, view in seen.items():
+            assert env.observation_space[agent].contains(view)
+        actions = {agent: int(rng.choice(np.flatnonzero(view["action_mask"]))) for agent, view in seen.items()}
+        seen, _, terminated, truncated, _ = env.step(actions)
+        if terminated["__all__"] or truncated["__all__"]:
+            ends += 1
+            seen, _ = env.reset()
+    assert ends > 3
