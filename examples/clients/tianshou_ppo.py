@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from pettingzoo.utils import parallel_to_aec
-from tianshou.algorithm import PPO
+from tianshou.algorithm.modelfree.ppo import PPO
 from tianshou.algorithm.modelfree.reinforce import DiscreteActorPolicy
 from tianshou.algorithm.multiagent.marl import MultiAgentOnPolicyAlgorithm
 from tianshou.algorithm.optim import AdamOptimizerFactory
@@ -54,7 +54,8 @@ class Head(nn.Module):
 
 def game(split: str) -> PettingZooEnv:
     """One game as tianshou plays it."""
-    return PettingZooEnv(parallel_to_aec(nested(mg.make("rtfm", split=split, **OPTIONS))))
+    in_turns: Any = parallel_to_aec(nested(mg.make("rtfm", split=split, **OPTIONS)))
+    return PettingZooEnv(in_turns)
 
 
 def games(split: str, seed: int) -> DummyVectorEnv:

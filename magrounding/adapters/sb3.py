@@ -28,7 +28,7 @@ class WordExtractor(BaseFeaturesExtractor):
         width, word, features: as of `WordReader`.
 
     Raises:
-        ConfigurationError: an observation that is no dict, or without the map of `spec`.
+        ConfigurationError: an observation that is no dict, or without the map of `spec` or any text.
     """
 
     def __init__(

@@ -25,8 +25,6 @@ from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec, Grid, Text
 
 _HELD, _TEAMMATES = "inventory", "teammates"
-_PLACE = 2
-"""Numbers of `teammates` before its words: row and column."""
 
 
 class WordReader(nn.Module):
@@ -40,7 +38,7 @@ class WordReader(nn.Module):
         features: numbers that each thing puts on the map.
 
     Raises:
-        ConfigurationError: an observation that is no dict, or without the map of `spec`.
+        ConfigurationError: an observation that is no dict, or without the map of `spec` or any text.
     """
 
     def __init__(
@@ -55,6 +53,8 @@ class WordReader(nn.Module):
         self.width, self.grid = width, spec.grid
         self.manuals = [f.name for f in fields if isinstance(f, Text) and len(f.shape) == 2]
         self.sentences = [f.name for f in fields if isinstance(f, Text) and len(f.shape) == 1]
+        if not self.manuals + self.sentences:
+            raise ConfigurationError(f"a WordReader reads texts, and there is none among {', '.join(shown.spaces)}")
         self.has_position = any(f.name == "position" for f in fields) and not self.grid.egocentric
         self.words_of = [f.name for f in fields if f.name in (_HELD, _TEAMMATES)]
         plain = [f for f in fields if not isinstance(f, Grid | Text) and f.name not in self.words_of]
@@ -67,7 +67,7 @@ class WordReader(nn.Module):
         per_thing = self.grid.words_per_occupant
         self.wanted = per_thing * 2 * len(self.sentences)
         known = per_thing * (2 * word + 1) + self.wanted + 3
-        self.embedding = nn.Embedding(spec.vocabulary_size, word, padding_idx=0)
+        self.embedding = nn.Embedding(spec.vocabulary_size, word)
         nn.init.normal_(self.embedding.weight, std=0.1)
         self.weight = nn.Embedding(spec.vocabulary_size, 1)  # of a word in what two texts share: function words fade
         nn.init.zeros_(self.weight.weight)
@@ -118,8 +118,8 @@ class WordReader(nn.Module):
         found.append((held, nowhere, nowhere, held[..., 0] != 0))
         if _TEAMMATES in self.words_of:
             mates = seen[_TEAMMATES].long()
-            at_home = mates.clamp(min=0)  # the dead are at −1
-            found.append((at_home[..., _PLACE:], at_home[..., 0], at_home[..., 1], mates[..., 0] >= 0))
+            at_home = mates.clamp(min=0)  # row, column and words; the dead are at −1
+            found.append((at_home[..., 2:], at_home[..., 0], at_home[..., 1], mates[..., 0] >= 0))
         kinds = [F.one_hot(torch.full_like(row, i), 3) * real[..., None] for i, (_, row, _, real) in enumerate(found)]
         words, rows, columns = (torch.cat([thing[part] for thing in found], 1) for part in range(3))
         return words, rows, columns, torch.cat(kinds, 1).float()
@@ -133,7 +133,7 @@ class WordReader(nn.Module):
         """
         goals = [seen[name].long() for name in self.sentences]
         texts = [seen[name].long() for name in self.manuals] or [goal.unsqueeze(1) for goal in goals]
-        longest = max((text.shape[2] for text in texts), default=1)
+        longest = max(text.shape[2] for text in texts)
         manual = torch.cat([F.pad(text, (0, longest - text.shape[2])) for text in texts], 1)  # [N, S, L]
         real = words != 0
         contains = (words[..., None, None] == manual[:, None, None]).any(-1) & real.unsqueeze(-1)  # [N, M, W, S]

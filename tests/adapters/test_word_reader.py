@@ -124,3 +124,5 @@ def test_what_it_cannot_read_is_refused():
     for shown in (spaces.Box(0, 1, (3,)), spaces.Dict({"manual": spaces.Box(0, 1, (3,))})):
         with pytest.raises(ConfigurationError, match=r"reads dicts with 'grid' in them, got .*; do not flatten"):
             WordReader(spec, shown)
+    with pytest.raises(ConfigurationError, match="there is none among grid"):
+        WordReader(spec, spaces.Dict({"grid": spec.space()["grid"]}))

@@ -14,7 +14,7 @@ import pytest
 from pettingzoo.utils import BaseParallelWrapper
 
 import magrounding as mg
-from magrounding.envs.parallel import WorldEnv, _distance_maps
+from magrounding.envs.parallel import WorldEnv, distance_maps
 from magrounding.envs.single_agent import SingleAgentEnv
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.spec import SCORES
@@ -306,7 +306,7 @@ def test_render_modes():
 
 @pytest.mark.parametrize(("height", "width"), [(4, 6), (5, 5)])
 def test_distance_points_from_the_agent_to_each_cell(height, width):
-    maps = _distance_maps(height, width)
+    maps = distance_maps(height, width)
     assert maps.dtype == np.float32
     for position in np.ndindex(height, width):
         expected = distance_from(np.array(position), height, width)
