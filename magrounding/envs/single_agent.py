@@ -10,6 +10,7 @@ import numpy as np
 from magrounding.envs.make import make
 from magrounding.envs.parallel import FRAMES_PER_SECOND, RENDER_MODES
 from magrounding.errors import ConfigurationError
+from magrounding.spec import EnvSpec
 
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
@@ -46,8 +47,11 @@ class SingleAgentEnv(gymnasium.Env[Observation, np.int64]):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words of the ids that observations hold."""
-        return self.env.spec.vocabulary  # pyright: ignore[reportAttributeAccessIssue]  every world of ours has one
+        """The words of the ids that observations hold; ConfigurationError for an env that does not say."""
+        spec = getattr(self.env, "spec", None)
+        if not isinstance(spec, EnvSpec):
+            raise ConfigurationError(f"{type(self.env).__name__} names no words: its `spec` is no magrounding EnvSpec")
+        return spec.vocabulary
 
     def action_masks(self) -> np.ndarray:
         """[A] bool, which actions do something now; all of them where a world shows no mask. MaskablePPO asks for it.

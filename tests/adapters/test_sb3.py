@@ -6,6 +6,7 @@ import sys
 import gymnasium
 import numpy as np
 import pytest
+from pettingzoo.utils import BaseParallelWrapper
 
 import magrounding as mg
 from magrounding.envs.single_agent import SingleAgentEnv
@@ -53,6 +54,14 @@ def test_one_agent_of_a_world_for_several():
     env.reset(seed=0)
     assert env.action_masks().shape == (5,)
     assert "monster" not in env.vocabulary or env.vocabulary["monster"] > 0
+
+
+def test_an_env_without_words_says_so():
+    foreign = BaseParallelWrapper(mg.make("rtfm"))
+    assert SingleAgentEnv(foreign).vocabulary is mg.make("rtfm").spec.vocabulary
+    foreign.spec = None
+    with pytest.raises(ConfigurationError, match="BaseParallelWrapper names no words"):
+        _ = SingleAgentEnv(foreign).vocabulary
 
 
 def test_without_sb3_it_says_what_to_install():
