@@ -1,6 +1,6 @@
 """sb3-contrib's MaskablePPO learns to read: `python -m examples.clients.maskable_ppo`.
 
-One agent of Read to Fight Monsters, 200,000 steps. It is evaluated on assignments that it has never met (split "eval").
+One agent of Read to Fight Monsters, 300,000 steps. It is evaluated on assignments that it has never met (split "eval").
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def win_rate(model: MaskablePPO | None, rounds: int = 8, seed: int = 10**9, gree
 def main() -> None:
     """Train, evaluate, print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=200_000)
+    parser.add_argument("--steps", type=int, default=300_000)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     torch.set_num_threads(1)

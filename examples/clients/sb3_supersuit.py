@@ -72,7 +72,7 @@ def win_rate(model: PPO | None, rounds: int = 8, death: str = "team", seed: int 
 def main() -> None:
     """Train, evaluate, print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=400_000, help="steps of agents")
+    parser.add_argument("--steps", type=int, default=300_000, help="steps of agents")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--death", choices=("team", "individual"), default="team")
     asked = parser.parse_args()
