@@ -23,4 +23,9 @@ def register_env(entry: EnvEntry) -> None:
     if hasattr(pettingzoo, "parallel_registry") and name not in pettingzoo.parallel_registry:  # 1.26 has no registry
         pettingzoo.register("parallel", name, "magrounding.envs.make:make", kwargs={"id": entry.id})
     if name not in gymnasium.registry:
-        gymnasium.register(name, "magrounding.envs.single_agent:make_single_agent", kwargs={"env": entry.id})
+        gymnasium.register(
+            name,
+            "magrounding.envs.single_agent:make_single_agent",
+            vector_entry_point="magrounding.envs.gymnasium_vector:make_gymnasium_vec",
+            kwargs={"env": entry.id},
+        )

@@ -141,8 +141,8 @@ def check_rows(rows: ArrayLike | None, num_envs: int) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def check_actions(actions: ArrayLike, shape: tuple[int, int], num_actions: int) -> np.ndarray:
-    """Actions as a contiguous int64 array [B, n]; InvalidAction for anything but integers in [0, A)."""
+def check_actions(actions: ArrayLike, shape: tuple[int, ...], num_actions: int) -> np.ndarray:
+    """Actions as a contiguous int64 array of this shape; InvalidAction for anything but integers in [0, A)."""
     try:
         array = np.asarray(actions)
     except ValueError:  # lists of different lengths

@@ -48,7 +48,17 @@ def _distance_from(row: int, column: int, height: int, width: int) -> np.ndarray
     return _distance_map(height, width)[up : up + height, left : left + width].copy()
 
 
-def _map_sides(spec: EnvSpec) -> tuple[int, int] | None:
+def distances(position: np.ndarray, height: int, width: int) -> np.ndarray:
+    """`distance` from the cells of B agents, position [B, 2]: [B, H, W, 2] float32; zeros for the dead, at row −1."""
+    rows, columns = np.arange(height, dtype=np.float32), np.arange(width, dtype=np.float32)
+    far = np.empty((len(position), height, width, 2), np.float32)
+    far[..., 0] = ((columns - position[:, 1:]) / np.float32(width))[:, None, :]
+    far[..., 1] = ((rows - position[:, :1]) / np.float32(height))[:, :, None]
+    far[position[:, 0] < 0] = 0
+    return far
+
+
+def map_sides(spec: EnvSpec) -> tuple[int, int] | None:
     """Height and width of the map that positions are on; None where an agent sees no such map."""
     grids = [field for field in spec.fields if isinstance(field, Grid) and not field.egocentric]
     return (grids[0].height, grids[0].width) if grids and "position" in spec else None
@@ -95,7 +105,7 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         }
         self.possible_agents = [f"agent_{i}" for i in range(world.num_agents)]
         self.agents: list[str] = []
-        self._sides = _map_sides(self.spec)
+        self._sides = map_sides(self.spec)
         self._observation_spaces = {agent: self._make_observation_space() for agent in self.possible_agents}
         self._action_spaces = {agent: spaces.Discrete(self.spec.num_actions) for agent in self.possible_agents}
         if STATE in self.spec.capabilities:

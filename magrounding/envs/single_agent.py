@@ -10,9 +10,12 @@ import numpy as np
 from magrounding.envs.make import make
 from magrounding.envs.parallel import FRAMES_PER_SECOND, RENDER_MODES
 from magrounding.errors import ConfigurationError
+from magrounding.spec import EnvSpec
 
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
+
+    from magrounding.vocabulary import Vocabulary
 
 Observation = dict[str, np.ndarray]
 
@@ -41,6 +44,25 @@ class SingleAgentEnv(gymnasium.Env[Observation, np.int64]):
         self.metadata = {"render_fps": FRAMES_PER_SECOND, **env.metadata}
         self.observation_space = env.observation_space(self.agent)
         self.action_space = env.action_space(self.agent)
+        self._mask: np.ndarray | None = None
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the ids that observations hold; ConfigurationError for an env that does not say."""
+        spec = getattr(self.env, "spec", None)
+        if not isinstance(spec, EnvSpec):
+            raise ConfigurationError(f"{type(self.env).__name__} names no words: its `spec` is no magrounding EnvSpec")
+        return spec.vocabulary
+
+    def action_masks(self) -> np.ndarray:
+        """[A] bool, which actions do something now; all of them where a world shows no mask. MaskablePPO asks for it.
+
+        Raises:
+            ConfigurationError: before `reset`.
+        """
+        if self._mask is None:
+            raise ConfigurationError("call reset() before action_masks()")
+        return self._mask.copy()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -49,12 +71,14 @@ class SingleAgentEnv(gymnasium.Env[Observation, np.int64]):
         observations, infos = self.env.reset(seed, options)
         # Gymnasium wants its own generator seeded; the game, which has checked the seed, does not use it.
         super().reset(seed=None if seed is None else int(seed))
+        self._remember_mask(infos[self.agent])
         return observations[self.agent], infos[self.agent]
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Play one step, see the ParallelEnv's `step`; an error after the end."""
         observations, rewards, terminations, truncations, infos = self.env.step({self.agent: action})
         agent = self.agent
+        self._remember_mask(infos[agent])
         return observations[agent], rewards[agent], terminations[agent], truncations[agent], infos[agent]
 
     def render(self) -> Any:
@@ -64,6 +88,10 @@ class SingleAgentEnv(gymnasium.Env[Observation, np.int64]):
     def close(self) -> None:
         """Release what the game holds."""
         self.env.close()
+
+    def _remember_mask(self, info: dict[str, Any]) -> None:
+        mask = info.get("action_mask", 1)
+        self._mask = np.broadcast_to(mask, self.action_space.n).astype(np.bool_)  # pyright: ignore[reportAttributeAccessIssue]  Discrete
 
 
 def make_single_agent(env: str, render_mode: str | None = None, **options: Any) -> SingleAgentEnv:

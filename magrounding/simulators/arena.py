@@ -31,6 +31,7 @@ class Arena:
         actions: [B, n] int64.
         seeds: [B] int64, of the rows.
         asked: [B] bool, which rows a command is for.
+        held: [B] bool, which games a step leaves as they are.
         state: [B, S] int16.
         labels: [B, n, A] bool, the best actions; no action without the capability.
     """
@@ -52,6 +53,7 @@ class Arena:
     actions: np.ndarray
     seeds: np.ndarray
     asked: np.ndarray
+    held: np.ndarray
     state: np.ndarray
     labels: np.ndarray
 
@@ -159,6 +161,7 @@ def _arrays(spec: EnvSpec, num_envs: int) -> Iterator[tuple[str, Shape, Any]]:
     yield "actions", each, np.int64
     yield "seeds", game, np.int64
     yield "asked", game, np.bool_
+    yield "held", game, np.bool_
     yield "state", (num_envs, spec.state_size), np.int16
     yield "labels", (*each, spec.num_actions if EXPERT in spec.capabilities else 0), np.bool_
 

@@ -49,8 +49,11 @@ class Game:
 
     def reset(self) -> None:
         """Start the episode that the arena names, with nothing played yet."""
-        arena, row = self._arena, self._row
         self._start()
+        self._show_nothing_played()
+
+    def _show_nothing_played(self) -> None:
+        arena, row = self._arena, self._row
         for array in (arena.rewards, arena.returns, arena.score, arena.length):
             array[row] = 0
         for array in (arena.terminated, arena.truncated, arena.illegal, arena.done, arena.won):
@@ -59,6 +62,9 @@ class Game:
     def step(self) -> None:
         """Play the row's actions; a game that ends keeps its last observation and starts the next episode."""
         face, arena, row, first = self._face, self._arena, self._row, self._first_action
+        if arena.held[row]:
+            self._show_nothing_played()
+            return
         alive, ended, actions = self._alive, self._ended, arena.actions[row].tolist()
         chosen = {
             agent: first + (action if lives else 0)

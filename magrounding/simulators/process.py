@@ -153,6 +153,14 @@ class ProcessVectorEnv:
             raise InvalidAction(f"receive({group}) comes after send(actions, {group})")
         return self._receive((group,), self._halves[group], self._views[group])
 
+    def hold(self, rows: np.ndarray) -> None:
+        """Leave games as they are in the steps to come.
+
+        Args:
+            rows: [B] bool; they must have begun anew in the step before. The actions given for them are ignored.
+        """
+        self._arena.held[:] = rows
+
     def best_actions(self, rows: ArrayLike | None = None) -> np.ndarray:
         """Best actions now, [B, n, A] bool, in the games `rows` [R] (by default all); the others keep older ones.
 

@@ -71,6 +71,14 @@ class SerialVectorEnv:
         info = view.info(arena.final_observation, None)
         return dict(view.observation), view.rewards, view.terminated, view.truncated, info
 
+    def hold(self, rows: np.ndarray) -> None:
+        """Leave games as they are in the steps to come.
+
+        Args:
+            rows: [B] bool; they must have begun anew in the step before. The actions given for them are ignored.
+        """
+        self._arena.held[:] = rows
+
     def best_actions(self, rows: ArrayLike | None = None) -> np.ndarray:
         """Best actions now, [B, n, A] bool, in the games `rows` [R] (by default all); the others keep older ones.
 

@@ -1,0 +1,41 @@
+"""WordExtractor: what lets agents of stable-baselines3 and sb3-contrib read."""
+
+from __future__ import annotations
+
+from gymnasium import spaces
+from torch import Tensor
+
+from magrounding.adapters.word_reader import WordReader
+from magrounding.errors import MissingExtra
+from magrounding.spec import EnvSpec
+
+try:
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+except ImportError as error:
+    raise MissingExtra("WordExtractor", "clients") from error
+
+
+class WordExtractor(BaseFeaturesExtractor):
+    """A features extractor for Dict observations: word ids are embedded and matched, see `WordReader`.
+
+    SB3's own flattens every key, and a word's id becomes a magnitude. For "MultiInputPolicy" of PPO, A2C, DQN and
+    MaskablePPO: `policy_kwargs={"features_extractor_class": WordExtractor, "features_extractor_kwargs": {"spec":
+    mg.ENVS["rtfm"].describe()}}`, with the options that the env has.
+
+    Args:
+        observation_space: of the env; SB3 gives it.
+        spec: what the world shows.
+        width, word, features: as of `WordReader`.
+
+    Raises:
+        ConfigurationError: an observation that is no dict, or without the map of `spec` or any text.
+    """
+
+    def __init__(
+        self, observation_space: spaces.Space, spec: EnvSpec, width: int = 128, word: int = 16, features: int = 16
+    ) -> None:
+        super().__init__(observation_space, width)
+        self.reader = WordReader(spec, observation_space, width, word, features)
+
+    def forward(self, observations: dict[str, Tensor]) -> Tensor:
+        return self.reader(observations)

@@ -1,0 +1,222 @@
+"""GymnasiumVectorEnv: many games for one agent each as a `gymnasium.vector.VectorEnv`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector import VectorEnv as GymnasiumVec
+from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike
+
+from magrounding.envs.make import make_vec
+from magrounding.envs.parallel import FRAMES_PER_SECOND, distances, map_sides
+from magrounding.envs.render import rgb_array
+from magrounding.envs.vector import WorldVectorEnv
+from magrounding.errors import ConfigurationError, choose
+from magrounding.simulators.process import ProcessVectorEnv
+from magrounding.simulators.serial import SerialVectorEnv
+from magrounding.spec import SCENE, SCORES, SNAPSHOT
+from magrounding.vector import Info, Observation, check_actions
+from magrounding.vocabulary import Vocabulary
+
+GameVec = WorldVectorEnv | SerialVectorEnv | ProcessVectorEnv
+StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]
+
+
+class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
+    """The games of a vector env of ours, through the eyes of their only agents.
+
+    It shows what as many single envs behind `gymnasium.vector.SyncVectorEnv` show, `distance` included, and plays the
+    same games: row b those of the single env with seed + b (a simulator's later episodes have seeds of their own).
+    Every array is the caller's own. `infos` has `action_mask` [B, A] and `document` [B]; `illegal` where an action was
+    masked; and `won`, with `score` where a world has one, of games that ended in this step: each with its mask `_key`
+    [B] bool. Texts are left out, as ids are faster: `vocabulary` decodes them.
+
+    Args:
+        vec: the games; the env takes them over.
+        autoreset_mode: AutoresetMode.NEXT_STEP, Gymnasium's default: a game that ends shows its end, and the step after
+            only starts the next; its action is ignored and its reward is 0. AutoresetMode.SAME_STEP: it starts in the
+            same step, and `infos` has `final_obs` [B] object and `final_info`, where `won`, `score` and `illegal` of
+            the last step are then.
+        render_mode: None or "rgb_array", for worlds that draw themselves.
+
+    Raises:
+        ConfigurationError: games for several agents, an unknown mode, or one that these games cannot have.
+    """
+
+    def __init__(
+        self,
+        vec: GameVec,
+        autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+    ) -> None:
+        self.vec = vec  # first of all: Gymnasium closes what was half made
+        if vec.num_agents != 1:
+            raise ConfigurationError(
+                f"a Gymnasium vector env has one agent a game, these have {vec.num_agents}; use magrounding.make_vec"
+            )
+        self._is_world = isinstance(vec, WorldVectorEnv)
+        if autoreset_mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
+            raise ConfigurationError(f"autoreset_mode must be NEXT_STEP or SAME_STEP, got {autoreset_mode!r}")
+        if autoreset_mode is AutoresetMode.NEXT_STEP and self._is_world and SNAPSHOT not in vec.spec.capabilities:
+            raise ConfigurationError("this world has no snapshot: ask for autoreset_mode=AutoresetMode.SAME_STEP")
+        if render_mode is not None:
+            offered = ("rgb_array",) if self._is_world and SCENE in vec.spec.capabilities else ()
+            choose("render_mode of a vector env", render_mode, offered)
+        self.num_envs, self.render_mode = vec.num_envs, render_mode
+        self.metadata = {
+            "render_modes": ["rgb_array"],
+            "render_fps": FRAMES_PER_SECOND,
+            "autoreset_mode": autoreset_mode,
+        }
+        parts: dict[str, spaces.Space] = dict(vec.spec.space().spaces)
+        self._sides = map_sides(vec.spec) if self._is_world else None
+        if self._sides is not None:
+            parts["distance"] = spaces.Box(-1.0, 1.0, (*self._sides, 2), np.float32)
+        self.single_observation_space = spaces.Dict(parts)
+        self.single_action_space = spaces.Discrete(vec.spec.num_actions)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._next_step = autoreset_mode is AutoresetMode.NEXT_STEP
+        self._ended = np.zeros(self.num_envs, np.bool_)
+        self._document = np.zeros(self.num_envs, np.int64)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the ids that observations hold."""
+        return self.vec.spec.vocabulary
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
+        """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode.
+
+        Args:
+            seed: an integer in [0, 2**62).
+            options: ignored; Gymnasium's interface has it.
+        """
+        held = self._ended if seed is None else np.zeros_like(self._ended)
+        before = self._before(held)  # what has ended already stands at the beginning of its next episode
+        seen, info = self.vec.reset(seed)
+        if before is not None:
+            seen, info = self._put_back(before, held)
+        super().reset(seed=seed)  # Gymnasium wants its own generator seeded; the games do not use it
+        self._ended[:] = False
+        observation = self._shown(seen)
+        return observation, self._common(observation, info)
+
+    def step(self, actions: ArrayLike) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Play one step everywhere.
+
+        Args:
+            actions: [B] integers in [0, A).
+
+        Raises:
+            InvalidAction: an action outside the space, a wrong shape, or a step before `reset`.
+        """
+        chosen = check_actions(actions, (self.num_envs,), self.vec.spec.num_actions)[:, None]
+        held = self._ended
+        seen, reward, terminated, truncated, info = self._play(chosen, held)
+        done, illegal = info.done & ~held, info.illegal[:, 0] & ~held
+        observation = self._shown(seen)
+        last = self._shown({name: array[~held[info.final_rows]] for name, array in info.final_observation.items()})
+        ending = {"won": info.won & done, "_won": done.copy()}
+        if SCORES in self.vec.spec.capabilities:
+            ending |= {"score": np.where(done, info.score, 0).astype(np.float32), "_score": done.copy()}
+        if not self._next_step and (illegal & done).any():  # of the last step of what has ended
+            ending |= {"illegal": illegal & done, "_illegal": illegal & done}
+            illegal &= ~done
+        if self._next_step:
+            self._ended = done.copy()
+            for name, array in last.items():
+                observation[name][done] = array
+        infos = self._common(observation, info, done if self._next_step else None)
+        if illegal.any():
+            infos |= {"illegal": illegal, "_illegal": illegal.copy()}
+        if done.any() and self._next_step:
+            infos |= ending
+        elif done.any():
+            final = np.full(self.num_envs, None, object)
+            for i, row in enumerate(np.flatnonzero(done)):
+                final[row] = {name: array[i] for name, array in last.items()}
+            infos |= {"final_obs": final, "_final_obs": done.copy(), "final_info": ending, "_final_info": done.copy()}
+        paid = np.where(held, np.float32(0), reward[:, 0])
+        return observation, paid, terminated[:, 0] & ~held, truncated[:, 0] & ~held, infos
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """A picture [height, width, 3] uint8 of each game; None without a render mode."""
+        if self.render_mode is None or not isinstance(self.vec, WorldVectorEnv):
+            return None
+        return tuple(rgb_array(self.vec.world.scene(row)) for row in range(self.num_envs))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Release what the games hold."""
+        self.vec.close()
+
+    def _play(self, actions: np.ndarray, held: np.ndarray) -> StepResult:
+        """A step of all games but those held [B] bool, of which only the observation counts: that of before."""
+        vec = self.vec
+        if not isinstance(vec, WorldVectorEnv):
+            vec.hold(held)
+            return vec.step(actions)
+        before = self._before(held)
+        seen, reward, terminated, truncated, info = vec.step(actions)
+        if before is not None:
+            seen, _ = self._put_back(before, held)
+        return seen, reward, terminated, truncated, info
+
+    def _before(self, held: np.ndarray) -> dict[str, np.ndarray] | None:
+        """The games as they are, where any of a world's is held."""
+        return self.vec.snapshot() if held.any() and isinstance(self.vec, WorldVectorEnv) else None
+
+    def _put_back(self, before: dict[str, np.ndarray], held: np.ndarray) -> tuple[Observation, Info]:
+        after = self.vec.snapshot()  # pyright: ignore[reportAttributeAccessIssue]  only worlds have a `before`
+        for name, array in after.items():
+            array[held] = before[name][held]
+        return self.vec.restore(after)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _shown(self, seen: Observation) -> Observation:
+        """Copies for one agent a game, in the order of the space; R rows of them."""
+        shown = {}
+        for name in self.single_observation_space.spaces:  # pyright: ignore[reportAttributeAccessIssue]  a Dict
+            if name != "distance" or self._sides is None:
+                shown[name] = (seen[name] if self.vec.spec[name].shared else seen[name][:, 0]).copy()
+                continue
+            shown[name] = distances(seen["position"][:, 0].astype(np.float32), *self._sides)
+        return shown
+
+    def _common(self, observation: Observation, info: Info, over: np.ndarray | None = None) -> dict[str, Any]:
+        """What every game says; `over` [B] bool show their end, whose document the games have replaced already."""
+        document, known = info.document.copy(), np.ones(self.num_envs, np.bool_)
+        if over is not None and self.vec.spec.shared_texts:
+            document[over] = self._document[over]
+        elif over is not None:  # texts that change in every step: the key of the last is gone
+            known = ~over
+        self._document = document
+        infos = {"document": document.copy(), "_document": known}
+        if "action_mask" in observation:
+            everywhere = np.ones(self.num_envs, np.bool_)
+            infos |= {"action_mask": observation["action_mask"].copy(), "_action_mask": everywhere}
+        return infos
+
+
+def make_gymnasium_vec(
+    env: str,
+    num_envs: int,
+    render_mode: str | None = None,
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    **options: Any,
+) -> GymnasiumVectorEnv:
+    """Make many games: what `gymnasium.make_vec("magrounding/<env>-v0", num_envs=B, …)` calls.
+
+    Args:
+        env: environment id, e.g. "rtfm".
+        num_envs: B.
+        render_mode: None or "rgb_array".
+        autoreset_mode: a mode of Gymnasium, or its value: "NextStep", "SameStep".
+        options: options of the environment, and num_threads, workers and timeout of `magrounding.make_vec`.
+    """
+    if isinstance(autoreset_mode, str):
+        choose("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
+    return GymnasiumVectorEnv(make_vec(env, num_envs, **options), AutoresetMode(autoreset_mode), render_mode)  # pyright: ignore[reportArgumentType]  what it makes

@@ -1,0 +1,228 @@
+"""The vector face: a real `gymnasium.vector.VectorEnv` that plays, row by row, the games of single envs."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers import vector as wrappers
+
+import magrounding as mg
+from magrounding.envs.gymnasium_vector import GymnasiumVectorEnv, make_gymnasium_vec
+from magrounding.errors import ConfigurationError, InvalidAction
+
+MODES = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP)
+SHORT = {
+    "rtfm": {"task": "simple", "max_cycles": 6},
+    "rock_paper_scissors": {"max_cycles": 6},
+    "messenger": {"stage": "s2", "max_cycles": 6},
+}
+
+
+def make(id="rtfm", num_envs=5, **options):
+    name = f"magrounding/{id}-v0"
+    return gymnasium.make_vec(
+        name, num_envs, vectorization_mode="vector_entry_point", **{**SHORT.get(id, {}), **options}
+    )
+
+
+def singles(id, num_envs, mode):
+    return gymnasium.make_vec(f"magrounding/{id}-v0", num_envs, "sync", {"autoreset_mode": mode}, **SHORT.get(id, {}))
+
+
+def assert_same(mine, theirs):
+    """All that the face gives is what Gymnasium gives; texts are what it leaves out."""
+    if isinstance(mine, dict):
+        assert mine.keys() == theirs.keys() - {"text", "_text"}
+        for key, part in mine.items():
+            assert_same(part, theirs[key])
+    elif isinstance(mine, np.ndarray) and mine.dtype == object:
+        assert [each is None for each in mine] == [each is None for each in theirs]
+        for one, other in zip(mine, theirs, strict=True):
+            if one is not None:
+                assert_same(one, other)
+    else:
+        np.testing.assert_array_equal(mine, theirs)
+        assert mine.shape == theirs.shape
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("id", SHORT)
+def test_it_plays_what_single_envs_play_side_by_side(id, mode):
+    mine, theirs, rng = make(id, autoreset_mode=mode), singles(id, 5, mode), np.random.default_rng(3)
+    assert mine.metadata["autoreset_mode"] is mode
+    assert mine.single_observation_space == theirs.single_observation_space
+    assert mine.observation_space == theirs.observation_space
+    assert mine.action_space == theirs.action_space
+    for one, other in zip(mine.reset(seed=11), theirs.reset(seed=11), strict=True):
+        assert_same(one, other)
+    ends = 0
+    for _ in range(40):
+        actions = rng.integers(0, 5, 5)
+        for one, other in zip(mine.step(actions), played := theirs.step(actions), strict=True):
+            if isinstance(one, dict) and "final_info" in other:  # of an end it says how it ended
+                wanted = {k: v for k, v in other["final_info"].items() if k.lstrip("_") in ("won", "score", "illegal")}
+                assert_same(one["final_info"], wanted)
+                one, other = ({k: v for k, v in infos.items() if k != "final_info"} for infos in (one, other))
+            assert_same(one, other)
+        ends += (played[2] | played[3]).sum()
+    assert ends > 20
+    for one, other in zip(mine.reset(), theirs.reset(), strict=True):  # the next episodes
+        assert_same(one, other)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_returned_arrays_are_the_callers_own(mode):
+    env = make(autoreset_mode=mode)
+    seen, infos = env.reset(seed=0)
+    before = {key: array.copy() for key, array in (*seen.items(), *infos.items())}
+    for _ in range(20):
+        env.step(np.zeros(5, np.int64))
+    for key, array in before.items():
+        np.testing.assert_array_equal(array, seen[key] if key in seen else infos[key])
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_statistics_of_gymnasium_are_of_whole_episodes(mode):
+    env = wrappers.RecordEpisodeStatistics(make(num_envs=16, autoreset_mode=mode, max_cycles=7))
+    if mode == "SameStep" and tuple(map(int, gymnasium.__version__.split(".")[:2])) < (1, 4):
+        pytest.skip("this Gymnasium's RecordEpisodeStatistics leaves out the first step after a same-step reset")
+    env.reset(seed=0)
+    found, expected = [], []
+    returns, lengths, fresh = np.zeros(16), np.zeros(16, int), np.zeros(16, bool)
+    for _ in range(60):
+        _, reward, terminated, truncated, infos = env.step(env.action_space.sample())
+        returns, lengths = returns + reward, lengths + ~fresh
+        done = terminated | truncated
+        assert ("_episode" in infos) == done.any()
+        if done.any():
+            np.testing.assert_array_equal(infos["_episode"], done)
+            found += list(zip(infos["episode"]["r"][done].round(4), infos["episode"]["l"][done], strict=True))
+            expected += list(zip(returns[done].round(4), lengths[done], strict=True))
+        returns[done], lengths[done] = 0, 0
+        fresh = done & (mode == "NextStep")
+    assert found == expected
+    assert len(found) > 50
+    assert max(length for _, length in found) == 7
+
+
+def test_other_wrappers_of_gymnasium():
+    env = make(num_envs=3)
+    env = wrappers.DictInfoToList(wrappers.ClipReward(wrappers.FlattenObservation(env), -0.5, 0.5))
+    seen, infos = env.reset(seed=1)
+    assert seen.shape == env.observation_space.shape
+    assert env.observation_space.contains(seen)
+    assert [info["action_mask"].shape for info in infos] == [(5,)] * 3
+    wins = []
+    for _ in range(60):
+        _, reward, terminated, truncated, infos = env.step(env.action_space.sample())
+        assert np.abs(reward).max() <= 0.5
+        wins += [info["won"] for info, over in zip(infos, terminated | truncated, strict=True) if over]
+        assert all(("won" in info) == over for info, over in zip(infos, terminated | truncated, strict=True))
+    assert len(wins) > 5
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_what_it_shows_lies_in_its_spaces(mode):
+    env = make("messenger", autoreset_mode=mode)
+    env.action_space.seed(0)
+    assert env.observation_space.contains(env.reset(seed=5)[0])
+    for _ in range(30):
+        assert env.observation_space.contains(env.step(env.action_space.sample())[0])
+    assert env.vocabulary.decode([1]) == env.vocabulary.words[1]
+
+
+def test_threads_play_the_same():
+    for one, other in zip(make(num_envs=9).reset(seed=2), make(num_envs=9, num_threads=2).reset(seed=2), strict=True):
+        assert_same(one, other)
+
+
+def test_pictures():
+    env = make(num_envs=2, render_mode="rgb_array")
+    env.reset(seed=0)
+    frames = env.render()
+    assert len(frames) == 2
+    assert frames[0].dtype == np.uint8
+    assert not np.array_equal(frames[0], frames[1])
+    single = gymnasium.make("magrounding/rtfm-v0", render_mode="rgb_array", **SHORT["rtfm"])
+    single.reset(seed=1)
+    np.testing.assert_array_equal(frames[1], single.render())
+
+
+def test_without_a_mode_gymnasium_takes_ours():
+    env = gymnasium.make_vec("magrounding/rtfm-v0", num_envs=2)
+    assert isinstance(env.unwrapped, GymnasiumVectorEnv)
+    assert env.spec.id == "magrounding/rtfm-v0"
+    assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+    env.close()
+    env.close()
+
+
+def test_misuse_is_one_sentence():
+    with pytest.raises(ConfigurationError, match="one agent a game, these have 2; use magrounding"):
+        make_gymnasium_vec("ma_rtfm", 2)
+    with pytest.raises(ConfigurationError, match="unknown autoreset_mode 'never'"):
+        make(autoreset_mode="never")
+    with pytest.raises(ConfigurationError, match="autoreset_mode must be NEXT_STEP or SAME_STEP"):
+        make(autoreset_mode="Disabled")
+    with pytest.raises(ConfigurationError, match="unknown render_mode of a vector env 'ansi'"):
+        make(render_mode="ansi")
+    env = make()
+    with pytest.raises(InvalidAction, match=r"call reset\(\) before step\(\)"):
+        env.step(np.zeros(5, int))
+    env.reset(seed=0)
+    for wrong in (np.zeros(4, int), np.zeros((5, 1), int), np.full(5, 5), np.zeros(5), None, [[1], [1, 2]]):
+        with pytest.raises(InvalidAction):
+            env.step(wrong)
+    with pytest.raises(ConfigurationError, match="a seed is an integer"):
+        env.reset(seed=-1)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_simulator(workers, mode):
+    pytest.importorskip("minigrid")
+    mine = make("babyai", num_envs=4, level="GoToObj", max_cycles=5, workers=workers, autoreset_mode=mode)
+    games = [gymnasium.make("magrounding/babyai-v0", level="GoToObj", max_cycles=5) for _ in range(4)]
+    assert mine.single_observation_space == games[0].observation_space
+    seen, _ = mine.reset(seed=7)
+    for row, game in enumerate(games):
+        assert_same({key: array[row] for key, array in seen.items()}, game.reset(seed=7 + row)[0])
+    rng, playing, ends = np.random.default_rng(0), np.ones(4, bool), 0
+    fresh = np.zeros(4, bool)
+    for _ in range(12):
+        actions = rng.integers(0, 7, 4)
+        seen, reward, terminated, truncated, infos = mine.step(actions)
+        done = terminated | truncated
+        ends += done.sum()
+        if mode is AutoresetMode.NEXT_STEP:
+            assert not done[fresh].any()
+            assert not reward[fresh].any()
+        for row in np.flatnonzero(playing):  # later episodes of a row have seeds of their own
+            last, paid, *flags, info = games[row].step(actions[row])
+            shown = {key: array[row] for key, array in seen.items()}
+            assert_same(infos["final_obs"][row] if "final_obs" in infos and done[row] else shown, last)
+            assert (reward[row], [terminated[row], truncated[row]]) == (np.float32(paid), flags)
+            if done[row]:
+                told = infos["final_info"] if mode is AutoresetMode.SAME_STEP else infos
+                assert told["won"][row] == info["won"]
+        playing &= ~done
+        fresh = done
+    assert ends >= 8
+    mine.close()
+    for game in games:
+        game.close()
+
+
+def test_held_games_of_a_simulator_stay_as_they_are():
+    pytest.importorskip("minigrid")
+    vec = mg.make_vec("babyai", 2, level="GoToObj", max_cycles=3)
+    vec.reset(seed=0)
+    for _ in range(3):
+        seen, *_, info = vec.step([[0], [0]])
+    assert info.done.all()
+    before = seen["grid"].copy()
+    vec.hold(np.array([True, False]))
+    seen, reward, terminated, truncated, info = vec.step([[0], [0]])
+    np.testing.assert_array_equal(seen["grid"][0], before[0])
+    assert info.length.tolist() == [0, 1]
+    assert [reward[0, 0], terminated[0, 0], truncated[0, 0], info.done[0]] == [0, False, False, False]
