@@ -57,7 +57,7 @@ test-full: $(VENV)/.installed-full
 	$(PYTEST) $(ARGS)
 
 fuzz: setup
-	MAGROUNDING_FUZZ_DRAWS=10000 $(BIN)/python -m pytest tests/test_fuzz.py $(ARGS)
+	MAGROUNDING_FUZZ_DRAWS=10000 $(BIN)/python -m pytest -rP tests/test_fuzz.py $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .
