@@ -58,7 +58,7 @@ test-full: $(VENV)/.installed-full
 	$(PYTEST) $(ARGS)
 
 fuzz: setup
-	MAGROUNDING_FUZZ_DRAWS=10000 $(BIN)/python -m pytest tests/test_fuzz.py $(ARGS)
+	MAGROUNDING_FUZZ_DRAWS=10000 $(BIN)/python -m pytest -rP tests/test_fuzz.py $(ARGS)
 
 # Two environments: AgileRL pins tensordict 0.13 and PettingZoo below 1.27, TorchRL 0.11 wants tensordict 0.11.
 CLIENTS := $(VENV)-clients $(VENV)-agilerl

@@ -4,8 +4,8 @@
 class MagroundingError(Exception):
     """Base of every error that a command prints as one line."""
 
-    def __init__(self, message: str = "") -> None:
-        super().__init__(" ".join(line.strip() for line in message.splitlines()))  # arrays are printed in several
+    def __str__(self) -> str:
+        return " ".join(line.strip() for line in super().__str__().splitlines())  # arrays are printed in several
 
 
 class ConfigurationError(MagroundingError, ValueError):

@@ -213,7 +213,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
     def add(self, entry: Entry) -> None:
         """Register an entry; ConfigurationError for what is none, or where another one has its id."""
         if not isinstance(entry, self._class):
-            raise ConfigurationError(f"an {self._class.__name__} was expected, got {entry!r}")
+            raise ConfigurationError(f"what is registered here is of class {self._class.__name__}, got {entry!r}")
         if not isinstance(entry.id, str) or not _ID.fullmatch(entry.id):
             raise ConfigurationError(
                 f"the id of an {self.kind} has letters, digits, and _ - . and blanks between them, got {entry.id!r}"
