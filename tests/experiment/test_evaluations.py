@@ -1,6 +1,7 @@
 """What is played after and within phases, what is taken over, and how few games a small budget has."""
 
 import io
+import time
 from dataclasses import replace
 
 import pytest
@@ -162,6 +163,10 @@ def test_bars_have_a_total_and_are_for_terminals():
         display.games("oracle: eval", 40) as tell,
     ):
         tell(10)
+        for _ in range(100):  # it is drawn ten times a second
+            time.sleep(0.1)
+            if "10 of 40 games" in out.getvalue():
+                break
     assert "oracle: eval" in out.getvalue()
     assert "10 of 40 games" in out.getvalue()
     for quiet in (False, True):

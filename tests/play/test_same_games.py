@@ -91,7 +91,7 @@ def test_what_counts_as_the_same_games():
     ("agent", "options", "heeds"),
     [
         ("relread", {}, {SENTENCES}),
-        ("endi_relread", {}, {SENTENCES}),
+        ("endi_dis_relread", {}, {SENTENCES}),
         ("relread", {"kinship": 4}, set(HEEDED)),
         ("relread", {"meaning": 4}, set(HEEDED)),
         ("relread", {"motion": 4}, set(HEEDED)),
@@ -103,7 +103,7 @@ def test_what_networks_heed(agent, options, heeds):
     assert build_policy(agent, spec, options, seed=0).heeds == heeds
 
 
-@pytest.mark.parametrize("agent", ["relread", "endi_relread"])
+@pytest.mark.parametrize("agent", ["relread", "endi_dis_relread"])
 @pytest.mark.parametrize("greedy", [True, False])
 def test_readers_without_names_play_the_same_games_in_the_same_way(agent, greedy):
     """Bit for bit; the weights are large, so that what they read matters."""
