@@ -56,7 +56,9 @@ def collect(agent: IPPO, env: BatchedVecEnv, seen: dict[str, Any], done: dict[st
     for _ in range(STEPS):
         actions, log_probs, _, values = agent.get_action(seen)
         after, rewards, terminated, truncated, infos = env.step(actions)
-        rewards = dict.fromkeys(env.agents, sum(rewards.values()) / env.num_agents)  # else it pays to leave risks to others
+        rewards = dict.fromkeys(
+            env.agents, sum(rewards.values()) / env.num_agents
+        )  # else it pays to leave risks to others
         for name, part in zip(FIELDS, (seen, actions, log_probs, rewards, done, values), strict=True):
             for each in env.agents:
                 kept[name][each].append(part[each])

@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     from agilerl.algorithms import IPPO
     from agilerl.vector import AsyncPettingZooVecEnv
 
-from magrounding.adapters.agilerl import BatchedVecEnv  # noqa: E402
+from magrounding.adapters.agilerl import BatchedVecEnv
 
 DEADLY = {"stage": "s3", "agents": 3, "death": "individual", "max_cycles": 20}
 
