@@ -28,6 +28,9 @@ class Reader(nn.Module):
         words, each: sizes of an embedding, and of what is said of a thing and of a move.
     """
 
+    is_thing: Tensor
+    moves: Tensor
+
     def __init__(self, spec: EnvSpec, layout: Layout, words: int = 32, each: int = 16) -> None:
         super().__init__()
         self.layout, self.width = dict(layout), spec.grid.width
@@ -51,9 +54,10 @@ class Reader(nn.Module):
         manual = self.embedding(seen["manual"].long())  # [B, S, L, E]
         found, told = self.ask(things, manual)
         held, told_held = self.ask(seen["inventory"].long().unsqueeze(1), manual)
-        relation = (told + told_held).max(-1, keepdim=True).values
+        relation = (told + told_held).max(-1, keepdim=True).values  # 2 where one statement speaks of both, else less
+        relation = 8 * (relation - 1.5) * (seen["inventory"] > 0).any(-1).view(-1, 1, 1)
         own = self.held(held).relu()
-        what = self.thing(torch.cat([found, relation, own.expand(-1, THINGS, -1)], -1)) * there  # [B, N, F]
+        what = self.thing(torch.cat([found / 4, relation, own.expand(-1, THINGS, -1)], -1)) * there  # [B, N, F]
 
         offset = torch.stack([place // self.width, place % self.width], -1) - seen["position"].unsqueeze(1)
         now = offset.abs().sum(-1).unsqueeze(1)  # [B, 1, N]

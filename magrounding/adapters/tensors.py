@@ -71,6 +71,7 @@ class TensorEnv(BaseParallelWrapper):
         self.spec: EnvSpec = spec_of(env)
         self.metadata = env.metadata
         self.possible_agents = list(env.possible_agents)
+        self.agents: list[Any] = []
         self.layout: Layout = {}
         self._mask_in_info, self._padded = mask == "info", dead == "padded"
         self._numbers = ("won", "illegal", "score") if SCORES in self.spec.capabilities else ("won", "illegal")
@@ -89,11 +90,6 @@ class TensorEnv(BaseParallelWrapper):
         self._spaces = dict.fromkeys(self.possible_agents, space)
         self._only_no_op = (np.arange(self.spec.num_actions) == NO_OP).astype(np.int8)
 
-    @property
-    def agents(self) -> list[Any]:
-        """Those who act next; with dead="padded", all or none."""
-        return self.possible_agents.copy() if self._padded and self.env.agents else self.env.agents
-
     def observation_space(self, agent: Any) -> spaces.Space:
         """A Dict or, with `flatten`, a Box; the same object on each call."""
         return self._spaces[agent]
@@ -103,33 +99,34 @@ class TensorEnv(BaseParallelWrapper):
     ) -> tuple[dict[Any, Any], dict[Any, dict[str, Any]]]:
         """Start an episode, see the env's `reset`."""
         observations, infos = self.env.reset(seed=seed, options=options)
+        self._count()
         return self._shown(observations), self._told(observations, infos)
 
     def step(
-        self, actions: Mapping[Any, Any]
+        self, actions: dict[Any, Any]
     ) -> tuple[dict[Any, Any], dict[Any, float], dict[Any, bool], dict[Any, bool], dict[Any, dict[str, Any]]]:
         """Play one step, see the env's `step`."""
-        if not self._padded:
-            observations, rewards, terminations, truncations, infos = self.env.step(actions)
-            return self._shown(observations), rewards, terminations, truncations, self._told(observations, infos)
         acting = set(self.env.agents)
-        ignored = set(self.possible_agents) - acting if acting else set()
-        observations, rewards, terminations, truncations, infos = self.env.step(
-            {agent: action for agent, action in actions.items() if agent not in ignored}
-        )
+        if self._padded:
+            ignored = set(self.agents) - acting
+            actions = {agent: action for agent, action in actions.items() if agent not in ignored}
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
         over = not self.env.agents
-        out = ignored if over else set(self.possible_agents) - set(self.env.agents)
         outcome = next(iter(infos.values()), {})
-        for agent in out:
-            observations[agent] = self._nothing()
-            rewards[agent] = rewards.get(agent, 0.0)
-            terminations[agent], truncations[agent] = over, False
-            infos[agent] = infos.get(agent) or {**outcome, "illegal": False}
-        by_agent = (observations, rewards, terminations, truncations, infos)
-        observations, rewards, terminations, truncations, infos = (
-            {agent: each[agent] for agent in self.possible_agents if agent in each} for each in by_agent
-        )
-        return self._shown(observations), rewards, terminations, truncations, self._told(observations, infos)
+        for agent in self.agents:
+            if agent not in self.env.agents and (agent not in acting or not over) and self._padded:
+                observations[agent] = self._nothing()
+                rewards.setdefault(agent, 0.0)
+                terminations[agent], truncations[agent] = over, False
+                infos.setdefault(agent, {**outcome, "illegal": False})
+        told = self._told(observations, infos)
+        by_agent = (self._shown(observations), rewards, terminations, truncations, told)
+        shown, paid, ended, cut, told = ({a: each[a] for a in self.agents if a in each} for each in by_agent)
+        self._count()
+        return shown, paid, ended, cut, told
+
+    def _count(self) -> None:
+        self.agents = list(self.possible_agents if self._padded and self.env.agents else self.env.agents)
 
     def _nothing(self) -> dict[str, np.ndarray]:
         """What an agent observes that is out, its mask included."""

@@ -61,13 +61,14 @@ class BatchedEnv(EnvBase):
         self._seed = seed
         self._numbers = ("won", "illegal", "score") if SCORES in vec.spec.capabilities else ("won", "illegal")
         box = flat_space(fields)
-        games, agents = (vec.num_envs,), (vec.num_envs, vec.num_agents)
+        games, agents = torch.Size([vec.num_envs]), torch.Size([vec.num_envs, vec.num_agents])
+        one = torch.Size([1])
         low, high = (torch.as_tensor(end).expand(*agents, -1).clone() for end in (box.low, box.high))
-        flag = {name: Categorical(2, (*games, 1), dtype=torch.bool) for name in _FLAGS}
-        flags = {name: Categorical(2, (*agents, 1), dtype=torch.bool) for name in flag}
+        flag = {name: Categorical(2, games + one, dtype=torch.bool) for name in _FLAGS}
+        flags = {name: Categorical(2, agents + one, dtype=torch.bool) for name in flag}
         shown = {
             "observation": Bounded(low, high, dtype=torch.float32),
-            "action_mask": Binary(vec.spec.num_actions, (*agents, vec.spec.num_actions), dtype=torch.bool),
+            "action_mask": Binary(vec.spec.num_actions, agents + (vec.spec.num_actions,), dtype=torch.bool),
             "info": Composite({name: Unbounded(agents) for name in self._numbers}, shape=agents),
         }
 
@@ -76,7 +77,7 @@ class BatchedEnv(EnvBase):
 
         self.observation_spec = grouped(shown)
         self.action_spec = grouped({"action": Categorical(vec.spec.num_actions, agents)})
-        self.reward_spec = grouped({"reward": Unbounded((*agents, 1))})
+        self.reward_spec = grouped({"reward": Unbounded(agents + one)})
         self.done_spec = grouped(flags, **flag)
         self._shown: dict[str, np.ndarray] = {}  # what the games show that go on, or have begun anew
         self._alive = np.ones(agents, bool)
@@ -97,7 +98,7 @@ class BatchedEnv(EnvBase):
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
         acted = self._alive
-        observation, rewards, _, truncated, info = self.vec.step(tensordict[GROUP, "action"].cpu().numpy())
+        observation, rewards, _, truncated, info = self.vec.step(np.asarray(tensordict[GROUP, "action"].cpu()))
         self._alive, self._ended = info.alive.copy(), info.done.copy()
         self._shown = last = self._show(observation, self._alive)
         if len(info.final_rows):
