@@ -52,7 +52,7 @@ def play_missing(settings: RunSettings, folder: Path) -> None:
                 options = settings.stage_options(stage, name)
                 games = settings.preset.report_games
                 known[f"{stage}/{name}"] = play_baselines(settings.env, options, games, workers=settings.workers)
-                write_json(folder / BASELINES_FILE, known)
+                write_json(folder / BASELINES_FILE, known, sealed=True)
 
 
 def read_baselines(folder: Path) -> dict[str, dict[str, Summary]]:

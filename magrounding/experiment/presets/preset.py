@@ -112,6 +112,7 @@ class Preset:
         final_sets: after the last stage; None: every set of the environment.
         log_every: updates between two lines of metrics.
         save_every: seconds between checkpoints.
+        budget: how many times the registered preset's environment steps these are.
     """
 
     name: str
@@ -131,6 +132,7 @@ class Preset:
     final_sets: tuple[str, ...] | None = None
     log_every: int = 10
     save_every: float = 120.0
+    budget: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.team_reward <= 1:
@@ -153,7 +155,7 @@ class Preset:
         phases = {stage: tuple(each.with_budget(factor) for each in phases) for stage, phases in self.phases.items()}
         often = None if self.evaluate_every is None else max(1, round(factor * self.evaluate_every))
         about = f"{self.about} Here with {factor:g} times its budget."
-        return replace(self, about=about, phases=phases, evaluate_every=often)
+        return replace(self, about=about, phases=phases, evaluate_every=often, budget=factor * self.budget)
 
     def with_learners(self, change: Callable[[AlgorithmConfig], AlgorithmConfig]) -> Preset:
         """This preset with every phase's learner changed."""
