@@ -250,7 +250,8 @@ def _one(values: Sequence[object]) -> object:
 
 def _switched(line: CommandLine, name: str) -> bool | None:
     """Whether a switch was typed as on or as off; None where it was not typed."""
-    typed = [each for argument in line.arguments if (each := argument.replace("_", "-")) in (f"--{name}", f"--no-{name}")]
+    names = (f"--{name}", f"--no-{name}")
+    typed = [each for each in (argument.replace("_", "-") for argument in line.arguments) if each in names]
     return typed[-1] == f"--{name}" if typed else None
 
 

@@ -118,7 +118,8 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     lines, rest, _ = _parse(path.read_bytes(), path)
-    if len(rest.rpartition(_BEFORE_CHECK)[2]) >= _CHECK_LENGTH and _BEFORE_CHECK in rest:  # whole but for its end
+    _, found, check = rest.rpartition(_BEFORE_CHECK)
+    if found and len(check) > _CHECK_LENGTH:  # not cut short: its end was overwritten
         raise _damaged(path, len(lines) + 1)
     return lines
 

@@ -87,8 +87,7 @@ class RunOwner:
             with naming(path):
                 file.truncate(0)
                 file.seek(0)
-                file.write(self._record)
-                os.fsync(file.fileno())
+                file.write(self._record)  # not synced: a power cut ends the owner too
         return self
 
     def __exit__(
