@@ -3,6 +3,7 @@
 #   make demo        train three readers through the whole curriculum with a budget of minutes
 #   make test        run the whole test suite
 #   make test-full   the same with the heavy optional simulators (alfworld compiles for minutes, scienceworld needs Java)
+#   make test-kills  kill a run at twenty random moments: it has to end as if nothing had happened, bit for bit
 #   make lint        ruff and pyright; `make format` lets ruff mend what it can
 #   make clean       remove the virtual environment and every cache
 #
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full lint format clean
+.PHONY: help setup demo test test-full test-kills lint format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -54,6 +55,9 @@ test: setup
 
 test-full: $(VENV)/.installed-full
 	$(PYTEST) $(ARGS)
+
+test-kills: setup
+	MAGROUNDING_KILLS=20 $(BIN)/python -m pytest tests/experiment/test_kill_campaign.py $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -166,8 +166,9 @@ class RunSettings:
     @property
     def digest(self) -> str:
         """SHA-256 of all that decides what a run computes: two runs with the same one differ in words at most."""
-        content = replace(self, workers=0, preset=replace(self.preset, about="", budget=1.0)).to_dict()
-        return digest(content)
+        phases = {stage: self.preset.of_stage(stage) for stage in self.stages}
+        preset = replace(self.preset, about="", budget=1.0, phases=phases)
+        return digest(replace(self, workers=0, preset=preset).to_dict())
 
     def phases(self) -> Iterator[tuple[str, Phase]]:
         """(stage, phase) of the whole run, in order."""
