@@ -5,6 +5,7 @@
 #   make test-full   the same with the heavy optional simulators (alfworld compiles for minutes, scienceworld needs Java)
 #   make fuzz        ten thousand calls of what is public with wrong arguments; `make test` makes a few hundred of them
 #   make test-clients  the adapters against the real TorchRL, BenchMARL, AgileRL and others, in environments of their own
+#   make test-kills  kill a run at twenty random moments: it has to end as if nothing had happened, bit for bit
 #   make lint        ruff and pyright; `make format` lets ruff mend what it can
 #   make clean       remove the virtual environment and every cache
 #
@@ -19,7 +20,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full test-clients fuzz lint format clean
+.PHONY: help setup demo test test-full test-clients test-kills fuzz lint format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -71,6 +72,9 @@ $(VENV)-%/.installed: pyproject.toml
 
 test-clients: $(CLIENTS:%=%/.installed)
 	for each in $(CLIENTS); do $$each/bin/python -m pytest tests/adapters $(ARGS) || exit; done
+
+test-kills: setup
+	MAGROUNDING_KILLS=20 $(BIN)/python -m pytest tests/experiment/test_kill_campaign.py $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from magrounding.errors import CheckpointError
+
+SEAL = "sha256"
+"""Entry of a sealed JSON file: the digest of all others."""
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
     """Put `data` at `path`; whatever stops it (no space, a kill) leaves the old file, or none.
 
     Raises:
-        OSError: the disk refused.
+        OSError: the disk refused; it names the file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")  # several processes may write the same file
     try:
-        with partial.open("wb") as file:
+        with naming(path), partial.open("wb") as file:
             file.write(data.encode() if isinstance(data, str) else data)
             file.flush()
             os.fsync(file.fileno())
@@ -43,13 +49,32 @@ def check_place(path: Path) -> None:
         ) from None
 
 
-def write_json(path: Path, content: Any) -> None:
-    """Put `content` at `path` as indented JSON, atomically."""
-    write_atomic(path, json.dumps(content, indent=2) + "\n")
+def remove_partial(folder: Path) -> None:
+    """Remove what killed saves left below a folder into which no other process writes."""
+    for path in folder.rglob(".*.partial"):
+        if path.suffixes[-2:-1] and path.suffixes[-2][1:].isdigit() and path.is_file():
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Make an error of the disk name the file: those of writing and flushing name none."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+def write_json(path: Path, content: Mapping[str, Any], *, sealed: bool = False) -> None:
+    """Put `content` at `path` as indented JSON, atomically; sealed, `read_json` notices every change of a value."""
+    seal = {SEAL: digest(content)} if sealed else {}
+    write_atomic(path, json.dumps({**content, **seal}, indent=2) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object at `path`; CheckpointError where it is missing or is none."""
+    """The JSON object at `path`, without its seal; CheckpointError where it is missing, no object, or altered."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -60,7 +85,17 @@ def read_json(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path} is damaged: it is not JSON") from None
     if not isinstance(content, dict):
         raise CheckpointError(f"{path} is damaged: expected a JSON object, found {type(content).__name__}")
-    return content
+    seal = SEAL if SEAL in content else next(reversed(content), "")  # its name may be what was damaged
+    rest = {name: value for name, value in content.items() if name != seal}
+    if (content.get(seal) == digest(rest)) != (seal == SEAL):
+        raise CheckpointError(f"{path} is damaged: it does not hold what was written; restore it, or train again")
+    return rest if seal == SEAL else content
+
+
+def digest(content: Mapping[str, Any]) -> str:
+    """SHA-256 of JSON-able content, whatever the order of its entries."""
+    plain = json.loads(json.dumps(content))  # keys that are numbers become strings before they are sorted
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -53,7 +53,8 @@ def save_weights(folder: Path, weights: Sequence[Mapping[str, Tensor]], record: 
         data = save({name: tensor.detach().cpu().contiguous() for name, tensor in state.items()})
         write_atomic(folder / weights_file(i), data)
         files[weights_file(i)] = hashlib.sha256(data).hexdigest()
-    write_json(folder / STATE_FILE, {**record, "agents": len(weights), "versions": versions(), "files": files})
+    facts = {**record, "agents": len(weights), "versions": versions(), "files": files}
+    write_json(folder / STATE_FILE, facts, sealed=True)
 
 
 def load_weights(

@@ -83,7 +83,7 @@ def publish(arguments: Arguments) -> None:
     rounded = [{name: half(tensor) for name, tensor in policy.state_dict().items()} for policy in team.policies]
     save_weights(target / stage, rounded, read_json(source / stage / STATE_FILE))
     trained = list(settings.stages[: settings.stages.index(stage) + 1])
-    write_json(target / CONFIG_FILE, {**config, "seeds": [seed], "stages": trained})
+    write_json(target / CONFIG_FILE, {**config, "seeds": [seed], "stages": trained}, sealed=True)
     write_json(target / ABOUT_FILE, about)  # last: it makes the team known
     own = target.parent.resolve() == Path(magrounding.pretrained.__file__).parent.resolve()
     source = f"pretrained:{arguments.name}" if own else str(target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from magrounding.experiment.progress import Display
 from magrounding.experiment.report import REPORT_FILE
 from magrounding.experiment.settings import RunSettings, make_settings, read_settings
 from magrounding.play.demonstrations import digests
+from magrounding.play.team import CONFIG_FILE
 from magrounding.registry import EnvEntry
 from magrounding.training.algorithm import AlgorithmConfig
 
@@ -92,7 +93,7 @@ def main(line: CommandLine) -> int:
 def train(arguments: Arguments, line: CommandLine) -> None:
     """Do what the arguments say."""
     folder = run_folder(arguments)
-    settings = resumed(arguments, folder) if arguments.resume else requested(arguments)
+    settings = resumed(arguments, folder, line) if arguments.resume else requested(arguments)
     command = str(line.without("--resume"))
     display = Display(quiet=arguments.quiet)
     run_curriculum(settings, folder, resume=arguments.resume, device=arguments.device, display=display, command=command)
@@ -194,10 +195,10 @@ def run_folder(arguments: Arguments) -> Path:
     return Path("runs") / f"{settings.env}-{settings.agent}{team}-{settings.preset.name}"
 
 
-def resumed(arguments: Arguments, folder: Path) -> RunSettings:
+def resumed(arguments: Arguments, folder: Path, line: CommandLine) -> RunSettings:
     """The run's own settings; CheckpointError where an argument contradicts them."""
     settings = read_settings(folder)
-    for name, (asked, found) in _compared(arguments, settings).items():
+    for name, (asked, found) in _compared(arguments, settings, line).items():
         if asked is not None and asked != found:
             advice = f"with --env {found}" if name == "env" else f"without --{name}"  # --env cannot be left out
             raise CheckpointError(
@@ -207,39 +208,56 @@ def resumed(arguments: Arguments, folder: Path) -> RunSettings:
     return settings if arguments.workers is None else replace(settings, workers=_workers(arguments, settings))
 
 
-def _compared(arguments: Arguments, settings: RunSettings) -> dict[str, tuple[object, object]]:
+def _compared(arguments: Arguments, settings: RunSettings, line: CommandLine) -> dict[str, tuple[object, object]]:
     """Flag → what was asked for (None: nothing) and what the run has."""
     env = arguments.env, settings.env
     if env[0] != env[1]:
         return {"env": env}  # options of the one mean nothing in the other
     compared: dict[str, tuple[object, object]] = {}
-    for name, text, known in (("learning", arguments.learning, _learning), ("network", arguments.network, _network)):
-        if text is not None:
-            found = known(settings)
-            options = parse_options(text, found, f"--{name}")
-            compared[name] = options, {option: found[option] for option in options}
+    learners = [phase.learner for _, phase in settings.phases()]
+    if arguments.learning is not None:
+        options = parse_options(arguments.learning, _learning(settings), "--learning")
+        own = [learner_options([learner], settings.make_network()) for learner in learners]
+        compared["learning"] = options, {name: _one([each[name] for each in own if name in each]) for name in options}
+    if arguments.network is not None:
+        found = _network(settings)
+        options = parse_options(arguments.network, found, "--network")
+        compared["network"] = options, {option: found[option] for option in options}
     if arguments.env_option:
         found = {**settings.entry.options, **settings.env_options}
         options = _env_options(arguments, settings.entry)
         told = {option: tuple(v) if isinstance(v := found[option], list) else v for option in options}
         compared[ENV_FLAG.removeprefix("--")] = options, told
-    learners = [phase.learner for _, phase in settings.phases()]
-    contrast = next((each.weights.get(CONTRAST, 0.0) for each in learners if _compares(each)), None)
+    contrast = _one([each.weights.get(CONTRAST, 0.0) for each in learners if _compares(each)])
     files = None if arguments.demonstrations is None else tuple(items(arguments.demonstrations))
     return {
         **compared,
         "agents": (arguments.agents, settings.agents),
         "agent": (arguments.agent, settings.agent),
         "preset": (arguments.preset, settings.preset.name),
+        "budget": (arguments.budget, settings.preset.budget),
         "stages": (None if arguments.stages is None else tuple(items(arguments.stages)), settings.stages),
         "seeds": (None if arguments.seeds is None else tuple(map(_seed, items(arguments.seeds))), settings.seeds),
-        "bf16": (arguments.bf16 or None, all(learner.bf16 for learner in learners)),
-        "share-parameters": (arguments.share_parameters or None, settings.share_parameters),
+        "bf16": (_switched(line, "bf16"), all(learner.bf16 for learner in learners)),
+        "share-parameters": (_switched(line, "share-parameters"), settings.share_parameters),
         "contrast": (arguments.contrast, contrast),
         "team-reward": (arguments.team_reward, settings.preset.team_reward),
         "games": (arguments.games, settings.preset.report_games),
         "demonstrations": (files, tuple(settings.demonstrations)),
     }
+
+
+def _one(values: Sequence[object]) -> object:
+    """What all phases have; where they differ, all of it in words."""
+    told = list(dict.fromkeys(values))
+    return " and ".join(map(str, told)) if len(told) > 1 else next(iter(told), None)
+
+
+def _switched(line: CommandLine, name: str) -> bool | None:
+    """Whether a switch was typed as on or as off; None where it was not typed."""
+    names = (f"--{name}", f"--no-{name}")
+    typed = [each for each in (argument.replace("_", "-") for argument in line.arguments) if each in names]
+    return typed[-1] == f"--{name}" if typed else None
 
 
 def _seed(text: str) -> int:
@@ -257,5 +275,7 @@ def _show(value: object) -> str:
 
 def _how_to_resume(arguments: Arguments, line: CommandLine) -> str:
     folder = run_folder(arguments)
+    if not (folder / CONFIG_FILE).exists():
+        return "stopped before the run began"
     again = CommandLine(line.prog, ("--env", arguments.env, "--out", str(folder), "--resume"))
     return f"stopped; the state is saved, go on with: {again}"

@@ -81,7 +81,7 @@ def play_missing(settings: RunSettings, folder: Path, display: Display | None = 
             for name in settings.evaluation_sets(stage, phase):
                 if f"{stage}/{name}" not in known and _is_trained(settings, folder, stage):
                     known[f"{stage}/{name}"] = others.play(name, settings.stage_options(stage, name))
-                    write_json(folder / BASELINES_FILE, known)
+                    write_json(folder / BASELINES_FILE, known, sealed=True)
 
 
 def read_baselines(folder: Path) -> dict[str, dict[str, Summary]]:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from magrounding.agents.weights import STATE_FILE, versions
 from magrounding.errors import CheckpointError
-from magrounding.experiment.checkpoint import CHECKPOINT_FILE
+from magrounding.experiment.checkpoint import CHECKPOINT_FILE, load_checkpoint, save_checkpoint
 from magrounding.experiment.metrics import METRICS_FILE
+from magrounding.experiment.owner import OWNER_FILE, RunOwner
 from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.play.team import CONFIG_FILE
 from magrounding.storage import read_json, write_json
@@ -19,7 +20,8 @@ from magrounding.storage import read_json, write_json
 def beginning(settings: RunSettings, stages: Sequence[str]) -> RunSettings:
     """These settings as far as some stages go: equal where they compute the same there; descriptions do not count."""
     phases = {stage: settings.preset.of_stage(stage) for stage in stages}
-    return replace(settings, stages=tuple(stages), preset=replace(settings.preset, about="", phases=phases))
+    preset = replace(settings.preset, about="", budget=1.0, whole_games=None, phases=phases)
+    return replace(settings, stages=tuple(stages), preset=preset)
 
 
 def branch(source: Path, settings: RunSettings, folder: Path, command: str = "") -> None:
@@ -34,7 +36,7 @@ def branch(source: Path, settings: RunSettings, folder: Path, command: str = "")
         command: the command line, for the report.
 
     Raises:
-        CheckpointError: the source is no such run, or the folder is in the way.
+        CheckpointError: the source is no such run or damaged, the folder is in the way, or another process makes it.
     """
     begun = read_settings(source)
     first = settings.stages[: len(begun.stages)]
@@ -45,11 +47,19 @@ def branch(source: Path, settings: RunSettings, folder: Path, command: str = "")
     if folder.exists():
         raise CheckpointError(f"{folder} exists already: remove it, or name another")
     partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    for stage in first:
-        shutil.copytree(source / stage, partial / stage)
-    for name in (CHECKPOINT_FILE, METRICS_FILE):
-        shutil.copy2(source / name, partial / name)
-    about = {"versions": versions(), "command": command, "branched_from": str(source)}
-    write_json(partial / CONFIG_FILE, {**read_json(source / CONFIG_FILE), **settings.to_dict(), **about})
-    partial.replace(folder)  # whole, or not there at all
+    with RunOwner(partial) as owner:
+        for left in partial.iterdir():  # by a process that was killed
+            if left.is_dir():
+                shutil.rmtree(left)
+            elif left.name != OWNER_FILE:
+                left.unlink()
+        for stage in first:
+            shutil.copytree(source / stage, partial / stage)
+        record, tensors = load_checkpoint(source / CHECKPOINT_FILE, **settings.origin)
+        save_checkpoint(partial / CHECKPOINT_FILE, {**record, "settings": settings.digest}, tensors)
+        shutil.copy2(source / METRICS_FILE, partial / METRICS_FILE)
+        about = {"versions": versions(), "command": command, "branched_from": str(source)}
+        config = {**read_json(source / CONFIG_FILE), **settings.to_dict(), **about}
+        write_json(partial / CONFIG_FILE, config, sealed=True)
+        partial.replace(folder)  # whole, or not there at all
+        owner.folder = folder

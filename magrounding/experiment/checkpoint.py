@@ -25,7 +25,7 @@ from magrounding.storage import write_atomic
 from magrounding.training.learner import Learner
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
-FORMAT = 3
+FORMAT = 4
 """Raised whenever an old file could not be read as it was meant."""
 
 
@@ -37,8 +37,9 @@ def save_checkpoint(path: Path, record: Mapping[str, Any], tensors: Mapping[str,
         record: JSON-able counters and the origin: "env", "agents", "vocabulary".
         tensors: everything that is an array, names divided by "/".
     """
-    content = {"format": FORMAT, "versions": versions(), "digest": digest(tensors), **record}
-    write_atomic(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata={"record": json.dumps(content)}))
+    text = json.dumps({"format": FORMAT, "versions": versions(), **record})
+    metadata = {"record": text, "digest": digest(text, tensors)}
+    write_atomic(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata=metadata))
 
 
 def load_checkpoint(
@@ -56,25 +57,27 @@ def load_checkpoint(
     tensors = parse_tensors(data, path)
     try:
         with safe_open(path, "pt") as file:
-            record = json.loads(file.metadata()["record"])
-    except (SafetensorError, KeyError, TypeError, ValueError):
+            metadata = file.metadata()
+        record = dict(json.loads(metadata["record"]))
+    except (SafetensorError, KeyError, TypeError, ValueError, RecursionError):
         raise CheckpointError(f"{path} is no checkpoint of a run: it lacks its record") from None
     if record.get("format") != FORMAT:
         raise CheckpointError(
             f"{path} has format {record.get('format')}, this version reads {FORMAT}: train again, or use its version"
         )
-    if record.get("digest") != digest(tensors):
+    if metadata.get("digest") != digest(metadata["record"], tensors):
         raise CheckpointError(f"{path} is damaged: it does not hold what was written; restore it, or train again")
     check_origin(record, path, env=env, vocabulary_hash=vocabulary_hash, num_agents=num_agents)
     return record, tensors
 
 
-def digest(tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 over names and bytes of all tensors: the file format itself would not notice a flipped bit."""
-    total = hashlib.sha256()
+def digest(record: str, tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 of a record and of all tensors, with their names, types and shapes: the format itself checks nothing."""
+    total = hashlib.sha256(record.encode())
     for name in sorted(tensors):
-        total.update(name.encode())
-        total.update(tensors[name].contiguous().numpy().tobytes())
+        tensor = tensors[name].detach().cpu().contiguous()
+        total.update(f"\n{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
+        total.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
     return total.hexdigest()
 
 

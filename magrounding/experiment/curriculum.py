@@ -10,15 +10,16 @@ from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.baselines import compared, play_missing
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.interrupt import StopRequest
+from magrounding.experiment.owner import OWNER_FILE, RunOwner
 from magrounding.experiment.presets import IMITATE
 from magrounding.experiment.progress import Display
 from magrounding.experiment.report import write_report
 from magrounding.experiment.seed_run import SeedRun
-from magrounding.experiment.settings import RunSettings
+from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.play.actor import find_expert
 from magrounding.play.demonstrations import DescribedGames, find_demonstrations
 from magrounding.play.team import CONFIG_FILE, seed_folder
-from magrounding.storage import read_json, write_json
+from magrounding.storage import read_json, remove_partial, write_json
 from magrounding.threads import plan_threads, using
 
 
@@ -42,7 +43,7 @@ def run_curriculum(
         command: the command line, for the report.
 
     Raises:
-        CheckpointError: the folder is in the way, or not a run's, or damaged.
+        CheckpointError: the folder is in the way, or not a run's, or damaged, or another process trains in it.
         ConfigurationError: settings that cannot work.
         MissingExtra: a learner needs a package that is not installed.
         KeyboardInterrupt: after Ctrl-C; the state is saved.
@@ -58,23 +59,33 @@ def run_curriculum(
     if resume:
         read_json(folder / CONFIG_FILE)
     else:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            if not (folder / CONFIG_FILE).exists():
-                raise CheckpointError(
-                    f"{folder} exists already and is not the folder of a run: name another with --out"
-                )
+        _refuse_foreign(folder)
+    with RunOwner(folder):
+        remove_partial(folder)
+        if resume:
+            if read_settings(folder).digest != settings.digest:
+                raise CheckpointError(f"the run in {folder} has other settings: resume it with its own (read_settings)")
+        elif (folder / CONFIG_FILE).exists():
             raise CheckpointError(f"{folder} exists already: add --resume to go on with it, or name another with --out")
-        about = {"versions": versions(), "command": command, "demonstrators": demonstrators}
-        write_json(folder / CONFIG_FILE, {**settings.to_dict(), **about})
-    plan = plan_threads(settings.num_learners, settings.max_envs, cuda=where.type == "cuda")
-    with StopRequest() as stop, using(plan) as parallel_map, display or Display() as shown:
-        for seed in settings.seeds:
-            own = seed_folder(folder, seed, len(settings.seeds))
-            SeedRun(settings, seed, own, where, plan, parallel_map, shown, stop).run()
-        shown.say(f"playing the comparison games of {' and '.join(compared(settings.env))}, writing the report")
-        with stop.immediate():
-            play_missing(settings, folder, shown)
-            write_report(folder)
+        else:
+            about = {"versions": versions(), "command": command, "demonstrators": demonstrators}
+            write_json(folder / CONFIG_FILE, {**settings.to_dict(), **about}, sealed=True)
+        plan = plan_threads(settings.num_learners, settings.max_envs, cuda=where.type == "cuda")
+        with StopRequest() as stop, using(plan) as parallel_map, display or Display() as shown:
+            for seed in settings.seeds:
+                own = seed_folder(folder, seed, len(settings.seeds))
+                SeedRun(settings, seed, own, where, plan, parallel_map, shown, stop).run()
+            shown.say(f"playing the comparison games of {' and '.join(compared(settings.env))}, writing the report")
+            with stop.immediate():
+                play_missing(settings, folder, shown)
+                write_report(folder)
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """CheckpointError for what is neither empty nor a run's, before anything is written into it."""
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if names.isdisjoint((CONFIG_FILE, OWNER_FILE)) and (names or (folder.exists() and not folder.is_dir())):
+        raise CheckpointError(f"{folder} exists already and holds no run: name another with --out")
 
 
 def _check_teaching(settings: RunSettings) -> dict[str, str]:

@@ -5,15 +5,31 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from magrounding.errors import CheckpointError
+from magrounding.storage import naming
 
 METRICS_FILE = "metrics.jsonl"
 TENSORBOARD_FOLDER = "tensorboard"
+
+CHECK = "check"
+"""Last entry of every line: CRC-32 of the file up to there, checks left out; a line changed, lost or doubled shows."""
+_BEFORE_CHECK = f', "{CHECK}": "'.encode()
+_CHECK_LENGTH = len(b'01234567"}')
+
+_EVERY_LINE = {"seed", "stage", "phase", "steps", "total_steps", "training_seconds"}
+_OF_KIND = {
+    "train": {"games", "steps_per_second"},
+    "evaluation": {"set", "when", "play", "manual", "win_rate"},
+    "phase": {"best_steps", "phase_seconds", "spent"},
+    "fault": {"worker", "reason", "rows"},
+}
+"""What reports need of lines that have no check, as earlier versions wrote them."""
 
 
 class MetricsLog:
@@ -25,6 +41,9 @@ class MetricsLog:
     Args:
         folder: where both go.
         size: bytes of `metrics.jsonl` that hold; what lies beyond was written after the checkpoint and is cut off.
+
+    Raises:
+        CheckpointError: fewer bytes than that, or damaged ones; the file is left as it was.
     """
 
     def __init__(self, folder: Path, size: int = 0) -> None:
@@ -32,27 +51,41 @@ class MetricsLog:
 
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / METRICS_FILE
-        if size > (self.path.stat().st_size if self.path.exists() else 0):
+        data = self.path.read_bytes()[:size] if self.path.exists() else b""
+        if len(data) < size:
             raise CheckpointError(f"{self.path} is shorter than its run's checkpoint says: it was cut or replaced")
-        self._file = self.path.open("ab")
+        lines, rest, self._check = _parse(data, self.path)
+        if rest:
+            raise _damaged(self.path, len(lines) + 1)
+        self._file = self.path.open("ab", buffering=0)  # what a full disk refused is not tried again on closing
         self._file.truncate(size)
-        shutil.rmtree(folder / TENSORBOARD_FOLDER, ignore_errors=True)
-        self._board = SummaryWriter(folder / TENSORBOARD_FOLDER)
-        for line in read_metrics(self.path):
+        self._board_folder = folder / TENSORBOARD_FOLDER
+        shutil.rmtree(self._board_folder, ignore_errors=True)
+        self._board = SummaryWriter(self._board_folder)
+        for line in lines:
             self._mirror(line)
 
     def write(self, line: Mapping[str, Any]) -> None:
-        """Append one line; it needs "kind", "stage", "phase" and "total_steps"."""
-        self._file.write(json.dumps(line).encode() + b"\n")
-        self._file.flush()
+        """Append one line; it needs "kind", "stage", "phase" and "total_steps".
+
+        Raises:
+            OSError: the disk refused; it names the file.
+        """
+        body = json.dumps(line).encode()[:-1]
+        self._check = zlib.crc32(body, self._check)
+        data = body + _BEFORE_CHECK + f'{self._check:08x}"}}\n'.encode()
+        with naming(self.path):
+            while data:
+                data = data[self._file.write(data) :]
         self._mirror(line)
 
     def sync(self) -> int:
         """Bring everything to the disk and return the size in bytes, for a checkpoint."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._board.flush()
-        return self._file.tell()
+        with naming(self.path):
+            os.fsync(self._file.fileno())
+        with naming(self._board_folder):
+            self._board.flush()
+        return os.fstat(self._file.fileno()).st_size  # the position of a file cut back is still its old end
 
     def close(self) -> None:
         self._file.close()
@@ -70,17 +103,54 @@ class MetricsLog:
         place = f"{line['stage']}/{line['phase']}"
         if line["kind"] == "evaluation":
             place = f"{place}/{line['set']} {line['when']}, {line['play']}, manual {line['manual']}"
-        for name, value in line.items():
-            if isinstance(value, float):
-                self._board.add_scalar(f"{place}/{name}", value, line["total_steps"])
+        with naming(self._board_folder):
+            for name, value in line.items():
+                if isinstance(value, float):
+                    self._board.add_scalar(f"{place}/{name}", value, line["total_steps"])
 
 
-def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a `metrics.jsonl`; a last line that a kill cut short is left out."""
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The lines of a `metrics.jsonl`, none where there is no file; a last line that a kill cut short is left out.
+
+    Raises:
+        CheckpointError: a line is not what was written.
+    """
     if not path.exists():
-        return
-    for line in path.read_text(encoding="utf-8").splitlines():
+        return []
+    lines, rest, _ = _parse(path.read_bytes(), path)
+    _, found, check = rest.rpartition(_BEFORE_CHECK)
+    if found and len(check) > _CHECK_LENGTH:  # not cut short: its end was overwritten
+        raise _damaged(path, len(lines) + 1)
+    return lines
+
+
+def _parse(data: bytes, path: Path) -> tuple[list[dict[str, Any]], bytes, int]:
+    """Whole lines without their checks, what follows the last of them, and the last check."""
+    *whole, rest = data.split(b"\n")
+    checked, check, lines = _BEFORE_CHECK in data, 0, []
+    for number, line in enumerate(whole, 1):
+        if checked:
+            body, _, told = line.rpartition(_BEFORE_CHECK)
+            check = zlib.crc32(body, check)
+            if told != f'{check:08x}"}}'.encode():
+                raise _damaged(path, number)
         try:
-            yield json.loads(line)
-        except ValueError:
-            return
+            content = json.loads(line)
+        except (ValueError, RecursionError):
+            raise _damaged(path, number) from None
+        if not checked and not _is_line(content):
+            raise _damaged(path, number)
+        content.pop(CHECK, None)
+        lines.append(content)
+    return lines, rest, check
+
+
+def _is_line(content: object) -> bool:
+    """Whether a line without a check has what reports need of it."""
+    if not isinstance(content, dict) or content.get("kind") not in _OF_KIND:
+        return False
+    return content.keys() >= _EVERY_LINE | _OF_KIND[content["kind"]]
+
+
+def _damaged(path: Path, number: int) -> CheckpointError:
+    return CheckpointError(f"{path} is damaged: line {number} is not what was written; restore it, or train again")

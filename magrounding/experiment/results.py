@@ -114,7 +114,7 @@ def read_results(folder: Path) -> RunResults:
     config = read_json(folder / CONFIG_FILE)
     settings = RunSettings.from_dict(config)
     seeds = settings.seeds
-    lines = {seed: list(read_metrics(seed_folder(folder, seed, len(seeds)) / METRICS_FILE)) for seed in seeds}
+    lines = {seed: read_metrics(seed_folder(folder, seed, len(seeds)) / METRICS_FILE) for seed in seeds}
     if not any(lines.values()):
         raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
     source = settings.entry.published

@@ -127,7 +127,11 @@ class SeedRun:
         path = self.folder / CHECKPOINT_FILE
         if not path.exists():
             return
-        record, tensors = load_checkpoint(path, **self._origin())
+        record, tensors = load_checkpoint(path, **self.settings.origin)
+        if record.get("seed") != self.seed:
+            raise CheckpointError(f"{path} is of seed {record.get('seed')}, not of {self.seed}: it was moved here")
+        if record.get("settings") != self.settings.digest:
+            raise CheckpointError(f"{path} is of a run with other settings than this one: one of the two was replaced")
         try:
             self.at = Position(**record["position"])
         except (KeyError, TypeError) as error:
@@ -139,10 +143,6 @@ class SeedRun:
                 raise CheckpointError(f"{path} keeps nothing that another stage could go on from: train from the first")
             self.at.stage, self.at.finished = self.at.stage + 1, False
         self._clock.spent = dict(self.at.spent)
-
-    def _origin(self) -> dict[str, Any]:
-        spec = self.settings.describe(self.settings.stages[0])
-        return {"env": self.settings.env, "vocabulary_hash": spec.vocabulary_hash, "num_agents": self.settings.agents}
 
     def _enter(self, session: StageSession) -> None:
         """Bring a session to where the phase stands: its beginning, or where a checkpoint left it."""
@@ -339,12 +339,13 @@ class SeedRun:
         if session is not None:
             tensors.update({f"now/session/{name}": tensor for name, tensor in session.state().items()})
             tensors["now/window"] = torch.tensor(list(self._window), dtype=torch.float32)
-        origin = self._origin()
+        origin = self.settings.origin
         record = {
             "env": origin["env"],
             "vocabulary": origin["vocabulary_hash"],
             "agents": origin["num_agents"],
             "seed": self.seed,
+            "settings": self.settings.digest,
             "position": asdict(self.at),
         }
         save_checkpoint(self.folder / CHECKPOINT_FILE, record, tensors)

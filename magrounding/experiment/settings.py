@@ -15,7 +15,7 @@ from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.play.team import CONFIG_FILE
 from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry
 from magrounding.spec import SCORE, EnvSpec
-from magrounding.storage import read_json
+from magrounding.storage import digest, read_json
 from magrounding.training.algorithm import parse_config
 
 
@@ -156,6 +156,19 @@ class RunSettings:
         """Kinds of wrong rules that the environment can give agents, to see whether they read."""
         reassigned = (REASSIGNED,) if "manual" in self.entry.options else ()
         return (*reassigned, OTHER_GAME) if self.entry.rules_text else reassigned
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What `load_checkpoint` and `load_weights` compare a file with."""
+        spec = self.describe(self.stages[0])
+        return {"env": self.env, "vocabulary_hash": spec.vocabulary_hash, "num_agents": self.agents}
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that decides what a run computes: two runs with the same one differ in words at most."""
+        phases = {stage: self.preset.of_stage(stage) for stage in self.stages}
+        preset = replace(self.preset, about="", budget=1.0, phases=phases)
+        return digest(replace(self, workers=0, preset=preset).to_dict())
 
     def phases(self) -> Iterator[tuple[str, Phase]]:
         """(stage, phase) of the whole run, in order."""

@@ -1,29 +1,28 @@
-"""The command: what it makes of good input, of bad input, of Ctrl-C and of a kill."""
+"""The command: what it makes of good input, of bad input, and of folders that hold something."""
 
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks import curriculum
-from magrounding.agents.weights import load_weights
 from magrounding.cli import train
 from magrounding.envs.make import make_vec
-from magrounding.experiment.presets import find_preset
-from magrounding.storage import read_json, write_json
-from tests.experiment.tiny_runs import tiny_settings
+from magrounding.experiment.owner import RunOwner
+from magrounding.experiment.presets import Promotion, find_preset
+from magrounding.experiment.settings import make_settings
+from magrounding.storage import write_json
+from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_settings
 
 ROOT = Path(__file__).parents[2]
 
-# The real command, with a preset that ends within seconds; `SLOWLY` keeps it busy until it is stopped.
+# The real command, with a preset that ends within seconds, on a disk that refuses large files.
 COMMAND = """
-import os, sys
+import resource, sys
 from dataclasses import replace
 from benchmarks import curriculum
 from magrounding.experiment import curriculum as experiment
@@ -33,95 +32,21 @@ from tests.experiment.tiny_runs import TINY, phases_of
 budget = {"phases": phases_of({"*": Promotion(steps=1800)}), "evaluate_every": None, "final_sets": ("train",)}
 rtfm.DEMO = replace(TINY, **budget)
 experiment.write_report = lambda folder: None
-if os.environ.get("SLOWLY"):
-    import time
-    from magrounding.experiment.stage import StageSession
-    iterate = StageSession.iterate
-    StageSession.iterate = lambda self, steps: (time.sleep(0.02), iterate(self, steps))[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
 sys.exit(curriculum.main())
 """
-
-
-def command(out, *more, slowly=False):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SLOWLY": "1" if slowly else ""}
-    line = [
-        sys.executable,
-        "-c",
-        COMMAND,
-        "--env",
-        "ma_rtfm",
-        "--stages",
-        "s1,s2",
-        "--out",
-        str(out),
-        "--device",
-        "cpu",
-        *more,
-    ]
-    return subprocess.Popen(line, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def finish(process):
-    out, err = process.communicate(timeout=120)
-    return process.returncode, out, err
-
-
-def wait_for_progress(folder, beyond=None):
-    """Until a checkpoint exists that is not `beyond`."""
-    path, deadline = folder / "checkpoint.safetensors", time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if path.exists() and path.read_bytes() != beyond:
-            time.sleep(0.3)  # into the updates that follow it
-            return
-        time.sleep(0.05)
-    raise TimeoutError("no checkpoint appeared")
-
-
-def weights_of(folder):
-    vocabulary_hash = make_vec("ma_rtfm", 1).spec.vocabulary_hash
-    weights, _ = load_weights(folder / "s2", env="ma_rtfm", vocabulary_hash=vocabulary_hash, num_agents=2)
-    return weights
-
-
-@pytest.mark.slow
-def test_stopped_and_killed_it_ends_as_if_nothing_had_happened(tmp_path):
-    """Ctrl-C, --resume, kill -9, --resume: the final weights are those of an uninterrupted run, bit for bit."""
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    undisturbed = command(whole)
-
-    process = command(broken, slowly=True)
-    wait_for_progress(broken)
-    process.send_signal(signal.SIGINT)
-    code, _, err = finish(process)
-    assert code == 130
-    assert re.fullmatch(r"stopped; the state is saved, go on with: python -m benchmarks.curriculum .*--resume\n", err)
-    saved = (broken / "checkpoint.safetensors").read_bytes()
-
-    process = command(broken, "--resume", slowly=True)
-    wait_for_progress(broken, beyond=saved)
-    process.kill()
-    assert finish(process)[0] == -signal.SIGKILL
-    assert not (broken / "s2" / "state.json").exists()  # else there was nothing left to do
-
-    assert finish(command(broken, "--resume"))[0] == 0
-    assert finish(undisturbed)[0] == 0
-    for ours, theirs in zip(weights_of(broken), weights_of(whole), strict=True):
-        assert all((ours[name] == theirs[name]).all() for name in theirs)
-    assert read_json(broken / "s2" / "state.json")["files"] == read_json(whole / "s2" / "state.json")["files"]
 
 
 @pytest.mark.slow
 def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path):
     """A limit on the size of files makes the operating system refuse the checkpoint, as a full disk does."""
-    limited = COMMAND.replace(
-        "sys.exit(", "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))\nsys.exit("
-    )
-    line = [sys.executable, "-c", limited, "--env", "ma_rtfm", "--stages", "s1", "--out", str(tmp_path / "run")]
+    line = [sys.executable, "-c", COMMAND, "--env", "ma_rtfm", "--stages", "s1", "--out", str(tmp_path / "run")]
     done = subprocess.run(
         line, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 2
-    assert re.fullmatch(r"error: the disk refused.*: File too large; .*--resume\n", done.stderr)
+    path = re.escape(str(tmp_path / "run" / "checkpoint.safetensors"))
+    assert re.fullmatch(rf"error: the disk refused \({path}\): File too large; .*--resume\n", done.stderr)
     assert (tmp_path / "run" / "config.json").exists()
     assert not list(tmp_path.rglob("*.partial"))
     assert not (tmp_path / "run" / "checkpoint.safetensors").exists()
@@ -186,12 +111,44 @@ def test_a_folder_that_exists(monkeypatch, capsys, tmp_path):
     code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path)
     assert (code, err) == (
         2,
-        f"error: {tmp_path} exists already and is not the folder of a run: name another with --out\n",
+        f"error: {tmp_path} exists already and holds no run: name another with --out\n",
     )
     code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, "--resume")
     assert code == 2
     assert "config.json is missing" in err
     assert [path.name for path in tmp_path.iterdir()] == ["notes"]
+
+
+def test_a_second_start_in_a_folder(monkeypatch, capsys, tmp_path):
+    """Of a run that is alive, and of one whose process has died."""
+    settings = tiny_settings()
+    write_json(tmp_path / "config.json", settings.to_dict(), sealed=True)
+    running = (
+        rf"error: the run in {re.escape(str(tmp_path))} is running \(process {os.getpid()} on \S+, since 20[^)]+\)"
+    )
+    with RunOwner(tmp_path):
+        for more in ([], ["--resume"]):
+            code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, *more)
+            assert code == 2
+            assert re.fullmatch(rf"{running}[^\n]*\n", err)
+            assert "--resume" not in err
+    code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path)
+    assert code == 2
+    assert err.endswith("exists already: add --resume to go on with it, or name another with --out\n")
+    assert {path.name for path in tmp_path.iterdir()} == {"config.json"}
+
+
+def test_stopped_before_there_was_anything_to_save(monkeypatch, capsys, tmp_path):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "run_curriculum", stop)
+    code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path / "run")
+    assert (code, err) == (130, "stopped before the run began\n")
+    write_json(tmp_path / "run" / "config.json", tiny_settings().to_dict())
+    code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path / "run")
+    assert code == 130
+    assert re.fullmatch(r"stopped; the state is saved, go on with: python -m benchmarks.curriculum .*--resume\n", err)
 
 
 def test_a_file_where_the_folder_should_be(monkeypatch, capsys, tmp_path):
@@ -201,33 +158,69 @@ def test_a_file_where_the_folder_should_be(monkeypatch, capsys, tmp_path):
     assert "exists already" in err
 
 
-def test_resuming_something_else(monkeypatch, capsys, tmp_path):
-    from magrounding.experiment.settings import make_settings
+CONTRADICTIONS = [
+    ("--agents", "2", "3", "has agents 3, not 2"),
+    ("--seeds", "0", "0,1", "has seeds 0,1, not 0"),
+    ("--stages", "s1", "s1,s2,s3,s4,s5", "has stages s1,s2,s3,s4,s5, not s1"),
+    ("--preset", "paper", "demo", "has preset demo, not paper"),
+    ("--budget", "0.5", "0.25", "has budget 0.25, not 0.5"),
+    ("--agent", "conv", "txt2pi", "has agent txt2pi, not conv"),
+    ("--network", "head_width=8", "head_width=400", "has network head_width=400, not head_width=8"),
+    ("--games", "7", "200", "has games 200, not 7"),
+    ("--learning", "gamma=0.5", "gamma=0.98", "has learning gamma=0.98, not gamma=0.5"),
+    ("--team-reward", "0.25", "0.5", "has team-reward 0.5, not 0.25"),
+    ("--contrast", "0.5", "0", "has contrast 0.0, not 0.5"),
+    ("--env-option", "max_cycles=7", "max_cycles=80", "has env-option max_cycles=80, not max_cycles=7"),
+    ("--demonstrations", "games.npz", None, "has demonstrations , not games.npz"),
+    ("--share-parameters", None, "no", "has share-parameters False, not True"),
+    ("--bf16", None, "no", "has bf16 False, not True"),
+]
 
-    write_json(tmp_path / "config.json", make_settings("ma_rtfm", "txt2pi", agents=3, seeds=(0, 1)).to_dict())
-    for flag, value, complaint in (
-        ("--agents", "2", "has agents 3, not 2"),
-        ("--seeds", "0", "has seeds 0,1, not 0"),
-        ("--stages", "s1", "has stages s1,s2,s3,s4,s5, not s1"),
-        ("--preset", "paper", "has preset demo, not paper"),
-        ("--agent", "conv", "has agent txt2pi, not conv"),
-        ("--network", "head_width=8", "has network head_width=400, not head_width=8"),
-        ("--games", "7", "has games 200, not 7"),
-        ("--learning", "entropy=0.5", "has learning entropy=0.01, not entropy=0.5"),
-        ("--team-reward", "0.25", "has team-reward 0.5, not 0.25: resume it without --team-reward"),
-    ):
-        code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, "--resume", flag, value)
-        assert code == 2
-        assert complaint in err
+
+@pytest.mark.parametrize(
+    ("flag", "other", "same", "complaint"), CONTRADICTIONS, ids=[case[0] for case in CONTRADICTIONS]
+)
+def test_resuming_something_else(monkeypatch, capsys, tmp_path, flag, other, same, complaint):
+    """Refused where it contradicts what the folder has; the same again is no contradiction."""
+    settings = make_settings("ma_rtfm", "txt2pi", agents=3, seeds=(0, 1))
+    settings = replace(settings, preset=settings.preset.with_budget(0.25))
+    write_json(tmp_path / "config.json", settings.to_dict())
+    resumed = []
+    monkeypatch.setattr(train, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
+    line = ("--env", "ma_rtfm", "--out", tmp_path, "--resume")
+    code, err = run(monkeypatch, capsys, *line, flag, *([] if other is None else [other]))
+    assert code == 2
+    assert f"{complaint}: resume it without {flag}, or name another folder" in err
+    assert not resumed
+    if same is not None:
+        again = [f"--no-{flag[2:]}"] if same == "no" else [flag, same]
+        assert run(monkeypatch, capsys, *line, *again) == (0, "")
+        assert resumed == [settings]
+
+
+def test_resuming_another_environment(monkeypatch, capsys, tmp_path):
+    write_json(tmp_path / "config.json", make_settings("ma_rtfm", "txt2pi", agents=3).to_dict())
     code, err = run(monkeypatch, capsys, "--env", "rtfm", "--out", tmp_path, "--resume")
     assert code == 2
-    assert "has env ma_rtfm, not rtfm: resume it with --env ma_rtfm, or name" in err
-    code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path)
+    assert "has env ma_rtfm, not rtfm: resume it with --env ma_rtfm, or name another folder" in err
+
+
+def test_a_switch_that_a_resumed_run_has_on(monkeypatch, capsys, tmp_path):
+    settings = tiny_settings(share_parameters=True)
+    write_json(tmp_path / "config.json", settings.to_dict())
+    code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, "--resume", "--no-share-parameters")
     assert code == 2
-    assert "exists already: add --resume to go on with it" in err
-    code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, "--resume", "--share-parameters")
+    assert "has share-parameters True, not False" in err
+
+
+def test_phases_that_differ_in_what_a_resumed_run_is_asked_for(monkeypatch, capsys, tmp_path):
+    """The option was not typed when the run began: it would have been the same in every phase."""
+    phases = phases_of({"*": Promotion(steps=60)}, replace(IMITATION, learning_rate=0.5), LEARNER)
+    write_json(tmp_path / "config.json", tiny_settings(phases=phases).to_dict())
+    line = ("--env", "ma_rtfm", "--out", tmp_path, "--resume", "--learning", "learning_rate=0.5")
+    code, err = run(monkeypatch, capsys, *line)
     assert code == 2
-    assert "has share-parameters False, not True" in err
+    assert "has learning learning_rate=0.5 and 0.01, not learning_rate=0.5" in err
 
 
 def test_a_foreign_or_damaged_checkpoint(monkeypatch, capsys, tmp_path):

@@ -1,5 +1,7 @@
 """A branch of a finished run ends as if it had learnt everything itself, and begins with nothing else."""
 
+import shutil
+
 import pytest
 import torch
 
@@ -7,6 +9,7 @@ from magrounding.errors import CheckpointError
 from magrounding.experiment.branch import beginning, branch
 from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.owner import RunOwner
 from magrounding.experiment.presets import Promotion
 from magrounding.storage import read_json
 from tests.experiment.tiny_runs import (
@@ -81,6 +84,27 @@ def test_only_of_what_is_finished_and_never_over_something_else(first, tmp_path)
         branch(first, settings, tmp_path / "there")
 
 
+def test_what_a_killed_process_left_is_no_part_of_it_and_a_living_one_is_not_disturbed(first, tmp_path):
+    settings, partial = tiny_settings(**BRIEF), tmp_path / ".branch.partial"
+    (partial / "s2").mkdir(parents=True)
+    (partial / "notes").write_text("half")
+    with RunOwner(partial), pytest.raises(CheckpointError, match="is running"):
+        branch(first, settings, tmp_path / "branch")
+    branch(first, settings, tmp_path / "branch")
+    assert [path.name for path in tmp_path.iterdir()] == ["branch"]
+    names = {path.name for path in (tmp_path / "branch").iterdir()}
+    assert names == {"s1", "checkpoint.safetensors", "metrics.jsonl", "config.json"}
+
+
+def test_not_of_a_damaged_checkpoint(first, tmp_path):
+    source = shutil.copytree(first, tmp_path / "source")
+    data = (source / "checkpoint.safetensors").read_bytes()
+    (source / "checkpoint.safetensors").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(CheckpointError, match=r"source/checkpoint.safetensors is damaged"):
+        branch(source, tiny_settings(**BRIEF), tmp_path / "branch")
+    assert not (tmp_path / "branch").exists()
+
+
 def test_a_run_of_a_version_that_kept_nothing(first, tmp_path):
     settings = tiny_settings(**BRIEF)
     branch(first, settings, tmp_path / "branch")
@@ -90,6 +114,6 @@ def test_a_run_of_a_version_that_kept_nothing(first, tmp_path):
     record, tensors = load_checkpoint(path, vocabulary_hash=vocabulary, **origin)
     kept = {name: tensor for name, tensor in tensors.items() if not name.startswith("carried/")}
     assert len(kept) < len(tensors)
-    save_checkpoint(path, {name: record[name] for name in record if name != "digest"}, kept)
+    save_checkpoint(path, record, kept)
     with pytest.raises(CheckpointError, match="keeps nothing that another stage could go on from"):
         run_curriculum(settings, tmp_path / "branch", resume=True, display=quiet(), device="cpu")

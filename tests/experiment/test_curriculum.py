@@ -268,7 +268,7 @@ def test_settings_that_cannot_work(changes, complaint):
 
 def test_a_folder_in_the_way(tmp_path):
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(CheckpointError, match="exists already"):
+    with pytest.raises(CheckpointError, match="exists already and holds no run: name another"):
         run_curriculum(tiny_settings(), tmp_path, display=quiet())
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

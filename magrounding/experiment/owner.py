@@ -1,0 +1,160 @@
+"""RunOwner: one process at a time writes into a run folder, and a process that was killed owns nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+
+from magrounding.errors import CheckpointError
+from magrounding.storage import SEAL, digest, naming
+
+OWNER_FILE = "owner.json"
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process, such that no other is taken for it.
+
+    Attributes:
+        host: name of the machine.
+        pid: its id there.
+        began: when it began, as the machine tells it: ids are used again.
+        since: when it took the folder, for people.
+    """
+
+    host: str
+    pid: int
+    began: str
+    since: str
+
+    @classmethod
+    def this(cls) -> Process:
+        """The one that runs this."""
+        now = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+        return cls(platform.node(), os.getpid(), _began(os.getpid()) or "", now)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs; for a process of this host."""
+        if os.name == "posix":  # elsewhere signal 0 ends a process
+            try:
+                os.kill(self.pid, 0)
+            except ProcessLookupError:
+                return False
+            except PermissionError:  # another user's: it is there
+                pass
+        began = _began(self.pid)
+        return began is None or began == self.began  # what cannot be seen has to be taken for alive
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}, since {self.since}"
+
+
+class RunOwner:
+    """While entered, this process owns a folder.
+
+    `OWNER_FILE` names the owner. It is read and written under a lock of the operating system (`flock`), so of two
+    processes that find a dead owner one gets the folder. A file system without such locks has only the file.
+
+    Args:
+        folder: of the run; made where it is missing.
+
+    Raises:
+        CheckpointError: another process owns it, or one of another host, where it cannot be seen whether it still runs.
+        OSError: the disk refused.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._record = b""
+
+    def __enter__(self) -> RunOwner:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / OWNER_FILE
+        with _locked(path) as file:
+            _check_free(path, file.read())
+            content = asdict(Process.this())
+            self._record = json.dumps({**content, SEAL: digest(content)}).encode()
+            with naming(path):
+                file.truncate(0)
+                file.seek(0)
+                file.write(self._record)  # not synced: a power cut ends the owner too
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        path = self.folder / OWNER_FILE
+        with _locked(path) as file:
+            if file.read() in (self._record, b""):
+                file.truncate(0)
+                with suppress(PermissionError):  # Windows removes no open file; empty, it names nothing
+                    path.unlink()
+
+
+def _check_free(path: Path, data: bytes) -> None:
+    """CheckpointError where the owner that a file names is alive or cannot be checked; an empty file names none."""
+    if not data:
+        return
+    try:
+        content = json.loads(data)
+        intact = content.pop(SEAL) == digest(content)
+        owner = Process(**content) if intact else None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        owner = None
+    if owner is None:
+        raise CheckpointError(f"{path} is damaged and names no process: delete it, if no process trains in this folder")
+    if owner.host != platform.node():
+        raise CheckpointError(
+            f"the run in {path.parent} belongs to {owner}, and whether that still runs cannot be seen from "
+            f"{platform.node()}: if it does not, delete {path}"
+        )
+    if owner.alive:
+        raise CheckpointError(
+            f"the run in {path.parent} is running ({owner}): wait for it, stop it, or name another folder with --out"
+        )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[io.FileIO]:
+    """The open file, made where it is missing, while no other process has it locked."""
+    while True:
+        with io.FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+") as file:
+            with suppress(ImportError, OSError):  # Windows, and file systems without locks
+                import fcntl
+
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if _is_at(file.fileno(), path):  # else its owner removed it while this process waited
+                yield file
+                return
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _began(pid: int) -> str | None:
+    """When a process of this host began; "" of one that has ended, None where it cannot be seen."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return "" if state in "ZX" else f"{boot} {fields[18]}"  # clock ticks since the machine started
+    except OSError:
+        pass
+    try:
+        line = ["ps", "-o", "lstart=", "-p", str(pid)]
+        return subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

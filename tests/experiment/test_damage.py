@@ -1,0 +1,333 @@
+"""Whatever happens to a run's files: what was written is read, or one sentence says which file is not as it was."""
+
+import errno
+import json
+import os
+import random
+import shutil
+import subprocess
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.errors import CheckpointError, MagroundingError
+from magrounding.experiment.baselines import read_baselines
+from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.metrics import METRICS_FILE, MetricsLog, read_metrics
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.report import write_report
+from magrounding.experiment.settings import read_settings
+from magrounding.experiment.stage import StageSession
+from magrounding.storage import read_json, remove_partial, write_atomic, write_json
+from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
+
+BRIEF = {
+    "phases": phases_of({"*": Promotion(steps=90)}),
+    "stages": ("s1",),
+    "evaluate_every": None,
+    "final_sets": ("train",),
+}
+LINE = {"kind": "train", "stage": "s1", "phase": "reinforce", "total_steps": 0, "win_rate": 0.5}
+FILES = ("config.json", "baselines.json", "metrics.jsonl", "checkpoint.safetensors", "s1/state.json")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    run_curriculum(tiny_settings(**BRIEF), folder, display=quiet(), device="cpu")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def halfway(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "killed"
+    killed_run(tiny_settings(**BRIEF), folder, lambda position: position["steps"] == 60)
+    return folder
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A function that copies a run's folder, to be damaged."""
+    return lambda folder: Path(shutil.copytree(folder, tmp_path / "run"))
+
+
+def edit(path, old, new):
+    data = path.read_bytes()
+    assert old in data
+    path.write_bytes(data.replace(old, new, 1))
+
+
+def go_on(folder):
+    run_curriculum(read_settings(folder), folder, resume=True, display=quiet(), device="cpu")
+
+
+@pytest.mark.parametrize("stops", [(4, 1), (1, 3, 0)])
+def test_stops_within_one_report(finished, tmp_path, monkeypatch, stops):
+    """Ctrl-C among the evaluations of a report, again after it was resumed: nothing is counted twice."""
+    evaluate, folder = StageSession.evaluate, tmp_path / "run"
+    for last in stops:
+        done = count()
+
+        def stopped(*arguments, done=done, last=last, **options):
+            if next(done) == last:
+                raise KeyboardInterrupt
+            return evaluate(*arguments, **options)
+
+        monkeypatch.setattr(StageSession, "evaluate", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            run_curriculum(tiny_settings(**BRIEF), folder, resume=folder.exists(), display=quiet(), device="cpu")
+        evaluations = [line for line in read_metrics(folder / METRICS_FILE) if line["kind"] == "evaluation"]
+        assert len(evaluations) == last
+    monkeypatch.setattr(StageSession, "evaluate", evaluate)
+    go_on(folder)
+    assert timeless(folder) == timeless(finished)
+    assert torch.equal(weights_of(folder, "s1"), weights_of(finished, "s1"))
+
+
+def test_a_size_is_right_before_anything_is_written(tmp_path):
+    with MetricsLog(tmp_path) as log:
+        log.write(LINE)
+        size = log.sync()
+        log.write({**LINE, "total_steps": 10})
+    for _ in range(2):
+        with MetricsLog(tmp_path, size) as log:
+            assert log.sync() == size == (tmp_path / METRICS_FILE).stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "complaint"),
+    [
+        ("checkpoint.safetensors", b'"F32"', b'"I32"', "checkpoint.safetensors is damaged"),
+        ("checkpoint.safetensors", rb"\"stage\": 0", rb"\"stage\": 9", "checkpoint.safetensors is damaged"),
+        ("checkpoint.safetensors", rb"\"seed\": 0", rb"\"seed\": 7", "checkpoint.safetensors is damaged"),
+        ("checkpoint.safetensors", rb"\"format\": 4", rb"\"format\": 3", "has format 3, this version reads 4"),
+        ("config.json", b'"value_coefficient": 0.5', b'"value_coefficient": 8.5', "config.json is damaged"),
+        ("metrics.jsonl", b'"games": ', b'"games": 1', "metrics.jsonl is damaged: line 1 is not what was written"),
+        ("metrics.jsonl", b'"games"', b'"ga\xffes"', "metrics.jsonl is damaged: line 1"),
+        ("metrics.jsonl", b'"kind"', b'"kimd"', "metrics.jsonl is damaged: line 1"),
+        ("metrics.jsonl", b'{"kind"', b'x"kind"', "metrics.jsonl is damaged: line 1"),
+    ],
+)
+def test_a_damaged_run_is_not_gone_on_with(halfway, copy, name, old, new, complaint):
+    folder = copy(halfway)
+    edit(folder / name, old, new)
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    with pytest.raises(CheckpointError, match=complaint):
+        go_on(folder)
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_settings_changed_with_care_are_not_those_of_the_checkpoint(halfway, copy):
+    """A file that a person edited and sealed again."""
+    folder = copy(halfway)
+    config = read_json(folder / "config.json")
+    config["preset"]["phases"]["*"][0]["learner"]["value_coefficient"] = 8.5
+    write_json(folder / "config.json", config, sealed=True)
+    with pytest.raises(CheckpointError, match=r"checkpoint.safetensors is of a run with other settings than this one"):
+        go_on(folder)
+    with pytest.raises(CheckpointError, match="has other settings: resume it with its own"):
+        run_curriculum(tiny_settings(**BRIEF), folder, resume=True, display=quiet(), device="cpu")
+
+
+def test_another_seeds_checkpoint(halfway, copy):
+    folder = copy(halfway)
+    path, settings = folder / "checkpoint.safetensors", read_settings(folder)
+    record, tensors = load_checkpoint(path, **settings.origin)
+    save_checkpoint(path, {**record, "seed": 7}, tensors)
+    with pytest.raises(CheckpointError, match=r"checkpoint.safetensors is of seed 7, not of 0"):
+        go_on(folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"win_rate"', b'"win_rste"'),
+        (b'"win_rate"', b'"win_\xffate"'),
+        (b'"kind"', b'"kimd"'),
+        (b"{", b"x"),
+        (b"}\n", b"}\x0b"),
+    ],
+)
+def test_a_report_is_not_made_of_damaged_metrics(finished, copy, old, new):
+    folder = copy(finished)
+    path = folder / METRICS_FILE
+    lines = path.read_bytes().splitlines(keepends=True)
+    number = next(k for k, line in enumerate(lines) if b'"evaluation"' in line)
+    lines[number] = lines[number].replace(old, new)
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(CheckpointError, match=rf"metrics.jsonl is damaged: line {number + 1} is not what was written"):
+        write_report(folder)
+
+
+def test_lines_lost_doubled_or_moved(finished, copy):
+    path = copy(finished) / METRICS_FILE
+    first, second, third, *more = path.read_bytes().splitlines(keepends=True)
+    for lines in ([first, third, *more], [first, second, second, third, *more], [second, first, third, *more]):
+        path.write_bytes(b"".join(lines))
+        with pytest.raises(CheckpointError, match=r"metrics.jsonl is damaged: line [123] is not"):
+            read_metrics(path)
+
+
+def test_only_the_last_line_may_be_cut_short(finished, copy):
+    path = copy(finished) / METRICS_FILE
+    whole = path.read_bytes()
+    for size in range(len(whole) - 150, len(whole)):
+        path.write_bytes(whole[:size])
+        assert len(read_metrics(path)) == whole[:size].count(b"\n")
+    path.write_bytes(whole[:-1] + b"!")
+    with pytest.raises(CheckpointError, match=rf"line {whole.count(10)} is not"):
+        read_metrics(path)
+
+
+def test_metrics_of_earlier_versions_are_read(finished, copy):
+    """Theirs have no checks: what can be seen of damage is that a line is none, or lacks what reports need."""
+    folder = copy(finished)
+    path = folder / METRICS_FILE
+    lines = [json.dumps(line) for line in read_metrics(path)]
+    path.write_text("\n".join([*lines, '{"kind": "tra']))
+    assert [json.dumps(line) for line in read_metrics(path)] == lines
+    write_report(folder)
+    for old, new in (('"win_rate"', '"win_rste"'), ('"evaluation"', '"evaluatjon"'), ("{", "[")):
+        path.write_text("\n".join(line.replace(old, new) for line in lines) + "\n")
+        with pytest.raises(CheckpointError, match=r"metrics.jsonl is damaged: line \d+ is not"):
+            write_report(folder)
+
+
+@pytest.mark.parametrize("name", [*FILES, "s1/agent_0.safetensors"])
+def test_one_bad_byte_anywhere(finished, copy, name):
+    """In 50 places of each file of a run: a sentence, or exactly what was read before."""
+    folder = copy(finished)
+    path, draw = folder / name, random.Random(0)
+    whole, before = path.read_bytes(), everything(folder)
+    header = 2 * 8 + int.from_bytes(whole[:8], "little") if path.suffix == ".safetensors" else len(whole)
+    refused = 0
+    for _ in range(50):
+        place = draw.randrange(min(header, len(whole)))  # of tensors, mostly what says how they are to be read
+        bad = draw.choice([whole[place] ^ 1, whole[place] ^ 16, 0, 255])
+        path.write_bytes(whole[:place] + bytes([bad]) + whole[place + 1 :])
+        told = complaint(folder, before)
+        assert path.name in told or not told
+        refused += bool(told)
+    assert refused > 25  # blanks between numbers are many
+
+
+def complaint(folder, before):
+    """What is said of a folder; nothing where all is as it was before."""
+    try:
+        assert everything(folder) == before
+    except MagroundingError as error:
+        return str(error)
+    return ""
+
+
+def everything(folder):
+    """All that the files of a run's folder say, in a form that can be compared."""
+    settings = read_settings(folder)
+    record, tensors = load_checkpoint(folder / "checkpoint.safetensors", **settings.origin)
+    team = mg.load_team(folder)
+    weights = [p for policy in team.policies for p in policy.parameters()]
+    return (
+        settings,
+        read_json(folder / "config.json"),
+        read_baselines(folder),
+        read_metrics(folder / METRICS_FILE),
+        json.dumps(record),
+        {name: (tensor.dtype, tensor.shape, tensor.numpy().tobytes()) for name, tensor in tensors.items()},
+        [p.detach().numpy().tobytes() for p in weights],
+    )
+
+
+def test_what_killed_saves_left_is_removed(halfway, copy):
+    folder = copy(halfway)
+    left = [folder / f".checkpoint.safetensors.{2**22 + 1}.partial", folder / "s1" / ".state.json.17.partial"]
+    (folder / "s1").mkdir(exist_ok=True)
+    kept = [folder / ".notes.partial", folder / "my.17.partial"]
+    for path in (*left, *kept):
+        path.write_text("half")
+    go_on(folder)
+    assert not any(path.exists() for path in left)
+    assert all(path.exists() for path in kept)  # a person's own
+
+
+def test_partial_files_of_others_are_left(tmp_path):
+    (tmp_path / ".a.b.5.partial").mkdir()
+    remove_partial(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [".a.b.5.partial"]
+
+
+@pytest.fixture(scope="module")
+def full_disk(tmp_path_factory):
+    """A disk of 256 KiB, and nothing left on it."""
+    folder = tmp_path_factory.mktemp("disk")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a small disk can be mounted by root alone")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_names_the_file(full_disk):
+    def names(path):
+        return pytest.raises(OSError, match=rf"No space left on device.*{path.name}")
+
+    path = full_disk / "file"
+    write_atomic(path, b"old")
+    log = MetricsLog(full_disk / "log")
+    log.write(LINE)
+    whole = log.path.read_bytes()
+    with pytest.raises(OSError, match="No space"):
+        (full_disk / "rest").write_bytes(bytes(1 << 20))
+    with names(path):
+        write_atomic(path, bytes(1 << 20))
+    assert path.read_bytes() == b"old"
+    with names(log.path), log:
+        while True:
+            log.write(LINE)
+    assert log.path.read_bytes().startswith(whole)
+    assert read_metrics(log.path)[0] == LINE
+    (full_disk / "rest").unlink()
+    with MetricsLog(full_disk / "log", len(whole)) as log:  # and it goes on where its checkpoint was
+        log.write({**LINE, "total_steps": 10})
+    assert [line["total_steps"] for line in read_metrics(log.path)] == [0, 10]
+
+
+def test_a_disk_that_refuses_names_the_file(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    log = MetricsLog(tmp_path)
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match="No space left") as refused:
+        write_atomic(tmp_path / "file", b"new")
+    assert refused.value.filename == str(tmp_path / "file")
+    with pytest.raises(OSError, match="No space left") as refused, log:
+        log.sync()
+    assert refused.value.filename == str(tmp_path / METRICS_FILE)
+
+
+def test_a_seal_is_of_values_and_not_of_their_order(tmp_path):
+    path = tmp_path / "file.json"
+    write_json(path, {"b": 1, "a": {2: [1.5, None]}}, sealed=True)
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(dict(reversed(content.items()))))
+    assert read_json(path) == {"b": 1, "a": {"2": [1.5, None]}}
+    path.write_text(json.dumps({**content, "b": 2}))
+    with pytest.raises(CheckpointError, match=r"file.json is damaged: it does not hold what was written"):
+        read_json(path)
+    path.write_text("[" * 100_000)
+    with pytest.raises(CheckpointError, match="is not JSON"):
+        read_json(path)
+
+
+def test_words_workers_and_other_stages_are_no_settings():
+    settings = tiny_settings(**BRIEF)
+    phases = {**settings.preset.phases, "s4": phases_of({"*": Promotion(steps=7)})["*"]}  # of a stage that it has not
+    words = replace(settings, workers=3, preset=replace(settings.preset, about="In other words.", phases=phases))
+    assert words.digest == settings.digest
+    for other in (replace(settings, seeds=(1,)), replace(settings, preset=replace(settings.preset, report_games=9))):
+        assert other.digest != settings.digest
