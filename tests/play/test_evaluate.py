@@ -123,7 +123,7 @@ def test_an_oracle_is_given_the_games():
 
 
 def test_no_games_are_refused():
-    with pytest.raises(ConfigurationError, match="positive"):
+    with pytest.raises(ConfigurationError, match="games to evaluate must be an integer from 1"):
         evaluate(RandomTeam(2, 5), "ma_rtfm", OPTIONS, 0)
 
 
