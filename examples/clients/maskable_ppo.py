@@ -79,9 +79,7 @@ def main() -> None:
     model.learn(asked.steps)
     minutes = (time.process_time() - start) / 60
     found = f"sampled {win_rate(model):.3f}, greedy {win_rate(model, greedy=True):.3f}, random {win_rate(None):.3f}"
-    print(
-        f"seed {asked.seed}, {model.num_timesteps:,} steps, {minutes:.1f} minutes: wins of 512 held-out games: {found}"
-    )
+    print(f"seed {asked.seed}, {model.num_timesteps:,} steps, {minutes:.1f} core minutes; wins of 512 games: {found}")
 
 
 if __name__ == "__main__":

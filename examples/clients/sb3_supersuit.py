@@ -82,9 +82,7 @@ def main() -> None:
     model.learn(asked.steps)
     minutes = (time.process_time() - start) / 60
     found = f"{win_rate(model, death=asked.death):.3f}, random {win_rate(None, death=asked.death):.3f}"
-    print(
-        f"seed {asked.seed}, {model.num_timesteps:,} steps, {minutes:.1f} minutes: wins of 512 held-out games: {found}"
-    )
+    print(f"seed {asked.seed}, {model.num_timesteps:,} steps, {minutes:.1f} core minutes; wins of 512 games: {found}")
 
 
 if __name__ == "__main__":

@@ -134,9 +134,7 @@ def main() -> None:
     train(learnt, asked.steps, asked.seed)
     minutes = (time.process_time() - start) / 60
     found = f"{win_rate(learnt):.3f}, random {win_rate(None):.3f}"
-    print(
-        f"seed {asked.seed}, {asked.steps:,} steps, {minutes:.1f} minutes of one core; wins of 512 new games: {found}"
-    )
+    print(f"seed {asked.seed}, {asked.steps:,} steps, {minutes:.1f} core minutes; wins of 512 games: {found}")
 
 
 if __name__ == "__main__":
