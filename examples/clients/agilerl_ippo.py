@@ -1,7 +1,7 @@
 """AgileRL 2.58 learns two agents of multi-agent RTFM, stage S1, by its IPPO.
 
-It plays without action masks, as AgileRL's IPPO draws with a mask and learns as if there were none; a masked action does
-nothing. It needs an environment of its own, with the extra `agilerl`: docs/clients.md says why.
+It plays without action masks, which AgileRL's IPPO knows nothing of when it learns; a masked action does nothing. It
+needs an environment of its own, with the extra `agilerl`: docs/clients.md says why.
 
 python -m examples.clients.agilerl_ippo
 """
@@ -84,7 +84,7 @@ def evaluate(agent: IPPO | None, games: int = 500, seed: int = 10**6) -> float:
 
 
 def main() -> None:
-    """Train until the time is over; win rates at the begin, in the middle and at the end are of games played for that."""
+    """Train until the time is over, and play at the begin, in the middle and at the end."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--seed", type=int, default=0)

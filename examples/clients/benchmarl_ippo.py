@@ -62,7 +62,7 @@ def evaluate(policy: Any, games: int = 500, seed: int = 10**6) -> float:
 
 
 class Watch(Callback):
-    """Pays all agents the team's mean; prints what is won, and plays games of its own at the begin, in the middle and at the end.
+    """Pays all agents the team's mean; plays games of its own at the begin, in the middle and at the end.
 
     Args:
         iterations: how many there are.

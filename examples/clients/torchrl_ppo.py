@@ -46,10 +46,10 @@ def make_networks(env: BatchedEnv) -> tuple[ProbabilisticActor, ValueOperator]:
 
 def make_loss(actor: ProbabilisticActor, critic: ValueOperator) -> tuple[ClipPPOLoss, GAE]:
     """PPO's loss and its advantages, for rewards and ends of each agent."""
-    loss = ClipPPOLoss(actor, critic, clip_epsilon=0.2, entropy_coeff=0.02, normalize_advantage=True)
+    loss = ClipPPOLoss(actor, critic, clip_epsilon=0.2, entropy_coeff=0.005, normalize_advantage=True)
     keys = {"value": ("agent", "state_value"), "advantage": ("agent", "advantage")}
     keys |= {"value_target": ("agent", "value_target")}
-    # A time-out is a loss in this world (`spec.time_limit_is_loss`): nothing comes after it that a value could stand for.
+    # A time-out is a loss in this world (`spec.time_limit_is_loss`): nothing comes after it.
     ends = {"reward": ("agent", "reward"), "done": ("agent", "done"), "terminated": ("agent", "done")}
     loss.set_keys(**keys, **ends, action=ACTION, sample_log_prob=("agent", "log_prob"))
     advantages = GAE(gamma=0.99, lmbda=0.95, value_network=critic)
