@@ -39,11 +39,11 @@ def make_agent(env: BatchedVecEnv) -> IPPO:
         [seen] * env.num_agents,
         [chosen] * env.num_agents,
         agent_ids=env.agents,
-        batch_size=1024,
-        lr=7e-4,
+        batch_size=512,
+        lr=2.5e-3,
         learn_step=GAMES * STEPS,
-        ent_coef=0.02,
-        update_epochs=3,
+        ent_coef=0.005,
+        update_epochs=4,
         actor_networks=[actor],
         critic_networks=[critic],
     )
@@ -86,7 +86,7 @@ def evaluate(agent: IPPO | None, games: int = 500, seed: int = 10**6) -> float:
 def main() -> None:
     """Train until the time is over, and play at the begin, in the middle and at the end."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -102,7 +102,7 @@ def main() -> None:
         experience, seen, done, ended, won = collect(agent, env, seen, done)
         agent.learn((*experience, seen, done))
         round_, spent = round_ + 1, (process_time() - begin) / 60
-        if round_ % 20 == 0:
+        if round_ % 10 == 0:
             print(
                 f"{spent:5.1f} min {round_ * GAMES * STEPS:10,} steps, {ended:5} games, {won / ended:6.1%} won",
                 flush=True,
