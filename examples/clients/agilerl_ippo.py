@@ -1,7 +1,7 @@
 """AgileRL 2.58 learns two agents of multi-agent RTFM, stage S1, by its IPPO.
 
-It plays without action masks, as AgileRL's IPPO draws with a mask and learns as if there were none; a masked action does
-nothing. It needs an environment of its own, with the extra `agilerl`: docs/clients.md says why.
+It plays without action masks, which AgileRL's IPPO knows nothing of when it learns; a masked action does nothing. It
+needs an environment of its own, with the extra `agilerl`: docs/clients.md says why.
 
 python -m examples.clients.agilerl_ippo
 """
@@ -39,11 +39,11 @@ def make_agent(env: BatchedVecEnv) -> IPPO:
         [seen] * env.num_agents,
         [chosen] * env.num_agents,
         agent_ids=env.agents,
-        batch_size=1024,
-        lr=7e-4,
+        batch_size=512,
+        lr=2.5e-3,
         learn_step=GAMES * STEPS,
-        ent_coef=0.02,
-        update_epochs=3,
+        ent_coef=0.005,
+        update_epochs=4,
         actor_networks=[actor],
         critic_networks=[critic],
     )
@@ -84,9 +84,9 @@ def evaluate(agent: IPPO | None, games: int = 500, seed: int = 10**6) -> float:
 
 
 def main() -> None:
-    """Train until the time is over; win rates at the begin, in the middle and at the end are of games played for that."""
+    """Train until the time is over, and play at the begin, in the middle and at the end."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -102,7 +102,7 @@ def main() -> None:
         experience, seen, done, ended, won = collect(agent, env, seen, done)
         agent.learn((*experience, seen, done))
         round_, spent = round_ + 1, (process_time() - begin) / 60
-        if round_ % 20 == 0:
+        if round_ % 10 == 0:
             print(
                 f"{spent:5.1f} min {round_ * GAMES * STEPS:10,} steps, {ended:5} games, {won / ended:6.1%} won",
                 flush=True,

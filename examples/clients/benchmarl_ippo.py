@@ -62,7 +62,7 @@ def evaluate(policy: Any, games: int = 500, seed: int = 10**6) -> float:
 
 
 class Watch(Callback):
-    """Pays all agents the team's mean; prints what is won, and plays games of its own at the begin, in the middle and at the end.
+    """Pays all agents the team's mean; plays games of its own at the begin, in the middle and at the end.
 
     Args:
         iterations: how many there are.
@@ -80,7 +80,7 @@ class Watch(Callback):
         reward = batch["next", "agent", "reward"]
         reward[:] = reward.mean(-2, keepdim=True)  # the team's: else it pays to let the other one take the risks
         number = self.experiment.n_iters_performed
-        if number % 20 == 0 and number:
+        if number % 10 == 0 and number:
             self.say(f"in training, {number * GAMES * STEPS:,} steps", GroundedTask.log_info(batch).get("win_rate", 0))
 
     def on_train_end(self, training_td: TensorDictBase, group: str) -> None:
@@ -97,14 +97,14 @@ def settings(iterations: int, folder: Path) -> ExperimentConfig:
     """BenchMARL's defaults, but for the sizes, the rate and what it writes."""
     changes: Mapping[str, Any] = {
         "gamma": 0.99,
-        "lr": 7e-4,
+        "lr": 2.5e-3,
         "clip_grad_val": 0.5,
         "prefer_continuous_actions": False,
         "max_n_iters": iterations,
         "on_policy_collected_frames_per_batch": GAMES * STEPS,
         "on_policy_n_envs_per_worker": GAMES,
-        "on_policy_n_minibatch_iters": 3,
-        "on_policy_minibatch_size": 512,
+        "on_policy_n_minibatch_iters": 4,
+        "on_policy_minibatch_size": 256,
         "evaluation": False,
         "render": False,
         "loggers": [],
@@ -120,12 +120,12 @@ def settings(iterations: int, folder: Path) -> ExperimentConfig:
 def main() -> None:
     """Train; what BenchMARL writes goes into a folder that is removed in the end."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--iterations", type=int, default=200)
+    parser.add_argument("--iterations", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     algorithm = IppoConfig.get_from_yaml()
-    algorithm.entropy_coef, algorithm.lmbda, algorithm.minibatch_advantage = 0.02, 0.95, False
+    algorithm.entropy_coef, algorithm.lmbda = 0.005, 0.95
     with TemporaryDirectory() as folder:
         experiment = Experiment(
             task=GroundedTask("ma_rtfm", OPTIONS),

@@ -24,7 +24,7 @@ from examples.clients.reader import Reader
 from magrounding.adapters import for_tensors
 from magrounding.adapters.torchrl import BatchedEnv
 
-OPTIONS = {"stage": "s1", "agents": 2, "size": 6, "max_cycles": 40}
+OPTIONS = {"stage": "s1", "agents": 2, "max_cycles": 80}
 SEEN, MASK, ACTION = ("agent", "observation"), ("agent", "action_mask"), ("agent", "action")
 
 
@@ -46,10 +46,10 @@ def make_networks(env: BatchedEnv) -> tuple[ProbabilisticActor, ValueOperator]:
 
 def make_loss(actor: ProbabilisticActor, critic: ValueOperator) -> tuple[ClipPPOLoss, GAE]:
     """PPO's loss and its advantages, for rewards and ends of each agent."""
-    loss = ClipPPOLoss(actor, critic, clip_epsilon=0.2, entropy_coeff=0.02, normalize_advantage=True)
+    loss = ClipPPOLoss(actor, critic, clip_epsilon=0.2, entropy_coeff=0.005, normalize_advantage=True)
     keys = {"value": ("agent", "state_value"), "advantage": ("agent", "advantage")}
     keys |= {"value_target": ("agent", "value_target")}
-    # A time-out is a loss in this world (`spec.time_limit_is_loss`): nothing comes after it that a value could stand for.
+    # A time-out is a loss in this world (`spec.time_limit_is_loss`): nothing comes after it.
     ends = {"reward": ("agent", "reward"), "done": ("agent", "done"), "terminated": ("agent", "done")}
     loss.set_keys(**keys, **ends, action=ACTION, sample_log_prob=("agent", "log_prob"))
     advantages = GAE(gamma=0.99, lmbda=0.95, value_network=critic)
@@ -80,13 +80,13 @@ def single_game(policy: ProbabilisticActor, seed: int) -> tuple[bool, int]:
     return bool(played["next", "agent", "info", "won"][-1].any()), len(played)
 
 
-def train(minutes: float, games: int = 64, steps: int = 32, epochs: int = 3, seed: int = 0) -> ProbabilisticActor:
+def train(minutes: float, games: int = 64, steps: int = 32, epochs: int = 4, seed: int = 0) -> ProbabilisticActor:
     """PPO until the time is over; win rates at the begin, the middle and the end are of games played for that."""
     torch.manual_seed(seed)
     env = BatchedEnv(mg.make_vec("ma_rtfm", games, **OPTIONS), seed=seed)
     actor, critic = make_networks(env)
     loss, advantages = make_loss(actor, critic)
-    optimiser = torch.optim.Adam(loss.parameters(), lr=7e-4)
+    optimiser = torch.optim.Adam(loss.parameters(), lr=2.5e-3)
     print(f"random play {evaluate(None):6.1%} won, the network as it begins {evaluate(actor):6.1%}")
     collector = Collector(env, actor, frames_per_batch=games * steps, total_frames=-1)
     begin, middle = time.process_time(), False
@@ -97,14 +97,14 @@ def train(minutes: float, games: int = 64, steps: int = 32, epochs: int = 3, see
             advantages(played)
         flat = played.reshape(-1)
         for _ in range(epochs):
-            for rows in torch.randperm(len(flat)).split(1024):
+            for rows in torch.randperm(len(flat)).split(256):
                 parts = loss(flat[rows])
                 optimiser.zero_grad()
                 (parts["loss_objective"] + parts["loss_critic"] + parts["loss_entropy"]).backward()
                 nn.utils.clip_grad_norm_(loss.parameters(), 0.5)
                 optimiser.step()
         spent = (time.process_time() - begin) / 60
-        if round_ % 20 == 0:
+        if round_ % 10 == 0:
             ended, won = outcome(played)
             print(f"{spent:5.1f} min {round_ * len(flat):10,} steps, {ended:5} games, {won:6.1%} won")
         if not middle and spent > minutes / 2:
@@ -120,7 +120,7 @@ def train(minutes: float, games: int = 64, steps: int = 32, epochs: int = 3, see
 def main() -> None:
     """Train, then play twenty games through TorchRL's wrapper of PettingZoo."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)

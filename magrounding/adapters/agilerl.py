@@ -28,8 +28,8 @@ class BatchedVecEnv(PettingZooVecEnv):
     """B games of n agents for AgileRL's multi-agent algorithms.
 
     Observations, by agent, are [B, D] float32, laid out as `layout` says; `infos[agent]` has `action_mask` [B, A] and
-    `won` [B], 1 where a game was won in this step. A finished game begins anew in the step that ends it, as in AgileRL's
-    own. An agent that is out observes zeros, has only action 0, and is done when its game is.
+    `won` [B], 1 where a game was won in this step. A finished game begins anew in the step that ends it. An agent that
+    is out observes zeros, has only action 0, and is done when its game is.
 
     Args:
         vec: the games, as `magrounding.make_vec` makes them; the env takes them over.

@@ -119,11 +119,15 @@ class TensorEnv(BaseParallelWrapper):
                 rewards.setdefault(agent, 0.0)
                 terminations[agent], truncations[agent] = over, False
                 infos.setdefault(agent, {**outcome, "illegal": False})
-        told = self._told(observations, infos)
-        by_agent = (self._shown(observations), rewards, terminations, truncations, told)
-        shown, paid, ended, cut, told = ({a: each[a] for a in self.agents if a in each} for each in by_agent)
+        told, order = self._told(observations, infos), [agent for agent in self.agents if agent in observations]
         self._count()
-        return shown, paid, ended, cut, told
+        return (
+            self._shown({agent: observations[agent] for agent in order}),
+            {agent: rewards[agent] for agent in order},
+            {agent: terminations[agent] for agent in order},
+            {agent: truncations[agent] for agent in order},
+            {agent: told[agent] for agent in order},
+        )
 
     def _count(self) -> None:
         self.agents = list(self.possible_agents if self._padded and self.env.agents else self.env.agents)

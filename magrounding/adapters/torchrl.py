@@ -68,7 +68,7 @@ class BatchedEnv(EnvBase):
         flags = {name: Categorical(2, agents + one, dtype=torch.bool) for name in flag}
         shown = {
             "observation": Bounded(low, high, dtype=torch.float32),
-            "action_mask": Binary(vec.spec.num_actions, agents + (vec.spec.num_actions,), dtype=torch.bool),
+            "action_mask": Binary(vec.spec.num_actions, torch.Size((*agents, vec.spec.num_actions)), dtype=torch.bool),
             "info": Composite({name: Unbounded(agents) for name in self._numbers}, shape=agents),
         }
 
