@@ -10,6 +10,11 @@ from typing import Any
 from magrounding.errors import CheckpointError
 
 
+def user_cache() -> Path:
+    """Where this package keeps what it can compute again."""
+    return Path.home() / ".cache" / "magrounding"
+
+
 def write_atomic(path: Path, data: bytes | str) -> None:
     """Put `data` at `path`; whatever stops it (no space, a kill) leaves the old file, or none.
 

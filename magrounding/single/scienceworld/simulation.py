@@ -136,6 +136,31 @@ class Simulation:
         """The commands that the program has found; of a game begun with `gold`."""
         return self._joined("getGoldActionSequence")
 
+    def aliases(self) -> dict[str, list[str]]:
+        """Every name that the program understands for something that is here → the names that valid actions use."""
+        talk = self.java.talk()
+        room = talk.keep(call(talk.get(call(self._agent, "getContainer")), "get"))
+        things = self._things(talk, room, False)
+        names = talk.get(call(self._parser, _UNIQUE, things, room, True, True))
+        talk.ask(call("java.lang.reflect.Array", "getLength", things))
+        talk.ask(call(names, "mkString", "\n"))
+        count, listed = self.java.ask(talk)
+        unique = dict(line.split(" -> ", 1) for line in listed.split("\n"))
+        talk = self.java.talk()
+        for place in range(count):
+            thing = talk.get(call("java.lang.reflect.Array", "get", things, place))
+            talk.ask(call(thing, "uuid"))
+            talk.ask(call(talk.get(call(thing, "getReferentsWithContainers", room)), "mkString", "\n"))
+        for reference in (room, things):
+            talk.say(forget(reference))
+        answers = self.java.ask(talk)
+        found: dict[str, list[str]] = {}
+        for number, referents in zip(answers[::2], answers[1::2], strict=True):
+            name = unique.get(str(number))
+            for referent in referents.split("\n") if name else ():
+                found.setdefault(referent, []).append(name)
+        return found
+
     def variations(self) -> dict[str, list[int]]:
         """The official variations of the task that has begun: "train", "valid", "test"."""
         talk = self.java.talk()

@@ -46,3 +46,10 @@ def task_name(task: str) -> str:
     """The simulator's name of a task that may be given as "T0" to "T29"; anything else is returned as it is."""
     number = task[1:] if isinstance(task, str) and task[:1] == "T" else ""
     return TASKS[int(number)] if number.isdecimal() and int(number) < len(TASKS) else task
+
+
+def variations(task: str) -> dict[str, range]:
+    """Split → its official variations: the first half, the next quarter, and the rest."""
+    count = _VARIATIONS[task]
+    half, most = count // 2, count // 2 + count // 4
+    return dict(zip(SPLITS, (range(half), range(half, most), range(most, count)), strict=True))

@@ -1,0 +1,6 @@
+"""ScienceWorld."""
+
+from magrounding.single.scienceworld.options import ScienceWorld
+from magrounding.single.scienceworld.tasks import SPLITS, TASKS
+
+__all__ = ["SPLITS", "TASKS", "ScienceWorld"]
