@@ -11,6 +11,8 @@ from magrounding.play.actor import find_expert, make_expert
 from magrounding.play.evaluate import REPORT_SEED, evaluate
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import seed_folder
+from magrounding.registry import env_entry
+from magrounding.spec import TextChoices
 from magrounding.storage import read_json, write_json
 
 Summary = dict[str, float]
@@ -29,7 +31,8 @@ def play_baselines(
         seed: of the first game.
         diagnose, workers: see `evaluate`.
     """
-    teams: dict[str, Any] = {"random": lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions)}
+    choosing = isinstance(env_entry(env).describe(**options).actions, TextChoices)  # most rows hold no choice at all
+    teams: dict[str, Any] = {"random": lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions, obey_mask=choosing)}
     if find_expert(env):
         teams["oracle"] = make_expert
     return {

@@ -20,7 +20,6 @@ from magrounding.single.scienceworld.options import (
     CHOICE_WORDS,
     INVENTORY_WORDS,
     LOOK_WORDS,
-    MAX_CHOICES,
     OBSERVATION_WORDS,
     TASK_WORDS,
     ScienceWorld,
@@ -60,6 +59,7 @@ class ScienceWorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
     Attributes:
         variation: the variation that is being played.
         commands: what has been played of it; None stands for a masked action.
+        left_out: valid actions for which there was no row, in all steps so far.
 
     Raises:
         ConfigurationError: an unknown render mode, or no Java.
@@ -86,12 +86,13 @@ class ScienceWorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         self.agents: list[str] = []
         self.variation = -1
         self.commands: list[str | None] = []
+        self.left_out = 0
         self._observation_space = self.spec.space()
         self._action_space = spaces.Discrete(self.spec.num_actions)
-        self._choices = ChoiceTable(wording(), MAX_CHOICES, CHOICE_WORDS)
+        self._choices = ChoiceTable(wording(), config.max_choices, CHOICE_WORDS)
         self._simulation: Simulation | None = None
         self._moment: Moment | None = None
-        self._mask = np.zeros(MAX_CHOICES, np.int8)
+        self._mask = np.zeros(config.max_choices, np.int8)
         self._task_text = ""
         self._task = np.zeros(TASK_WORDS, np.int16)
         self._document = 0
@@ -191,14 +192,14 @@ class ScienceWorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         if self.render_mode is None:
             return None
         moment = self._now
-        text = picture.ansi(
-            self._task_text, moment, len(self.commands), self.config.max_cycles, max(moment.score, 0)
-        )
+        text = picture.ansi(self._task_text, moment, len(self.commands), self.config.max_cycles, max(moment.score, 0))
         return text if self.render_mode == "ansi" else picture.rgb_array(text)
 
     def close(self) -> None:
         """Let the game go; Java ends with the last game of this process."""
-        self._simulation = None
+        if self._simulation is not None:
+            self._simulation.close()
+            self._simulation = None
 
     def __getstate__(self) -> dict[str, Any]:
         """What is needed to play the episode again: a Java process does not travel."""
@@ -242,7 +243,7 @@ class ScienceWorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
     def _begin(self, variation: int) -> None:
         self.agents = []  # of no game, if Java is lost now
         simulation = self._running()
-        self._moment = simulation.begin(self.config.task, variation, self.config.simplifications)
+        self._moment = self._fit(simulation.begin(self.config.task, variation, self.config.simplifications))
         self._task_text = simulation.task_text()
         self._task = wording().row(self._task_text, TASK_WORDS)
         self._document = int(content_keys({"task": self._task[None]})[0])
@@ -252,11 +253,17 @@ class ScienceWorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
     def _play(self, command: str | None) -> None:
         if command is not None:
             agents, self.agents = self.agents, []  # of no game, if Java is lost now
-            self._moment = self._running().step(command)
+            self._moment = self._fit(self._running().step(command))
             self.agents = agents
-        else:
-            self._moment = replace(self._now)
         self.commands.append(command)
+
+    def _fit(self, moment: Moment) -> Moment:
+        """A moment with as many actions as there are rows."""
+        beyond = len(moment.actions) - self.config.max_choices
+        if beyond <= 0:
+            return moment
+        self.left_out += beyond
+        return replace(moment, actions=moment.actions[: self.config.max_choices])
 
     def _action(self, actions: Mapping[str, SupportsIndex]) -> int:
         if not self.agents:
@@ -269,8 +276,10 @@ class ScienceWorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
             action = index(actions[_AGENT])
         except TypeError:
             action = -1
-        if not 0 <= action < MAX_CHOICES:
-            raise InvalidAction(f"action {actions[_AGENT]!r} of {_AGENT} is not an integer in [0, {MAX_CHOICES})")
+        if not 0 <= action < self.spec.num_actions:
+            raise InvalidAction(
+                f"action {actions[_AGENT]!r} of {_AGENT} is not an integer in [0, {self.spec.num_actions})"
+            )
         return action
 
     def _observe(self) -> Observation:
@@ -288,7 +297,7 @@ class ScienceWorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
 
     def _info(self) -> dict[str, Any]:
         moment = self._now
-        mask = np.zeros(MAX_CHOICES, np.int8)
+        mask = np.zeros(self.config.max_choices, np.int8)
         mask[: len(moment.actions)] = 1
         return {
             "action_mask": mask,

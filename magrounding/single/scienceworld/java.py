@@ -18,7 +18,7 @@ from typing import Any
 from magrounding.errors import ConfigurationError
 from magrounding.simulators.faults import SimulatorError
 from magrounding.simulators.spawner import spawn
-from magrounding.single.scienceworld.wire import Talk, Wire
+from magrounding.single.scienceworld.wire import Reference, Talk, Wire, call, forget, member
 
 START_SECONDS = 60.0
 """Granted to Java until it listens."""
@@ -32,8 +32,8 @@ _OPTIONS = (
     "-XX:hashCode=2",
     "-Djava.awt.headless=true",
 )
-"""`hashCode=2`: the program walks through sets of objects in the order of their identity hashes. They are random, and so
-are then the order of a room's doors and of what happens in a step. Equal hashes leave the order of insertion."""
+"""`hashCode=2`: the program walks through sets of objects in the order of their identity hashes, which are random, and
+with them the order of a room's doors and of what happens in a step. Equal hashes leave the order of insertion."""
 
 
 class Java:
@@ -68,9 +68,11 @@ class Java:
             os.close(source)
             os.close(sink)
         self.pid = self._process.pid
+        self._left: list[Reference] = []
         self._finalizer = weakref.finalize(self, _end, self._process, breath, os.getpid())
         try:
             self._wire = Wire(self._process, *_greeting(said))
+            self._keep_to_itself()
         except BaseException:
             self._finalizer()
             raise
@@ -84,7 +86,14 @@ class Java:
         """Begin to ask; SimulatorError where the process has ended."""
         if not self._finalizer.alive:
             raise SimulatorError(f"ScienceWorld's Java process {self.pid} has ended: call reset()")
-        return self._wire.talk()
+        talk = self._wire.talk()
+        while self._left:
+            talk.say(forget(self._left.pop()))
+        return talk
+
+    def let_go(self, references: list[Reference]) -> None:
+        """Forget some objects, with the next talk."""
+        self._left += references
 
     def ask(self, talk: Talk) -> list[Any]:
         """The answers to a talk.
@@ -106,6 +115,16 @@ class Java:
         """Kill the process; twice is fine."""
         self._wire.close()
         self._finalizer()
+
+    def _keep_to_itself(self) -> None:
+        """Have the program write its table of types, which nothing here needs, nowhere: else it lies where one works."""
+        talk = self.talk()
+        table = talk.get(member("util.UniqueTypeID$", "MODULE$"))
+        kind = talk.get(call("java.lang.Class", "forName", "util.UniqueTypeID$"))
+        field = talk.get(call(kind, "getDeclaredField", "FILENAME_IDS"))
+        talk.say(call(field, "setAccessible", True))
+        talk.say(call(field, "set", table, os.devnull))
+        self.ask(talk)
 
     def _epitaph(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 SIMPLIFICATIONS = ("teleportAction", "selfWateringFlowerPots", "openContainers", "openDoors", "noElectricalAction")
 """What "easy" stands for, less what a task of electricity cannot do without."""
 
-TASK_WORDS, OBSERVATION_WORDS, LOOK_WORDS, INVENTORY_WORDS = 160, 320, 320, 80
-CHOICE_WORDS = 24
-MAX_CHOICES = 2560
+TASK_WORDS, OBSERVATION_WORDS, LOOK_WORDS, INVENTORY_WORDS, CHOICE_WORDS = 128, 320, 320, 128, 20
+"""Words of each text; what is longer is cut."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,7 @@ class ScienceWorld:
         task: one of TASKS, or "T0" to "T29".
         simplifications: "easy", "", or some of SIMPLIFICATIONS with commas between them.
         max_cycles: steps after which a game is truncated.
+        max_choices: rows of `choices`; valid actions beyond them are left out (see `ScienceWorldEnv.left_out`).
         failure_penalty: a step that fails the game costs 100 and the score reached, as in the simulator; False: only
             the score reached.
         fast_actions: ask the simulator for its valid actions in parts; they are the same, only sooner.
@@ -44,6 +44,7 @@ class ScienceWorld:
     task: str = "find-non-living-thing"
     simplifications: str = "easy"
     max_cycles: int = 100
+    max_choices: int = 3072
     failure_penalty: bool = True
     fast_actions: bool = True
     heap: int = 400
@@ -55,7 +56,7 @@ class ScienceWorld:
         if self.simplifications not in ("", "easy"):
             for each in str(self.simplifications).split(","):
                 choose("simplification", each, ("easy", *SIMPLIFICATIONS))
-        for name, least in (("max_cycles", 1), ("heap", 200)):
+        for name, least in (("max_cycles", 1), ("max_choices", 1), ("heap", 200)):
             number = getattr(self, name)
             if isinstance(number, bool) or not isinstance(number, int) or number < least:
                 raise ConfigurationError(f"{name} is a whole number from {least} on, got {number!r}")
@@ -65,7 +66,7 @@ class ScienceWorld:
 
     def describe(self) -> EnvSpec:
         """What the world shows and takes; neither Java nor the simulator is needed."""
-        return _spec(self.max_cycles)
+        return _spec(self.max_cycles, self.max_choices)
 
     def make_env(self, render_mode: str | None = None) -> ScienceWorldEnv:
         """The world as a PettingZoo ParallelEnv of one agent; Java starts with its first reset.
@@ -89,7 +90,7 @@ class ScienceWorld:
 
 
 @lru_cache(maxsize=32)
-def _spec(max_cycles: int) -> EnvSpec:
+def _spec(max_cycles: int, max_choices: int) -> EnvSpec:
     """The tasks differ in nothing that is shown."""
     words = wording()
 
@@ -102,11 +103,11 @@ def _spec(max_cycles: int) -> EnvSpec:
             text("observation", OBSERVATION_WORDS),
             text("look", LOOK_WORDS),
             text("inventory", INVENTORY_WORDS),
-            Text(CHOICES, (MAX_CHOICES, CHOICE_WORDS), 0, words.last),
-            Mask("action_mask", (MAX_CHOICES,)),
+            Text(CHOICES, (max_choices, CHOICE_WORDS), 0, words.last),
+            Mask("action_mask", (max_choices,)),
         ),
         num_agents=1,
-        actions=TextChoices(MAX_CHOICES, CHOICE_WORDS),
+        actions=TextChoices(max_choices, CHOICE_WORDS),
         words=words.words,
         max_cycles=max_cycles,
         time_limit_is_loss=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 
 from magrounding.simulators.faults import SimulatorError
@@ -47,6 +48,10 @@ class Simulation:
         fast: ask for the valid actions in parts. The program's own list has every step rename all things of the world,
             which only "teleport to" needs, whose rooms have the same names from the first step of an episode on.
 
+    Attributes:
+        java: the process.
+        close: called, it lets the game go; so does garbage collection.
+
     Raises:
         SimulatorError: here and below, where the process was lost.
     """
@@ -69,6 +74,17 @@ class Simulation:
         tags = talk.get(member("scala.reflect.ClassTag$", "MODULE$"))
         self._tag = talk.keep(call(tags, "apply", thing))
         java.ask(talk)
+        kept = [
+            self._interface,
+            self._dice,
+            self._global_dice,
+            self._counter,
+            self._definitions,
+            self._field,
+            self._tag,
+        ]
+        self.close = weakref.finalize(self, _let_go, java, kept, self._game)
+        self.close.atexit = False
 
     def begin(self, task: str, variation: int, simplifications: str, gold: bool = False) -> Moment:
         """Start a game and look around.
@@ -83,6 +99,7 @@ class Simulation:
         talk = self._turn()
         for reference in self._game:
             talk.say(forget(reference))
+        self._game.clear()
         talk.ask(call(self._interface, "load", task, variation, simplifications, gold))
         (said,) = self._ask(talk)
         if said:
@@ -94,7 +111,7 @@ class Simulation:
         self._parser = talk.keep(call(self._engine, "inputParser"))
         self._world = self._things(talk, talk.get(call(self._engine, "universe")), True)
         self._names = talk.keep(call(self._parser, _UNIQUE, self._world, self._room(talk), True, True))
-        self._game = [self._engine, self._goals, self._agent, self._parser, self._world, self._names]
+        self._game += (self._engine, self._goals, self._agent, self._parser, self._world, self._names)
         self._ask(talk)
         return self.step("look around")
 
@@ -169,15 +186,6 @@ class Simulation:
         lists = [list(map(int, text[1:-1].split(","))) for text in self.java.ask(talk)]
         return dict(zip(_VARIATIONS, lists, strict=True))
 
-    def close(self) -> None:
-        """Let everything go."""
-        if not self.java.has_ended:
-            talk = self.java.talk()
-            kept = (self._interface, self._dice, self._global_dice, self._counter, self._definitions, self._field)
-            for reference in (*self._game, *kept, self._tag):
-                talk.say(forget(reference))
-            self.java.ask(talk)
-
     def _turn(self) -> Talk:
         """A talk in which the program draws and counts for this game."""
         talk = self.java.talk()
@@ -207,3 +215,8 @@ class Simulation:
         """The things in a place, an array, to be kept."""
         found = talk.get(call("scienceworld.input.InputParser", "collectObjects", place, hidden))
         return talk.keep(call(found, "toArray", self._tag))
+
+
+def _let_go(java: Java, *kept: list[Reference]) -> None:
+    for references in kept:
+        java.let_go(references)

@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 _VARIATIONS = {
-    "boil": 0,
-    "change-the-state-of-matter-of": 0,
-    "freeze": 0,
-    "melt": 0,
-    "measure-melting-point-known-substance": 0,
-    "measure-melting-point-unknown-substance": 0,
-    "use-thermometer": 0,
-    "power-component": 0,
-    "power-component-renewable-vs-nonrenewable-energy": 0,
-    "test-conductivity": 0,
-    "test-conductivity-of-unknown-substances": 0,
-    "find-animal": 0,
-    "find-living-thing": 0,
-    "find-non-living-thing": 0,
-    "find-plant": 0,
-    "grow-fruit": 0,
-    "grow-plant": 0,
-    "chemistry-mix": 0,
-    "chemistry-mix-paint-secondary-color": 0,
-    "chemistry-mix-paint-tertiary-color": 0,
-    "lifespan-longest-lived": 0,
-    "lifespan-longest-lived-then-shortest-lived": 0,
-    "lifespan-shortest-lived": 0,
-    "identify-life-stages-2": 0,
-    "identify-life-stages-1": 0,
-    "inclined-plane-determine-angle": 0,
-    "inclined-plane-friction-named-surfaces": 0,
-    "inclined-plane-friction-unnamed-surfaces": 0,
-    "mendelian-genetics-known-plant": 0,
-    "mendelian-genetics-unknown-plant": 0,
+    "boil": 30,
+    "change-the-state-of-matter-of": 30,
+    "freeze": 30,
+    "melt": 30,
+    "measure-melting-point-known-substance": 436,
+    "measure-melting-point-unknown-substance": 300,
+    "use-thermometer": 540,
+    "power-component": 20,
+    "power-component-renewable-vs-nonrenewable-energy": 20,
+    "test-conductivity": 900,
+    "test-conductivity-of-unknown-substances": 600,
+    "find-animal": 300,
+    "find-living-thing": 300,
+    "find-non-living-thing": 300,
+    "find-plant": 300,
+    "grow-fruit": 126,
+    "grow-plant": 126,
+    "chemistry-mix": 32,
+    "chemistry-mix-paint-secondary-color": 36,
+    "chemistry-mix-paint-tertiary-color": 36,
+    "lifespan-longest-lived": 125,
+    "lifespan-longest-lived-then-shortest-lived": 125,
+    "lifespan-shortest-lived": 125,
+    "identify-life-stages-2": 10,
+    "identify-life-stages-1": 14,
+    "inclined-plane-determine-angle": 168,
+    "inclined-plane-friction-named-surfaces": 1386,
+    "inclined-plane-friction-unnamed-surfaces": 162,
+    "mendelian-genetics-known-plant": 120,
+    "mendelian-genetics-unknown-plant": 480,
 }
 """Task → how many variations it has."""
 
@@ -49,7 +49,8 @@ def task_name(task: str) -> str:
 
 
 def variations(task: str) -> dict[str, range]:
-    """Split → its official variations: the first half, the next quarter, and the rest."""
+    """Split → its official variations: the first two quarters, the third, and the rest."""
     count = _VARIATIONS[task]
-    half, most = count // 2, count // 2 + count // 4
-    return dict(zip(SPLITS, (range(half), range(half, most), range(most, count)), strict=True))
+    quarter = count // 4
+    parts = range(2 * quarter), range(2 * quarter, 3 * quarter), range(3 * quarter, count)
+    return dict(zip(SPLITS, parts, strict=True))

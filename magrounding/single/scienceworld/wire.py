@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import socket
 import time
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from subprocess import Popen
@@ -107,6 +108,9 @@ class Wire:
         process: what answers; it is looked at while it is silent.
         port, password: where, and what it wants to hear first.
 
+    Attributes:
+        close: called, it hangs up; so does garbage collection.
+
     Raises:
         SimulatorError: it does not answer.
     """
@@ -117,6 +121,7 @@ class Wire:
             self._socket = socket.create_connection(("127.0.0.1", port), timeout=_LOOK_SECONDS)
         except OSError as error:
             raise SimulatorError(f"it does not listen: {error}") from error
+        self.close = weakref.finalize(self, self._socket.close)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._unread = b""
         self._next = 0
@@ -140,10 +145,6 @@ class Wire:
                 raise SimulatorError(f"it has answered {answers[place]!r} instead of an object")
         self._next += len(talk.objects)
         return [answers[place] for place in talk.values]
-
-    def close(self) -> None:
-        """Hang up."""
-        self._socket.close()
 
     def _send(self, questions: Sequence[str]) -> list[Value]:
         try:
