@@ -7,12 +7,12 @@ Description:
     test. The program is the package scienceworld (1.2, the extra `scienceworld`), which runs in Java 8 or later.
 
 Text:
-    Every text is the program's own, written as `single/wording.py` says: lower case, words and signs. 40 of 100 words
-    `data/words.json` lists those that occur in training variations; other words are spelt, so none is unknown, and
+    Every text is the program's own, written as `single/wording.py` says: lower case, words and signs. `data/words.json`
+    lists the words that occur in training variations; others and numbers are spelt, so none is unknown, and
     `wording.plain_text` gives back what was written. What is longer than its field is cut.
 
 Actions:
-    The commands that are valid now, in the order of the alphabet, 1 to 3,000 of them and other ones in every step; row
+    The commands that are valid now, in the order of the alphabet, a few to 4,500 of them and other ones in every step; row
     j of `choices` is action j. A masked action plays nothing: the game stands still for a step.
 
 Observations:
@@ -23,8 +23,8 @@ Observations:
     `observation`    [320]         the answer to the last command
     `look`           [320]         the room and what can be seen in it
     `inventory`      [128]         what is held
-    `choices`        [3072, 20]    the valid actions
-    `action_mask`    [3072]        which rows there are
+    `choices`        [5120, 20]    the valid actions
+    `action_mask`    [5120]        which rows there are
     ===============  ============  =================================================================================
 
 Rewards:

@@ -12,7 +12,7 @@ from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from magrounding.errors import ConfigurationError, InvalidAction, choose
-from magrounding.seeding import TASK, below, stream_key
+from magrounding.seeding import TASK, stream_key
 from magrounding.single.scienceworld import picture
 from magrounding.single.scienceworld.gold import find_gold
 from magrounding.single.scienceworld.java import find_java, shared_java
@@ -234,7 +234,7 @@ class ScienceWorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         official = variations(self.config.task)
         if "variation" not in options:
             among = official[self.config.split]
-            return among[int(below(stream_key(self._seed, self._episode, TASK), 0, len(among)))]
+            return among[int(stream_key(self._seed, self._episode, TASK)) % len(among)]
         count, wanted = sum(map(len, official.values())), options["variation"]
         if isinstance(wanted, bool) or not isinstance(wanted, int) or not 0 <= wanted < count:
             raise ConfigurationError(f"{self.config.task} has variations 0 to {count - 1}, got {wanted!r}")

@@ -44,7 +44,7 @@ class ScienceWorld:
     task: str = "find-non-living-thing"
     simplifications: str = "easy"
     max_cycles: int = 100
-    max_choices: int = 3072
+    max_choices: int = 5120
     failure_penalty: bool = True
     fast_actions: bool = True
     heap: int = 400
