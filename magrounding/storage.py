@@ -17,6 +17,11 @@ SEAL = "sha256"
 """Entry of a sealed JSON file: the digest of all others."""
 
 
+def user_cache() -> Path:
+    """Where this package keeps what it can compute again."""
+    return Path.home() / ".cache" / "magrounding"
+
+
 def write_atomic(path: Path, data: bytes | str) -> None:
     """Put `data` at `path`; whatever stops it (no space, a kill) leaves the old file, or none.
 

@@ -14,6 +14,7 @@ from magrounding.experiment.settings import make_settings
 from magrounding.pretrained import PREFIX, pretrained_names
 from magrounding.registry import PRESETS
 from magrounding.single.babyai import BabyAI
+from magrounding.single.scienceworld import ScienceWorld
 from magrounding.spec import EnvSpec
 
 STAGES = [(entry.id, stage) for entry in mg.ENVS.values() for stage in entry.stages]
@@ -24,6 +25,7 @@ OTHERS = {
     "messenger": {"max_cycles": 9},
     "ma_messenger": {"agents": 3},
     "babyai": {"split": "test", "max_cycles": 7},
+    "scienceworld": {"split": "test", "max_cycles": 7, "simplifications": ""},
 }
 """Some options beside the stage."""
 
@@ -35,8 +37,10 @@ def nothing_starts(monkeypatch):
 
     monkeypatch.setattr(RTFMWorld, "__init__", refuse)
     monkeypatch.setattr(MessengerWorld, "__init__", refuse)
-    monkeypatch.setattr(BabyAI, "make_env", refuse)
-    monkeypatch.setitem(sys.modules, "minigrid", None)  # what is imported now is not there
+    for game in (BabyAI, ScienceWorld):
+        monkeypatch.setattr(game, "make_env", refuse)
+    for simulator in ("minigrid", "scienceworld", "py4j"):
+        monkeypatch.setitem(sys.modules, simulator, None)  # what is imported now is not there
 
 
 def test_the_fixture_would_find_a_world_that_starts():
@@ -83,9 +87,10 @@ def test_teams_load(name):
     assert team.num_agents == len(team.policies) == team.spec.num_agents
 
 
+@pytest.mark.parametrize(("id", "simulator"), [("babyai", "minigrid"), ("scienceworld", "scienceworld")])
 @pytest.mark.parametrize("make", [mg.make, lambda id: mg.make_vec(id, 2)], ids=["make", "make_vec"])
-def test_without_the_extra_the_line_to_type_is_named(make, monkeypatch):
+def test_without_the_extra_the_line_to_type_is_named(make, id, simulator, monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setitem(sys.modules, "minigrid", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'magrounding\[babyai\]'"):
-        make("babyai")
+    monkeypatch.setitem(sys.modules, simulator, None)
+    with pytest.raises(MissingExtra, match=rf"pip install 'magrounding\[{id}\]'"):
+        make(id)

@@ -46,6 +46,7 @@ LATE = {
     ("magrounding/simulators/bootstrap.py", "magrounding.simulators.worker"): "only after sys.path is the parent's",
     ("magrounding/simulators/game.py", "magrounding.texts"): "numba: workers that need none start faster",
     ("magrounding/single/babyai/options.py", "magrounding.single.babyai.env"): "needs minigrid, an extra",
+    ("magrounding/single/scienceworld/options.py", "magrounding.single.scienceworld.env"): "needs an extra",
 }
 """(file, module) of every import of ours within a function, with its reason."""
 

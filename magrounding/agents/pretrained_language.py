@@ -17,7 +17,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from magrounding.errors import ConfigurationError, MissingExtra
-from magrounding.storage import write_atomic
+from magrounding.storage import user_cache, write_atomic
 
 _TOKENIZERS = ("tokenizer.json", "vocab.txt")
 _BATCH = 64
@@ -165,11 +165,6 @@ class LanguageModel:
 
     def _file(self, sentence: str) -> Path:
         return self._kept / f"{hashlib.sha256(sentence.encode()).hexdigest()}.safetensors"
-
-
-def user_cache() -> Path:
-    """Where this package keeps what it can compute again."""
-    return Path.home() / ".cache" / "magrounding"
 
 
 @cache

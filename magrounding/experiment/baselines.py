@@ -14,6 +14,7 @@ from magrounding.play.evaluate import REPORT_SEED, Evaluation, evaluate
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import seed_folder
 from magrounding.registry import env_entry
+from magrounding.spec import TextChoices
 from magrounding.storage import read_json, write_json
 from magrounding.vector import VectorEnv
 
@@ -58,7 +59,10 @@ class Comparison:
         games = self._entry.orientation_games(self._games) if who == RANDOM else self._games
 
         def team(vec: VectorEnv) -> Actor:
-            return RandomTeam(vec.num_agents, vec.spec.num_actions) if who == RANDOM else make_expert(vec)
+            if who == ORACLE:
+                return make_expert(vec)
+            choosing = isinstance(vec.spec.actions, TextChoices)  # most rows hold no choice at all
+            return RandomTeam(vec.num_agents, vec.spec.num_actions, obey_mask=choosing)
 
         with self._display.games(f"{who}: {evaluation_set}", games) as tell:
             result = evaluate(team, self._entry.id, options, games, REPORT_SEED, tell=tell, **self._options)

@@ -8,6 +8,7 @@ import sys
 import warnings
 from functools import partial
 from importlib.util import find_spec
+from shutil import which
 from typing import Any
 
 import gymnasium
@@ -55,10 +56,14 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "fast_view": {"fast_view": True, "max_cycles": 70},
     "minigrids_view": {"fast_view": False, "max_cycles": 70},
 }
-PLAYED = {"babyai": ("GoToLocal", "SynthLoc")}
+PLAYED = {"babyai": ("GoToLocal", "SynthLoc"), "scienceworld": ("find-plant", "lifespan-shortest-lived")}
 """The stages that are played of worlds whose stages differ in nothing that is checked here; of the others, all."""
-NEEDS = {"babyai": "minigrid"}
+NEEDS = {"babyai": "minigrid", "scienceworld": "scienceworld"}
 """The module that an id's simulator is, where it comes with an extra."""
+PROGRAMS = {"scienceworld": "java"}
+"""And the program that it needs."""
+NOOPS = {"scienceworld": None}
+"""The action that a masked one is the same as; None where each does something and a masked one nothing."""
 
 
 def _stages(id: str) -> tuple[str, ...]:
@@ -67,9 +72,9 @@ def _stages(id: str) -> tuple[str, ...]:
 
 def _case(id: str, *values: Any, name: str = "") -> Any:
     """A parameter set that is skipped, by name, where the id's simulator is not installed."""
-    module = NEEDS.get(id)
-    absent = module is not None and find_spec(module) is None
-    marks = [pytest.mark.skipif(absent, reason=f"{id} needs {module}, which is not installed")]
+    needed = {NEEDS.get(id): find_spec, PROGRAMS.get(id): which}
+    absent = [name for name, find in needed.items() if name and find(name) is None]
+    marks = [pytest.mark.skipif(bool(absent), reason=f"{id} needs {', '.join(absent)}, which is not installed")]
     return pytest.param(id, *values, id=name or id, marks=marks)
 
 
@@ -109,7 +114,7 @@ def _make(id: str, options: dict[str, Any], **more: Any) -> pettingzoo.ParallelE
 
 @pytest.mark.parametrize(("id", "options"), _cases())
 def test_our_own_check(id, options):
-    check_parallel_env(lambda: _make(id, options))
+    check_parallel_env(lambda: _make(id, options), noop=NOOPS.get(id, 0))
 
 
 @pytest.mark.parametrize(("id", "options"), STAGES)
@@ -243,11 +248,12 @@ class TestGymnasiumWrappers:
             np.testing.assert_array_equal(row, gymnasium.spaces.flatten(env.observation_space, observation))
 
     def test_filtered_and_transformed(self, env):
-        kept = self.play(wrappers.FilterObservation(env, ["action_mask", "grid"]))
-        grids = self.play(wrappers.TransformObservation(env, lambda seen: seen["grid"], env.observation_space["grid"]))
-        for (few, *_), (grid, *_), (observation, *_) in zip(kept, grids, self.play(env), strict=True):
-            np.testing.assert_equal(few, {key: observation[key] for key in ("action_mask", "grid")})
-            np.testing.assert_array_equal(grid, observation["grid"])
+        name = env.unwrapped.env.spec.fields[0].name
+        kept = self.play(wrappers.FilterObservation(env, ["action_mask", name]))
+        parts = self.play(wrappers.TransformObservation(env, lambda seen: seen[name], env.observation_space[name]))
+        for (few, *_), (part, *_), (observation, *_) in zip(kept, parts, self.play(env), strict=True):
+            np.testing.assert_equal(few, {key: observation[key] for key in ("action_mask", name)})
+            np.testing.assert_array_equal(part, observation[name])
 
     def test_vectors(self, id, stage):
         # Processes import the package by the first half of the name. They are not forked: this one has threads.

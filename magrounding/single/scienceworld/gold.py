@@ -1,0 +1,122 @@
+"""Gold paths: the simulator's own ways to 100, found in seconds each, asked for only by experts and kept on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from magrounding.single.scienceworld.java import Java
+from magrounding.single.scienceworld.simulation import Simulation
+from magrounding.storage import user_cache, write_json
+
+_SYNONYMS = {"examine": "look at"}
+_JOINTS = (" to ", " into ", " on ", " in ", " with ")
+_PASS = "wait1"
+"""What takes a step and does nothing."""
+
+
+@dataclass(frozen=True)
+class Gold:
+    """A way through a variation.
+
+    Attributes:
+        commands: the gold path in the words of the valid actions, each of which is valid in its turn.
+        score: what they reach.
+        program: the gold path in the simulator's words.
+    """
+
+    commands: tuple[str, ...]
+    score: int
+    program: tuple[str, ...]
+
+
+def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Gold:
+    """The way from the start of a variation to its end.
+
+    It is kept under `user_cache()`, apart for each version of the simulator. The game that finds it is a game of its
+    own: those that are being played do not notice.
+
+    The simulator names things in its gold paths as it parses them ("examine substance in metal pot"), not as it lists
+    them among the valid actions ("look at water"), and does things that have no effect (opening an open door), which
+    are not listed at all. The former are said in the words of the list; for the latter, which still take a step, it
+    waits.
+
+    Args:
+        java: where to find it.
+        task, variation, simplifications: see `Simulation.begin`.
+
+    Raises:
+        SimulatorError: the process was lost.
+    """
+    path = gold_file(task, variation, simplifications)
+    known = _read(path)
+    if known is not None:
+        return known
+    simulation = Simulation(java)
+    try:
+        simulation.begin(task, variation, simplifications, gold=True)
+        program = tuple(simulation.gold_path())
+        commands, score = _follow(simulation, program, task, variation, simplifications)
+    finally:
+        simulation.close()
+    gold = Gold(commands, score, program)
+    write_json(path, asdict(gold))
+    return gold
+
+
+def gold_file(task: str, variation: int, simplifications: str) -> Path:
+    """Where the gold path of a variation is kept."""
+    kind = simplifications.replace(",", "+") or "none"
+    return user_cache() / "scienceworld" / version("scienceworld") / kind / task / f"{variation}.json"
+
+
+def _follow(
+    simulation: Simulation, program: tuple[str, ...], task: str, variation: int, simplifications: str
+) -> tuple[tuple[str, ...], int]:
+    """The valid commands that do what a gold path does, and the score that they reach."""
+    moment = simulation.begin(task, variation, simplifications)
+    commands = []
+    for command in program:
+        if command not in moment.actions:
+            wordings = _wordings(command, simulation.aliases())
+            command = next((each for each in wordings if each in moment.actions), _PASS)
+        if command not in moment.actions:  # the program asks which of several things is meant, and lists numbers
+            command = moment.actions[0]
+        commands.append(command)
+        moment = simulation.step(command)
+        if moment.over or moment.score < 0:
+            break
+    return tuple(commands), moment.score
+
+
+def _wordings(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
+    """Ways to say a command with the names that valid actions use."""
+    for verb, rest in _verbs(command):
+        yield from (f"{verb} {name}" for name in aliases.get(rest, ()))
+        for joint in _JOINTS:
+            parts = rest.split(joint)
+            for k in range(1, len(parts)):
+                first, second = joint.join(parts[:k]), joint.join(parts[k:])
+                for one in aliases.get(first, ()):
+                    yield from (f"{verb} {one}{joint}{other}" for other in aliases.get(second, ()))
+
+
+def _verbs(command: str) -> Iterator[tuple[str, str]]:
+    """A verb of one or two words, and what follows it."""
+    words = command.split(" ")
+    for count in (1, 2):
+        verb, rest = " ".join(words[:count]), " ".join(words[count:])
+        yield _SYNONYMS.get(verb, verb), rest
+
+
+def _read(path: Path) -> Gold | None:
+    """What is kept; None where nothing is, or it is damaged and has to be found again."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        commands, score, program = tuple(found["commands"]), int(found["score"]), tuple(found["program"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return Gold(commands, score, program) if all(isinstance(text, str) for text in (*commands, *program)) else None

@@ -1,0 +1,227 @@
+"""Wire: questions to a Java process in py4j's protocol, many of them at once, and no question without an end.
+
+py4j's own client has no limit of time for a process that is frozen, one question a round trip, and writes to the root
+logger; its server, in Java, is what answers here. A question is a line for each of: the kind of command, the object,
+the method, the arguments, and an end; an answer is one line, "!y" and a value or "!x" and an error. Objects are
+numbered as they are answered, so that a question can name the object that the one before it will get.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from subprocess import Popen
+from typing import Any, NamedTuple
+
+from magrounding.simulators.faults import SimulatorError
+
+FROZEN_SECONDS = 5.0
+"""Without an answer, and without a moment of processor time taken: then the process is frozen."""
+
+LIMIT_SECONDS = 300.0
+"""Without an answer: then it is lost in a loop. The longest answers, gold paths, take ten seconds on a free machine."""
+
+_LOOK_SECONDS = 0.5
+
+
+class Reference(NamedTuple):
+    """An object in Java, which lives until it is forgotten."""
+
+    id: str
+
+
+class Talk:
+    """Questions that are sent together, each of which may use the objects that those before it get.
+
+    Attributes:
+        questions: so far.
+        objects: place among the questions → the object that it gets.
+        values: places of the questions whose answers are wanted.
+    """
+
+    def __init__(self, first: int) -> None:
+        """`first` is the number of the next object."""
+        self.questions: list[str] = []
+        self.objects: dict[int, Reference] = {}
+        self.values: list[int] = []
+        self._first = first
+        self._passing: list[Reference] = []
+
+    def keep(self, question: str) -> Reference:
+        """The object that a question gets."""
+        reference = self.objects[len(self.questions)] = Reference(f"o{self._first + len(self.objects)}")
+        self.questions.append(question)
+        return reference
+
+    def get(self, question: str) -> Reference:
+        """The object that a question gets, which is forgotten at the end."""
+        reference = self.keep(question)
+        self._passing.append(reference)
+        return reference
+
+    def say(self, question: str) -> None:
+        """A question whose answer is of no interest."""
+        self.questions.append(question)
+
+    def ask(self, question: str) -> None:
+        """A question whose answer is a value, which is wanted."""
+        self.values.append(len(self.questions))
+        self.questions.append(question)
+
+    def end(self) -> None:
+        """Forget what passes."""
+        self.questions += map(forget, self._passing)
+        self._passing.clear()
+
+
+Value = str | int | float | bool | Reference | None
+
+
+def call(target: Reference | str, method: str, *arguments: Value) -> str:
+    """The question that calls a method of an object, or of a class by its name."""
+    name = target.id if isinstance(target, Reference) else f"z:{target}"
+    return f"c\n{name}\n{method}\n{_written(arguments)}"
+
+
+def create(name: str, *arguments: Value) -> str:
+    """The question that makes an object of a class."""
+    return f"i\n{name}\n{_written(arguments)}"
+
+
+def member(name: str, field: str) -> str:
+    """The question for a static field of a class."""
+    return f"r\nm\n{name}\n{field}\ne\n"
+
+
+def forget(reference: Reference) -> str:
+    """The question that lets an object go."""
+    return f"m\nd\n{reference.id}\ne\n"
+
+
+class Wire:
+    """A connection to a Java process.
+
+    Args:
+        process: what answers; it is looked at while it is silent.
+        port, password: where, and what it wants to hear first.
+
+    Attributes:
+        close: called, it hangs up; so does garbage collection.
+
+    Raises:
+        SimulatorError: it does not answer.
+    """
+
+    def __init__(self, process: Popen[bytes], port: int, password: str) -> None:
+        self._process = process
+        try:
+            self._socket = socket.create_connection(("127.0.0.1", port), timeout=_LOOK_SECONDS)
+        except OSError as error:
+            raise SimulatorError(f"it does not listen: {error}") from error
+        self.close = weakref.finalize(self, self._socket.close)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._unread = b""
+        self._next = 0
+        self._send([f"A\n{password}\n"])
+
+    def talk(self) -> Talk:
+        """Begin to ask."""
+        return Talk(self._next)
+
+    def ask(self, talk: Talk) -> list[Any]:
+        """The values that are wanted, in their order.
+
+        Raises:
+            SimulatorError: the process has ended, is frozen or lost in a loop, or a question has failed. What is asked
+                after that gets no sensible answer.
+        """
+        talk.end()
+        answers = self._send(talk.questions)
+        for place, reference in talk.objects.items():
+            if answers[place] != reference:
+                raise SimulatorError(f"it has answered {answers[place]!r} instead of an object")
+        self._next += len(talk.objects)
+        return [answers[place] for place in talk.values]
+
+    def _send(self, questions: Sequence[str]) -> list[Value]:
+        try:
+            self._socket.settimeout(LIMIT_SECONDS)
+            self._socket.sendall("".join(questions).encode())
+            self._socket.settimeout(_LOOK_SECONDS)
+            lines = self._lines(len(questions))
+        except OSError as error:
+            raise SimulatorError(f"it does not answer: {error}") from error
+        return [_read(line) for line in lines]
+
+    def _lines(self, count: int) -> list[str]:
+        asked = moved = time.monotonic()
+        used = _processor_time(self._process.pid)
+        while self._unread.count(b"\n") < count:
+            try:
+                came = self._socket.recv(1 << 18)
+            except TimeoutError:
+                now, using = time.monotonic(), _processor_time(self._process.pid)
+                if using is None or using != used:
+                    moved, used = now, using
+                if now - moved > FROZEN_SECONDS:
+                    raise SimulatorError(f"it is frozen: no answer and no work for {FROZEN_SECONDS:g} s") from None
+                if now - asked > LIMIT_SECONDS:
+                    raise SimulatorError(f"it gives no answer for {LIMIT_SECONDS:g} s") from None
+                continue
+            if not came:
+                raise SimulatorError("it has hung up")
+            self._unread += came
+        *lines, self._unread = self._unread.split(b"\n", count)
+        return [line.decode() for line in lines]
+
+
+def _written(arguments: tuple[Value, ...]) -> str:
+    return "".join(f"{_value(argument)}\n" for argument in arguments) + "e\n"
+
+
+def _value(value: Value) -> str:
+    if isinstance(value, Reference):
+        return "r" + value.id
+    if isinstance(value, bool):
+        return f"b{value}"
+    if isinstance(value, int):
+        return f"i{value}"
+    if isinstance(value, str):
+        return "s" + value.replace("\\", "\\\\").replace("\r", "\\r").replace("\n", "\\n")
+    if value is None:
+        return "n"
+    return f"d{value}"
+
+
+def _read(line: str) -> Value:
+    if not line.startswith("!y"):
+        raise SimulatorError(f"it has failed: {_plain(line[3:]).splitlines()[0] if line[3:] else line}")
+    kind, rest = line[2:3], line[3:]
+    if kind in ("r", "l", "t", "h", "a"):
+        return Reference(rest)
+    if kind in ("i", "L"):
+        return int(rest)
+    if kind == "d":
+        return float(rest)
+    if kind == "b":
+        return rest.lower() == "true"
+    return _plain(rest) if kind == "s" else None
+
+
+def _plain(text: str) -> str:
+    if "\\" not in text:
+        return text
+    parts = (part.replace("\\r", "\r").replace("\\n", "\n") for part in text.split("\\\\"))
+    return "\\".join(parts)
+
+
+def _processor_time(pid: int) -> int | None:
+    """Ticks of the processor that a process has had; None where the system does not say."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return int(fields[11]) + int(fields[12])

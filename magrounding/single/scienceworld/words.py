@@ -1,0 +1,17 @@
+"""The words of ScienceWorld's texts: a list that `collect` has made, and everything else spelt."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+from magrounding.single.wording import Wording
+
+WORDS_FILE = Path(__file__).with_name("data") / "words.json"
+
+
+@lru_cache(maxsize=1)
+def wording() -> Wording:
+    """What writes ScienceWorld's texts."""
+    return Wording(json.loads(WORDS_FILE.read_text(encoding="utf-8"))["words"])

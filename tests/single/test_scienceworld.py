@@ -1,0 +1,324 @@
+"""ScienceWorld behind the door: what it says of itself, what it plays, and that it is the simulator's own game."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import which
+
+import numpy as np
+import pytest
+
+from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.registry import env_entry
+from magrounding.single.scienceworld import SPLITS, TASKS, ScienceWorld
+from magrounding.single.scienceworld.tasks import task_name, variations
+from magrounding.single.scienceworld.words import wording
+from magrounding.single.wording import plain_text, split
+from magrounding.spec import SCORE, TextChoices
+
+AGENT = "agent_0"
+HEAP = ScienceWorld().heap
+
+
+@pytest.fixture(scope="module", autouse=True)
+def java(request):
+    """One Java process for the whole file; none for tests that need none."""
+    if which("java") is None:
+        yield None
+        return
+    try:
+        from magrounding.single.scienceworld.java import shared_java
+
+        process = shared_java(HEAP)
+    except ImportError:
+        process = None
+    yield process
+
+
+@pytest.fixture
+def simulator(java):
+    pytest.importorskip("scienceworld", reason="needs the extra `scienceworld`")
+    if which("java") is None:
+        pytest.skip("needs Java, which is not installed")
+    return java
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def walk(env, rng, steps, avoid=("focus", "reset")):
+    """Random valid actions: everything that the env gives out."""
+    found = []
+    while env.agents and len(found) < steps:
+        actions = env._now.actions
+        row = int(rng.choice([j for j, action in enumerate(actions) if not action.startswith(avoid)]))
+        found.append((actions[row], env.step({AGENT: row})))
+    return found
+
+
+class TestWhatItIs:
+    def test_thirty_tasks_by_two_names(self):
+        assert len(TASKS) == len(set(TASKS)) == 30
+        assert ScienceWorld("T11") == ScienceWorld("find-animal")
+        assert [task_name(f"T{k}") for k in (0, 13, 29)] == [TASKS[0], "find-non-living-thing", TASKS[29]]
+        assert env_entry("scienceworld").stages == TASKS
+        for wrong in ("T30", "T", "t1", "boiling", 3):
+            with pytest.raises(ConfigurationError, match="unknown task"):
+                ScienceWorld(wrong)
+
+    @pytest.mark.parametrize("option", [{"split": "dev"}, {"simplifications": "openDoors,easily"}, {"max_cycles": 0}])
+    def test_other_options_that_cannot_be(self, option):
+        with pytest.raises(ConfigurationError):
+            ScienceWorld(**option)
+
+    def test_official_variations(self):
+        assert {split: len(found) for split, found in variations("find-animal").items()} == {
+            "train": 150,
+            "valid": 75,
+            "test": 75,
+        }
+        for task in TASKS:
+            parts = variations(task).values()
+            count = sum(map(len, parts))
+            assert [k for part in parts for k in part] == list(range(count)), "one after the other, none twice"
+            assert all(parts)
+        totals = [sum(len(variations(task)[name]) for task in TASKS) for name in SPLITS]
+        assert sum(totals) == 7207
+        assert totals[0] == 3592
+
+    def test_spec(self):
+        spec = ScienceWorld(max_cycles=7).describe()
+        assert spec.outcome == SCORE
+        assert isinstance(spec.actions, TextChoices)
+        assert spec["choices"].shape == (spec.num_actions, spec.actions.max_tokens)
+        assert spec.max_cycles == 7
+        assert spec.words == wording().words
+        assert spec.shared_texts == ("task",)
+
+
+class TestGames:
+    def test_official_variations_are_the_simulators(self, simulator):
+        from magrounding.single.scienceworld.simulation import Simulation
+
+        simulation = Simulation(simulator)
+        for task in ("boil", "power-component", "test-conductivity"):
+            simulation.begin(task, 0, "easy")
+            assert simulation.variations() == {name: list(part) for name, part in variations(task).items()}
+
+    def test_texts_are_what_the_simulator_says(self, simulator):
+        env = ScienceWorld("find-plant").make_env()
+        observations, infos = env.reset(seed=3)
+        words = env.spec.words
+        for _ in range(6):
+            seen, text = observations[AGENT], infos[AGENT]["text"]
+            for name in ("task", "observation", "look", "inventory"):
+                assert plain_text(words, seen[name]) == " ".join(split(text[name]))
+            rows = [plain_text(words, row) for row in seen["choices"][: len(text["choices"])]]
+            assert rows == [" ".join(split(choice)) for choice in text["choices"]]
+            assert len(set(rows)) == len(rows) == seen["action_mask"].sum()
+            observations, _, _, _, infos = env.step({AGENT: rows.index("wait1")})
+
+    def test_splits_play_their_variations(self, simulator):
+        for name in SPLITS:
+            env = ScienceWorld("find-plant", split=name).make_env()
+            for seed in range(2):
+                env.reset(seed=seed)
+                assert env.variation in variations("find-plant")[name]
+
+    def test_a_variation_can_be_chosen(self, simulator):
+        env = ScienceWorld("find-plant").make_env()
+        env.reset(seed=0, options={"variation": 299})
+        assert env.variation == 299
+        for wrong in ({"variation": 300}, {"variation": "1"}, {"seed": 1}):
+            with pytest.raises(ConfigurationError):
+                env.reset(seed=0, options=wrong)
+
+    def test_a_masked_action_stands_still(self, simulator):
+        env = ScienceWorld("find-plant", max_cycles=2).make_env()
+        env.reset(seed=0)
+        before = env._now
+        result = [part[AGENT] for part in env.step({AGENT: env.spec.num_actions - 1})]
+        assert env._now == before
+        assert (result[1:4], result[4]["illegal"]) == ([0.0, False, False], True)
+        *_, truncations, infos = env.step({AGENT: env.spec.num_actions - 1})
+        assert truncations[AGENT]
+        assert infos[AGENT]["won"] is False
+        with pytest.raises(InvalidAction, match="over"):
+            env.step({AGENT: 0})
+
+    @pytest.mark.parametrize("penalty", [True, False])
+    def test_failing_ends_the_game(self, simulator, penalty):
+        env = ScienceWorld("find-plant", failure_penalty=penalty).make_env()
+        env.reset(seed=0)
+        reward = [part[AGENT] for part in env.step({AGENT: env._now.actions.index("focus on air")})]
+        assert reward[1:4] == [-100.0 if penalty else 0.0, True, False]
+        assert (reward[4]["won"], reward[4]["score"]) == (False, 0.0)
+
+    def test_rewards_are_the_change_of_the_score(self, simulator):
+        env = ScienceWorld("find-plant").make_env()
+        _, infos = env.reset(seed=0)
+        scores, rewards = [infos[AGENT]["score"]], []
+        for _, (_, reward, _, _, info) in walk(env, np.random.default_rng(0), 25):
+            scores.append(info[AGENT]["score"])
+            rewards.append(reward[AGENT])
+        np.testing.assert_allclose(np.diff(scores), rewards)
+        assert sum(rewards) > 0, "walking about opens doors and finds rooms"
+
+    @pytest.mark.parametrize("mode", ["ansi", "rgb_array"])
+    def test_pictures(self, simulator, mode):
+        env = ScienceWorld("find-plant").make_env(mode)
+        env.reset(seed=0)
+        first = env.render()
+        assert ("find a(n) plant" in first) if mode == "ansi" else first.shape == (720, 960, 3)
+        env.step({AGENT: env._now.actions.index("look around")})
+        assert not np.array_equal(first, env.render())
+
+
+class TestTheSame:
+    @pytest.mark.parametrize("task", ["find-animal", "mendelian-genetics-known-plant", "power-component"])
+    def test_asking_in_parts_changes_nothing(self, simulator, task):
+        from magrounding.single.scienceworld.simulation import Simulation
+
+        swift, plain = Simulation(simulator), Simulation(simulator, fast=False)
+        rng = np.random.default_rng(2)
+        here, there = swift.begin(task, 1, "easy"), plain.begin(task, 1, "easy")
+        for _ in range(25):
+            assert here == there
+            go = [action for action in here.actions if action.startswith(("teleport", "go"))]
+            free = [action for action in here.actions if not action.startswith(("focus", "reset"))]
+            command = str(rng.choice(go if go and rng.random() < 0.3 else free))
+            here, there = swift.step(command), plain.step(command)
+
+    def test_games_of_one_process_do_not_disturb_one_another(self, simulator):
+        """Bees and doves wander, so that random numbers are drawn in every step."""
+        alone = ScienceWorld("find-animal").make_env()
+        alone.reset(seed=5)
+        expected = walk(alone, np.random.default_rng(1), 15)
+        one, other = ScienceWorld("find-animal").make_env(), ScienceWorld("lifespan-longest-lived").make_env()
+        one.reset(seed=5)
+        other.reset(seed=5)
+        for command, result in expected:
+            found = one.step({AGENT: one._now.actions.index(command)})
+            np.testing.assert_equal(found, result)
+            if other.agents:
+                walk(other, np.random.default_rng(7), 1)
+
+    def test_the_same_texts_in_another_process(self, simulator):
+        digests = {
+            subprocess.run(
+                [sys.executable, __file__, "digest"],
+                capture_output=True,
+                text=True,
+                check=True,
+                cwd=Path(__file__).parents[2],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": seed},
+            ).stdout
+            for seed in ("1", "2")
+        }
+        assert digests == {digest()}
+
+    def test_the_simulators_own_env_tells_the_same(self, simulator):
+        """But for the order in which it walks through sets, which differs from process to process."""
+        from scienceworld import ScienceWorldEnv
+
+        env = ScienceWorld("find-plant").make_env()
+        _, infos = env.reset(seed=1)
+        stock = ScienceWorldEnv("", envStepLimit=100)
+        try:
+            stock.load("find-plant", env.variation, "easy")
+            observation, info = stock.reset()
+            rng = np.random.default_rng(3)
+            for _ in range(12):
+                text = infos[AGENT]["text"]
+                assert letters(text["observation"]) == letters(observation)
+                assert letters(text["look"]) == letters(info["look"])
+                assert letters(text["inventory"]) == letters(info["inv"])
+                assert text["task"] == info["taskDesc"]
+                assert text["choices"] == info["valid"]
+                assert infos[AGENT]["score"] == info["score"]
+                go = [j for j, action in enumerate(info["valid"]) if action.startswith(("go to", "open", "close"))]
+                row = int(rng.choice(go))
+                observation, reward, _, info = stock.step(info["valid"][row])
+                *_, rewards, _, _, infos = env.step({AGENT: row})
+                assert rewards[AGENT] == reward
+        finally:
+            stock.close()
+
+
+class TestGold:
+    @pytest.mark.parametrize("task", ["find-plant", "chemistry-mix"])
+    def test_the_expert_reaches_a_hundred(self, simulator, home, task):
+        config = ScienceWorld(task)
+        env = config.make_env()
+        _, infos = env.reset(seed=0, options={"variation": 0})
+        while env.agents:
+            labels = env.best_actions()
+            assert labels.shape == (1, env.spec.num_actions)
+            assert labels.sum() == 1
+            *_, infos = env.step({AGENT: int(labels[0].argmax())})
+        assert infos[AGENT]["score"] == 100
+        assert infos[AGENT]["won"] is True
+        kept = list(home.rglob("*.json"))
+        assert [path.name for path in kept] == ["0.json"]
+        assert task in kept[0].parts
+
+    def test_off_the_path_every_choice_is_as_good(self, simulator, home):
+        env = ScienceWorld("find-plant").make_env()
+        env.reset(seed=0)
+        env.step({AGENT: env._now.actions.index("wait")})
+        assert env.best_actions().sum() == len(env._now.actions)
+        assert env.reset() is not None
+        assert env.best_actions().sum() == 1
+
+    def test_nothing_is_found_unless_it_is_asked_for(self, simulator, home):
+        env = ScienceWorld("find-plant").make_env()
+        env.reset(seed=0)
+        walk(env, np.random.default_rng(0), 5)
+        assert not list(home.rglob("*.json"))
+
+    def test_a_damaged_file_is_found_again(self, simulator, home):
+        from magrounding.single.scienceworld.gold import find_gold, gold_file
+
+        found = find_gold(simulator, "find-plant", 1, "easy")
+        path = gold_file("find-plant", 1, "easy")
+        for damage in ("", "{", '{"commands": 3}', "[]"):
+            path.write_text(damage)
+            assert find_gold(simulator, "find-plant", 1, "easy") == found
+
+    @pytest.mark.slow
+    @pytest.mark.timeout(1800)
+    @pytest.mark.parametrize("task", TASKS)
+    def test_every_task(self, simulator, home, task):
+        env = ScienceWorld(task).make_env()
+        _, infos = env.reset(seed=0, options={"variation": 0})
+        while env.agents:
+            *_, infos = env.step({AGENT: int(env.best_actions()[0].argmax())})
+        assert infos[AGENT]["score"] == 100
+        assert env.left_out == 0
+
+
+def letters(text):
+    """What a text says, in whatever order."""
+    return sorted(text.replace(",", "").replace(".", "").split())
+
+
+def digest():
+    """A hash of everything that a few games show."""
+    import hashlib
+
+    env, found = ScienceWorld("find-animal").make_env(), hashlib.sha256()
+    for seed in (0, 4):
+        env.reset(seed=seed)
+        for _, (observations, rewards, *_) in walk(env, np.random.default_rng(seed), 12):
+            for name, array in observations[AGENT].items():
+                found.update(name.encode() + array.tobytes())
+            found.update(str(rewards).encode())
+    return found.hexdigest()
+
+
+if __name__ == "__main__":
+    print(digest(), end="")
