@@ -22,7 +22,7 @@ import magrounding as mg
 from examples.clients.reader import Reader
 from magrounding.adapters.agilerl import BatchedVecEnv
 
-OPTIONS = {"stage": "s1", "agents": 2, "size": 6, "max_cycles": 40}
+OPTIONS = {"stage": "s1", "agents": 2, "max_cycles": 80}
 GAMES, STEPS = 64, 32
 FIELDS = ("states", "actions", "log_probs", "rewards", "dones", "values")
 

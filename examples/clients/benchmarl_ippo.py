@@ -26,7 +26,7 @@ from examples.clients.reader import Reader
 from magrounding.adapters.benchmarl import GroundedTask
 from magrounding.adapters.torchrl import BatchedEnv
 
-OPTIONS = {"stage": "s1", "agents": 2, "size": 6, "max_cycles": 40}
+OPTIONS = {"stage": "s1", "agents": 2, "max_cycles": 80}
 GAMES, STEPS = 64, 32
 
 

@@ -190,3 +190,14 @@ def test_importing_the_adapters_imports_no_client():
     heavy = ("torch", "torchrl", "tensordict", "benchmarl", "agilerl", "tianshou", "stable_baselines3", "ray")
     code = f"import sys, magrounding.adapters; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).strip() == "[]"
+
+
+def test_importing_and_playing_need_no_registry_of_pettingzoo():
+    """As on PettingZoo 1.26, where `make test-clients` tries it for real."""
+    code = (
+        "import pettingzoo\n"
+        "for name in ('register', 'parallel_registry'): vars(pettingzoo).pop(name, None)\n"
+        "import magrounding as mg\n"
+        "env = mg.make('ma_rtfm'); env.reset(seed=0); print(env.agents)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).strip() == "['agent_0', 'agent_1']"

@@ -162,6 +162,7 @@ def test_pickles_of_every_face_go_on_alike(id, options):
     assert not twin.agents
 
 
+@pytest.mark.skipif(not hasattr(pettingzoo, "parallel_registry"), reason="PettingZoo 1.26 has no registry")
 @pytest.mark.parametrize(("id", "stage"), _last_stage(IDS))
 def test_pettingzoo_registry(id, stage):
     env = pettingzoo.make("parallel", f"magrounding/{id}-v0", **stage, render_mode="ansi", max_cycles=7)
