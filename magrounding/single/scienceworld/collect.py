@@ -42,7 +42,10 @@ def main() -> None:
         print(f"{task}: {len(words)} words", flush=True)
     for name, counts in lengths.items():
         print(f"{name}: longest {max(counts)}, of {counts.total()} texts")
-    content = {"simulator": f"scienceworld {version('scienceworld')}", "words": sorted(word for word in words if not word.isdecimal())}
+    content = {
+        "simulator": f"scienceworld {version('scienceworld')}",
+        "words": sorted(word for word in words if not word.isdecimal()),
+    }
     arguments.out.write_text(json.dumps(content, indent=0) + "\n", encoding="utf-8")
 
 

@@ -117,7 +117,7 @@ class Java:
         self._finalizer()
 
     def _keep_to_itself(self) -> None:
-        """Have the program write its table of types, which nothing here needs, nowhere: else it lies where one works."""
+        """Have the program write its table of types, which nothing here needs, nowhere, and not where one works."""
         talk = self.talk()
         table = talk.get(member("util.UniqueTypeID$", "MODULE$"))
         kind = talk.get(call("java.lang.Class", "forName", "util.UniqueTypeID$"))

@@ -43,6 +43,10 @@ class Simulation:
     The program has one generator of random numbers, Scala's, and one counter of things for all games of a process. Each
     game gets its own: before whatever it asks, the generator within Scala's is replaced and the counter set.
 
+    Where things share their names, the program draws the longer names of its valid actions ("paint in wood cup"). That
+    is done with a third generator, seeded anew each time: asking changes nothing of what happens, and the same things
+    in the same place have the same names.
+
     Args:
         java: the process.
         fast: ask for the valid actions in parts. The program's own list has every step rename all things of the world,
@@ -64,6 +68,7 @@ class Simulation:
         talk = java.talk()
         self._interface = talk.keep(create(_INTERFACE))
         self._dice = talk.keep(create("java.util.Random"))
+        self._naming_dice = talk.keep(create("java.util.Random"))
         self._global_dice = talk.keep(member("scala.util.Random$", "MODULE$"))
         self._counter = talk.keep(member("util.UniqueIdentifier$", "MODULE$"))
         self._definitions = talk.keep(member("scienceworld.input.ActionDefinitions$", "MODULE$"))
@@ -100,6 +105,7 @@ class Simulation:
         for reference in self._game:
             talk.say(forget(reference))
         self._game.clear()
+        talk.say(call(self._dice, "setSeed", variation))
         talk.ask(call(self._interface, "load", task, variation, simplifications, gold))
         (said,) = self._ask(talk)
         if said:
@@ -110,6 +116,7 @@ class Simulation:
         self._agent = talk.keep(call(self._engine, "agent"))
         self._parser = talk.keep(call(self._engine, "inputParser"))
         self._world = self._things(talk, talk.get(call(self._engine, "universe")), True)
+        self._throw_for_names(talk)
         self._names = talk.keep(call(self._parser, _UNIQUE, self._world, self._room(talk), True, True))
         self._game += (self._engine, self._goals, self._agent, self._parser, self._world, self._names)
         self._ask(talk)
@@ -134,6 +141,7 @@ class Simulation:
         if self._fast:
             room = self._room(talk)
             things = self._things(talk, room, False)
+            self._throw_for_names(talk)
             names = talk.get(call(self._parser, _UNIQUE, things, room, True, True))
             made = call(self._definitions, "mkPossibleActions", self._agent, things, self._world, names, self._names)
             listed = talk.get(call("scala.Predef", "genericArrayOps", talk.get(made)))
@@ -158,6 +166,7 @@ class Simulation:
         talk = self.java.talk()
         room = talk.keep(call(talk.get(call(self._agent, "getContainer")), "get"))
         things = self._things(talk, room, False)
+        self._throw_for_names(talk)
         names = talk.get(call(self._parser, _UNIQUE, things, room, True, True))
         talk.ask(call("java.lang.reflect.Array", "getLength", things))
         talk.ask(call(names, "mkString", "\n"))
@@ -193,6 +202,10 @@ class Simulation:
         talk.say(call(self._counter, "count_$eq", self._counted))
         return talk
 
+    def _throw_for_names(self, talk: Talk) -> None:
+        talk.say(call(self._naming_dice, "setSeed", 0))
+        talk.say(call(self._field, "set", self._global_dice, self._naming_dice))
+
     def _ask(self, talk: Talk) -> list:
         talk.ask(call(self._counter, "count"))
         *answers, self._counted = self.java.ask(talk)
@@ -204,6 +217,7 @@ class Simulation:
     def _joined(self, method: str) -> list[str]:
         """A list of texts that the interface has."""
         talk = self._turn()
+        self._throw_for_names(talk)
         talk.ask(call("java.lang.String", "join", "\n", talk.get(call(self._interface, method))))
         text = self._ask(talk)[0]
         return text.split("\n") if text else []
