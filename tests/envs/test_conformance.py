@@ -57,7 +57,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 PLAYED = {"babyai": ("GoToLocal", "SynthLoc")}
 """The stages that are played of worlds whose stages differ in nothing that is checked here; of the others, all."""
-NEEDS = {"babyai": "minigrid"}
+NEEDS = {"babyai": "minigrid", "alfworld": "alfworld"}
 """The module that an id's simulator is, where it comes with an extra."""
 
 
