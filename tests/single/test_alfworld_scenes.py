@@ -15,7 +15,8 @@ from magrounding.single.alfworld.generate import COUNTS, main
 from magrounding.single.alfworld.memo import check_expression
 from magrounding.single.alfworld.problem import problem
 from magrounding.single.alfworld.scenes import LOOK, ROOM_NUMBERS, Scene, draw_scenes, furniture, targets
-from magrounding.single.alfworld.words import UNKNOWN, VOCABULARY, ids_of, things_in
+from magrounding.single.alfworld.words import WORDING, thing_ids, things_in
+from magrounding.single.wording import UNKNOWN
 
 ALL = [(split, scene) for split in SPLITS for scene in shipped_scenes(split)]
 
@@ -165,11 +166,10 @@ def test_goals_are_read(goal, task):
 
 
 def test_words_become_ids():
-    row = ids_of(["You see a Mug 2, and a zeppelin."], 2, 9)
-    assert VOCABULARY.decode(row[0]) == f"you see a mug 2 and a {UNKNOWN}"
-    assert not row[1].any()
-    assert ids_of(["a a a"], 1, 2).shape == (1, 2)
-    assert things_in("You put the Mug 2 on shelf 1. The end") == ["mug 2", "shelf 1"]
+    assert things_in("You put the Mug 2 on shelf 1. The end") == [("mug", "2"), ("shelf", "1")]
+    words = WORDING.vocabulary
+    assert thing_ids(("mug", "2")) == [words["mug"], words["2"]]
+    assert thing_ids(("zeppelin", "99")) == [words[UNKNOWN]] * 2
 
 
 def test_what_is_offered():

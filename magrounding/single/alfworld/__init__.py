@@ -7,8 +7,8 @@ Description:
     too large to ship. The package comes with scenes of its own in the same format, and plays that download as well.
 
 Text:
-    The engine's own, in lower case and without punctuation. The words of its grammar, of ALFRED's things and the numbers
-    to 30 are the vocabulary; anything else that a game of the user's says is one word, "<unknown>".
+    The engine's own, in lower case, as `single.wording` writes it. The words of its grammar, of ALFRED's things and the
+    numbers to 30 are one id each; what else a game of the user's says is spelt in texts, and "<unk>" in the grid.
 
 Actions:
     The engine offers commands, other ones in every step: row j of `choices` is action j. "look" is left out, and what
@@ -22,7 +22,7 @@ Observations:
     `grid`           [40, 1, 2]    kind and number of each thing: the receptacles of the room, then what the last
                                    answer speaks of
     `goal`           [24]          the task
-    `feedback`       [128]         the engine's last answer; at first, what there is in the room
+    `feedback`       [144]         the engine's last answer; at first, what there is in the room
     `history`        [3, 10]       the last three commands, the oldest first
     `choices`        [60, 10]      the commands
     `action_mask`    [60]          which of them there are

@@ -27,7 +27,8 @@ from magrounding.single.alfworld.options import (
     ALFWorld,
 )
 from magrounding.single.alfworld.scenes import SPLITS
-from magrounding.single.alfworld.words import VOCABULARY, ids_of, things_in
+from magrounding.single.alfworld.words import WORDING, thing_ids, things_in
+from magrounding.single.wording import ChoiceTable
 from magrounding.texts import content_keys
 from magrounding.vector import row_seeds
 
@@ -69,12 +70,13 @@ class ALFWorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         self.options = config.as_dict()
         self.render_mode = render_mode
         self.spec = config.describe()
-        self.vocabulary = VOCABULARY
+        self.vocabulary = WORDING.vocabulary
         self.metadata = {"name": f"{self.id}-v0", "render_modes": list(RENDER_MODES), "is_parallelizable": True}
         self.possible_agents = [_AGENT]
         self.agents: list[str] = []
         self.game_name = ""
         self._games = Games(config.games, config.split)
+        self._table = ChoiceTable(WORDING, MAX_COMMANDS, COMMAND_WORDS, remembered=4096)
         self._observation_space = self.spec.space()
         self._action_space = spaces.Discrete(self.spec.num_actions)
         self._engine: Engine | None = Engine()
@@ -87,7 +89,8 @@ class ALFWorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
     def _clear(self) -> None:
         """Nothing has been played of the episode."""
         self._goal = self._feedback = ""
-        self._room: list[str] = []
+        self._document = 0
+        self._room: list[tuple[str, str]] = []
         self._choices: tuple[str, ...] = ()
         self._offered: list[tuple[str, ...]] = []
         self._played: list[tuple[str, str]] = []
@@ -216,6 +219,7 @@ class ALFWorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         parts = _INTRODUCTION.match(moment.feedback)
         self._goal, room = (parts["goal"], parts["room"]) if parts else ("", moment.feedback)
         self._room = things_in(room)
+        self._document = int(content_keys({"goal": WORDING.row(self._goal, GOAL_WORDS)[None]})[0])
         self.agents = [_AGENT]
         self._show(Moment(room, moment.commands, moment.won))
 
@@ -267,18 +271,22 @@ class ALFWorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
     def _observe(self) -> Observation:
         """The observation, in the order of the space."""
         items = list(dict.fromkeys([*self._room, *things_in(self._feedback)]))[:MAX_ITEMS]
-        past = [command for command, _ in self._played[-HISTORY:]]
+        grid = np.zeros((MAX_ITEMS, 1, ITEM_WORDS), np.int16)
+        grid[: len(items), 0] = [thing_ids(item) for item in items] or 0
+        history = np.zeros((HISTORY, COMMAND_WORDS), np.int16)
+        for row, (command, _) in zip(history, self._played[-HISTORY:], strict=False):
+            row[...] = WORDING.row(command, COMMAND_WORDS)
+        choices, mask = self._table.rows(self._choices)
         return {
-            "action_mask": (np.arange(MAX_COMMANDS) < len(self._choices)).astype(np.int8),
-            "choices": ids_of(self._choices, MAX_COMMANDS, COMMAND_WORDS),
-            "feedback": ids_of((self._feedback,), 1, FEEDBACK_WORDS)[0],
-            "goal": ids_of((self._goal,), 1, GOAL_WORDS)[0],
-            "grid": ids_of(items, MAX_ITEMS, ITEM_WORDS)[:, None],
-            "history": ids_of(past, HISTORY, COMMAND_WORDS),
+            "action_mask": mask,
+            "choices": choices,
+            "feedback": WORDING.row(self._feedback, FEEDBACK_WORDS),
+            "goal": WORDING.row(self._goal, GOAL_WORDS),
+            "grid": grid,
+            "history": history,
         }
 
     def _info(self) -> dict[str, Any]:
-        goal = ids_of((self._goal,), 1, GOAL_WORDS)
         info: dict[str, Any] = {
             "action_mask": (np.arange(MAX_COMMANDS) < len(self._choices)).astype(np.int8),
             "text": {
@@ -287,7 +295,7 @@ class ALFWorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
                 "feedback": self._feedback,
                 "choices": list(self._choices),
             },
-            "document": int(content_keys({"goal": goal})[0]),
+            "document": self._document,
         }
         if self._expert_failed:
             info["expert_failed"] = True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from magrounding.errors import ConfigurationError, choose
 from magrounding.single.alfworld import package
 from magrounding.single.alfworld.scenes import SPLITS
-from magrounding.single.alfworld.words import VOCABULARY
+from magrounding.single.alfworld.words import WORDING
 from magrounding.spec import CHOICES, EPISODE, EXPERT, STEP, EnvSpec, Grid, Mask, Text, TextChoices
 from magrounding.vocabulary import PAD
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MAX_COMMANDS, COMMAND_WORDS = 60, 10
 MAX_ITEMS, ITEM_WORDS = 40, 2
 HISTORY = 3
-GOAL_WORDS, FEEDBACK_WORDS = 24, 128
+GOAL_WORDS, FEEDBACK_WORDS = 24, 144
 LIMIT = 50
 
 
@@ -75,7 +75,7 @@ class ALFWorld:
 
 @lru_cache(maxsize=32)
 def _spec(max_cycles: int) -> EnvSpec:
-    last = len(VOCABULARY) - 1
+    last = WORDING.last
     return EnvSpec(
         fields=(
             Grid("grid", (MAX_ITEMS, 1, ITEM_WORDS), 0, last, scenery_ids=(PAD,), words_per_occupant=ITEM_WORDS),
@@ -87,7 +87,7 @@ def _spec(max_cycles: int) -> EnvSpec:
         ),
         num_agents=1,
         actions=TextChoices(MAX_COMMANDS, COMMAND_WORDS),
-        words=VOCABULARY.words,
+        words=WORDING.words,
         max_cycles=max_cycles,
         time_limit_is_loss=True,
         capabilities=frozenset({EXPERT}),

@@ -1,0 +1,140 @@
+"""Wording: free text of a simulator as ids of a fixed vocabulary and back, and lists of texts to choose from.
+
+A simulator writes what it likes; an `EnvSpec` names every id beforehand. So a world ships a list of the words that
+occur in its texts. A word of the list is one id; any other is spelt, its first letter as itself and each further one
+with "##" before it ("zinc" is "z ##i ##n ##c"): no text is lost, no two words look the same, and no list has to be
+complete. Text is lower case, split into words (letters and digits) and single signs; white space only separates.
+
+How a world uses it:
+
+    WORDING = Wording(words_of_the_file)              # once, at import of the options: the spec names WORDING.words
+    EnvSpec(fields=(Text("look", (200,), 0, WORDING.last), …), words=WORDING.words, …)
+    look = WORDING.row(text, 200)                     # [200] int16, cut there; WORDING.count(text) says how long it is
+    table = ChoiceTable(WORDING, 2500, 16)            # one for each env: TextChoices(2500, 16)
+    choices, mask = table.rows(valid_actions)         # [2500, 16] int16, [2500] int8; new arrays, row j is text j
+    plain_text(spec.words, row)                       # back: what a reader with word pieces of its own begins with
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from magrounding.errors import ConfigurationError
+from magrounding.vocabulary import PAD, Vocabulary
+
+UNKNOWN = "<unk>"
+"""Stands for a sign that is not printable ASCII."""
+
+GOES_ON = "##"
+"""Before a letter that goes on a word."""
+
+_WORD = re.compile(r"[a-z0-9]+|[^\sa-z0-9]")
+_LETTERS = string.ascii_lowercase + string.digits
+
+
+class Wording:
+    """A fixed vocabulary that writes any text.
+
+    Args:
+        words: lower-case words and signs that are one id each; letters and signs by themselves are added.
+
+    Attributes:
+        vocabulary: those words, then single letters, digits and signs, those that go on a word, and UNKNOWN.
+        words: of each id, for an EnvSpec.
+        last: the largest id.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        signs = (*_LETTERS, *string.punctuation, *(GOES_ON + letter for letter in _LETTERS), UNKNOWN)
+        self.vocabulary = Vocabulary(dict.fromkeys((*words, *signs)))
+        self.words = self.vocabulary.words
+        self.last = len(self.words) - 1
+        self._ids = {word: (i,) for i, word in enumerate(self.words)}
+        self._unknown = self._ids[UNKNOWN]
+
+    def ids(self, text: str) -> list[int]:
+        """The ids of a text, as many as it has."""
+        known, found = self._ids, []
+        for word in split(text):
+            found += known[word] if word in known else self._spell(word)
+        return found
+
+    def row(self, text: str, length: int) -> np.ndarray:
+        """[length] int16, padded with zeros; what is longer is cut."""
+        ids, row = self.ids(text)[:length], np.zeros(length, np.int16)
+        row[: len(ids)] = ids
+        return row
+
+    def count(self, text: str) -> int:
+        """How many ids a text has."""
+        return len(self.ids(text))
+
+    def _spell(self, word: str) -> tuple[int, ...]:
+        if word[0] not in self._ids:
+            return self._unknown
+        first, *others = word
+        return self._ids[first] + tuple(self.vocabulary[GOES_ON + letter] for letter in others)
+
+
+class ChoiceTable:
+    """Rows of the texts that were offered: the same few thousand come up again and again.
+
+    Args:
+        wording: what writes them.
+        max_choices, max_tokens: C and L.
+        remembered: rows that are kept; past them it begins anew.
+    """
+
+    def __init__(self, wording: Wording, max_choices: int, max_tokens: int, remembered: int = 2**15) -> None:
+        self.max_choices, self.max_tokens = max_choices, max_tokens
+        self._wording = wording
+        self._rows = np.zeros((max(remembered, max_choices), max_tokens), np.int16)
+        self._places: dict[str, int] = {}
+
+    def rows(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The field `choices` [C, L] int16 and its `action_mask` [C] int8.
+
+        Raises:
+            ConfigurationError: more texts than rows.
+        """
+        if len(texts) > self.max_choices:
+            raise ConfigurationError(f"{len(texts)} texts to choose from, {self.max_choices} rows: raise max_choices")
+        choices = np.zeros((self.max_choices, self.max_tokens), np.int16)
+        mask = np.zeros(self.max_choices, np.int8)
+        choices[: len(texts)] = self._rows[self._find(texts)]
+        mask[: len(texts)] = 1
+        return choices, mask
+
+    def _find(self, texts: Sequence[str]) -> list[int]:
+        places = self._places
+        try:
+            return [places[text] for text in texts]
+        except KeyError:
+            pass
+        new = dict.fromkeys(text for text in texts if text not in places)
+        if len(places) + len(new) > len(self._rows):
+            places.clear()
+            new = dict.fromkeys(texts)
+        for text in new:
+            self._rows[len(places)] = self._wording.row(text, self.max_tokens)
+            places[text] = len(places)
+        return [places[text] for text in texts]
+
+
+def split(text: str) -> list[str]:
+    """The words and signs of a text, in lower case."""
+    return _WORD.findall(text.lower())
+
+
+def plain_text(words: Sequence[str], row: Iterable[int]) -> str:
+    """A text that `Wording` has written: lower case, a space between words and signs.
+
+    Args:
+        words: of each id, as in the EnvSpec.
+        row: its ids; padding is dropped.
+    """
+    return " ".join(words[i] for i in row if i != PAD).replace(" " + GOES_ON, "")
