@@ -104,7 +104,7 @@ class Expert:
         if task.kind in _TREATMENTS:
             verb, kinds = _TREATMENTS[task.kind]
             if (held, verb) not in self._treated:
-                place = next((place for place in self._places if _kind(place) in kinds), "")
+                place = next((place for kind in kinds for place in self._places if _kind(place) == kind), "")
                 return self._at(place, f"{verb} {held} with {place}")
         if task.kind == LOOK:
             lamp, place = self._find(task.goal)

@@ -1,7 +1,8 @@
 """What TextWorld computes again and again, remembered: the same texts and states, many times sooner.
 
 The engine parses the text grammar anew for every command that it offers, and translates a game's PDDL twice in every
-reset. What is replaced here depends on its arguments only; the engine itself is the package's.
+reset, the second time for the planner. What is replaced here depends on its arguments only; the engine itself is the
+package's. The planner's translation is left out, and made when the planner is asked.
 """
 
 from __future__ import annotations
@@ -54,8 +55,18 @@ def _changes() -> list[tuple[Any, str, Any]]:
         (text, "Rule", SimpleNamespace(parse_conjunctive_query=query)),
         (text, "copy_context", _copy_context),
         (logic, "_parse_and_convert", lru_cache(maxsize=GAMES)(logic._parse_and_convert)),
-        (planner, "pddl2sas", lru_cache(maxsize=2 * GAMES)(planner.pddl2sas)),
+        (planner, "pddl2sas", _translate_once(planner.pddl2sas)),
     ]
+
+
+def _translate_once(translate: Callable[..., tuple[Any, str]]) -> Callable[..., tuple[Any, str]]:
+    """The translator of PDDL; for the planner, whom the game does not need, it gives out nothing."""
+    kept = lru_cache(maxsize=GAMES)(translate)
+
+    def once(domain: str, problem: str, verbose: bool = False, optimize: bool = False) -> tuple[Any, str]:
+        return (None, "") if optimize else kept(domain, problem)
+
+    return once
 
 
 def _parse_once(text: Any, parse: Callable[..., Any]) -> Callable[..., list[Any]]:

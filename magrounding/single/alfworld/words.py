@@ -12,7 +12,7 @@ a an the some you are in on into to of it is at from with and them under next no
 middle room looking quickly around see facing your current location inventory task arrive open closed pick up move close
 carrying turn off using normal special about don t any switch happens
 go take put use examine help look heat clean cool slice sliced hot cold
-available commands check something receptacle object place sharp
+available commands check or something receptacle object place sharp
 two find
 """
 
