@@ -1,10 +1,10 @@
-"""ALFWorld: household tasks in text, as SILG plays them (Shridhar et al. 2021; Zhong et al. 2021), on TextWorld's engine.
+"""ALFWorld: household tasks in text, as SILG plays them (Shridhar et al. 2021; Zhong et al. 2021), on TextWorld.
 
 Description:
     An agent stands in a room and looks for an object in cabinets, drawers and on tables; it takes it, cleans, heats or
-    cools it, and puts it where the goal says, or looks at it under a lamp. There are six types of tasks. Rules, texts and
-    the engine are those of the packages alfworld and TextWorld (the extra `alfworld`), whose own games are a download
-    too large to ship. The package comes with scenes of its own in the same format, and plays that download as well.
+    cools it, and puts it where the goal says, or looks at it under a lamp. There are six types of tasks. Rules, texts
+    and the engine are those of the packages alfworld and TextWorld (the extra `alfworld`), whose own games are a
+    download too large to ship. This package comes with scenes of its own in the same format, and plays those as well.
 
 Text:
     The engine's own, in lower case, as `single.wording` writes it. The words of its grammar, of ALFRED's things and the

@@ -38,7 +38,7 @@ class Engine:
         demangler = package.part("agents.utils.misc").Demangler
         self._name = lambda infos: demangler(game_infos=infos)
         with remembering():
-            self._env = package.engine().PddlEnv(import_module("textworld").EnvInfos())
+            self._env: Any = package.engine().PddlEnv(import_module("textworld").EnvInfos())
         self._game: Mapping[str, Any] = {}
 
     def start(self, game: Mapping[str, Any]) -> Moment:

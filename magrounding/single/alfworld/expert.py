@@ -18,7 +18,11 @@ _PATTERNS = tuple(
         (PLACE, r"put (?:a|some) (?P<target>\w+) (?:in|on) (?P<goal>\w+)"),
     )
 )
-_TREATMENTS = {CLEAN: ("clean", ("sinkbasin", "bathtubbasin")), HEAT: ("heat", ("microwave",)), COOL: ("cool", ("fridge",))}
+_TREATMENTS = {
+    CLEAN: ("clean", ("sinkbasin", "bathtubbasin")),
+    HEAT: ("heat", ("microwave",)),
+    COOL: ("cool", ("fridge",)),
+}
 _SEEN = re.compile(r"you see (.*?)\.")
 _THING = re.compile(r"(\w+ \d+)")
 
@@ -66,7 +70,7 @@ class Expert:
         self._held = ""
         self._taken_from: dict[str, str] = {}
         self._contents: dict[str, list[str]] = {}
-        self._treated: set[str] = set()
+        self._treated: set[tuple[str, str]] = set()
 
     def follow(self, command: str, feedback: str, commands: tuple[str, ...]) -> None:
         """Take notice of a command that was played, what was said, and what can be typed now."""

@@ -71,7 +71,7 @@ class Games:
 def find_games(folder: str, split: str) -> tuple[Path, ...]:
     """The game files of a split below a folder, in alphabetic order; all of the folder's where it has no splits.
 
-    Games that are known to be impossible, or whose actions the engine lacks (movable receptacles, slices), are left out.
+    Games that are known to be impossible, or need what the engine lacks (movable receptacles, slices), are left out.
 
     Raises:
         DataNotFound: a folder that does not exist or has no games.

@@ -70,7 +70,7 @@ def _translate_once(translate: Callable[..., tuple[Any, str]]) -> Callable[..., 
 
 
 def _parse_once(text: Any, parse: Callable[..., Any]) -> Callable[..., list[Any]]:
-    """The parser of texts; the symbols that it gives out are changed by who gets them, so each time there are new ones."""
+    """The parser of texts; who gets its symbols changes them, so each time there are new ones."""
 
     @lru_cache(maxsize=4096)
     def parsed(source: str, rule_name: str) -> tuple[Any, ...]:

@@ -37,7 +37,7 @@ _ROOMS_OF = {
 _FIT_FOR = {CLEAN: kinds.CLEANABLE, HEAT: kinds.HEATABLE, COOL: kinds.COOLABLE}
 _PART = {0: "test", 1: "valid"}
 _PARTS = 5
-_SHIFT = dict(zip(TASKS, (0, 1, 2, 3, 4, 2), strict=True))
+_SHIFT: dict[str, int] = dict(zip(TASKS, (0, 1, 2, 3, 4, 2), strict=True))
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,10 @@ def _draw(task: str, split: str, rng: np.random.Generator) -> Scene | None:
         return bool(places)
 
     wanted = (2 if task == TWO else 1) + int(rng.integers(2))
-    if (task == LOOK and not lay(kinds.LAMP)) or not all([lay(target, goal) for _ in range(wanted)]):
+    if task == LOOK and not lay(kinds.LAMP):
+        return None
+    laid = [lay(target, goal) for _ in range(wanted)]
+    if not all(laid):
         return None
     if task != LOOK and rng.random() < 0.5:
         lay(kinds.LAMP)

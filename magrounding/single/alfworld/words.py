@@ -18,8 +18,8 @@ two find
 
 _MORE_THINGS = """
 AppleSliced Bathtub Blinds Boots BreadSliced Chair Curtains Faucet FloorLamp Footstool HousePlant LaundryHamperLid
-LettuceSliced LightSwitch Mirror Painting PaintingHanger PaperTowel PaperTowelRoll Plunger Poster PotatoSliced ScrubBrush
-ShowerDoor ShowerGlass Sink StoveKnob TeddyBear Television ToiletPaperRoll TomatoSliced Window
+LettuceSliced LightSwitch Mirror Painting PaintingHanger PaperTowel PaperTowelRoll Plunger Poster PotatoSliced
+ScrubBrush ShowerDoor ShowerGlass Sink StoveKnob TeddyBear Television ToiletPaperRoll TomatoSliced Window
 """
 """ALFRED's kinds of things that our scenes lack."""
 
