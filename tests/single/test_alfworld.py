@@ -296,6 +296,23 @@ def test_closing_and_missing_parts(monkeypatch):
         ALFWorld().make_env()
 
 
+def test_copies_of_the_planners_library_are_used_again():
+    first, second = Engine(), Engine()
+    libraries = [each._env.downward_lib for each in (first, second)]
+    assert libraries[0]._handle != libraries[1]._handle
+    game = game_of(shipped_scenes("train")[0])
+    said = [each.start(game) for each in (first, second)]
+    assert said[0] == said[1]
+    first.close()
+    del second
+    gc.collect()
+    third, fourth = Engine(), Engine()
+    assert {third._env.downward_lib._handle, fourth._env.downward_lib._handle} == {each._handle for each in libraries}
+    third.start(game)
+    fourth.start(game)
+    assert third.step("inventory") == fourth.step("inventory")
+
+
 def test_memory_does_not_grow_with_games():
     env = ALFWorld().make_env()
     sizes = []

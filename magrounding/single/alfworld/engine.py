@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from magrounding.single.alfworld import package
+from magrounding.single.alfworld.library import lend
 from magrounding.single.alfworld.memo import remembering
 
 
@@ -39,6 +40,7 @@ class Engine:
         self._name = lambda infos: demangler(game_infos=infos)
         with remembering():
             self._env: Any = package.engine().PddlEnv(import_module("textworld").EnvInfos())
+        self._release = lend(self._env.downward_lib, self)
         self._game: Mapping[str, Any] = {}
 
     def start(self, game: Mapping[str, Any]) -> Moment:
@@ -68,10 +70,9 @@ class Engine:
             return list(state.replan(infos))
 
     def close(self) -> None:
-        """Release the copy of the planner's library."""
-        if self._env is not None:
-            library, self._env = self._env.downward_lib, None
-            import_module("fast_downward").close_lib(library)
+        """Release the copy of the planner's library; nothing can be played any more."""
+        self._env = None
+        self._release()
 
 
 def _moment(state: Any) -> Moment:

@@ -19,6 +19,7 @@ from typing import Any
 
 from magrounding.errors import ConfigurationError
 from magrounding.single.alfworld import package
+from magrounding.single.alfworld.library import reusing
 
 GAMES = 512
 """Games whose translation is kept."""
@@ -56,6 +57,7 @@ def _changes() -> list[tuple[Any, str, Any]]:
         (text, "copy_context", _copy_context),
         (logic, "_parse_and_convert", lru_cache(maxsize=GAMES)(logic._parse_and_convert)),
         (planner, "pddl2sas", _translate_once(planner.pddl2sas)),
+        (planner, "load_lib", reusing(planner.load_lib)),
     ]
 
 
