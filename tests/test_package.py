@@ -62,7 +62,7 @@ def test_all_holds_the_light_extras_only():
 def test_the_readme_lists_every_environment_stage_option_and_agent():
     code = set(re.findall(r"`([^`\n]+)`", README))
     for entry in ENVS.values():
-        missing = ({entry.id, *entry.stages, *entry.options}) - code
+        missing = ({entry.id, *entry.stages, *entry.options}) - code - {""}  # a world without stages has one of no name
         assert not missing, f"{entry.id}: {missing}"
     assert set(AGENTS) <= code
 
