@@ -20,34 +20,13 @@ from magrounding.single.alfworld.options import FEEDBACK_WORDS, GOAL_WORDS
 from magrounding.single.alfworld.problem import game_of
 from magrounding.single.alfworld.words import WORDING
 from magrounding.single.wording import split as words_of
+from tests.single.alfworld_speed import Stock, beside_the_stock_engine
 
 pytest.importorskip("alfworld", reason="the extra `alfworld` is absent: alfworld")
 
 from magrounding.single.alfworld.engine import Engine
 
 AGENT = "agent_0"
-
-
-class Stock:
-    """The engine as the package has it, its names made by the package's wrapper; nothing is remembered."""
-
-    def __init__(self):
-        self.env = package.engine().PddlEnv()
-        self.env.request_infos.admissible_commands = True
-
-    def start(self, game):
-        with package.untouched():
-            self.env.load(game)
-            names = package.part("agents.utils.misc").Demangler(game_infos=self.env._entity_infos)
-            for info in self.env._entity_infos.values():
-                info.name = names.demangle_alfred_name(info.id)
-            return self.said(self.env.reset())
-
-    def step(self, command):
-        return self.said(self.env.step(command)[0])
-
-    def said(self, state):
-        return state["feedback"], tuple(state["admissible_commands"]), state["won"]
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +60,11 @@ def test_twenty_games_are_the_stock_engines_word_for_word(engine):
             assert stock.step(command) == (moment.feedback, moment.commands, moment.won)
             wins += moment.won
     assert wins >= 5
+
+
+def test_a_step_is_eight_times_as_fast_as_the_stock_engines():
+    for stock, ours in beside_the_stock_engine(games=3, steps=5):
+        assert stock >= 8 * ours
 
 
 def test_the_planner_asked_behind_the_memory_is_the_stock_engines(engine):
