@@ -13,6 +13,7 @@ from magrounding.experiment.presets import default_preset
 from magrounding.experiment.settings import make_settings
 from magrounding.pretrained import PREFIX, pretrained_names
 from magrounding.registry import PRESETS
+from magrounding.single.alfworld import ALFWorld
 from magrounding.single.babyai import BabyAI
 from magrounding.single.scienceworld import ScienceWorld
 from magrounding.spec import EnvSpec
@@ -26,8 +27,11 @@ OTHERS = {
     "ma_messenger": {"agents": 3},
     "babyai": {"split": "test", "max_cycles": 7},
     "scienceworld": {"split": "test", "max_cycles": 7, "simplifications": ""},
+    "alfworld": {"split": "test", "max_cycles": 7, "games": "nowhere"},
 }
 """Some options beside the stage."""
+MODULES = {"babyai": "minigrid", "alfworld": "alfworld", "scienceworld": "scienceworld"}
+"""Extra and id → the module that it brings."""
 
 
 @pytest.fixture(autouse=True)
@@ -37,10 +41,10 @@ def nothing_starts(monkeypatch):
 
     monkeypatch.setattr(RTFMWorld, "__init__", refuse)
     monkeypatch.setattr(MessengerWorld, "__init__", refuse)
-    for game in (BabyAI, ScienceWorld):
+    for game in (ALFWorld, BabyAI, ScienceWorld):
         monkeypatch.setattr(game, "make_env", refuse)
-    for simulator in ("minigrid", "scienceworld", "py4j"):
-        monkeypatch.setitem(sys.modules, simulator, None)  # what is imported now is not there
+    for module in (*MODULES.values(), "py4j"):
+        monkeypatch.setitem(sys.modules, module, None)  # what is imported now is not there
 
 
 def test_the_fixture_would_find_a_world_that_starts():
@@ -87,10 +91,10 @@ def test_teams_load(name):
     assert team.num_agents == len(team.policies) == team.spec.num_agents
 
 
-@pytest.mark.parametrize(("id", "simulator"), [("babyai", "minigrid"), ("scienceworld", "scienceworld")])
+@pytest.mark.parametrize("id", MODULES)
 @pytest.mark.parametrize("make", [mg.make, lambda id: mg.make_vec(id, 2)], ids=["make", "make_vec"])
-def test_without_the_extra_the_line_to_type_is_named(make, id, simulator, monkeypatch):
+def test_without_the_extra_the_line_to_type_is_named(make, id, monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setitem(sys.modules, simulator, None)
+    monkeypatch.setitem(sys.modules, MODULES[id], None)
     with pytest.raises(MissingExtra, match=rf"pip install 'magrounding\[{id}\]'"):
         make(id)

@@ -32,6 +32,8 @@ def test_importing_prints_nothing_and_loads_neither_torch_nor_a_plotting_library
 
 @pytest.mark.parametrize("id", ENVS)
 def test_playing_a_game_does_not_need_torch(id):
+    if id == "alfworld":
+        pytest.importorskip("alfworld", reason="the extra `alfworld` is absent: alfworld")
     done = python(f"import sys, magrounding as mg; mg.make({id!r}).reset(seed=0); sys.exit('torch' in sys.modules)")
     assert done.returncode == 0, done.stderr
 
@@ -48,7 +50,7 @@ def test_types_and_every_data_file_are_shipped_and_have_an_origin():
     assert data
     third_party = (ROOT / "THIRD_PARTY.md").read_text(encoding="utf-8")
     assert [path for path in data if path not in third_party] == []
-    assert [path for path in data if not path.endswith(".json")] == []  # package-data ships *.json
+    assert [path for path in data if not path.endswith((".json", ".json.gz"))] == []  # what package-data ships
 
 
 def test_all_holds_the_light_extras_only():
@@ -60,7 +62,7 @@ def test_all_holds_the_light_extras_only():
 def test_the_readme_lists_every_environment_stage_option_and_agent():
     code = set(re.findall(r"`([^`\n]+)`", README))
     for entry in ENVS.values():
-        missing = ({entry.id, *entry.stages, *entry.options}) - code
+        missing = ({entry.id, *entry.stages, *entry.options}) - code - {""}  # a world without stages has one of no name
         assert not missing, f"{entry.id}: {missing}"
     assert set(AGENTS) <= code
 

@@ -58,11 +58,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 PLAYED = {"babyai": ("GoToLocal", "SynthLoc"), "scienceworld": ("find-plant", "lifespan-shortest-lived")}
 """The stages that are played of worlds whose stages differ in nothing that is checked here; of the others, all."""
-NEEDS = {"babyai": "minigrid", "scienceworld": "scienceworld"}
+NEEDS = {"babyai": "minigrid", "alfworld": "alfworld", "scienceworld": "scienceworld"}
 """The module that an id's simulator is, where it comes with an extra."""
 PROGRAMS = {"scienceworld": "java"}
 """And the program that it needs."""
-NOOPS = {"scienceworld": None}
+NOOPS = {"alfworld": None, "scienceworld": None}
 """The action that a masked one is the same as; None where each does something and a masked one nothing."""
 
 

@@ -1,0 +1,180 @@
+"""Expert: a player that follows a script, and knows no more than what has been said to it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from magrounding.single.alfworld.scenes import CLEAN, COOL, HEAT, LOOK, PLACE, TWO
+
+_PATTERNS = tuple(
+    (task, re.compile(pattern))
+    for task, pattern in (
+        (TWO, r"(?:put|find) two (?P<target>\w+) (?:and put them )?in (?P<goal>\w+)"),
+        (CLEAN, r"(?:put a clean|clean some) (?P<target>\w+) (?:and put it )?in (?P<goal>\w+)"),
+        (HEAT, r"(?:put a hot|heat some) (?P<target>\w+) (?:and put it )?in (?P<goal>\w+)"),
+        (COOL, r"(?:put a cool|cool some) (?P<target>\w+) (?:and put it )?in (?P<goal>\w+)"),
+        (LOOK, r"(?:look at|examine the) (?P<target>\w+) (?:under|with) the (?P<goal>\w+)"),
+        (PLACE, r"put (?:a|some) (?P<target>\w+) (?:in|on) (?P<goal>\w+)"),
+    )
+)
+_TREATMENTS = {
+    CLEAN: ("clean", ("sinkbasin", "bathtubbasin")),
+    HEAT: ("heat", ("microwave",)),
+    COOL: ("cool", ("fridge",)),
+}
+_SEEN = re.compile(r"you see (.*?)\.")
+_THING = re.compile(r"(\w+ \d+)")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a goal asks for.
+
+    Attributes:
+        kind: one of `scenes.TASKS`.
+        target: the kind of object.
+        goal: the kind of receptacle to put it into, or of lamp to look at it with.
+    """
+
+    kind: str
+    target: str
+    goal: str
+
+
+def read_task(goal: str) -> Task | None:
+    """The task that a sentence of ALFRED's states; None for any other sentence."""
+    for kind, pattern in _PATTERNS:
+        found = pattern.fullmatch(goal.strip().rstrip(".").lower())
+        if found:
+            return Task(kind, found["target"], found["goal"])
+    return None
+
+
+class Expert:
+    """A scripted player: looks for the object, place by place, treats it, and brings it where it belongs.
+
+    It remembers what it has been shown: where it stands, what it holds, what lies where. It goes on from wherever
+    another player has led the game to.
+
+    Args:
+        task: what is to be done.
+        commands: what can be typed at first.
+    """
+
+    def __init__(self, task: Task, commands: tuple[str, ...]) -> None:
+        self._task = task
+        self._commands = commands
+        self._places = [command.removeprefix("go to ") for command in commands if command.startswith("go to ")]
+        self._here = ""
+        self._held = ""
+        self._taken_from: dict[str, str] = {}
+        self._contents: dict[str, list[str]] = {}
+        self._treated: set[tuple[str, str]] = set()
+
+    def follow(self, command: str, feedback: str, commands: tuple[str, ...]) -> None:
+        """Take notice of a command that was played, what was said, and what can be typed now."""
+        self._commands = commands
+        if "othing happens" in feedback:
+            return
+        words = command.split(" ")
+        if command.startswith("go to "):
+            self._here = command.removeprefix("go to ")
+        elif words[0] == "take":
+            self._held = " ".join(words[1:3])
+            self._taken_from[self._held] = self._here
+            if self._held in self._contents.get(self._here, ()):
+                self._contents[self._here].remove(self._held)
+        elif words[0] in ("move", "put"):
+            self._contents.setdefault(self._here, []).append(self._held)
+            self._held = ""
+        elif words[0] in ("clean", "heat", "cool"):
+            # What is heated is cool no more, and the other way round.
+            self._treated -= {(self._held, "heat"), (self._held, "cool")} if words[0] != "clean" else set()
+            self._treated.add((self._held, words[0]))
+        seen = _SEEN.search(feedback)
+        if seen and (words[0] in ("go", "open") or command == f"examine {self._here}"):
+            self._contents[self._here] = _THING.findall(seen[1])
+
+    def command(self) -> str | None:
+        """What it would type now; None where it knows no way."""
+        wish = self._carry() if self._held else self._search()
+        return wish if wish in self._commands else None
+
+    def _carry(self) -> str | None:
+        task, held = self._task, self._held
+        if _kind(held) != task.target:
+            return self._put_away()
+        if task.kind in _TREATMENTS:
+            verb, kinds = _TREATMENTS[task.kind]
+            if (held, verb) not in self._treated:
+                place = next((place for kind in kinds for place in self._places if _kind(place) == kind), "")
+                return self._at(place, f"{verb} {held} with {place}")
+        if task.kind == LOOK:
+            lamp, place = self._find(task.goal)
+            return self._at(place, f"use {lamp}") if lamp else self._explore()
+        return self._deliver(self._chosen_goal())
+
+    def _search(self) -> str | None:
+        target, place = self._find(self._task.target)
+        return self._at(place, f"take {target} from {place}") if target else self._explore()
+
+    def _find(self, kind: str) -> tuple[str, str]:
+        """A thing of a kind and its place, the nearest in the list; empty where none was seen that is still wanted."""
+        for place in self._from_here():
+            if place in self._finished():
+                continue
+            for thing in self._contents.get(place, ()):
+                if _kind(thing) == kind:
+                    return thing, place
+        return "", ""
+
+    def _finished(self) -> set[str]:
+        """Places whose things stay there: where the first of two was put."""
+        return {self._chosen_goal()} if self._task.kind == TWO else set()
+
+    def _chosen_goal(self) -> str:
+        """Where to put things: into one place, even where there are several of the kind."""
+        task = self._task
+        goals = [place for place in self._places if _kind(place) == task.goal]
+        begun = [place for place in goals if task.target in map(_kind, self._contents.get(place, ()))]
+        return next(iter([*begun, *goals]), "")
+
+    def _deliver(self, place: str) -> str | None:
+        for word in ("move {} to {}", "put {} in/on {}"):
+            if word.format(self._held, place) in self._commands:
+                return word.format(self._held, place)
+        return self._at(place, "")
+
+    def _put_away(self) -> str | None:
+        """Put down what is of no use: here where it can be, or else where it was."""
+        for command in self._commands:
+            if command.startswith((f"move {self._held} ", f"put {self._held} ")):
+                return command
+        return self._at(self._taken_from.get(self._held, ""), "")
+
+    def _explore(self) -> str | None:
+        """Open what is closed here; or else go to the next place, in the order of the list, not yet looked into."""
+        if self._here and self._here not in self._contents and f"open {self._here}" in self._commands:
+            return f"open {self._here}"
+        for place in self._from_here()[1 if self._here else 0 :]:
+            if place not in self._contents:
+                return f"go to {place}"
+        return None
+
+    def _at(self, place: str, command: str) -> str | None:
+        """The command; before it, going to its place and opening that."""
+        if place != self._here:
+            return f"go to {place}"
+        if command in self._commands:
+            return command
+        return f"open {place}"
+
+    def _from_here(self) -> list[str]:
+        """All places in the order of the list, which begins where one stands."""
+        start = self._places.index(self._here) if self._here in self._places else 0
+        return self._places[start:] + self._places[:start]
+
+
+def _kind(thing: str) -> str:
+    return thing.rsplit(" ", 1)[0]

@@ -1,0 +1,112 @@
+"""A scene as a game in the file format of ALFWorld: `game.tw-pddl` and, beside it, `traj_data.json`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from magrounding.single.alfworld import kinds, package
+from magrounding.single.alfworld.scenes import LOOK, Scene
+
+GAME_FILE, TASK_FILE = "game.tw-pddl", "traj_data.json"
+START = "loc_bar_0"
+AGENT = "agent1"
+UNKNOWN_TASK = "UNKNOWN GOAL"
+"""What the package's grammar has in the place of the task."""
+
+
+def game_of(scene: Scene) -> dict[str, Any]:
+    """What `game.tw-pddl` says: domain, problem, and the grammar with the task filled in.
+
+    Raises:
+        MissingExtra: alfworld is not installed, which has domain, grammar and goals.
+    """
+    package.require()
+    goal = package.part("gen.goal_library").gdict[scene.task]
+    names = {"obj": scene.target, "recep": scene.goal, "toggle": kinds.LAMP, "mrecep": ""}
+    sentence = goal["templates"][scene.wording].format(**{name: kind.lower() for name, kind in names.items()})
+    return {
+        "pddl_domain": package.domain(),
+        "grammar": package.grammar().replace(UNKNOWN_TASK, sentence),
+        "pddl_problem": problem(scene) + goal["pddl"].format(**names).replace("#", "-"),
+        "solvable": True,
+    }
+
+
+def task_of(scene: Scene) -> dict[str, Any]:
+    """What `traj_data.json` says: the task, for the scripted expert."""
+    return {
+        "task_type": scene.task,
+        "pddl_params": {
+            "object_target": scene.target,
+            "parent_target": scene.goal,
+            "toggle_target": kinds.LAMP if scene.task == LOOK else "",
+            "mrecep_target": "",
+            "object_sliced": False,
+        },
+    }
+
+
+def problem(scene: Scene) -> str:
+    """The scene in PDDL, up to its goal, which closes the definition."""
+    receptacles, objects = _identify(scene.receptacles), _identify(tuple(kind for kind, _ in scene.things))
+    places = [f"loc_bar_{number}" for number in range(1, len(receptacles) + 1)]
+    declared = [
+        f"{AGENT} - agent",
+        *(f"{place} - location" for place in (START, *places)),
+        *(f"{name} - receptacle" for name in receptacles),
+        *(f"{name} - object" for name in objects),
+        *(f"{kind}Type - rtype" for kind in kinds.RECEPTACLES),
+        *(f"{kind}Type - otype" for kind in kinds.OBJECTS),
+    ]
+    facts = [f"(atLocation {AGENT} {START})"]
+    for name, kind, place in zip(receptacles, scene.receptacles, places, strict=True):
+        facts += [f"(receptacleType {name} {kind}Type)", f"(receptacleAtLocation {name} {place})"]
+        facts += [f"(openable {name})"] * (kind in kinds.OPENABLE)
+    for name, (kind, where) in zip(objects, scene.things, strict=True):
+        facts += [f"(objectType {name} {kind}Type)", f"(inReceptacle {name} {receptacles[where]})"]
+        facts += [f"(objectAtLocation {name} {places[where]})"]
+        facts += [f"({property} {name})" for property, holders in _PROPERTIES.items() if kind in holders]
+    present = {kind for kind, _ in scene.things}
+    facts += [
+        f"(canContain {receptacle}Type {kind}Type)"
+        for receptacle in sorted(set(scene.receptacles))
+        for kind in sorted(present & kinds.HOLDS[receptacle])
+    ]
+    return "\n".join(
+        [
+            "(define (problem scene)",
+            " (:domain alfred)",
+            " (:objects",
+            *(f"  {each}" for each in declared),
+            " )",
+            " (:init",
+            *(f"  {fact}" for fact in facts),
+            "  (= (total-cost) 0)",
+            " )",
+        ]
+    )
+
+
+_PROPERTIES = {
+    "pickupable": frozenset(kinds.OBJECTS) - {kinds.LAMP},
+    "toggleable": frozenset({kinds.LAMP}),
+    "isReceptacleObject": kinds.VESSELS,
+    "sliceable": kinds.SLICEABLE,
+    "heatable": kinds.HEATABLE,
+    "coolable": kinds.COOLABLE,
+    "cleanable": kinds.CLEANABLE,
+}
+
+
+def _identify(of_kinds: tuple[str, ...]) -> list[str]:
+    """An id for each thing, of the shape that ALFWorld makes names of: `Apple_bar_2` becomes "apple 2"."""
+    counted: Counter[str] = Counter()
+    names = []
+    for kind in of_kinds:
+        counted[kind] += 1
+        basin = kind.endswith("Basin")
+        whole = kind.removesuffix("Basin")
+        # Ids are numbered from the last in alphabetic order to the first, so the number says only which are distinct.
+        names.append(f"{whole}_bar_{counted[kind]:02d}" + (f"_bar_{kind}" if basin else ""))
+    return names

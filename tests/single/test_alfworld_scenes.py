@@ -1,0 +1,190 @@
+"""ALFWorld's scenes, words and expert, without the package: splits, what is shipped, and what is read of a goal."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld, kinds
+from magrounding.single.alfworld.env import choices_of
+from magrounding.single.alfworld.expert import Task, read_task
+from magrounding.single.alfworld.games import SHIPPED, Games, find_games, save_scenes, shipped_scenes
+from magrounding.single.alfworld.generate import COUNTS, main
+from magrounding.single.alfworld.memo import check_expression
+from magrounding.single.alfworld.problem import problem
+from magrounding.single.alfworld.scenes import LOOK, ROOM_NUMBERS, Scene, draw_scenes, furniture, targets
+from magrounding.single.alfworld.words import WORDING, thing_ids, things_in
+from magrounding.single.wording import UNKNOWN
+
+ALL = [(split, scene) for split in SPLITS for scene in shipped_scenes(split)]
+
+
+def test_the_shipped_scenes_are_those_of_the_command(tmp_path):
+    assert main(["--pack", str(tmp_path / "scenes.json.gz")]) == 0
+    assert (tmp_path / "scenes.json.gz").read_bytes() == SHIPPED.read_bytes()
+    assert {split: len(shipped_scenes(split)) for split in SPLITS} == COUNTS
+
+
+def test_scenes_are_drawn_by_their_seed():
+    assert list(draw_scenes("train", 12, 3)) == list(draw_scenes("train", 12, 3))
+    assert list(draw_scenes("train", 12, 3)) != list(draw_scenes("train", 12, 4))
+    with pytest.raises(ConfigurationError, match="at least 0"):
+        list(draw_scenes("train", -1, 0))
+
+
+def test_splits_share_no_room():
+    rooms = {split: {scene.room for scene in shipped_scenes(split)} for split in SPLITS}
+    for one, other in (("train", "valid"), ("train", "test"), ("valid", "test")):
+        assert not rooms[one] & rooms[other]
+        assert not set(ROOM_NUMBERS[one]) & set(ROOM_NUMBERS[other])
+    for split, scene in ALL:
+        assert int(scene.room.split("-")[1]) in ROOM_NUMBERS[split]
+        assert scene.receptacles == furniture(scene.room)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_splits_share_no_object_of_a_task(task):
+    drawn = {split: {s.target for s in shipped_scenes(split) if s.task == task} for split in SPLITS}
+    assert all(drawn.values())
+    for split in SPLITS:
+        assert drawn[split] <= set(targets(task, split))
+    for one, other in (("train", "valid"), ("train", "test"), ("valid", "test")):
+        assert not set(targets(task, one)) & set(targets(task, other))
+
+
+def test_every_object_of_tests_is_what_some_task_of_training_is_about():
+    trained = {kind for task in TASKS for kind in targets(task, "train")}
+    assert {kind for task in TASKS for split in SPLITS for kind in targets(task, split)} == trained
+
+
+def test_every_task_and_room_occurs_in_every_split():
+    for split in SPLITS:
+        assert {scene.task for scene in shipped_scenes(split)} == set(TASKS)
+        assert {scene.room.split("-")[0] for scene in shipped_scenes(split)} == set(kinds.ROOMS)
+
+
+@pytest.mark.parametrize(("split", "scene"), ALL, ids=[f"{split}{i}" for i, (split, _) in enumerate(ALL)])
+def test_things_lie_where_they_may_and_the_task_is_neither_done_nor_impossible(split, scene):
+    of_target = [place for kind, place in scene.things if kind == scene.target]
+    assert len(of_target) >= (2 if scene.task == "pick_two_obj_and_place" else 1)
+    for kind, place in scene.things:
+        assert kind in kinds.HOLDS[scene.receptacles[place]]
+    assert (kinds.LAMP in dict(scene.things)) or scene.task != LOOK
+    if scene.goal:
+        assert scene.goal in scene.receptacles
+        assert scene.target in kinds.HOLDS[scene.goal]
+        assert all(scene.receptacles[place] != scene.goal for place in of_target)
+    assert Scene.from_dict(json.loads(json.dumps(scene.as_dict()))) == scene
+
+
+def test_a_problem_declares_what_it_speaks_of():
+    scene = shipped_scenes("train")[0]
+    text = problem(scene)
+    declared = {line.split(" - ")[0].strip() for line in text.split("(:init")[0].splitlines() if " - " in line}
+    spoken = {word for line in text.split("(:init")[1].splitlines() for word in line.strip(" ()").split()[1:]}
+    assert {word for word in spoken if word[0].isalpha() and word != "total-cost)"} <= declared
+    assert text.count("(inReceptacle ") == len(scene.things)
+
+
+def test_packed_scenes_are_the_same_bytes_each_time(tmp_path):
+    some = {split: list(shipped_scenes(split)[:3]) for split in SPLITS}
+    for name in "ab":
+        save_scenes(tmp_path / name, some)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert json.loads(gzip.decompress((tmp_path / "a").read_bytes()))["valid"][0] == json.loads(
+        json.dumps(some["valid"][0].as_dict())
+    )
+
+
+def write(folder, name, **changes):
+    (folder / name).mkdir(parents=True)
+    game = {"pddl_domain": "d", "grammar": "g", "pddl_problem": "p", "solvable": True} | changes
+    (folder / name / "game.tw-pddl").write_text(json.dumps(game))
+
+
+def test_a_folder_of_the_users_is_searched_by_split(tmp_path):
+    for split in ("train", "valid_seen", "valid_unseen"):
+        write(tmp_path / split, f"b-{split}/trial")
+        write(tmp_path / split, f"a-{split}/trial")
+        write(tmp_path / split, f"pick_and_place_with_movable_recep-{split}/trial")
+        write(tmp_path / split, f"c-{split}/trial", solvable=False)
+    for split, folder in (("train", "train"), ("valid", "valid_seen"), ("test", "valid_unseen")):
+        found = [path.parent.parent.name for path in find_games(str(tmp_path), split)]
+        assert found == [f"a-{folder}", f"b-{folder}"]
+    games = Games(str(tmp_path / "train"), "test")  # a folder without splits serves for each
+    assert len(games) == 2
+    assert games.data(0)["pddl_problem"] == "p"
+
+
+def test_a_folder_without_games_and_files_that_are_none_are_refused(tmp_path):
+    with pytest.raises(DataNotFound, match=r"python -m magrounding\.single\.alfworld\.generate"):
+        find_games(str(tmp_path), "train")
+    write(tmp_path, "x", grammar=None)
+    with pytest.raises(ConfigurationError, match="lacks one of"):
+        find_games(str(tmp_path), "train")
+    (tmp_path / "x" / "game.tw-pddl").write_text("{")
+    with pytest.raises(ConfigurationError, match="JSON"):
+        find_games(str(tmp_path), "train")
+
+
+@pytest.mark.parametrize("source", ["o.name", "o.indefinite + ' ' + o.name", "r.name or r.id"])
+def test_expressions_of_a_grammar_may_name_things(source):
+    check_expression(source)
+
+
+@pytest.mark.parametrize("source", ["exit()", "o.__class__", "[1]", "o.name; 1", "(lambda: 1)()", "o['a']", "x := 1"])
+def test_expressions_that_compute_are_refused(source):
+    with pytest.raises(ConfigurationError, match="may only put names together"):
+        check_expression(source)
+
+
+@pytest.mark.parametrize(
+    ("goal", "task"),
+    [
+        ("put a mug in desk.", Task(TASKS[0], "mug", "desk")),
+        ("put some mug on desk.", Task(TASKS[0], "mug", "desk")),
+        ("look at cd under the desklamp.", Task(TASKS[1], "cd", "desklamp")),
+        ("examine the cd with the desklamp.", Task(TASKS[1], "cd", "desklamp")),
+        ("put a clean pan in fridge.", Task(TASKS[2], "pan", "fridge")),
+        ("clean some pan and put it in fridge.", Task(TASKS[2], "pan", "fridge")),
+        ("put a hot egg in fridge.", Task(TASKS[3], "egg", "fridge")),
+        ("heat some egg and put it in fridge.", Task(TASKS[3], "egg", "fridge")),
+        ("put a cool egg in microwave.", Task(TASKS[4], "egg", "microwave")),
+        ("cool some egg and put it in microwave.", Task(TASKS[4], "egg", "microwave")),
+        ("put two cd in safe.", Task(TASKS[5], "cd", "safe")),
+        ("find two cd and put them in safe.", Task(TASKS[5], "cd", "safe")),
+        ("Move the chair to the left of the window", None),
+    ],
+)
+def test_goals_are_read(goal, task):
+    assert read_task(goal) == task
+
+
+def test_words_become_ids():
+    assert things_in("You put the Mug 2 on shelf 1. The end") == [("mug", "2"), ("shelf", "1")]
+    words = WORDING.vocabulary
+    assert thing_ids(("mug", "2")) == [words["mug"], words["2"]]
+    assert thing_ids(("zeppelin", "99")) == [words[UNKNOWN]] * 2
+
+
+def test_what_is_offered():
+    few = ("examine desk 1", "go to bed 1", "look")
+    assert choices_of(few) == few[:2]
+    many = tuple(sorted([*(f"examine thing {i:03d}" for i in range(30)), *(f"take thing {i:03d}" for i in range(58))]))
+    offered = choices_of(many)
+    assert len(offered) == 60
+    assert sum(command.startswith("take") for command in offered) == 58
+    assert list(offered) == sorted(offered)
+    assert len(choices_of(tuple(f"take thing {i:03d}" for i in range(70)))) == 60
+
+
+def test_options():
+    spec = ALFWorld().describe()
+    assert (spec.num_actions, spec.max_cycles) == (60, 50)
+    assert (spec["choices"].shape, spec["grid"].shape, spec["history"].shape) == ((60, 10), (40, 1, 2), (3, 10))
+    assert np.iinfo(np.int16).max > spec.vocabulary_size
+    for wrong in ({"split": "dev"}, {"max_cycles": 0}, {"max_cycles": True}, {"games": None}):
+        with pytest.raises(ConfigurationError):
+            ALFWorld(**wrong)
