@@ -54,7 +54,7 @@ LATE = {
 TORCHLESS = ("envs", "single", "adapters", "simulators", *(name for layer in LAYERS[:4] for name in layer))
 TORCH_LATE = {"magrounding/threads.py"}
 """Sets torch's threads where torch is in use: one place sets all threads."""
-TORCH_CLIENTS = {"magrounding/adapters/benchmarl.py", "magrounding/adapters/torchrl.py"}
+TORCH_CLIENTS = {f"magrounding/adapters/{name}.py" for name in ("benchmarl", "sb3", "torchrl", "word_reader")}
 """Faces of libraries that bring torch; nothing imports them but programs that use such a library."""
 
 OWN_NETWORKS = {"magrounding/training/qmix.py"}
