@@ -1,6 +1,5 @@
 """One place shares the cores, and what it decides reaches every thread that computes."""
 
-import _thread
 import multiprocessing
 import os
 import signal
@@ -98,7 +97,7 @@ def test_an_interrupt_while_waiting_is_raised_when_all_is_done_and_leaves_nothin
     def interrupt():
         for _ in range(times):
             time.sleep(0.1)
-            _thread.interrupt_main()
+            os.kill(os.getpid(), signal.SIGINT)  # a real one, which wakes a wait
         time.sleep(0.1)
         helper.set()
 
