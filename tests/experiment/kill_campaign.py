@@ -1,6 +1,7 @@
-"""A real command is killed at random moments, resumed each time, and must end as one that nothing disturbed.
+"""The command is killed at random moments, resumed each time, and must end as one that nothing disturbed.
 
-`python -m tests.experiment.kill_campaign --moments 20` is the whole campaign; `make test` has a short one.
+`python -m tests.experiment.kill_campaign --moments 20` is the whole campaign; `make test` has a short one. Every run is
+a process of its own, forked from this one: what takes longest, importing, can lose nothing and is done once.
 """
 
 import argparse
@@ -8,37 +9,56 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from magrounding.experiment.owner import OWNER_FILE
-from magrounding.experiment.settings import read_settings
-from tests.experiment.tiny_runs import timeless
+import matplotlib.figure  # noqa: F401  with the first report
+import torch._dynamo  # noqa: F401  with the first optimiser
 
-ROOT = Path(__file__).parents[2]
-LONGEST = 300.0
+from magrounding.cli.command import CommandLine
+from magrounding.cli.train import main
+from magrounding.experiment.owner import OWNER_FILE
+from magrounding.experiment.presets import Promotion, rtfm
+from magrounding.experiment.settings import read_settings
+from tests.experiment.tiny_runs import IMITATION, LEARNER, TINY, phases_of, timeless
+
+LINE = ("--env", "ma_rtfm", "--device", "cpu", "--out", "run")
 IN_A_CHAIN = 4
 
-# A stage of two phases and others of one, evaluations within and after, a checkpoint after every update.
-COMMAND = """
-import os, sys, time
-from dataclasses import replace
-from magrounding.cli.main import main
-from magrounding.experiment.presets import Promotion, rtfm
-from tests.experiment.tiny_runs import IMITATION, LEARNER, TINY, phases_of
 
-brief = {"*": Promotion(steps=150)}
-phases = {**phases_of(brief, LEARNER), "s1": phases_of(brief, IMITATION, LEARNER)["*"]}
-rtfm.DEMO = replace(TINY, phases=phases, evaluate_every=60, final_sets=("train", "eval"), log_every=1)
-while not os.path.exists("go"):
-    time.sleep(0.001)
-sys.exit(main())
-"""
-LINE = ("train", "--env", "ma_rtfm", "--device", "cpu", "--out", "run")
+def tiny_preset() -> None:
+    """A demo of a stage of two phases and others of one, with evaluations, and a checkpoint after every update."""
+    brief = {"*": Promotion(steps=150)}
+    phases = {**phases_of(brief, LEARNER), "s1": phases_of(brief, IMITATION, LEARNER)["*"]}
+    rtfm.DEMO = replace(TINY, phases=phases, evaluate_every=60, final_sets=("train", "eval"), log_every=1)
+
+
+@dataclass(frozen=True)
+class Started:
+    """The command at work in a folder; what it prints goes into two files there."""
+
+    pid: int
+    folder: Path
+
+    def end(self) -> tuple[int, str, str]:
+        """Wait for its end; exit code (negative: a signal), stdout and stderr."""
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        out, err = ((self.folder / f"{name}.{self.pid}").read_text() for name in ("out", "err"))
+        return code, out, err
+
+    def wait_until_owner(self) -> None:
+        """Until it owns its run: before, it has nothing to lose."""
+        while True:
+            with suppress(FileNotFoundError):
+                if f'"pid": {self.pid},' in (self.folder / "run" / OWNER_FILE).read_text():
+                    return
+            assert os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None, self.end()
+            time.sleep(0.002)
 
 
 class Campaign:
@@ -50,14 +70,15 @@ class Campaign:
         stages, seeds: of each run, as the command takes them.
     """
 
-    def __init__(self, folder: Path, seed: int, stages: str = "s1,s3", seeds: str = "0,1") -> None:
+    def __init__(self, folder: Path, seed: int, stages: str, seeds: str) -> None:
         self._folder, self._draw = folder, random.Random(seed)
         self._line = (*LINE, "--stages", stages, "--seeds", seeds)
         self._whole = folder / "whole"
-        process = self._start(self._whole)
-        wait_until_owned(self._whole, process)
+        run = self._start(self._whole)
+        run.wait_until_owner()
         since = time.monotonic()
-        assert finish(process)[::2] == (0, "")
+        code, _, err = run.end()
+        assert (code, err) == (0, ""), err
         self._seconds = time.monotonic() - since
 
     def run(self, moments: int) -> Iterator[str]:
@@ -76,29 +97,38 @@ class Campaign:
                 if not interrupted:
                     break
             self._end(folder)
-            check(folder, self._whole)
+            check(folder / "run", self._whole / "run")
             yield f"{folder.name}: ends as the undisturbed run, bit for bit ({struck} interruptions so far)"
 
-    def _start(self, folder: Path, *, at_once: bool = True) -> subprocess.Popen[str]:
+    def _start(self, folder: Path) -> Started:
         """The command, begun or resumed; it works in `folder`, so what it writes about itself is always the same."""
         folder.mkdir(parents=True, exist_ok=True)
-        if at_once:
-            (folder / "go").touch()
         again = ["--resume"] if (folder / "run" / "config.json").exists() else []
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-        line = [sys.executable, "-c", COMMAND, *self._line, *again]
-        out = subprocess.PIPE
-        return subprocess.Popen(line, env=environment, cwd=folder, stdout=out, stderr=out, text=True)
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid:
+            return Started(pid, folder)
+        code = 1
+        try:
+            os.chdir(folder)
+            for number, name in ((1, "out"), (2, "err")):
+                os.dup2(os.open(f"{name}.{os.getpid()}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored in the background
+            code = main(CommandLine("magrounding train", (*self._line, *again)))
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
 
     def _strike(self, folder: Path) -> tuple[str, bool]:
         """Begin or resume a run and interrupt it; what it had done by then, and whether it was still at work."""
         blow = self._draw.choices((signal.SIGKILL, signal.SIGINT), weights=(3, 1))[0]
         after = self._draw.random() * self._seconds
-        process = self._start(folder)
-        wait_until_owned(folder, process)
+        run = self._start(folder)
+        run.wait_until_owner()
         time.sleep(after)
-        process.send_signal(blow)
-        code, out, err = finish(process)
+        os.kill(run.pid, blow)
+        code, out, err = run.end()
         if "report: " in out:
             return "over before it was struck", False
         as_expected = (code, err) == (-signal.SIGKILL, "")
@@ -107,40 +137,21 @@ class Campaign:
         assert as_expected, (blow, code, err)
         files = sum(path.is_file() for path in (folder / "run").rglob("*"))
         lines = sum(len(timeless(path.parent)) for path in (folder / "run").rglob("metrics.jsonl"))
-        return f"{blow.name} after {after:.2f} s, {files} files, {lines} lines of metrics", True
+        return f"{blow.name} after {after:.2f} s of {self._seconds:.2f}, {files} files, {lines} lines of metrics", True
 
     def _end(self, folder: Path) -> None:
         """Resume a run twice at the same moment, and let the one that owns it end."""
-        (folder / "go").unlink()
-        both = [self._start(folder, at_once=False) for _ in range(2)]
-        time.sleep(1.0)
-        (folder / "go").touch()
-        ends = sorted((finish(process) for process in both), key=lambda end: end[0])
+        both = [self._start(folder), self._start(folder)]
+        ends = sorted((run.end() for run in both), key=lambda end: end[0])
         assert [code for code, *_ in ends] == [0, 2], ends
         assert re.fullmatch(r"error: the run in run is running \(process \d+ on [^\n]*\n", ends[1][2])
 
 
-def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr."""
-    out, err = process.communicate(timeout=LONGEST)
-    return process.returncode, out, err
-
-
-def wait_until_owned(folder: Path, process: subprocess.Popen[str]) -> None:
-    """Until the process owns the run: before, it only imports and has nothing to lose."""
-    path, deadline = folder / "run" / OWNER_FILE, time.monotonic() + LONGEST
-    while time.monotonic() < deadline and process.poll() is None:
-        if path.exists() and f'"pid": {process.pid},' in path.read_text():
-            return
-        time.sleep(0.005)
-    raise RuntimeError(f"the run did not begin: {finish(process)}")
-
-
-def check(folder: Path, undisturbed: Path) -> None:
+def check(ours: Path, theirs: Path) -> None:
     """AssertionError, with the names of what differs, unless two finished runs say the same."""
-    ours, theirs = content(folder / "run"), content(undisturbed / "run")
-    assert ours.keys() == theirs.keys(), ours.keys() ^ theirs.keys()
-    assert [name for name in theirs if ours[name] != theirs[name]] == []
+    one, other = content(ours), content(theirs)
+    assert one.keys() == other.keys(), one.keys() ^ other.keys()
+    assert [name for name in other if one[name] != other[name]] == []
 
 
 def content(run: Path) -> dict[str, object]:
@@ -160,10 +171,9 @@ def content(run: Path) -> dict[str, object]:
             found[name] = path.read_bytes()
         else:
             found[name] = "there"
-    trained = [stage / f"agent_{i}.safetensors" for stage in run.rglob("s[13]") for i in range(2)]
     settings = read_settings(run)
-    assert len(trained) == 2 * len(settings.stages) * len(settings.seeds)
-    assert all(str(path.relative_to(run)) in found for path in trained)
+    weights = [name for name in found if re.search(r"s\d/agent_\d.safetensors$", name)]
+    assert len(weights) == 2 * len(settings.stages) * len(settings.seeds)
     return found
 
 
@@ -171,7 +181,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--moments", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--stages", default="s1,s3")
+    parser.add_argument("--seeds", default="0,1")
     given = parser.parse_args()
+    tiny_preset()
     with tempfile.TemporaryDirectory() as place:
-        for line in Campaign(Path(place), given.seed).run(given.moments):
+        for line in Campaign(Path(place), given.seed, given.stages, given.seeds).run(given.moments):
             print(line, flush=True)

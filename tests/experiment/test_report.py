@@ -1,7 +1,6 @@
 """The report says what was measured: numbers by hand beside numbers in the table."""
 
 import io
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +10,7 @@ from matplotlib.image import imread
 from magrounding.envs.published import PublishedResult
 from magrounding.errors import CheckpointError
 from magrounding.experiment import baselines
+from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.plots import plot_curves
 from magrounding.experiment.presets import Promotion
 from magrounding.experiment.report import (
@@ -273,9 +273,9 @@ def test_comparison_games_are_played_once(run, monkeypatch):
     pretended = {"random": {"win_rate": 0.0}}
     write_json(run.folder / "config.json", run.settings.to_dict())
     for seed in (0, 1):
-        metrics = run.folder / f"seed_{seed}" / "metrics.jsonl"
-        metrics.parent.mkdir()
-        metrics.write_text("".join(json.dumps(entry) + "\n" for entry in run.lines[seed]))
+        with MetricsLog(run.folder / f"seed_{seed}") as log:
+            for entry in run.lines[seed]:
+                log.write(entry)
     monkeypatch.setattr(baselines.Comparison, "play", pretend)
     assert read_results(run.folder).baselines == {}  # nothing is played to read
     baselines.play_missing(run.settings, run.folder)
