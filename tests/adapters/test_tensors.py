@@ -200,4 +200,6 @@ def test_importing_and_playing_need_no_registry_of_pettingzoo():
         "import magrounding as mg\n"
         "env = mg.make('ma_rtfm'); env.reset(seed=0); print(env.agents)"
     )
-    assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).strip() == "['agent_0', 'agent_1']"
+    assert (
+        subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).strip() == "['agent_0', 'agent_1']"
+    )
