@@ -86,7 +86,7 @@ def evaluate(agent: IPPO | None, games: int = 500, seed: int = 10**6) -> float:
 def main() -> None:
     """Train until the time is over, and play at the begin, in the middle and at the end."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=3.0)
+    parser.add_argument("--minutes", type=float, default=2.0)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)

@@ -120,7 +120,7 @@ def settings(iterations: int, folder: Path) -> ExperimentConfig:
 def main() -> None:
     """Train; what BenchMARL writes goes into a folder that is removed in the end."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--iterations", type=int, default=60)
+    parser.add_argument("--iterations", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
