@@ -48,9 +48,10 @@ def follow(env):
     return int(env.best_actions()[0].argmax())
 
 
-def test_twenty_games_are_the_stock_engines_word_for_word(engine):
+@pytest.mark.parametrize("first", range(0, 20, 5))
+def test_twenty_games_are_the_stock_engines_word_for_word(engine, first):
     stock, wins = Stock(), 0
-    for number in range(20):
+    for number in range(first, first + 5):
         game = game_of(shipped_scenes("train")[number])
         rng, moment = random.Random(number), engine.start(game)
         assert stock.start(game) == (moment.feedback, moment.commands, moment.won)
@@ -59,7 +60,7 @@ def test_twenty_games_are_the_stock_engines_word_for_word(engine):
             moment = engine.step(command)
             assert stock.step(command) == (moment.feedback, moment.commands, moment.won)
             wins += moment.won
-    assert wins >= 5
+    assert wins
 
 
 def test_a_step_is_eight_times_as_fast_as_the_stock_engines():
@@ -75,18 +76,23 @@ def test_the_planner_asked_behind_the_memory_is_the_stock_engines(engine):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("split", SPLITS)
-def test_every_shipped_scene_is_won_by_the_planners_commands(engine, split):
-    lost = [scene.name for scene in shipped_scenes(split) if not solvable(scene, engine)]
-    assert lost == []
+def test_every_shipped_scene_is_won_by_the_planners_commands(engine, split, task):
+    scenes = [scene for scene in shipped_scenes(split) if scene.task == task]
+    assert len(scenes) == len(shipped_scenes(split)) / len(TASKS)
+    assert [scene.name for scene in scenes if not solvable(scene, engine)] == []
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("split", SPLITS)
-def test_the_expert_wins_every_shipped_scene_within_the_limit(split, monkeypatch):
-    env, scenes = ALFWorld(split=split).make_env(), shipped_scenes(split)
+def test_the_expert_wins_every_shipped_scene_within_the_limit(split, task, monkeypatch):
+    env = ALFWorld(split=split).make_env()
     lost, unknown, commands = [], set(), 0
-    for number, scene in enumerate(scenes):
+    for number, scene in enumerate(shipped_scenes(split)):
+        if scene.task != task:
+            continue
         monkeypatch.setattr("magrounding.single.alfworld.env.stream_key", lambda *_, number=number: number)
         env.reset(seed=0)
         while env.agents:

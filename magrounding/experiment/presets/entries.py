@@ -23,7 +23,6 @@ _PRESETS = {
         "messenger": "messenger:QUICK_MESSENGER",
         "ma_messenger": "messenger:QUICK_MA_MESSENGER",
         "babyai": "babyai:QUICK_BABYAI",
-        "alfworld": "alfworld:QUICK_ALFWORLD",
     },
     "quick_rl": {
         "ma_rtfm": "rtfm:QUICK_RL_MA_RTFM",
