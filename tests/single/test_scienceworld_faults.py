@@ -146,7 +146,7 @@ def test_ten_times_in_a_run_a_worker_loses_its_java():
             rows = observation["choices"][:, 0, :, 0] == vec.spec.vocabulary["wait1"]
             actions = rows.argmax(1)[:, None]
             observation, _, _, _, info = vec.step(actions)
-            assert info["fault"].tolist() == [bool(step % 3 == 2)] + [False] + [bool(step % 3 == 2)] + [False]
+            assert info["fault"].tolist() == [step % 3 == 2, False, step % 3 == 2, False]
             other = undisturbed.step(actions)[0]
             same += all(np.array_equal(observation[name][[1, 3]], other[name][[1, 3]]) for name in other)
         undisturbed.close()
