@@ -12,8 +12,8 @@ Text:
     `wording.plain_text` gives back what was written. What is longer than its field is cut.
 
 Actions:
-    The commands that are valid now, in the order of the alphabet, up to 4,500 of them, others in every step: row j of
-    `choices` is action j. A masked action plays nothing: the game stands still for a step.
+    The commands that are valid now, in the order of the alphabet, up to 5,120 of them and other ones in every step:
+    row j of `choices` is action j. A masked action plays nothing: the game stands still for a step.
 
 Observations:
     See `EnvSpec`; ids are int16, 0 is padding.
