@@ -7,6 +7,7 @@ import tomllib
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -34,6 +35,8 @@ def test_importing_prints_nothing_and_loads_neither_torch_nor_a_plotting_library
 def test_playing_a_game_does_not_need_torch(id):
     if id == "alfworld":
         pytest.importorskip("alfworld", reason="the extra `alfworld` is absent: alfworld")
+    if id == "scienceworld" and (find_spec("scienceworld") is None or which("java") is None):
+        pytest.skip("needs the extra `scienceworld` and Java")
     done = python(f"import sys, magrounding as mg; mg.make({id!r}).reset(seed=0); sys.exit('torch' in sys.modules)")
     assert done.returncode == 0, done.stderr
 

@@ -182,7 +182,7 @@ class Simulation:
         answers = self.java.ask(talk)
         found: dict[str, list[str]] = {}
         for number, referents in zip(answers[::2], answers[1::2], strict=True):
-            name = unique.get(str(number))
+            name = unique.get(str(number), "")
             for referent in referents.split("\n") if name else ():
                 found.setdefault(referent, []).append(name)
         return found
