@@ -14,7 +14,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 import magrounding as mg
+from magrounding.adapters import for_tensors
+from magrounding.adapters.nested import nested
 from magrounding.agents.building import make_policy
+from magrounding.envs.gymnasium_vector import make_gymnasium_vec
 from magrounding.envs.single_agent import make_single_agent
 from magrounding.play.actor import find_expert, make_expert
 from magrounding.play.evaluate import evaluate
@@ -120,6 +123,18 @@ def _gym():
     return env, {"action": 0}
 
 
+def _adapted(adapt):
+    env = adapt(mg.make("ma_rtfm", **SHORT))
+    env.reset(seed=0)
+    return env, {"actions": dict.fromkeys(env.possible_agents, 0)}
+
+
+def _gym_vec():
+    env = make_gymnasium_vec("rtfm", 2, **SHORT)
+    env.reset(seed=0)
+    return env, {"actions": np.zeros(2, np.int64)}
+
+
 def _babyai():
     return _single("babyai", "played")
 
@@ -142,6 +157,9 @@ SUBJECTS = {
     "processes": Subject(lambda: _many(lambda: mg.vectorize(Walk, 2, workers=1), "played"), shared=True),
     "babyai": Subject(_babyai),
     "gymnasium": Subject(_gym),
+    "gymnasium, batch": Subject(_gym_vec),
+    "for tensors": Subject(lambda: _adapted(lambda env: for_tensors(env, flatten=True, dead="padded"))),
+    "nested": Subject(lambda: _adapted(nested)),
     "team, batch": Subject(lambda: _loaded(True)),
     "team, single game": Subject(lambda: _loaded(False)),
     "team at random": Subject(_at_random),

@@ -82,7 +82,7 @@ class TestChoicesThatChange:
             assert np.isfinite(list(losses.values())).all()
         vec = mg.vectorize(lambda: ManyChoices(9), 50)
         trained = play(Team([policy], SPEC), vec, 50, seed=7)
-        random = play(RandomTeam(1, 9), vec, 50, seed=7)
+        random = play(RandomTeam(1, 2475, obey_mask=True), vec, 50, seed=7)
         assert trained.score.mean() > 0.5 > 0.3 > random.score.mean()
         np.testing.assert_allclose(trained.score, trained.returns[:, 0] / STEPS)
         assert not np.array_equal(trained.score, trained.won)

@@ -26,6 +26,10 @@ MEMORY = 2 * 2**30
 NOT_HANDED_OUT = {
     "Game": "a row of a vector env of simulators",
     "GymnasiumFace": "an env behind the face of PettingZoo's, within a vector env",
+    "Engine": "within an ALFWorldEnv",
+    "Simulation": "within a ScienceWorldEnv",
+    "ALFWorldEnv": "needs a simulator that the tests do not install",
+    "ScienceWorldEnv": "needs a simulator that the tests do not install",
 }
 
 

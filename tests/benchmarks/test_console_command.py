@@ -13,6 +13,7 @@ from magrounding import __version__
 from magrounding.cli import main as console
 from magrounding.cli.command import CommandLine
 from magrounding.registry import load
+from magrounding.storage import write_json
 
 ROOT = Path(__file__).parents[2]
 FROM_A_CHECKOUT = {
@@ -98,6 +99,7 @@ def test_training_says_how_to_go_on_with_the_command_that_was_typed(monkeypatch,
 
     def stop(settings, folder, *, command, **options):
         commands.append(command)
+        write_json(folder / "config.json", settings.to_dict())
         raise KeyboardInterrupt
 
     monkeypatch.setattr(train, "run_curriculum", stop)

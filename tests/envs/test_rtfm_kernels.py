@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from numba.core.registry import CPUDispatcher
 
+from magrounding import jit
 from magrounding.envs import compiled
 from magrounding.envs.rtfm import kernels
 
@@ -38,6 +39,7 @@ def test_a_change_of_a_rule_is_noticed(tmp_path):
     for module in kernels._SOURCES:
         (tmp_path / (module.__name__.replace(".", "/") + ".py")).touch()
     shutil.copy(str(kernels.__file__), home)
+    shutil.copy(str(jit.__file__), tmp_path / "magrounding")
     (home / "observe.py").write_text(OBSERVE, encoding="utf-8")
     (home.parent / "compiled.py").write_text(COMPILED + getsource(compiled.checksum), encoding="utf-8")
 
