@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from magrounding.errors import ConfigurationError, MagroundingError, choose
 from magrounding.spec import EnvSpec
+from magrounding.vector import check_count
 
 _ID = re.compile(r"\w[\w .-]*", re.ASCII)
 GROUP = "magrounding"
@@ -127,11 +128,16 @@ class EnvEntry:
 
     def same_games(self, one: str, other: str, heeds: Collection[str]) -> bool:
         """Whether games of two evaluation sets go the same way for players who heed no more than that of a text."""
+        choose("evaluation set", one, self.evaluation_sets)
+        choose("evaluation set", other, self.evaluation_sets)
+        if isinstance(heeds, str) or not isinstance(heeds, Collection) or not all(isinstance(x, str) for x in heeds):
+            raise ConfigurationError(f"what players heed are names, a set of strings, got {heeds!r}")
         first, second = self.differences.get(one), self.differences.get(other)
         return one == other or (first is not None and second is not None and not (first | second) & frozenset(heeds))
 
     def orientation_games(self, games: int) -> int:
         """How many of an evaluation's games random teams and agents with wrong texts play; a few in any case."""
+        check_count("games", games, 1)
         return min(games, max(_FEWEST, round(self.orientation * games)))
 
     def with_stage(self, stage: str) -> dict[str, Any]:

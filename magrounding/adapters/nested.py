@@ -23,6 +23,7 @@ class NestedEnv(BaseParallelWrapper):
 
     def observation_space(self, agent: Any) -> spaces.Dict:
         """The space of what an agent sees; the same object on each call."""
+        self.env.observation_space(agent)  # says which agents there are
         return self._spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:

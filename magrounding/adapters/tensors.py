@@ -92,6 +92,7 @@ class TensorEnv(BaseParallelWrapper):
 
     def observation_space(self, agent: Any) -> spaces.Space:
         """A Dict or, with `flatten`, a Box; the same object on each call."""
+        self.env.observation_space(agent)  # says which agents there are
         return self._spaces[agent]
 
     def reset(
@@ -107,7 +108,7 @@ class TensorEnv(BaseParallelWrapper):
     ) -> tuple[dict[Any, Any], dict[Any, float], dict[Any, bool], dict[Any, bool], dict[Any, dict[str, Any]]]:
         """Play one step, see the env's `step`."""
         acting = set(self.env.agents)
-        if self._padded:
+        if self._padded and isinstance(actions, Mapping):
             ignored = set(self.agents) - acting
             actions = {agent: action for agent, action in actions.items() if agent not in ignored}
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
