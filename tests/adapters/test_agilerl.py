@@ -40,15 +40,15 @@ def test_its_processes_play_to_the_end_though_it_sends_actions_for_the_dead(proc
     rng = np.random.default_rng(0)
     observations, infos = processes.reset(seed=0)
     ends = padded = 0
-    for _ in range(120):
+    for _ in range(60):
         padded += sum(int((seen == 0).all(-1).sum()) for seen in observations.values())
         observations, rewards, terminations, truncations, infos = processes.step(legal(infos, rng))
         for agent in processes.agents:
             assert np.isfinite(rewards[agent]).all()
             assert infos[agent]["action_mask"].shape == (2, 5)
         ends += int(sum(np.logical_or(terminations[agent], truncations[agent]) for agent in processes.agents).max() > 0)
-    assert ends > 5
-    assert padded > 5
+    assert ends > 2
+    assert padded > 2
 
 
 def test_the_batch_plays_what_its_processes_play(processes):
@@ -57,7 +57,7 @@ def test_the_batch_plays_what_its_processes_play(processes):
     assert batch.layout == singles.layout
     rng = np.random.default_rng(0)
     mine, theirs = batch.reset(seed=0), processes.reset(seed=0)
-    for _ in range(60):
+    for _ in range(30):
         for agent in batch.agents:
             np.testing.assert_array_equal(mine[0][agent], theirs[0][agent])
             np.testing.assert_array_equal(mine[-1][agent]["action_mask"], theirs[-1][agent]["action_mask"])
