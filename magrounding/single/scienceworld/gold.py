@@ -13,7 +13,7 @@ from magrounding.single.scienceworld.java import Java
 from magrounding.single.scienceworld.simulation import Simulation
 from magrounding.storage import user_cache, write_json
 
-_SYNONYMS = {"examine": "look at"}
+_SYNONYMS = {"examine": "look at", "drop": "put down"}
 _JOINTS = (" to ", " into ", " on ", " in ", " with ")
 _PASS = "wait1"
 """What takes a step and does nothing."""
