@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 
 from magrounding.single.scienceworld.java import Java
 from magrounding.single.scienceworld.simulation import Simulation
 from magrounding.storage import user_cache, write_json
 
-_SYNONYMS = {"examine": "look at"}
+_SYNONYMS = {"examine": "look at", "drop": "put down"}
 _JOINTS = (" to ", " into ", " on ", " in ", " with ")
 _PASS = "wait1"
 """What takes a step and does nothing."""
@@ -81,8 +82,9 @@ def _follow(
     commands = []
     for command in program:
         if command not in moment.actions:
-            wordings = _wordings(command, simulation.aliases())
-            command = next((each for each in wordings if each in moment.actions), _PASS)
+            listed = {action.lower(): action for action in moment.actions}  # the program does not heed capitals
+            wordings = (each.lower() for each in _wordings(command.lower(), simulation.aliases()))
+            command = listed.get(command.lower()) or next((listed[each] for each in wordings if each in listed), _PASS)
         if command not in moment.actions:  # the program asks which of several things is meant, and lists numbers
             command = moment.actions[0]
         commands.append(command)
@@ -100,8 +102,8 @@ def _wordings(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
             parts = rest.split(joint)
             for k in range(1, len(parts)):
                 first, second = joint.join(parts[:k]), joint.join(parts[k:])
-                for one in aliases.get(first, ()):
-                    yield from (f"{verb} {one}{joint}{other}" for other in aliases.get(second, ()))
+                for one, other in product(aliases.get(first, ()), aliases.get(second, ())):
+                    yield from (f"{verb} {one}{said}{other}" for said in _JOINTS)
 
 
 def _verbs(command: str) -> Iterator[tuple[str, str]]:

@@ -162,7 +162,7 @@ class Simulation:
         return self._joined("getGoldActionSequence")
 
     def aliases(self) -> dict[str, list[str]]:
-        """Every name that the program understands for something that is here → the names that valid actions use."""
+        """Every name that the program understands for something here, in lower case → those that valid actions use."""
         talk = self.java.talk()
         room = talk.keep(call(talk.get(call(self._agent, "getContainer")), "get"))
         things = self._things(talk, room, False)
@@ -184,7 +184,7 @@ class Simulation:
         for number, referents in zip(answers[::2], answers[1::2], strict=True):
             name = unique.get(str(number), "")
             for referent in referents.split("\n") if name else ():
-                found.setdefault(referent, []).append(name)
+                found.setdefault(referent.lower(), []).append(name)
         return found
 
     def variations(self) -> dict[str, list[int]]:
