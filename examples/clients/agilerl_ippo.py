@@ -19,12 +19,20 @@ from agilerl.modules.dummy import DummyEvolvable
 from agilerl.networks import StochasticActor, ValueNetwork
 
 import magrounding as mg
-from examples.clients.reader import Reader
 from magrounding.adapters.agilerl import BatchedVecEnv
+from magrounding.adapters.word_reader import WordReader
 
 OPTIONS = {"stage": "s1", "agents": 2, "max_cycles": 80}
 GAMES, STEPS = 64, 32
 FIELDS = ("states", "actions", "log_probs", "rewards", "dones", "values")
+
+
+class Encoder(WordReader):
+    """A reader that gives its width by the name that AgileRL asks for."""
+
+    @property
+    def num_outputs(self) -> int:
+        return self.width
 
 
 def make_agent(env: BatchedVecEnv) -> IPPO:
@@ -32,7 +40,7 @@ def make_agent(env: BatchedVecEnv) -> IPPO:
     seen, chosen = env.single_observation_space("agent_0"), env.single_action_space("agent_0")
 
     def reader() -> DummyEvolvable:
-        return DummyEvolvable("cpu", module_fn=Reader, module_kwargs={"spec": env.vec.spec, "layout": env.layout})
+        return DummyEvolvable("cpu", module_fn=Encoder, module_kwargs={"spec": env.vec.spec, "shown": env.layout})
 
     actor, critic = StochasticActor(seen, chosen, encoder=reader()), ValueNetwork(seen, encoder=reader())
     return IPPO(

@@ -22,9 +22,9 @@ from torch import nn
 from torchrl.envs.utils import ExplorationType, set_exploration_type
 
 import magrounding as mg
-from examples.clients.reader import Reader
 from magrounding.adapters.benchmarl import GroundedTask
 from magrounding.adapters.torchrl import BatchedEnv
+from magrounding.adapters.word_reader import WordReader
 
 OPTIONS = {"stage": "s1", "agents": 2, "max_cycles": 80}
 GAMES, STEPS = 64, 32
@@ -36,8 +36,8 @@ class ReaderModel(Model):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         env = BatchedEnv(mg.make_vec("ma_rtfm", 1, **OPTIONS))
-        reader = Reader(env.vec.spec, env.layout)
-        self.network = nn.Sequential(reader, nn.Linear(reader.features, self.output_leaf_spec.shape[-1]))
+        reader = WordReader(env.vec.spec, env.layout)
+        self.network = nn.Sequential(reader, nn.Linear(reader.width, self.output_leaf_spec.shape[-1]))
 
     def _forward(self, tensordict: TensorDictBase) -> TensorDictBase:
         return tensordict.set(self.out_key, self.network(tensordict[self.in_key]))

@@ -20,9 +20,9 @@ from torchrl.objectives import ClipPPOLoss
 from torchrl.objectives.value import GAE
 
 import magrounding as mg
-from examples.clients.reader import Reader
 from magrounding.adapters import for_tensors
 from magrounding.adapters.torchrl import BatchedEnv
+from magrounding.adapters.word_reader import WordReader
 
 OPTIONS = {"stage": "s1", "agents": 2, "max_cycles": 80}
 SEEN, MASK, ACTION = ("agent", "observation"), ("agent", "action_mask"), ("agent", "action")
@@ -31,8 +31,8 @@ SEEN, MASK, ACTION = ("agent", "observation"), ("agent", "action_mask"), ("agent
 def make_networks(env: BatchedEnv) -> tuple[ProbabilisticActor, ValueOperator]:
     """A policy and a critic, each with a reader of its own."""
     spec = env.vec.spec
-    actor = nn.Sequential(policy := Reader(spec, env.layout), nn.Linear(policy.features, spec.num_actions))
-    critic = nn.Sequential(values := Reader(spec, env.layout), nn.Linear(values.features, 1))
+    actor = nn.Sequential(policy := WordReader(spec, env.layout), nn.Linear(policy.width, spec.num_actions))
+    critic = nn.Sequential(values := WordReader(spec, env.layout), nn.Linear(values.width, 1))
     policy_module = ProbabilisticActor(
         TensorDictModule(actor, [SEEN], [("agent", "logits")]),
         in_keys={"logits": ("agent", "logits"), "mask": MASK},
@@ -52,7 +52,7 @@ def make_loss(actor: ProbabilisticActor, critic: ValueOperator) -> tuple[ClipPPO
     # A time-out is a loss in this world (`spec.time_limit_is_loss`): nothing comes after it.
     ends = {"reward": ("agent", "reward"), "done": ("agent", "done"), "terminated": ("agent", "done")}
     loss.set_keys(**keys, **ends, action=ACTION, sample_log_prob=("agent", "log_prob"))
-    advantages = GAE(gamma=0.99, lmbda=0.95, value_network=critic)
+    advantages = GAE(gamma=0.99, lmbda=0.95, value_network=critic, deactivate_vmap=True)
     advantages.set_keys(**keys, **ends)
     return loss, advantages
 

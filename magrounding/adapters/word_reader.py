@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from gymnasium import spaces
 from torch import Tensor, nn
 
+from magrounding.adapters.tensors import Layout, unflatten
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec, Grid, Text
 
@@ -32,7 +33,8 @@ class WordReader(nn.Module):
 
     Args:
         spec: what the world shows: `mg.ENVS[id].describe(**options)`, or `env.spec` of `mg.make`.
-        shown: the observation as the learner gets it; what is in it and in `spec` is read, anything else is left out.
+        shown: the observation as the learner gets it: its Dict space or, where `for_tensors(env, flatten=True)` has
+            flattened it, the `layout` of that. What is in it and in `spec` is read, anything else is left out.
         width: of what comes out, and of the hidden layer before it.
         word: width of a word's embedding.
         features: numbers that each thing puts on the map.
@@ -42,19 +44,21 @@ class WordReader(nn.Module):
     """
 
     def __init__(
-        self, spec: EnvSpec, shown: spaces.Space, width: int = 128, word: int = 16, features: int = 16
+        self, spec: EnvSpec, shown: spaces.Space | Layout, width: int = 128, word: int = 16, features: int = 16
     ) -> None:
         super().__init__()
-        if not isinstance(shown, spaces.Dict) or spec.grid.name not in shown.spaces:
+        names = tuple(shown) if isinstance(shown, spaces.Dict | Mapping) else ()
+        if spec.grid.name not in names:
             raise ConfigurationError(
-                f"a WordReader reads dicts with {spec.grid.name!r} in them, got {shown}; do not flatten observations"
+                f"a WordReader reads dicts with {spec.grid.name!r} in them, or their layout, got {shown}"
             )
-        fields = [field for field in spec.fields if field.name in shown.spaces]
+        self.layout = None if isinstance(shown, spaces.Space) else dict(shown)
+        fields = [field for field in spec.fields if field.name in names]
         self.width, self.grid = width, spec.grid
         self.manuals = [f.name for f in fields if isinstance(f, Text) and len(f.shape) == 2]
         self.sentences = [f.name for f in fields if isinstance(f, Text) and len(f.shape) == 1]
         if not self.manuals + self.sentences:
-            raise ConfigurationError(f"a WordReader reads texts, and there is none among {', '.join(shown.spaces)}")
+            raise ConfigurationError(f"a WordReader reads texts, and there is none among {', '.join(names)}")
         self.has_position = any(f.name == "position" for f in fields) and not self.grid.egocentric
         self.words_of = [f.name for f in fields if f.name in (_HELD, _TEAMMATES)]
         plain = [f for f in fields if not isinstance(f, Grid | Text) and f.name not in self.words_of]
@@ -81,8 +85,13 @@ class WordReader(nn.Module):
         self.feel = nn.Linear(numbers + features, width)
         self.out = nn.Linear(width, width)
 
-    def forward(self, seen: Mapping[str, Tensor]) -> Tensor:
-        """[N, width] of observations by name, [N, …] of any dtype."""
+    def forward(self, seen: Mapping[str, Tensor] | Tensor) -> Tensor:
+        """[N, width] of observations by name, [N, …] of any dtype; [..., width] of flat ones [..., D]."""
+        if isinstance(seen, Tensor):
+            if self.layout is None:
+                raise ConfigurationError("this WordReader reads dicts: give it the layout of flat observations")
+            flat = seen.reshape(-1, seen.shape[-1])
+            return self(unflatten(flat, self.layout)).view(*seen.shape[:-1], self.width)
         words, row, column, kind = self.things(seen)  # [N, M, W], [N, M], [N, M], [N, M, 3]
         exists = kind.any(-1)
         attention, said, wanted, spoken_of = self.read(words, seen)

@@ -51,6 +51,8 @@ class Arguments:
     have fewer games, too, and are fewer."""
     games: int | None = None
     """Games of an evaluation after a phase, on each set; the preset's by default, mostly 1,000."""
+    evaluate_every: int | None = None
+    """Environment steps between evaluations within a phase, for a finer learning curve; the preset's by default."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the environment, name=value; may be repeated, or several separated by commas, e.g. max_cycles=80."""
     network: str | None = None
@@ -116,6 +118,8 @@ def requested(arguments: Arguments) -> RunSettings:
         settings = replace(settings, preset=settings.preset.with_budget(arguments.budget))
     if arguments.games is not None:
         settings = replace(settings, preset=replace(settings.preset, report_games=arguments.games, whole_games=None))
+    if arguments.evaluate_every is not None:
+        settings = replace(settings, preset=replace(settings.preset, evaluate_every=arguments.evaluate_every))
     if arguments.network is not None:
         settings = settings.with_network(parse_options(arguments.network, _network(settings), "--network"))
         settings.make_network()  # whatever cannot be is told before anything is written
@@ -243,6 +247,7 @@ def _compared(arguments: Arguments, settings: RunSettings, line: CommandLine) ->
         "contrast": (arguments.contrast, contrast),
         "team-reward": (arguments.team_reward, settings.preset.team_reward),
         "games": (arguments.games, settings.preset.report_games),
+        "evaluate-every": (arguments.evaluate_every, settings.preset.evaluate_every),
         "demonstrations": (files, tuple(settings.demonstrations)),
     }
 

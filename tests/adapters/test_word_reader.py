@@ -6,6 +6,7 @@ import torch
 from gymnasium import spaces
 
 import magrounding as mg
+from magrounding.adapters import for_tensors
 from magrounding.adapters.word_reader import WordReader
 from magrounding.errors import ConfigurationError
 
@@ -54,6 +55,21 @@ def test_it_reads_every_world_and_learns_with_all_of_it(id):
     (out * torch.randn_like(out)).sum().backward()
     idle = {name for name, each in reader.named_parameters() if each.grad is None or not each.grad.any()}
     assert idle == IDLE.get(id, set())
+
+
+def test_flat_observations_are_read_like_dicts():
+    env = for_tensors(mg.make("ma_rtfm", stage="s1", agents=2), flatten=True)
+    spec, seen = played("ma_rtfm", stage="s1", agents=2)
+    seen = {name: seen[name] for name in env.layout}
+    torch.manual_seed(0)
+    flat = WordReader(spec, env.layout)
+    by_name = WordReader(spec, spaces.Dict({name: spec.space()[name] for name in env.layout}))
+    by_name.load_state_dict(flat.state_dict())
+    together = torch.cat([seen[name].float().flatten(1) for name in env.layout], 1)
+    torch.testing.assert_close(flat(together), by_name(seen), rtol=0, atol=0)
+    assert flat(together.view(6, 12, -1)).shape == (6, 12, flat.width)
+    with pytest.raises(ConfigurationError, match="layout of flat observations"):
+        by_name(together)
 
 
 @pytest.mark.parametrize("id", ["rtfm", "messenger"])
@@ -122,7 +138,7 @@ def test_a_mask_elsewhere_is_no_loss():
 def test_what_it_cannot_read_is_refused():
     spec = mg.ENVS["rtfm"].describe()
     for shown in (spaces.Box(0, 1, (3,)), spaces.Dict({"manual": spaces.Box(0, 1, (3,))})):
-        with pytest.raises(ConfigurationError, match=r"reads dicts with 'grid' in them, got .*; do not flatten"):
+        with pytest.raises(ConfigurationError, match=r"reads dicts with 'grid' in them, or their layout, got"):
             WordReader(spec, shown)
     with pytest.raises(ConfigurationError, match="there is none among grid"):
         WordReader(spec, spaces.Dict({"grid": spec.space()["grid"]}))

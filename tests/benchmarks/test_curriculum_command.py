@@ -78,6 +78,7 @@ def run(monkeypatch, capsys, *arguments):
         (["--env", "ma_rtfm", "--budget", "0"], "multiple of the preset's, got 0"),
         (["--env", "ma_rtfm", "--budget", "nan"], "multiple of the preset's, got nan"),
         (["--env", "ma_rtfm", "--games", "0"], "an evaluation takes at least one game, got 0"),
+        (["--env", "ma_rtfm", "--evaluate-every", "0"], "one step lies between two evaluations, got 0"),
         (["--env", "ma_rtfm", "--network", "width=3"], "unknown option for --network 'width'; choose from: .*hidden"),
         (["--env", "ma_rtfm", "--network", "hidden=wide"], "values like hidden=512, got 'hidden=wide'"),
         (
@@ -167,6 +168,7 @@ CONTRADICTIONS = [
     ("--agent", "conv", "txt2pi", "has agent txt2pi, not conv"),
     ("--network", "head_width=8", "head_width=400", "has network head_width=400, not head_width=8"),
     ("--games", "7", "200", "has games 200, not 7"),
+    ("--evaluate-every", "77", "25000", "has evaluate-every 25000, not 77"),
     ("--learning", "gamma=0.5", "gamma=0.98", "has learning gamma=0.98, not gamma=0.5"),
     ("--team-reward", "0.25", "0.5", "has team-reward 0.5, not 0.25"),
     ("--contrast", "0.5", "0", "has contrast 0.0, not 0.5"),

@@ -147,6 +147,8 @@ class Preset:
             raise ConfigurationError(f"the team's part of a reward lies in [0, 1], got {self.team_reward}")
         if (games := min(self.selection_games, self.report_games)) < 1:
             raise ConfigurationError(f"an evaluation takes at least one game, got {games}")
+        if self.evaluate_every is not None and self.evaluate_every < 1:
+            raise ConfigurationError(f"at least one step lies between two evaluations, got {self.evaluate_every}")
         for stage, phases in self.phases.items():
             names = [phase.name for phase in phases]
             if not names or len(set(names)) < len(names):
