@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import io
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +17,7 @@ from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.settings import read_settings
 from magrounding.play.evaluate import GREEDY, PLAYS
+from magrounding.play.film import film
 from magrounding.play.team import Team, TeamMemory, load_team
 from magrounding.pretrained import find_run
 from magrounding.registry import EnvEntry
@@ -28,13 +27,7 @@ from magrounding.threads import plan_threads, using
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
 
-ENDINGS = (".gif", ".png")
-_LAST_FRAMES = 3
-"""How often a film shows its last picture, so that the end can be seen."""
-_SHEET = 2000
-"""Pixels that a sheet is wide or high at most."""
-_SMALLEST = 400
-"""Pixels that a picture on it is wide at least."""
+ENDINGS = (".gif", ".png", ".mp4")
 
 
 @dataclass(frozen=True)
@@ -44,8 +37,8 @@ class Arguments:
     run: str
     """A run's folder, or pretrained:<name>."""
     out: Path | None = None
-    """A film (.gif), or a sheet of its pictures (.png) of at most 2,000 × 2,000 pixels; by default the game is printed
-    as text."""
+    """A film (.gif, or .mp4 with the extra `play`), or a sheet of its pictures (.png) of at most 2,000 × 2,000 pixels;
+    by default the game is printed as text."""
     stage: str | None = None
     """Stage, and the team trained on it; the run's last by default."""
     trained_seed: int | None = None
@@ -99,8 +92,7 @@ def watch(arguments: Arguments) -> None:
         print("\n\n".join(map(str, frames)), f"\nThe game is {end}.", sep="\n")
         return
     pictures = [Image.fromarray(np.asarray(frame)) for frame in frames]
-    film = arguments.out.suffix.lower() == ".gif"
-    write_atomic(arguments.out, animate(pictures, arguments.milliseconds) if film else sheet(pictures))
+    write_atomic(arguments.out, film(pictures, arguments.out.suffix.lower(), arguments.milliseconds))
     print(arguments.out if arguments.quiet else f"{arguments.out}: {end}")
 
 
@@ -132,33 +124,3 @@ def _picture(env: Any, marks: np.ndarray | None) -> Any:
     if frame is None:
         raise ConfigurationError(f"{type(env).__name__} shows no {env.render_mode} of its games: it cannot be watched")
     return frame
-
-
-def animate(pictures: list[Image.Image], milliseconds: int) -> bytes:
-    """A film (.gif) that goes on for ever, and stays at its end for a while."""
-    with io.BytesIO() as file:
-        shown = [*pictures, *pictures[-1:] * (_LAST_FRAMES - 1)]
-        shown[0].save(file, "gif", save_all=True, append_images=shown[1:], duration=milliseconds, loop=0)
-        return file.getvalue()
-
-
-def sheet(pictures: list[Image.Image]) -> bytes:
-    """Pictures beside and below each other (.png), read line by line; no side is longer than _SHEET pixels.
-
-    Of a long game they are as many as can be recognised, at even distances, the first and the last among them.
-    """
-    width, height = (max(getattr(picture, side) for picture in pictures) for side in ("width", "height"))
-    small = min(1.0, _SMALLEST / width)
-    most = max(1, int(_SHEET // (small * width))) * max(1, int(_SHEET // (small * height)))
-    chosen = [pictures[k] for k in np.linspace(0, len(pictures) - 1, min(most, len(pictures))).round().astype(int)]
-    columns = math.ceil(math.sqrt(len(chosen) * height / width))
-    rows = math.ceil(len(chosen) / columns)
-    scale = min(1.0, _SHEET / (columns * width), _SHEET / (rows * height))
-    size = max(1, int(scale * width)), max(1, int(scale * height))
-    whole = Image.new("RGB", (columns * size[0], rows * size[1]), "white")
-    for k, picture in enumerate(chosen):
-        part = picture if scale == 1 else picture.resize(size, Image.Resampling.LANCZOS)
-        whole.paste(part, (k % columns * size[0], k // columns * size[1]))
-    with io.BytesIO() as file:
-        whole.save(file, "png", optimize=True)
-        return file.getvalue()

@@ -1,0 +1,114 @@
+"""Matches between line-ups: `magrounding match --env ma_rtfm --stage s2 --players script:moves.txt,oracle random`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from magrounding.agents.weights import versions
+from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, is_simulator, parse_env_options
+from magrounding.cli.record import MAX_CYCLES
+from magrounding.errors import ConfigurationError, choose
+from magrounding.experiment.match import MATCH_SEED, play_match
+from magrounding.experiment.match_report import match_report, plot_match, to_json
+from magrounding.experiment.progress import Display
+from magrounding.play.evaluate import GREEDY, PLAYS
+from magrounding.play.lineup import Lineup
+from magrounding.registry import EnvEntry, env_entry
+from magrounding.storage import write_atomic, write_json
+from magrounding.threads import plan_threads, using
+
+NAME = "match"
+"""Of the three files, before their endings."""
+_SEEDS_APART = 2**20
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Let line-ups of agents, experts, scripts and chance play the same games, and compare them game by game."""
+
+    env: str
+    """Environment id, e.g. ma_rtfm."""
+    players: tuple[str, ...]
+    """Line-ups: a player for each agent, separated by commas, or one for all of them. A player is run:DIR (a trained
+    run; run:DIR@STAGE for the weights of another stage), pretrained:NAME, oracle (or the simulator's own bot), random
+    or script:FILE. Differences are to the first line-up."""
+    out: Path | None = None
+    """Folder for match.md, match.json, match.png and the games (default: runs/match-<env>-<stage>). A match that was
+    stopped goes on there."""
+    stage: str | None = None
+    """Stage or task of the games; the environment's default where it is left out."""
+    agents: int | None = None
+    """Number of agents; the environment's own by default."""
+    split: str | None = None
+    """Evaluation set the games are from; by default the one that the environment keeps from training."""
+    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """An option of the games, name=value; may be repeated, or several separated by commas, e.g. size=10. A game of a
+    world that simulates batches is over after max_cycles=80 steps unless this says otherwise."""
+    games: int = 200
+    """Games of each line-up."""
+    seed: int = 0
+    """Another seed plays other games."""
+    play: str = GREEDY
+    """greedy (the most likely action) or sampled (drawn)."""
+    workers: int | None = None
+    """Processes that share the games of a simulator of one game (default: 2); 0 plays them in this one."""
+    quiet: bool = False
+    """Print nothing but where the report is, and errors."""
+
+
+def main(line: CommandLine) -> int:
+    """Run the command and return its exit code."""
+    arguments = line.parse(Arguments)
+    return run_command(lambda: match(arguments, line), lambda: "stopped; the same command goes on with the match")
+
+
+def match(arguments: Arguments, line: CommandLine) -> None:
+    """Play, print the table, write the files."""
+    choose("way to --play", arguments.play, PLAYS)
+    if not 0 <= arguments.seed < 2**31:
+        raise ConfigurationError(f"--seed is an integer in [0, 2**31), got {arguments.seed}")
+    entry = env_entry(arguments.env)
+    stage = entry.options.get(entry.stage_option, "") if arguments.stage is None else arguments.stage
+    options = _options(arguments, entry, stage)
+    game = configure(entry, options)
+    lineups = [Lineup.parse(text, game.describe().num_agents) for text in arguments.players]
+    if not lineups:
+        raise ConfigurationError("a match needs at least one line-up: name players with --players")
+    folder = arguments.out or Path("runs") / "-".join(filter(None, (NAME, entry.id, stage)))
+    with using(plan_threads(1, arguments.games, cuda=False)), Display(quiet=arguments.quiet) as display:
+        results = play_match(
+            entry.id,
+            options,
+            lineups,
+            arguments.games,
+            folder,
+            MATCH_SEED + _SEEDS_APART * arguments.seed,
+            arguments.play == GREEDY,
+            choose_workers(arguments.workers, game),
+            display,
+        )
+    report = match_report(results, f"{NAME}.png", str(line))
+    write_json(folder / f"{NAME}.json", to_json(results, str(line), versions()))
+    write_atomic(folder / f"{NAME}.png", plot_match(results))
+    write_atomic(folder / f"{NAME}.md", report)
+    print(folder / f"{NAME}.md" if arguments.quiet else f"{report}\nreport: {folder / NAME}.md")
+
+
+def _options(arguments: Arguments, entry: EnvEntry, stage: str) -> dict[str, Any]:
+    """Options of the games."""
+    sets = tuple(entry.evaluation_sets)
+    chosen = choose("split", arguments.split or sets[:2][-1], sets)
+    options = entry.with_stage(choose(f"stage of {entry.id}", stage, entry.stages)) | entry.evaluation_sets[chosen]
+    if entry.multi_agent:
+        options["agents"] = entry.options["agents"] if arguments.agents is None else arguments.agents
+    elif arguments.agents not in (None, 1):
+        raise ConfigurationError(f"{entry.id} is played by one agent, got {arguments.agents}")
+    reserved = {**chosen_elsewhere(entry, "--stage"), **dict.fromkeys(entry.evaluation_sets[chosen], "--split")}
+    if "max_cycles" in entry.options and not is_simulator(configure(entry, options)):
+        options["max_cycles"] = MAX_CYCLES
+    return options | parse_env_options(arguments.env_option, entry, reserved)

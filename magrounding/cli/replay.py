@@ -1,0 +1,133 @@
+"""Saved games again: `magrounding replay runs/match-ma_rtfm-s2/games_0.jsonl --game 3 --out game.gif`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from PIL import Image
+
+from magrounding.cli.command import CommandLine, run_command
+from magrounding.envs.make import make
+from magrounding.errors import ConfigurationError, choose
+from magrounding.experiment.progress import Display
+from magrounding.play.film import ENDINGS, film, page
+from magrounding.play.saved_games import Header, SavedGame, read_games, replayed
+from magrounding.storage import check_place, write_atomic
+from magrounding.threads import plan_threads, using
+
+PAGE = ".html"
+_RULES = ("task", "goal", "manual")
+"""Texts that hold for the whole game."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Play saved games again, refuse those that now go another way, and show one."""
+
+    file: Annotated[Path, tyro.conf.Positional]
+    """The saved games, as a match writes them."""
+    game: int | None = None
+    """Which game to show, counted from 0; by default all are played again and none is shown."""
+    out: Path | None = None
+    """A film (.gif, or .mp4 with the extra `play`), a sheet of pictures (.png) or a page with a slider (.html) of the
+    game; by default it is printed as text."""
+    milliseconds: int = 600
+    """How long a film shows a step."""
+    quiet: bool = False
+    """Print nothing but where the film is, and errors."""
+
+
+def main(line: CommandLine) -> int:
+    """Run the command and return its exit code."""
+    arguments = line.parse(Arguments)
+    return run_command(lambda: replay(arguments))
+
+
+def replay(arguments: Arguments) -> None:
+    """Check, and show."""
+    if arguments.out is not None:
+        choose("ending of --out", arguments.out.suffix.lower(), (*ENDINGS, PAGE))
+        check_place(arguments.out)
+    if arguments.milliseconds < 1:
+        raise ConfigurationError(f"--milliseconds must be positive, got {arguments.milliseconds}")
+    if arguments.out is not None and arguments.game is None:
+        raise ConfigurationError("--out shows one game: name it with --game")
+    header, games = read_games(arguments.file)
+    with using(plan_threads(1, 1, cuda=False)):
+        if arguments.game is None:
+            _check_all(arguments, header, games)
+        elif 0 <= arguments.game < len(games):
+            _show(arguments, header, games[arguments.game])
+        else:
+            raise ConfigurationError(f"{arguments.file} has games 0 to {len(games) - 1}, got {arguments.game}")
+
+
+def _check_all(arguments: Arguments, header: Header, games: list[SavedGame]) -> None:
+    with Display(quiet=arguments.quiet) as display, display.games("playing again", len(games)) as tell:
+        for number in replayed(arguments.file, header, games):
+            tell(number + 1)
+    if not arguments.quiet:
+        won = sum(game.won for game in games) / max(1, len(games))
+        who = ",".join(header.players)
+        print(f"{arguments.file}: {len(games):,} games of {header.env} by {who}, wins {won:.1%}; all go as they did")
+
+
+def _show(arguments: Arguments, header: Header, game: SavedGame) -> None:
+    list(replayed(arguments.file, header, [game]))
+    end = f"{'won' if game.won else 'lost'} after {game.length} steps"
+    mode = "ansi" if arguments.out is None else "rgb_array"
+    frames, texts, about = zip(*_frames(header, game, mode), strict=True)
+    if arguments.out is None:
+        print("\n\n".join(map(str, frames)), f"\nThe game is {end}.", sep="\n")
+        return
+    pictures = [Image.fromarray(np.asarray(frame)) for frame in frames]
+    ending = arguments.out.suffix.lower()
+    if ending == PAGE:
+        title = f"{header.env}, seed {game.seed}: {end}"
+        write_atomic(arguments.out, page(title, pictures, texts, about[0]))
+    else:
+        write_atomic(arguments.out, film(pictures, ending, arguments.milliseconds))
+    print(arguments.out if arguments.quiet else f"{arguments.out}: {end}")
+
+
+def _frames(header: Header, game: SavedGame, mode: str) -> Iterator[tuple[Any, str, str]]:
+    """(picture, what was done then, what holds for the whole game) of every step and of the end."""
+    env = make(header.env, render_mode=mode, **header.options)
+    try:
+        _, infos = env.reset(seed=game.seed)
+        texts = next(iter(infos.values()), {}).get("text", {})
+        about = "\n".join(f"{name}: {_words(texts[name])}" for name in _RULES if name in texts)
+        for actions in game.actions:
+            places = {agent: int(agent.rpartition("_")[2]) for agent in env.agents}
+            chosen = {agent: actions[place] for agent, place in places.items()}
+            yield _picture(env), _said(header, chosen, infos), about
+            _, _, _, _, infos = env.step(chosen)
+        yield _picture(env), "won" if game.won else "lost", about
+    finally:
+        env.close()
+
+
+def _picture(env: Any) -> Any:
+    frame = env.render()
+    if frame is None:
+        raise ConfigurationError(f"{type(env).__name__} shows no {env.render_mode} of its games")
+    return frame
+
+
+def _said(header: Header, chosen: dict[str, int], infos: dict[str, Any]) -> str:
+    """What each agent does, in the words of the action."""
+    lines = []
+    for agent, action in chosen.items():
+        choices = infos.get(agent, {}).get("text", {}).get("choices", ())
+        name = header.actions[action] if header.actions else choices[action] if action < len(choices) else str(action)
+        lines.append(f"{agent} ({header.players[int(agent.rpartition('_')[2])]}): {name}")
+    return "\n".join(lines)
+
+
+def _words(text: Any) -> str:
+    return text if isinstance(text, str) else "\n  ".join(["", *text])

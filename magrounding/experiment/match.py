@@ -1,0 +1,173 @@
+"""Match: several line-ups play the same games; who wins more, and by how much more than chance would have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from magrounding.envs.make import make_vec
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment.progress import Display
+from magrounding.play.evaluate import GREEDY, SAMPLED
+from magrounding.play.lineup import Lineup, begin_memory
+from magrounding.play.saved_games import GameWriter, Header, SavedGame, Tape
+from magrounding.registry import env_entry
+from magrounding.spec import SCORE
+from magrounding.vector import VectorEnv
+
+MATCH_SEED = 2**43
+"""Games of matches have this seed or a higher one: none is a game of training, of a selection or of a report."""
+ROWS = 256
+RESAMPLES = 2000
+_ELO = 400 / np.log(10)
+_PRIOR = 0.5
+"""Games that each pair of line-ups is taken to have drawn, so that a rating is finite where one always wins."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """Games of a match: the k-th of every line-up has the same seed.
+
+    Attributes:
+        env, options: what was played.
+        games: line-up → its games.
+        measure: "won" or "score", what the world goes by.
+    """
+
+    env: str
+    options: dict[str, Any]
+    games: dict[str, list[SavedGame]]
+    measure: str
+
+    def outcomes(self, name: str) -> np.ndarray:
+        """[G] float64 of a line-up: 1 or 0 for a game won or lost, or its score."""
+        return np.array([getattr(game, self.measure) for game in self.games[name]], np.float64)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and its 95 % bootstrap interval over games."""
+
+    value: float
+    low: float
+    high: float
+
+
+def play_match(
+    env: str,
+    options: Mapping[str, Any],
+    lineups: Sequence[Lineup],
+    games: int,
+    folder: Path,
+    seed: int = MATCH_SEED,
+    greedy: bool = True,
+    workers: int = 0,
+    display: Display | None = None,
+) -> Results:
+    """Let line-ups play the games of seeds `seed`, `seed` + 1, …; every game is saved, and what is there is kept.
+
+    Args:
+        env, options: environment id and its options.
+        lineups: who plays.
+        games: G of each.
+        folder: gets a file of saved games for each line-up.
+        seed: of the first game.
+        greedy: most likely actions instead of drawn ones.
+        workers: processes of the simulator.
+        display: shows how far things are.
+
+    Raises:
+        ConfigurationError: fewer than one game, a line-up named twice, or one that cannot play.
+        CheckpointError: a folder with other games, or no trained team where one was named.
+    """
+    names = [lineup.name for lineup in lineups]
+    if games < 1:
+        raise ConfigurationError(f"a match has at least one game, got {games}")
+    if len(set(names)) < len(names):
+        raise ConfigurationError(f"each line-up plays once, got {'; '.join(names)}")
+    entry, found = env_entry(env), {}
+    rows = min(games, entry.evaluation_games or ROWS)
+    vec = make_vec(env, rows, workers=workers, **options)
+    try:
+        for number, lineup in enumerate(lineups):
+            players = [str(seat) for seat in lineup.seats]
+            file = GameWriter(folder / f"games_{number}.jsonl", Header.of(vec, players, GREEDY if greedy else SAMPLED))
+            if [game.seed for game in file.games] != list(range(seed, seed + len(file.games))):
+                raise CheckpointError(f"{folder} holds games of other seeds: name another folder with --out")
+            with (display or Display(quiet=True)).games(lineup.name, games) as tell:
+                while len(file.games) < games:
+                    # A batch begins at a multiple of its rows, so a match that was stopped goes on as it began.
+                    first = len(file.games) // rows * rows
+                    batch = play_batch(lineup, vec, seed + first, greedy)[len(file.games) - first : games - first]
+                    file.write(batch)
+                    tell(len(file.games))
+            found[lineup.name] = file.games[:games]
+        measure = "score" if vec.spec.outcome == SCORE else "won"
+    finally:
+        vec.close()
+    return Results(env, dict(options), found, measure)
+
+
+def play_batch(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool = True) -> list[SavedGame]:
+    """The first episodes of all rows; row b plays seed + b."""
+    actor = lineup.sit(vec, seed)
+    partial = bool(getattr(actor, "accepts_rows", False))
+    memory, tape = begin_memory(actor, vec.num_envs, seed), Tape(vec.num_envs, vec.spec)
+    obs, info = vec.reset(seed=seed)
+    while (rows := tape.open_rows).size:
+        tape.see(obs, info)
+        actions, memory = actor.act(obs, memory, info, greedy, **({"rows": rows} if partial else {}))
+        actions = np.where(info.alive, actions, 0)
+        obs, _, _, truncated, info = vec.step(actions)
+        tape.played(actions, truncated, info)
+    return [tape.game(row, seed + row) for row in range(vec.num_envs)]
+
+
+def mean_of(outcomes: np.ndarray) -> Interval:
+    """The mean of outcomes [G]; a difference of two line-ups is paired where theirs are subtracted game by game."""
+    drawn = _resampled(len(outcomes))
+    low, high = np.quantile(outcomes[drawn].mean(1), [0.025, 0.975])
+    return Interval(float(outcomes.mean()), float(low), float(high))
+
+
+def ratings(results: Results) -> dict[str, Interval]:
+    """Bradley–Terry ratings on the Elo scale, their mean being 0.
+
+    In each game the line-up with the better outcome has beaten the other; equal outcomes count half for both. Intervals
+    are of a bootstrap over games.
+    """
+    names = list(results.games)
+    outcomes = np.stack([results.outcomes(name) for name in names])
+    beaten = np.zeros((len(names), len(names), outcomes.shape[1]))
+    for i, j in combinations(range(len(names)), 2):
+        beaten[i, j] = (np.sign(outcomes[i] - outcomes[j]) + 1) / 2
+        beaten[j, i] = 1 - beaten[i, j]
+    whole = _bradley_terry(beaten.sum(-1))
+    drawn = np.stack([_bradley_terry(beaten[..., rows].sum(-1)) for rows in _resampled(outcomes.shape[1], 200)])
+    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    return {name: Interval(*map(float, each)) for name, *each in zip(names, whole, low, high, strict=True)}
+
+
+def _bradley_terry(wins: np.ndarray) -> np.ndarray:
+    """Ratings [K] of wins [K, K] of line-up i over j, by Hunter's algorithm (2004, section 2)."""
+    wins = wins + _PRIOR * (1 - np.eye(len(wins)))
+    strength = np.ones(len(wins))
+    for _ in range(1000):
+        games = (wins + wins.T) / (strength[:, None] + strength)
+        np.fill_diagonal(games, 0.0)
+        new = wins.sum(1) / games.sum(1)
+        new /= np.exp(np.log(new).mean())
+        if np.abs(new - strength).max() < 1e-9:
+            break
+        strength = new
+    return _ELO * np.log(strength)
+
+
+def _resampled(games: int, resamples: int = RESAMPLES) -> np.ndarray:
+    """Numbers [resamples, G] of games drawn with replacement, the same ones for everything that is compared."""
+    return np.random.default_rng(0).integers(games, size=(resamples, games))

@@ -1,0 +1,106 @@
+"""`match.md`, `match.json` and `match.png`: the results of a match."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from magrounding.experiment.match import RESAMPLES, Interval, Results, mean_of, ratings
+from magrounding.experiment.plots import COLOURS
+from magrounding.experiment.report import percent, table
+
+
+def match_report(results: Results, picture: str, command: str) -> str:
+    """The match as Markdown; `picture` is the name of its figure, `command` what repeats it."""
+    games = len(next(iter(results.games.values())))
+    options = ", ".join(f"{name} {value}" for name, value in results.options.items())
+    won = results.measure == "won"
+    sections = [
+        f"# Match: {results.env}",
+        f"{games:,} games of the same seeds for every line-up ({options}). Brackets are 95 % bootstrap intervals over "
+        f"games. The difference is {'of win rates' if won else 'of scores'} and is paired: game by game, against the "
+        "first line-up. Ratings are Bradley–Terry on the Elo scale, their mean being 0: in each game the line-up that "
+        f"{'wins' if won else 'has the higher score'} has beaten one that {'does not' if won else 'has less'}; others "
+        "are drawn.",
+        _table(results),
+        f"![{'win rates' if won else 'scores'} and ratings]({picture})",
+        f"Command: `{command}`",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _table(results: Results) -> str:
+    first, rated = next(iter(results.games)), ratings(results)
+    won = results.measure == "won"
+    show = percent if won else "{:.2f}".format
+    agents = len(next(iter(results.games.values()))[0].returns)
+    heads = ["line-up", "wins" if won else "score", "difference", "steps", "timed out"]
+    heads += [f"return of agent {i}" for i in range(agents)] + ["rating"]
+    rows = []
+    for name, games in results.games.items():
+        outcomes = results.outcomes(name)
+        difference = "–" if name == first else _with_interval(mean_of(outcomes - results.outcomes(first)), _points(won))
+        steps, late = np.mean([game.length for game in games]), np.mean([game.timed_out for game in games])
+        returns = np.mean([game.returns for game in games], axis=0)
+        rating = _with_interval(rated[name], "{:+.0f}".format)
+        cells = [f"`{name}`", _with_interval(mean_of(outcomes), show), difference, f"{steps:.1f}", percent(float(late))]
+        rows.append([*cells, *(f"{each:.2f}" for each in returns), rating])
+    return table(heads, rows)
+
+
+def to_json(results: Results, command: str, versions: dict[str, str]) -> dict[str, Any]:
+    """All numbers of the report."""
+    first, rated = next(iter(results.games)), ratings(results)
+    lineups = {}
+    for name, games in results.games.items():
+        outcomes = results.outcomes(name)
+        lineups[name] = {
+            results.measure: vars(mean_of(outcomes)),
+            "difference_from_first": vars(mean_of(outcomes - results.outcomes(first))),
+            "rating": vars(rated[name]),
+            "length": float(np.mean([game.length for game in games])),
+            "timed_out": float(np.mean([game.timed_out for game in games])),
+            "returns": np.mean([game.returns for game in games], axis=0).tolist(),
+        }
+    about = {"env": results.env, "options": results.options, "games": len(next(iter(results.games.values())))}
+    return {**about, "resamples": RESAMPLES, "command": command, "versions": versions, "lineups": lineups}
+
+
+def plot_match(results: Results) -> bytes:
+    """A PNG: outcome and rating of each line-up, with their intervals."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    names, rated, won = list(results.games), ratings(results), results.measure == "won"
+    outcomes = [mean_of(results.outcomes(name)) for name in names]
+    figure = Figure(figsize=(9, 1.4 + 0.45 * len(names)), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, sharey=True)
+    for panel, found, factor, title in (
+        (left, outcomes, 100 if won else 1, "games won (%)" if won else "score"),
+        (right, [rated[name] for name in names], 1, "rating (Elo)"),
+    ):
+        for k, each in enumerate(found):
+            value, low, high = factor * each.value, factor * each.low, factor * each.high
+            below, above = max(0.0, value - low), max(0.0, high - value)
+            panel.errorbar(value, k, xerr=[[below], [above]], fmt="o", color=COLOURS[k % len(COLOURS)], capsize=4)
+        panel.set_xlabel(title)
+        panel.grid(axis="x", alpha=0.3)
+        panel.spines[["top", "right"]].set_visible(False)
+    if won:
+        left.set_xlim(-2, 102)
+    left.set_yticks(range(len(names)), names)
+    left.set_ylim(len(names) - 0.5, -0.5)
+    data = io.BytesIO()
+    figure.savefig(data, format="png", dpi=130, metadata={"Software": None})
+    return data.getvalue()
+
+
+def _with_interval(estimate: Interval, show: Any) -> str:
+    return f"{show(estimate.value)} [{show(estimate.low)}, {show(estimate.high)}]"
+
+
+def _points(won: bool) -> Any:
+    return (lambda share: f"{100 * share:+.1f}") if won else "{:+.2f}".format

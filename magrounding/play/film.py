@@ -1,0 +1,158 @@
+"""Film: the pictures of a game as a moving picture, as a sheet, and as a page with a slider."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import json
+import math
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from magrounding.errors import MissingExtra, choose
+
+GIF, PNG, MP4 = ENDINGS = (".gif", ".png", ".mp4")
+_LAST_FRAMES = 3
+"""How often a film shows its last picture, so that the end can be seen."""
+_SHEET = 2000
+"""Pixels that a sheet is wide or high at most."""
+_SMALLEST = 400
+"""Pixels that a picture on it is wide at least."""
+_ON_PAGE = 960
+"""Pixels that a picture on a page is wide at most."""
+
+
+def film(pictures: list[Image.Image], ending: str, milliseconds: int) -> bytes:
+    """Pictures in the format of a file's ending.
+
+    Args:
+        pictures: of a game, in order.
+        ending: one of ENDINGS.
+        milliseconds: how long a film shows each.
+
+    Raises:
+        MissingExtra: an .mp4 without imageio.
+    """
+    choose("ending of a film", ending, ENDINGS)
+    if ending == PNG:
+        return sheet(pictures)
+    return animate(pictures, milliseconds) if ending == GIF else encode(pictures, milliseconds)
+
+
+def encode(pictures: list[Image.Image], milliseconds: int) -> bytes:
+    """A film (.mp4, H.264) that stays at its end for a while."""
+    try:
+        import imageio.v3 as imageio
+    except ImportError:
+        raise MissingExtra("a film in .mp4", "play") from None
+    shown = [*pictures, *pictures[-1:] * (_LAST_FRAMES - 1)]
+    frames = [np.asarray(picture.convert("RGB").resize([side // 2 * 2 for side in picture.size])) for picture in shown]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "film.mp4"
+        imageio.imwrite(path, np.stack(frames), fps=1000 / milliseconds, macro_block_size=1, codec="libx264")
+        return path.read_bytes()
+
+
+def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], about: str) -> str:
+    """One self-contained page of HTML: a slider through the pictures, and beside each its text.
+
+    Keys: left and right arrow, Home, End; space plays. Nothing is loaded from elsewhere.
+
+    Args:
+        title: of the page.
+        pictures: of a game, in order.
+        texts: one for each.
+        about: what holds for the whole game, such as its manual.
+    """
+    sources = []
+    for picture in pictures:
+        small = picture.convert("RGB")
+        small.thumbnail((_ON_PAGE, 2 * _ON_PAGE), Image.Resampling.LANCZOS)
+        with io.BytesIO() as file:
+            small.quantize(64).save(file, "png", optimize=True)
+            sources.append("data:image/png;base64," + base64.b64encode(file.getvalue()).decode())
+    steps = json.dumps([{"src": src, "text": text} for src, text in zip(sources, texts, strict=True)])
+    return _PAGE.format(title=html.escape(title), about=html.escape(about), steps=steps.replace("<", "\\u003c"))
+
+
+def animate(pictures: list[Image.Image], milliseconds: int) -> bytes:
+    """A film (.gif) that goes on for ever, and stays at its end for a while."""
+    with io.BytesIO() as file:
+        shown = [*pictures, *pictures[-1:] * (_LAST_FRAMES - 1)]
+        shown[0].save(file, "gif", save_all=True, append_images=shown[1:], duration=milliseconds, loop=0)
+        return file.getvalue()
+
+
+def sheet(pictures: list[Image.Image]) -> bytes:
+    """Pictures beside and below each other (.png), read line by line; no side is longer than _SHEET pixels.
+
+    Of a long game they are as many as can be recognised, at even distances, the first and the last among them.
+    """
+    width, height = (max(getattr(picture, side) for picture in pictures) for side in ("width", "height"))
+    small = min(1.0, _SMALLEST / width)
+    most = max(1, int(_SHEET // (small * width))) * max(1, int(_SHEET // (small * height)))
+    chosen = [pictures[k] for k in np.linspace(0, len(pictures) - 1, min(most, len(pictures))).round().astype(int)]
+    columns = math.ceil(math.sqrt(len(chosen) * height / width))
+    rows = math.ceil(len(chosen) / columns)
+    scale = min(1.0, _SHEET / (columns * width), _SHEET / (rows * height))
+    size = max(1, int(scale * width)), max(1, int(scale * height))
+    whole = Image.new("RGB", (columns * size[0], rows * size[1]), "white")
+    for k, picture in enumerate(chosen):
+        part = picture if scale == 1 else picture.resize(size, Image.Resampling.LANCZOS)
+        whole.paste(part, (k % columns * size[0], k // columns * size[1]))
+    with io.BytesIO() as file:
+        whole.save(file, "png", optimize=True)
+        return file.getvalue()
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 16px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 1rem auto; padding: 0 1rem; }}
+img {{ width: 100%; height: auto; border-radius: .4rem; }}
+input {{ width: 100%; }}
+pre {{ white-space: pre-wrap; font: 14px/1.4 ui-monospace, monospace; }}
+button {{ font: inherit; padding: .2rem .8rem; }}
+</style></head><body>
+<h1>{title}</h1>
+<img id="picture" alt="the game at this step">
+<input id="step" type="range" min="0" value="0" aria-label="step">
+<p><button id="play">play</button> <span id="where"></span></p>
+<pre id="text"></pre>
+<pre>{about}</pre>
+<script>
+const steps = {steps};
+const at = id => document.getElementById(id), slider = at("step");
+let timer = 0;
+slider.max = steps.length - 1;
+function show() {{
+  const step = steps[slider.value];
+  at("picture").src = step.src;
+  at("text").textContent = step.text;
+  at("where").textContent = `step ${{slider.value}} of ${{slider.max}}`;
+}}
+function go(step) {{ slider.value = step; show(); }}
+function toggle() {{
+  clearInterval(timer);
+  const next = () => slider.value == slider.max ? toggle() : go(+slider.value + 1);
+  timer = timer ? 0 : setInterval(next, 600);
+  at("play").textContent = timer ? "pause" : "play";
+  if (timer && slider.value == slider.max) go(0);
+}}
+slider.oninput = show;
+at("play").onclick = toggle;
+document.onkeydown = event => {{
+  const step = {{ArrowRight: +slider.value + 1, ArrowLeft: slider.value - 1, Home: 0, End: slider.max}}[event.key];
+  if (step !== undefined) {{ event.preventDefault(); go(step); }}
+  if (event.key == " ") {{ event.preventDefault(); toggle(); }}
+}};
+show();
+</script></body></html>
+"""
