@@ -1,0 +1,78 @@
+"""`magrounding replay`: saved games checked and shown."""
+
+import re
+
+import pytest
+
+from magrounding.cli import replay
+from magrounding.cli.command import CommandLine
+from magrounding.experiment.match import play_match
+from magrounding.play.lineup import Lineup
+
+S1 = {"stage": "s1", "agents": 2, "max_cycles": 6}
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("match")
+    play_match("ma_rtfm", S1, [Lineup.parse("oracle,random", 2)], 3, folder)
+    return folder / "games_0.jsonl"
+
+
+def run(capsys, *arguments):
+    code = replay.main(CommandLine("magrounding replay", tuple(map(str, arguments))))
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+def test_all_games_are_checked(capsys, games):
+    code, out, _ = run(capsys, games)
+    assert code == 0
+    assert re.fullmatch(rf"{games}: 3 games of ma_rtfm by oracle,random, wins [\d.]+%; all go as they did\n", out)
+
+
+def test_a_game_as_text(capsys, games):
+    code, out, _ = run(capsys, games, "--game", 1)
+    assert code == 0
+    assert re.search(r"The game is (won|lost) after \d steps\.\n$", out)
+    assert "goal" in out.lower()
+
+
+def test_a_game_as_a_page_a_film_and_a_sheet(capsys, games, tmp_path):
+    for ending, begin in ((".html", b"<!doctype html>"), (".gif", b"GIF89a"), (".png", b"\x89PNG")):
+        out = tmp_path / f"game{ending}"
+        assert run(capsys, games, "--game", 0, "--out", out, "--quiet")[:2] == (0, f"{out}\n")
+        assert out.read_bytes().startswith(begin)
+    page = (tmp_path / "game.html").read_text()
+    assert "agent_0 (oracle): " in page
+    assert not re.search(r"(src|href)=.https?:", page)  # nothing is loaded from elsewhere
+
+
+def test_a_film_in_mp4(capsys, games, tmp_path):
+    pytest.importorskip("imageio_ffmpeg")
+    out = tmp_path / "game.mp4"
+    assert run(capsys, games, "--game", 0, "--out", out)[0] == 0
+    assert out.read_bytes()[4:8] == b"ftyp"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--game", 3), "has games 0 to 2, got 3"),
+        (("--out", "x.gif"), "--out shows one game: name it with --game"),
+        (("--game", 0, "--out", "x.avi"), "unknown ending of --out '.avi'"),
+        (("--milliseconds", 0), "must be positive, got 0"),
+    ],
+)
+def test_bad_input_is_one_sentence(capsys, games, arguments, complaint):
+    code, _, err = run(capsys, games, *arguments)
+    assert code == 2
+    assert re.fullmatch(rf"error: [^\n]*{re.escape(complaint)}[^\n]*\n", err)
+
+
+def test_what_was_altered_is_not_shown(capsys, games, tmp_path):
+    changed = tmp_path / "games.jsonl"
+    changed.write_bytes(games.read_bytes().replace(b'"won":true', b'"won":false', 1).replace(b"oracle", b"random", 1))
+    code, out, err = run(capsys, changed, "--game", 0)
+    assert (code, out) == (2, "")
+    assert "is damaged" in err

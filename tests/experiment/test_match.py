@@ -1,0 +1,120 @@
+"""Matches: line-ups that play the same games."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import magrounding as mg
+from benchmarks import match as command
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment.match import Results, mean_of, play_match, ratings
+from magrounding.play.lineup import Lineup
+from magrounding.play.saved_games import SavedGame, read_games
+
+S1 = {"stage": "s1", "agents": 2, "max_cycles": 20}
+
+
+def lineups(*texts):
+    return [Lineup.parse(text, 2) for text in texts]
+
+
+def results(**won):
+    games = {
+        name: [SavedGame(k, (), (), bool(w), float(w), 1, (0.0,), False) for k, w in enumerate(each)]
+        for name, each in won.items()
+    }
+    return Results("ma_rtfm", {}, games, "won")
+
+
+def test_every_lineup_meets_the_same_games_and_the_oracle_wins_more(tmp_path):
+    found = play_match("ma_rtfm", S1, lineups("oracle", "random,oracle", "random"), 30, tmp_path)
+    seeds = [[game.seed for game in games] for games in found.games.values()]
+    assert seeds[0] == seeds[1] == seeds[2] == list(range(seeds[0][0], seeds[0][0] + 30))
+    rates = [found.outcomes(name).mean() for name in found.games]
+    assert rates[0] == 1 > rates[1] >= rates[2]
+    assert list(found.games) == ["oracle", "random,oracle", "random"]
+
+
+def test_a_match_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr("magrounding.experiment.match.ROWS", 8)
+    whole = play_match("ma_rtfm", S1, lineups("random"), 20, tmp_path / "whole")
+    play_match("ma_rtfm", S1, lineups("random"), 8, tmp_path / "parts")
+    file = tmp_path / "parts" / "games_0.jsonl"
+    file.write_bytes(file.read_bytes()[:-100])  # a kill while the eighth game was written
+    assert play_match("ma_rtfm", S1, lineups("random"), 20, tmp_path / "parts").games == whole.games
+    assert len(read_games(file)[1]) == 20
+    with pytest.raises(CheckpointError, match="games of other seeds"):
+        play_match("ma_rtfm", S1, lineups("random"), 20, tmp_path / "parts", seed=3)
+    with pytest.raises(CheckpointError, match="holds other games"):
+        play_match("ma_rtfm", S1, lineups("oracle"), 20, tmp_path / "parts")
+
+
+def test_agents_of_a_pretrained_team_beside_others(tmp_path):
+    """An oracle beside a trained agent: each moves its own."""
+    vec = mg.make_vec("ma_rtfm", 4, stage="s5", agents=2, max_cycles=20)
+    mixed, team, oracle = (
+        Lineup.parse(text, 2).sit(vec, 0)
+        for text in ("pretrained:ma_rtfm-s5-2agents,oracle", "pretrained:ma_rtfm-s5-2agents", "oracle")
+    )
+    obs, info = vec.reset(seed=1)
+    actions, _ = mixed.act(obs, mixed.initial_memory(4), info)
+    np.testing.assert_array_equal(actions[:, 0], team.act(obs, team.initial_memory(4), info)[0][:, 0])
+    np.testing.assert_array_equal(actions[:, 1], oracle.act(obs, None, info)[0][:, 1])
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("oracle,oracle,oracle", "one for each of the 2, got 'oracle,oracle,oracle'"),
+        ("", "one for each of the 2"),
+        ("alice", "unknown player 'alice'"),
+        ("script", "a player is run:DIR"),
+        ("oracle:3", "a player is run:DIR"),
+        ("random:", "a player is run:DIR"),
+    ],
+)
+def test_what_is_no_lineup(text, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        Lineup.parse(text, 2)
+
+
+def test_a_paired_difference_is_narrower_than_two_apart():
+    rng = np.random.default_rng(0)
+    easy = rng.random(400) < 0.5
+    one, other = easy | (rng.random(400) < 0.1), easy
+    paired = mean_of(one.astype(float) - other)
+    assert paired.low > 0
+    assert paired.high - paired.low < mean_of(one.astype(float)).high - mean_of(one.astype(float)).low
+
+
+def test_ratings_of_bradley_and_terry():
+    """Two line-ups: the odds of the model are those of the games, with one game drawn added."""
+    found = ratings(results(a=[1] * 30 + [0] * 10, b=[0] * 30 + [1] * 10))
+    odds = 10 ** ((found["a"].value - found["b"].value) / 400)
+    assert odds == pytest.approx(30.5 / 10.5, rel=1e-6)
+    assert found["a"].value == pytest.approx(-found["b"].value)
+    assert found["a"].low < found["a"].value < found["a"].high
+    equal = ratings(results(a=[1, 0, 1], b=[1, 0, 1], c=[1, 0, 1]))
+    assert all(each.value == pytest.approx(0) for each in equal.values())
+
+
+def test_the_command(monkeypatch, capsys, tmp_path):
+    (tmp_path / "moves.txt").write_text("right\n*")
+    script = f"script:{tmp_path}/moves.txt,oracle"
+    line = ["match", "--env", "ma_rtfm", "--stage", "s1", "--games", "6", "--out", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", [*line, "--players", script, "oracle"])
+    assert command.main() == 0
+    shown = capsys.readouterr().out
+    assert re.search(rf"\| `{re.escape(script)}` \| [\d.]+ % \[", shown)
+    found = json.loads((tmp_path / "out" / "match.json").read_text())
+    assert found["lineups"]["oracle,oracle" if "oracle,oracle" in found["lineups"] else "oracle"]["won"]["value"] == 1
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        *("match.md", "match.json", "match.png"),
+        *("games_0.jsonl", "games_1.jsonl"),
+    }
+    monkeypatch.setattr(sys, "argv", [*line, "--players", "oracle", "oracle"])
+    assert command.main() == 2
+    assert capsys.readouterr().err == "error: each line-up plays once, got oracle; oracle\n"

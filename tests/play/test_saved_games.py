@@ -1,0 +1,136 @@
+"""Saved games: played again they are the same game, or are refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import magrounding as mg
+from magrounding.errors import CheckpointError, DataNotFound
+from magrounding.experiment.match import play_batch
+from magrounding.play.lineup import Lineup
+from magrounding.play.saved_games import CHECK, GameWriter, Header, read_games, replayed
+from magrounding.storage import digest
+
+WORLDS = {
+    "ma_rtfm": {"agents": 2, "stage": "s2", "max_cycles": 30},
+    "rtfm": {"task": "nl", "max_cycles": 30},
+    "rock_paper_scissors": {"max_cycles": 30},
+    "messenger": {"stage": "s3"},
+    "ma_messenger": {"stage": "s4", "agents": 3},
+    "babyai": {"level": "GoToLocal"},
+}
+
+
+def save(path: Path, id="ma_rtfm", games=3, seed=5, **options):
+    vec = mg.make_vec(id, games, **(options or WORLDS[id]))
+    lineup = Lineup.parse("random", vec.num_agents)
+    writer = GameWriter(path, Header.of(vec, [str(seat) for seat in lineup.seats], "greedy"))
+    writer.write(play_batch(lineup, vec, seed))
+    vec.close()
+    return writer.games
+
+
+@pytest.mark.parametrize("id", WORLDS)
+def test_a_game_again_in_a_batch_and_in_a_single_env(id, tmp_path):
+    if id == "babyai":
+        pytest.importorskip("minigrid")
+    save(tmp_path / "games", id)
+    header, games = read_games(tmp_path / "games")
+    assert list(replayed(tmp_path / "games", header, games)) == [0, 1, 2]
+    env = mg.make(header.env, **header.options)
+    for game in games:
+        env.reset(seed=game.seed)
+        returns, won = np.zeros(header.agents, np.float32), False
+        for actions in game.actions:
+            agents = [(agent, int(agent.rpartition("_")[2])) for agent in env.agents]
+            _, rewards, _, _, infos = env.step({agent: actions[i] for agent, i in agents})
+            for agent, i in agents:
+                returns[i] += np.float32(rewards[agent])
+            won = won or any(info.get("won", False) for info in infos.values())
+        assert not env.agents
+        assert (len(game.actions), won) == (game.length, game.won)
+        np.testing.assert_allclose(returns, game.returns, atol=1e-5)
+    env.close()
+
+
+def test_every_changed_byte_is_noticed(tmp_path):
+    path = tmp_path / "games"
+    save(path, games=1, agents=2, max_cycles=4)
+    data = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for place in rng.integers(len(data), size=150):
+        changed = bytearray(data)
+        changed[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(changed)
+        with pytest.raises(CheckpointError, match=r"damaged|no file of saved games|of version"):
+            read_games(path)
+    path.write_bytes(data[:-1])
+    with pytest.raises(CheckpointError, match="line 2 is damaged"):
+        read_games(path)
+
+
+def test_a_game_that_goes_another_way_is_refused(tmp_path):
+    path = tmp_path / "games"
+    save(path)
+    head, *lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for change in ({"won": not lines[1]["won"]}, {"seed": 99}, {"actions": lines[1]["actions"][:-1]}):
+        path.write_text("".join(sealed(each) for each in (head, lines[0], lines[1] | change)))
+        header, games = read_games(path)
+        with pytest.raises(CheckpointError, match="game 1 goes another way now"):
+            list(replayed(path, header, games))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"version": 2}, "is of version 2, this package reads 1"),
+        ({"format": "notes"}, "no file of saved games"),
+        ({"more": 1}, "missing or unknown"),
+        ({"agents": "two"}, "options are an object, agents a number"),
+        ({"env": "chess"}, "cannot be made here: unknown env 'chess'"),
+        ({"options": {"size": 10**6}}, "cannot be made here"),
+        ({"agents": 3}, "another number of agents"),
+        ({"vocabulary": "0"}, "other words"),
+    ],
+)
+def test_headers_that_do_not_fit(tmp_path, change, complaint):
+    path = tmp_path / "games"
+    save(path)
+    head, *lines = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(sealed(each) for each in (head | change, *lines)))
+    with pytest.raises(CheckpointError, match=complaint):
+        list(replayed(path, *read_games(path)))
+
+
+@pytest.mark.parametrize("actions", [[["left", 1]], [[1], [1, 2]], [[True, 1]], [[1.0, 1]], [1, 2]])
+def test_moves_that_are_none(tmp_path, actions):
+    path = tmp_path / "games"
+    save(path)
+    head, line, *_ = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text(sealed(head) + sealed(line | {"actions": actions}))
+    with pytest.raises(CheckpointError, match="damaged"):
+        read_games(path)
+
+
+def test_a_file_goes_on_where_a_kill_cut_it_short(tmp_path):
+    path = tmp_path / "games"
+    games = save(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    assert save(path, seed=6)[:2] == games[:2]
+    header, found = read_games(path)
+    assert [game.seed for game in found] == [5, 6, 6, 7, 8]
+    assert len(list(replayed(path, header, found))) == 5
+    with pytest.raises(CheckpointError, match="holds other games"):
+        save(path, "rtfm")
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(DataNotFound, match="no saved games at"):
+        read_games(tmp_path / "none")
+
+
+def sealed(content):
+    content = {name: value for name, value in content.items() if name != CHECK}
+    return json.dumps({**content, CHECK: digest(content)[:16]}) + "\n"
