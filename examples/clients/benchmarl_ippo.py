@@ -36,7 +36,7 @@ class ReaderModel(Model):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         env = BatchedEnv(mg.make_vec("ma_rtfm", 1, **OPTIONS))
-        reader = WordReader(env.vec.spec, env.layout)
+        reader = WordReader(env.vec.spec, env.layout, things=8)  # BenchMARL learns within `torch.vmap`
         self.network = nn.Sequential(reader, nn.Linear(reader.width, self.output_leaf_spec.shape[-1]))
 
     def _forward(self, tensordict: TensorDictBase) -> TensorDictBase:

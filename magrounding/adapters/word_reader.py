@@ -38,15 +38,23 @@ class WordReader(nn.Module):
         width: of what comes out, and of the hidden layer before it.
         word: width of a word's embedding.
         features: numbers that each thing puts on the map.
+        things: occupied places of the map to look at; 0: as many as there are, which `torch.vmap` cannot wait for.
 
     Raises:
         ConfigurationError: an observation that is no dict, or without the map of `spec` or any text.
     """
 
     def __init__(
-        self, spec: EnvSpec, shown: spaces.Space | Layout, width: int = 128, word: int = 16, features: int = 16
+        self,
+        spec: EnvSpec,
+        shown: spaces.Space | Layout,
+        width: int = 128,
+        word: int = 16,
+        features: int = 16,
+        things: int = 0,
     ) -> None:
         super().__init__()
+        self.most = things
         names = tuple(shown) if isinstance(shown, spaces.Dict | Mapping) else ()
         if spec.grid.name not in names:
             raise ConfigurationError(
@@ -117,7 +125,7 @@ class WordReader(nn.Module):
         per_thing = self.grid.words_per_occupant
         slots = grid.reshape(count, height * across * (layers // per_thing), per_thing)
         there = self.is_thing[slots[..., 0]]
-        most = max(1, int(there.sum(1).max()))
+        most = min(self.most, slots.shape[1]) or max(1, int(there.sum(1).max()))
         first = there.int().argsort(dim=1, descending=True, stable=True)[:, :most]  # the occupied slots come first
         cell = first // (layers // per_thing)
         on_map = slots.gather(1, first.unsqueeze(-1).expand(-1, -1, per_thing))

@@ -57,6 +57,17 @@ def test_it_reads_every_world_and_learns_with_all_of_it(id):
     assert idle == IDLE.get(id, set())
 
 
+def test_a_fixed_number_of_things_is_read_alike_and_within_vmap():
+    spec, seen = played("ma_rtfm", stage="s1", agents=2)
+    torch.manual_seed(0)
+    reader = WordReader(spec, spec.space(), things=8)
+    free = reader_of(spec)
+    free.load_state_dict(reader.state_dict())
+    torch.testing.assert_close(reader(seen), free(seen))
+    halves = {name: part.unflatten(0, (2, -1)) for name, part in seen.items()}
+    torch.testing.assert_close(torch.vmap(reader)(halves).flatten(0, 1), free(seen))
+
+
 def test_flat_observations_are_read_like_dicts():
     env = for_tensors(mg.make("ma_rtfm", stage="s1", agents=2), flatten=True)
     spec, seen = played("ma_rtfm", stage="s1", agents=2)
