@@ -103,7 +103,10 @@ def _options(arguments: Arguments, entry: EnvEntry, stage: str) -> dict[str, Any
     """Options of the games."""
     sets = tuple(entry.evaluation_sets)
     chosen = choose("split", arguments.split or sets[:2][-1], sets)
-    options = entry.with_stage(choose(f"stage of {entry.id}", stage, entry.stages)) | entry.evaluation_sets[chosen]
+    options = {
+        **entry.with_stage(choose(f"stage of {entry.id}", stage, entry.stages)),
+        **entry.evaluation_sets[chosen],
+    }
     if entry.multi_agent:
         options["agents"] = entry.options["agents"] if arguments.agents is None else arguments.agents
     elif arguments.agents not in (None, 1):

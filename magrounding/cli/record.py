@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.progress import Display
 from magrounding.experiment.settings import read_settings
 from magrounding.play.actor import Actor, make_expert
+from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.recording import RECORDING_SEED, record
+from magrounding.play.saved_games import Rerun, read_games, replayed
 from magrounding.play.team import load_team
 from magrounding.pretrained import find_run
 from magrounding.registry import EnvEntry, Game, env_entry
@@ -32,7 +35,7 @@ MAX_CYCLES = 80
 """Steps after which a game of a world that simulates batches is over."""
 _SEEDS_APART = 2**20
 """Rows that a recording can have before it meets the games of the next seed."""
-ORACLE, KEYBOARD, RUN = "oracle", "keyboard", "run"
+ORACLE, KEYBOARD, RUN, SAVED = "oracle", "keyboard", "run", "saved"
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Arguments:
     games: int = 1000
     """Games to play."""
     player: str = ORACLE
-    """oracle (or the simulator's own bot), run:DIR (the team that a run trained on this stage) or keyboard (you)."""
+    """oracle (or the simulator's own bot), run:DIR (the team that a run trained on this stage), keyboard (you), or
+    saved:FILE (the games of a match; they have their own options and number)."""
     split: str = "train"
     """Split of the games, where the environment has some; a run learns only from its own."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
@@ -80,8 +84,11 @@ def make_demonstrations(arguments: Arguments) -> None:
     if not 0 <= arguments.seed < 2**31:
         raise ConfigurationError(f"--seed is an integer in [0, 2**31), got {arguments.seed}")
     kind, _, source = arguments.player.partition(":")
+    if kind == SAVED and source:
+        _record_saved(arguments, Path(source))
+        return
     if kind != RUN or not source:
-        choose("player", arguments.player, (ORACLE, KEYBOARD, f"{RUN}:DIR"))
+        choose("player", arguments.player, (ORACLE, KEYBOARD, f"{RUN}:DIR", f"{SAVED}:FILE"))
     options = _options(arguments, source)
     game = configure(env_entry(arguments.env), options)
     check_place(arguments.out)
@@ -95,6 +102,31 @@ def make_demonstrations(arguments: Arguments) -> None:
                 shown = record(vec, player, arguments.games, first, played_by, tell=tell)
         finally:
             vec.close()
+    _keep(arguments, shown)
+
+
+def _record_saved(arguments: Arguments, file: Path) -> None:
+    """Make demonstrations of saved games, as they were played."""
+    header, games = read_games(file)
+    own = arguments.stage, arguments.agents, arguments.max_cycles, arguments.env_option or None
+    if header.env != arguments.env or any(each is not None for each in own):
+        raise ConfigurationError(
+            f"{file} has games of {header.env} with options of their own: say --env {header.env} and leave out others"
+        )
+    check_place(arguments.out)
+    with using(plan_threads(1, len(games), cuda=False)):
+        deque(replayed(file, header, games), maxlen=0)  # refuses games that go another way now
+        player = Rerun(games)
+        vec = make_vec(header.env, len(games), **header.options)
+        try:
+            shown = record(vec, player, len(games), player.seed, ",".join(header.players))
+        finally:
+            vec.close()
+    _keep(arguments, shown)
+
+
+def _keep(arguments: Arguments, shown: Demonstrations) -> None:
+    """Write the file, and say what is in it."""
     shown.save(arguments.out)
     size = arguments.out.stat().st_size / 1024
     results = f"games {len(shown.won):,}, steps {shown.steps:,}, win rate {shown.won.mean():.1%}, {size:,.1f} KiB"

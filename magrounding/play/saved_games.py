@@ -167,6 +167,33 @@ def play_again(vec: VectorEnv, game: SavedGame) -> SavedGame:
     return tape.game(0, game.seed)
 
 
+class Rerun:
+    """An Actor that plays saved games again, one in each row, in a batch that was reset with the first game's seed.
+
+    Args:
+        games: of consecutive seeds.
+
+    Raises:
+        ConfigurationError: no game, or seeds with a gap.
+    """
+
+    def __init__(self, games: Sequence[SavedGame]) -> None:
+        seeds = [game.seed for game in games]
+        if not seeds or seeds != list(range(seeds[0], seeds[0] + len(seeds))):
+            raise ConfigurationError("these saved games are not of consecutive seeds: record those of one match")
+        self.seed, self._games, self._step = seeds[0], list(games), 0
+
+    def initial_memory(self, num_envs: int) -> None:
+        """From the first step."""
+        self._step = 0
+
+    def act(self, obs: Any, memory: Any = None, info: Any = None, greedy: bool = True) -> tuple[np.ndarray, None]:
+        """Actions [B, n] int64; the last ones again where a game is over."""
+        moves = [game.actions[min(self._step, len(game.actions) - 1)] for game in self._games]
+        self._step += 1
+        return np.array(moves, np.int64), None
+
+
 def open_games(path: Path, header: Header) -> VectorEnv:
     """A vector env of one game for those of a file; CheckpointError where they are other ones by now."""
     try:

@@ -2,12 +2,15 @@
 
 import re
 
+import numpy as np
 import pytest
 
-from magrounding.cli import replay
+from magrounding.cli import record, replay
 from magrounding.cli.command import CommandLine
 from magrounding.experiment.match import play_match
+from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.lineup import Lineup
+from magrounding.play.saved_games import read_games
 
 S1 = {"stage": "s1", "agents": 2, "max_cycles": 6}
 
@@ -76,3 +79,20 @@ def test_what_was_altered_is_not_shown(capsys, games, tmp_path):
     code, out, err = run(capsys, changed, "--game", 0)
     assert (code, out) == (2, "")
     assert "is damaged" in err
+
+
+def test_saved_games_are_demonstrations(capsys, games, tmp_path):
+    """The same moves, labelled as such."""
+    _, saved = read_games(games)
+    out = tmp_path / "demos.npz"
+    line = ("--env", "ma_rtfm", "--player", f"saved:{games}", "--out", str(out))
+    assert record.main(CommandLine("magrounding record", line)) == 0
+    shown = Demonstrations.load(out)
+    assert (shown.header.played_by, shown.header.games) == ("oracle,random", 3)
+    assert shown.won.tolist() == [game.won for game in saved]
+    moves = [step for game in saved for step in game.actions]
+    np.testing.assert_array_equal(np.where(shown.alive, shown.actions, 0)[shown.acted.any(1)], moves)
+    capsys.readouterr()
+    again = (*line[:-1], str(tmp_path / "other.npz"), "--stage", "s2")
+    assert record.main(CommandLine("magrounding record", again)) == 2
+    assert "with options of their own: say --env ma_rtfm and leave out others" in capsys.readouterr().err
