@@ -1,7 +1,8 @@
 """AgileRL 2.58 learns two agents of multi-agent RTFM, stage S1, by its IPPO.
 
-It plays without action masks, which AgileRL's IPPO knows nothing of when it learns; a masked action does nothing. It
-needs an environment of its own, with the extra `agilerl`: docs/clients.md says why.
+It plays without action masks, which AgileRL's IPPO knows nothing of when it learns; a masked action does nothing. Each
+agent has its own networks: IPPO 2.58 mixes up the steps of agents who share one. It needs an environment of its own, with
+the extra `agilerl`: docs/clients.md says why.
 
 python -m examples.clients.agilerl_ippo
 """
@@ -24,6 +25,7 @@ from magrounding.adapters.word_reader import WordReader
 
 OPTIONS = {"stage": "s1", "agents": 2, "max_cycles": 80}
 GAMES, STEPS = 64, 32
+NAMES = FIRST, _ = "first_0", "second_0"
 FIELDS = ("states", "actions", "log_probs", "rewards", "dones", "values")
 
 
@@ -36,13 +38,12 @@ class Encoder(WordReader):
 
 
 def make_agent(env: BatchedVecEnv) -> IPPO:
-    """IPPO whose actor and critic, one for both agents, each have a reader."""
-    seen, chosen = env.single_observation_space("agent_0"), env.single_action_space("agent_0")
+    """IPPO whose actors and critics each have a reader."""
+    seen, chosen = env.single_observation_space(FIRST), env.single_action_space(FIRST)
 
     def reader() -> DummyEvolvable:
         return DummyEvolvable("cpu", module_fn=Encoder, module_kwargs={"spec": env.vec.spec, "shown": env.layout})
 
-    actor, critic = StochasticActor(seen, chosen, encoder=reader()), ValueNetwork(seen, encoder=reader())
     return IPPO(
         [seen] * env.num_agents,
         [chosen] * env.num_agents,
@@ -52,8 +53,8 @@ def make_agent(env: BatchedVecEnv) -> IPPO:
         learn_step=GAMES * STEPS,
         ent_coef=0.005,
         update_epochs=4,
-        actor_networks=[actor],
-        critic_networks=[critic],
+        actor_networks=[StochasticActor(seen, chosen, encoder=reader()) for _ in env.agents],
+        critic_networks=[ValueNetwork(seen, encoder=reader()) for _ in env.agents],
     )
 
 
@@ -71,14 +72,14 @@ def collect(agent: IPPO, env: BatchedVecEnv, seen: dict[str, Any], done: dict[st
             for each in env.agents:
                 kept[name][each].append(part[each])
         done = {each: np.logical_or(terminated[each], truncated[each]).astype(float) for each in env.agents}
-        ended, won = ended + int(done["agent_0"].sum()), won + float(infos["agent_0"]["won"].sum())
+        ended, won = ended + int(done[FIRST].sum()), won + float(infos[FIRST]["won"].sum())
         seen = after
     return tuple(kept[name] for name in FIELDS), seen, done, ended, won
 
 
 def evaluate(agent: IPPO | None, games: int = 500, seed: int = 10**6) -> float:
     """The share won of the first games of `games` seeds, actions being drawn; without an agent, any at random."""
-    env, rng = BatchedVecEnv(mg.make_vec("ma_rtfm", games, **OPTIONS)), np.random.default_rng(seed)
+    env, rng = BatchedVecEnv(mg.make_vec("ma_rtfm", games, **OPTIONS), NAMES), np.random.default_rng(seed)
     seen, _ = env.reset(seed=seed)
     playing, won = np.ones(games, bool), 0.0
     while playing.any():
@@ -86,8 +87,8 @@ def evaluate(agent: IPPO | None, games: int = 500, seed: int = 10**6) -> float:
             {each: rng.integers(5, size=games) for each in env.agents} if agent is None else agent.get_action(seen)[0]
         )
         seen, _, terminated, truncated, infos = env.step(actions)
-        won += float(infos["agent_0"]["won"][playing].sum())
-        playing &= ~(terminated["agent_0"] | truncated["agent_0"])
+        won += float(infos[FIRST]["won"][playing].sum())
+        playing &= ~(terminated[FIRST] | truncated[FIRST])
     return won / games
 
 
@@ -100,7 +101,7 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(arguments.seed)
     np.random.seed(arguments.seed)  # noqa: NPY002 (AgileRL shuffles minibatches with it)
-    env = BatchedVecEnv(mg.make_vec("ma_rtfm", GAMES, **OPTIONS))
+    env = BatchedVecEnv(mg.make_vec("ma_rtfm", GAMES, **OPTIONS), NAMES)
     agent = make_agent(env)
     print(f"random play {evaluate(None):6.1%} won, the network as it begins {evaluate(agent):6.1%}", flush=True)
     seen, _ = env.reset(seed=arguments.seed)

@@ -5,14 +5,14 @@ One game a process goes through AgileRL's own: `AsyncPettingZooVecEnv([lambda: f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from magrounding.adapters.tensors import flat_batch, flat_space, layout_of
-from magrounding.errors import MissingExtra
+from magrounding.errors import ConfigurationError, MissingExtra
 from magrounding.simulators.spaces import MASK
 from magrounding.vector import Info, Observation, VectorEnv
 
@@ -33,16 +33,20 @@ class BatchedVecEnv(PettingZooVecEnv):
 
     Args:
         vec: the games, as `magrounding.make_vec` makes them; the env takes them over.
+        names: of the agents, by default agent_0, agent_1, …. AgileRL puts agents whose names differ in nothing but the
+            number behind the last underscore into a group with one network.
 
     Attributes:
         vec: the games; their EnvSpec is `vec.spec`.
         layout: field → (slice, shape) of an observation.
     """
 
-    def __init__(self, vec: VectorEnv) -> None:
+    def __init__(self, vec: VectorEnv, names: Sequence[str] | None = None) -> None:
         fields = vec.spec.space()
         del fields.spaces[MASK]
-        agents = [f"agent_{i}" for i in range(vec.num_agents)]
+        agents = [f"agent_{i}" for i in range(vec.num_agents)] if names is None else list(names)
+        if len(set(agents)) != vec.num_agents:
+            raise ConfigurationError(f"these games have {vec.num_agents} agents, got the names {', '.join(agents)}")
         actions = spaces.Discrete(vec.spec.num_actions)
         super().__init__(
             vec.num_envs, dict.fromkeys(agents, flat_space(fields)), dict.fromkeys(agents, actions), agents
