@@ -1,10 +1,13 @@
 """The terminal: whole games played by keys in the real app, without a screen."""
 
 import asyncio
+import re
 
 import numpy as np
 import pytest
 
+from magrounding.cli import play as command
+from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import GameWriter, read_games, replayed
@@ -178,3 +181,17 @@ def test_keys():
     }
     with pytest.raises(ConfigurationError, match="no key is left for the move 'aa'"):
         keys_of([Move(0, "a"), Move(1, "aa")])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--env", "chess"), "unknown env 'chess'"),
+        (("--env", "ma_rtfm", "--players", "human,oracle,human"), "one for each of the 2"),
+        (("--env", "ma_rtfm", "--seconds", "0"), "--seconds must be more than 0, got 0"),
+        (("--env", "ma_rtfm", "--players", "run:no/such"), "no run in no/such"),
+    ],
+)
+def test_bad_input_is_one_sentence(capsys, arguments, complaint):
+    assert command.main(CommandLine("magrounding play", arguments)) == 2
+    assert re.fullmatch(rf"error: [^\n]*{re.escape(complaint)}[^\n]*\n", capsys.readouterr().err)
