@@ -16,6 +16,7 @@ COMMANDS = {
     "evaluate": "Let trained teams play evaluation sets, beside a random team and the oracle.",
     "watch": "Show one game of a trained team, as text, film or pictures.",
     "record": "Record games of the oracle, a trained team or a person, to learn from.",
+    "play": "Play at this terminal together with agents, or watch them.",
     "match": "Let line-ups of agents, experts, scripts and chance play the same games.",
     "replay": "Play saved games again, check them, and show one as text, film or page.",
     "compare": "Put finished runs side by side.",

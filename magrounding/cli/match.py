@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,12 +74,12 @@ def match(arguments: Arguments, line: CommandLine) -> None:
     if not 0 <= arguments.seed < 2**31:
         raise ConfigurationError(f"--seed is an integer in [0, 2**31), got {arguments.seed}")
     entry = env_entry(arguments.env)
-    stage = entry.options.get(entry.stage_option, "") if arguments.stage is None else arguments.stage
-    options = _options(arguments, entry, stage)
+    options = game_options(entry, arguments.stage, arguments.agents, arguments.split, arguments.env_option)
     game = configure(entry, options)
     lineups = [Lineup.parse(text, game.describe().num_agents) for text in arguments.players]
     if not lineups:
         raise ConfigurationError("a match needs at least one line-up: name players with --players")
+    stage = options.get(entry.stage_option)
     folder = arguments.out or Path("runs") / "-".join(filter(None, (NAME, entry.id, stage)))
     with using(plan_threads(1, arguments.games, cuda=False)), Display(quiet=arguments.quiet) as display:
         results = play_match(
@@ -99,19 +100,28 @@ def match(arguments: Arguments, line: CommandLine) -> None:
     print(folder / f"{NAME}.md" if arguments.quiet else f"{report}\nreport: {folder / NAME}.md")
 
 
-def _options(arguments: Arguments, entry: EnvEntry, stage: str) -> dict[str, Any]:
-    """Options of the games."""
+def game_options(
+    entry: EnvEntry, stage: str | None, agents: int | None, split: str | None, env_option: Sequence[str]
+) -> dict[str, Any]:
+    """Options of the games of an evaluation set, from what was typed.
+
+    Args:
+        entry: the environment.
+        stage, agents, split: None for the environment's own; of the sets, the one that it keeps from training.
+        env_option: what stood behind each --env-option.
+
+    Raises:
+        ConfigurationError: a name or a value that cannot be.
+    """
     sets = tuple(entry.evaluation_sets)
-    chosen = choose("split", arguments.split or sets[:2][-1], sets)
-    options = {
-        **entry.with_stage(choose(f"stage of {entry.id}", stage, entry.stages)),
-        **entry.evaluation_sets[chosen],
-    }
+    chosen = entry.evaluation_sets[choose("split", split or sets[:2][-1], sets)]
+    stage = entry.options.get(entry.stage_option, "") if stage is None else stage
+    options = {**entry.with_stage(choose(f"stage of {entry.id}", stage, entry.stages)), **chosen}
     if entry.multi_agent:
-        options["agents"] = entry.options["agents"] if arguments.agents is None else arguments.agents
-    elif arguments.agents not in (None, 1):
-        raise ConfigurationError(f"{entry.id} is played by one agent, got {arguments.agents}")
-    reserved = {**chosen_elsewhere(entry, "--stage"), **dict.fromkeys(entry.evaluation_sets[chosen], "--split")}
+        options["agents"] = entry.options["agents"] if agents is None else agents
+    elif agents not in (None, 1):
+        raise ConfigurationError(f"{entry.id} is played by one agent, got {agents}")
+    reserved = {**chosen_elsewhere(entry, "--stage"), **dict.fromkeys(chosen, "--split")}
     if "max_cycles" in entry.options and not is_simulator(configure(entry, options)):
         options["max_cycles"] = MAX_CYCLES
-    return options | parse_env_options(arguments.env_option, entry, reserved)
+    return options | parse_env_options(env_option, entry, reserved)

@@ -88,6 +88,8 @@ def play_match(
     names = [lineup.name for lineup in lineups]
     if games < 1:
         raise ConfigurationError(f"a match has at least one game, got {games}")
+    if any(lineup.people for lineup in lineups):
+        raise ConfigurationError("a match has no person at it: people play with `magrounding play`")
     if len(set(names)) < len(names):
         raise ConfigurationError(f"each line-up plays once, got {'; '.join(names)}")
     entry, found = env_entry(env), {}

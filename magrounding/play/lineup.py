@@ -16,8 +16,9 @@ from magrounding.play.team import Team, load_team, mixed_team
 from magrounding.pretrained import PREFIX
 from magrounding.vector import VectorEnv
 
-ORACLE, RANDOM, RUN, SCRIPT, PRETRAINED = "oracle", "random", "run", "script", PREFIX.removesuffix(":")
-GRAMMAR = f"{RUN}:DIR, {RUN}:DIR@STAGE, {PREFIX}NAME, {ORACLE}, {RANDOM} or {SCRIPT}:FILE"
+HUMAN, ORACLE, RANDOM, RUN, SCRIPT = "human", "oracle", "random", "run", "script"
+PRETRAINED = PREFIX.removesuffix(":")
+GRAMMAR = f"{RUN}:DIR, {RUN}:DIR@STAGE, {PREFIX}NAME, {ORACLE}, {RANDOM}, {SCRIPT}:FILE or, in `play`, {HUMAN}"
 """What may stand for an agent."""
 
 
@@ -26,7 +27,7 @@ class Seat:
     """Who plays one agent.
 
     Attributes:
-        kind: ORACLE, RANDOM, RUN, PRETRAINED or SCRIPT.
+        kind: HUMAN, ORACLE, RANDOM, RUN, PRETRAINED or SCRIPT.
         source: the run's folder, the name of the pretrained team, or the script's file.
         stage: whose weights of a run; the last stage's where it is empty.
     """
@@ -39,7 +40,7 @@ class Seat:
     def parse(cls, text: str) -> Seat:
         """A seat as it is typed; ConfigurationError for anything but the GRAMMAR."""
         kind, colon, source = text.strip().partition(":")
-        choose("player", kind, (ORACLE, RANDOM, RUN, PRETRAINED, SCRIPT))
+        choose("player", kind, (HUMAN, ORACLE, RANDOM, RUN, PRETRAINED, SCRIPT))
         if bool(source) != (kind in (RUN, PRETRAINED, SCRIPT)) or (colon and not source):
             raise ConfigurationError(f"a player is {GRAMMAR}, got {text!r}")
         folder, _, stage = source.rpartition("@") if kind == RUN and "@" in source else (source, "", "")
@@ -50,7 +51,9 @@ class Seat:
         return f"{self.kind}{source}{'@' if self.stage else ''}{self.stage}"
 
     def sit(self, vec: VectorEnv, seed: int) -> Any:
-        """An Actor for a vector env's games; `seed` decides what it draws."""
+        """An Actor for a vector env's games; `seed` decides what it draws. That of a person does nothing."""
+        if self.kind == HUMAN:
+            return Vacant(vec.num_agents)
         if self.kind == ORACLE:
             return make_expert(vec)
         if self.kind == RANDOM:
@@ -87,6 +90,11 @@ class Lineup:
         seats = tuple(map(Seat.parse, typed))
         return cls(seats * num_agents if len(seats) == 1 else seats, ",".join(map(str, seats)))
 
+    @property
+    def people(self) -> tuple[int, ...]:
+        """Agents that people play."""
+        return tuple(agent for agent, seat in enumerate(self.seats) if seat.kind == HUMAN)
+
     def sit(self, vec: VectorEnv, seed: int) -> Any:
         """An Actor that plays a vector env's games in this line-up.
 
@@ -104,6 +112,21 @@ class Lineup:
         if all(isinstance(actor, Team) for actor in actors.values()):
             return mixed_team([actors[seat] for seat in self.seats])
         return MixedActor(list(actors.values()), [list(actors).index(seat) for seat in self.seats])
+
+
+class Vacant:
+    """Sits where a person does: all agents take action 0, for the person to change.
+
+    Args:
+        num_agents: n.
+    """
+
+    def __init__(self, num_agents: int) -> None:
+        self._num_agents = num_agents
+
+    def act(self, obs: Any, memory: Any = None, info: Any = None, greedy: bool = True) -> tuple[np.ndarray, None]:
+        """Actions [B, n] int64."""
+        return np.zeros((len(obs["action_mask"]), self._num_agents), np.int64), None
 
 
 class MixedActor:

@@ -1,0 +1,80 @@
+"""Play with agents at the terminal: `magrounding play --env ma_rtfm --stage s2 --players human,oracle`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.match import game_options
+from magrounding.cli.options import configure
+from magrounding.errors import ConfigurationError, MissingExtra, choose
+from magrounding.play.evaluate import GREEDY, PLAYS
+from magrounding.play.lineup import Lineup
+from magrounding.play.saved_games import GameWriter
+from magrounding.play.session import Session
+from magrounding.registry import env_entry
+from magrounding.storage import check_place
+from magrounding.threads import plan_threads, using
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Play games at this terminal, together with agents, or watch agents play."""
+
+    env: str
+    """Environment id, e.g. ma_rtfm."""
+    players: str = "human"
+    """A player for each agent, separated by commas, or one for all of them: human, run:DIR, run:DIR@STAGE,
+    pretrained:NAME, oracle (or the simulator's own bot), random or script:FILE."""
+    stage: str | None = None
+    """Stage or task of the games; the environment's default where it is left out."""
+    agents: int | None = None
+    """Number of agents; the environment's own by default."""
+    split: str | None = None
+    """Evaluation set the games are from; by default the one that the environment keeps from training."""
+    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """An option of the games, name=value; may be repeated, or several separated by commas, e.g. size=10."""
+    seed: int = 0
+    """Of the first game."""
+    play: str = GREEDY
+    """greedy (trained agents take the most likely action) or sampled (drawn)."""
+    seconds: float = 0.5
+    """Between two steps where no person plays."""
+    out: Path | None = None
+    """File to which games are appended when they are over; `magrounding replay` shows them, and agents learn from them
+    (`record --player saved:FILE`)."""
+
+
+def main(line: CommandLine) -> int:
+    """Run the command and return its exit code."""
+    arguments = line.parse(Arguments)
+    return run_command(lambda: play(arguments))
+
+
+def play(arguments: Arguments) -> None:
+    """Open the game on the terminal."""
+    choose("way to --play", arguments.play, PLAYS)
+    if not arguments.seconds > 0:
+        raise ConfigurationError(f"--seconds must be more than 0, got {arguments.seconds:g}")
+    entry = env_entry(arguments.env)
+    options = game_options(entry, arguments.stage, arguments.agents, arguments.split, arguments.env_option)
+    lineup = Lineup.parse(arguments.players, configure(entry, options).describe().num_agents)
+    try:
+        from magrounding.play.terminal import Terminal
+    except ImportError:
+        raise MissingExtra("playing at the terminal", "play") from None
+    if arguments.out is not None:
+        check_place(arguments.out)
+    with using(plan_threads(1, 1, cuda=False)):
+        session = Session(entry.id, options, lineup, arguments.seed, arguments.play == GREEDY)
+        try:
+            file = None if arguments.out is None else GameWriter(arguments.out, session.header)
+            app = Terminal(session, lambda played: file and file.write([played.saved()]), arguments.seconds)
+            app.run()
+        finally:
+            session.close()
+    if app.return_code:
+        raise ConfigurationError("the terminal ended with an error, see above")
