@@ -1,8 +1,8 @@
 """AgileRL 2.58 learns two agents of multi-agent RTFM, stage S1, by its IPPO.
 
 It plays without action masks, which AgileRL's IPPO knows nothing of when it learns; a masked action does nothing. Each
-agent has its own networks: IPPO 2.58 mixes up the steps of agents who share one. It needs an environment of its own, with
-the extra `agilerl`: docs/clients.md says why.
+agent has its own networks: IPPO 2.58 mixes up the steps of agents who share one. It needs an environment of its own,
+with the extra `agilerl`: docs/clients.md says why.
 
 python -m examples.clients.agilerl_ippo
 """

@@ -115,8 +115,8 @@ def game_options(
     """
     sets = tuple(entry.evaluation_sets)
     chosen = entry.evaluation_sets[choose("split", split or sets[:2][-1], sets)]
-    stage = entry.options.get(entry.stage_option, "") if stage is None else stage
-    options = {**entry.with_stage(choose(f"stage of {entry.id}", stage, entry.stages)), **chosen}
+    wanted: str = entry.options.get(entry.stage_option, "") if stage is None else stage
+    options = {**entry.with_stage(choose(f"stage of {entry.id}", wanted, entry.stages)), **chosen}
     if entry.multi_agent:
         options["agents"] = entry.options["agents"] if agents is None else agents
     elif agents not in (None, 1):

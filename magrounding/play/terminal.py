@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import ClassVar
 
 from rich.text import Text
 from textual import events
 from textual.app import App, ComposeResult
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -44,14 +45,14 @@ class Terminal(App[None]):
     """
     AUTO_FOCUS = ""
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS = (
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q,escape", "quit", "leave"),
         Binding("ctrl+r", "again", "same seed"),
         Binding("ctrl+n", "following", "next seed"),
         Binding("pageup", "look(-1)", "back"),
         Binding("pagedown", "look(1)", "forth"),
         Binding("ctrl+p", "pause", "pause"),
-    )
+    ]
 
     def __init__(self, session: Session, save: Callable[[Session], object] = lambda session: None, pause: float = 0.5):
         super().__init__()
