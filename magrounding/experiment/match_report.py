@@ -91,7 +91,7 @@ def plot_match(results: Results) -> bytes:
         panel.spines[["top", "right"]].set_visible(False)
     if won:
         left.set_xlim(-2, 102)
-    left.set_yticks(range(len(names)), names)
+    left.set_yticks(range(len(names)), [name.replace(",", ",\n") for name in names], fontsize=8)
     left.set_ylim(len(names) - 0.5, -0.5)
     data = io.BytesIO()
     figure.savefig(data, format="png", dpi=130, metadata={"Software": None})
