@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import tyro
 
 from magrounding.agents.weights import versions
 from magrounding.cli.command import CommandLine, run_command
-from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, is_simulator, parse_env_options
-from magrounding.cli.record import MAX_CYCLES
+from magrounding.cli.options import choose_workers, configure, game_options
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.match import MATCH_SEED, play_match
 from magrounding.experiment.match_report import match_report, plot_match, to_json
 from magrounding.experiment.progress import Display
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.lineup import Lineup
-from magrounding.registry import EnvEntry, env_entry
+from magrounding.registry import env_entry
 from magrounding.storage import write_atomic, write_json
 from magrounding.threads import plan_threads, using
 
@@ -98,30 +95,3 @@ def match(arguments: Arguments, line: CommandLine) -> None:
     write_atomic(folder / f"{NAME}.png", plot_match(results))
     write_atomic(folder / f"{NAME}.md", report)
     print(folder / f"{NAME}.md" if arguments.quiet else f"{report}\nreport: {folder / NAME}.md")
-
-
-def game_options(
-    entry: EnvEntry, stage: str | None, agents: int | None, split: str | None, env_option: Sequence[str]
-) -> dict[str, Any]:
-    """Options of the games of an evaluation set, from what was typed.
-
-    Args:
-        entry: the environment.
-        stage, agents, split: None for the environment's own; of the sets, the one that it keeps from training.
-        env_option: what stood behind each --env-option.
-
-    Raises:
-        ConfigurationError: a name or a value that cannot be.
-    """
-    sets = tuple(entry.evaluation_sets)
-    chosen = entry.evaluation_sets[choose("split", split or sets[:2][-1], sets)]
-    wanted: str = entry.options.get(entry.stage_option, "") if stage is None else stage
-    options = {**entry.with_stage(choose(f"stage of {entry.id}", wanted, entry.stages)), **chosen}
-    if entry.multi_agent:
-        options["agents"] = entry.options["agents"] if agents is None else agents
-    elif agents not in (None, 1):
-        raise ConfigurationError(f"{entry.id} is played by one agent, got {agents}")
-    reserved = {**chosen_elsewhere(entry, "--stage"), **dict.fromkeys(chosen, "--split")}
-    if "max_cycles" in entry.options and not is_simulator(configure(entry, options)):
-        options["max_cycles"] = MAX_CYCLES
-    return options | parse_env_options(env_option, entry, reserved)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from magrounding.training.algorithm import AlgorithmConfig
 
 ENV_FLAG = "--env-option"
+MAX_CYCLES = 80
+"""Steps after which a game of a world that simulates batches is over, unless another number is asked for."""
 WORKERS = 2
 """Processes that share the games of a simulator of one game, unless another number is asked for."""
 _WEIGHTS = "weights"
@@ -81,6 +83,33 @@ def configure(entry: EnvEntry, options: Mapping[str, Any]) -> Game:
     except TypeError as error:  # a value of a kind that a default of None does not tell
         raise ConfigurationError(f"{entry.id} cannot be made of {dict(options)}: {error}") from None
     return game
+
+
+def game_options(
+    entry: EnvEntry, stage: str | None, agents: int | None, split: str | None, env_option: Sequence[str]
+) -> dict[str, Any]:
+    """Options of the games of an evaluation set, from what was typed.
+
+    Args:
+        entry: the environment.
+        stage, agents, split: None for the environment's own; of the sets, the one that it keeps from training.
+        env_option: what stood behind each --env-option.
+
+    Raises:
+        ConfigurationError: a name or a value that cannot be.
+    """
+    sets = tuple(entry.evaluation_sets)
+    chosen = entry.evaluation_sets[choose("split", split or sets[:2][-1], sets)]
+    wanted: str = entry.options.get(entry.stage_option, "") if stage is None else stage
+    options = {**entry.with_stage(choose(f"stage of {entry.id}", wanted, entry.stages)), **chosen}
+    if entry.multi_agent:
+        options["agents"] = entry.options["agents"] if agents is None else agents
+    elif agents not in (None, 1):
+        raise ConfigurationError(f"{entry.id} is played by one agent, got {agents}")
+    reserved = {**chosen_elsewhere(entry, "--stage"), **dict.fromkeys(chosen, "--split")}
+    if "max_cycles" in entry.options and not is_simulator(configure(entry, options)):
+        options["max_cycles"] = MAX_CYCLES
+    return options | parse_env_options(env_option, entry, reserved)
 
 
 def is_simulator(game: Game) -> bool:

@@ -8,8 +8,7 @@ from pathlib import Path
 import tyro
 
 from magrounding.cli.command import CommandLine, run_command
-from magrounding.cli.match import game_options
-from magrounding.cli.options import configure
+from magrounding.cli.options import configure, game_options
 from magrounding.errors import ConfigurationError, MissingExtra, choose
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.lineup import Lineup

@@ -11,7 +11,14 @@ import tyro
 
 from magrounding.cli.command import CommandLine, run_command
 from magrounding.cli.keyboard import Keyboard
-from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, is_simulator, parse_env_options
+from magrounding.cli.options import (
+    MAX_CYCLES,
+    choose_workers,
+    chosen_elsewhere,
+    configure,
+    is_simulator,
+    parse_env_options,
+)
 from magrounding.envs.make import make, make_vec
 from magrounding.envs.render import ansi
 from magrounding.errors import CheckpointError, ConfigurationError, choose
@@ -31,8 +38,6 @@ from magrounding.vector import VectorEnv
 
 ROWS = 256
 """Games that a program plays at once; of a simulator, as many as an evaluation of it has."""
-MAX_CYCLES = 80
-"""Steps after which a game of a world that simulates batches is over."""
 _SEEDS_APART = 2**20
 """Rows that a recording can have before it meets the games of the next seed."""
 ORACLE, KEYBOARD, RUN, SAVED = "oracle", "keyboard", "run", "saved"
