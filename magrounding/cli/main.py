@@ -16,6 +16,7 @@ COMMANDS = {
     "evaluate": "Let trained teams play evaluation sets, beside a random team and the oracle.",
     "watch": "Show one game of a trained team, as text, film or pictures.",
     "record": "Record games of the oracle, a trained team or a person, to learn from.",
+    "guide": "Train a Guide, which narrows what a reader of texts chooses from.",
     "compare": "Put finished runs side by side.",
     "publish": "Keep a trained team in the package.",
     "bench": "Measure how fast worlds and learners are.",

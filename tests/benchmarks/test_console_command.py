@@ -21,6 +21,7 @@ FROM_A_CHECKOUT = {
     "evaluate": "zero_shot",
     "watch": "watch",
     "record": "demonstrations",
+    "guide": "guide",
     "compare": "compare",
     "publish": "publish",
     "bench": "throughput",

@@ -40,6 +40,7 @@ class Item(NamedTuple):
     task: str
     split: str
     variation: int
+    listed: bool
 
 
 def main() -> int:
@@ -47,6 +48,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="the file to write, or to go on with")
     parser.add_argument("--train", type=int, default=12, help="training variations of each task")
+    parser.add_argument("--listed", type=int, default=10, help="of them, those with what is valid along them")
     parser.add_argument("--valid", type=int, default=5, help="validation variations of each task")
     parser.add_argument("--tasks", nargs="*", default=TASKS, help='names, or "T0" to "T29"; all by default')
     parser.add_argument("--simplifications", default="easy", help="as in the world's options")
@@ -55,7 +57,7 @@ def main() -> int:
     try:
         lost = collect(
             arguments.out,
-            wanted([task_name(task) for task in arguments.tasks], arguments.train, arguments.valid),
+            wanted([task_name(task) for task in arguments.tasks], arguments.train, arguments.listed, arguments.valid),
             arguments.simplifications,
             arguments.limit,
         )
@@ -70,12 +72,13 @@ def main() -> int:
     return 0
 
 
-def wanted(tasks: list[str], train: int, valid: int) -> list[Item]:
+def wanted(tasks: list[str], train: int, listed: int, valid: int) -> list[Item]:
     """What to collect, in order: the first training variation of each task, the first for validation, and so on."""
     turns = []
     for task in tasks:
         official = variations(task)
-        columns = [_drawn(task, split, official[split], count) for split, count in (("train", train), ("valid", valid))]
+        counts = {"train": (train, listed), "valid": (valid, valid)}
+        columns = [_drawn(task, split, official[split], *count) for split, count in counts.items()]
         turns.append([item for pair in zip_longest(*columns) for item in pair if item is not None])
     return [item for turn in zip_longest(*turns) for item in turn if item is not None]
 
@@ -92,14 +95,16 @@ def collect(out: Path, items: list[Item], simplifications: str, limit: float) ->
     mend(out)
     known = {(each.task, each.split, each.variation) for each in read_trajectories(out)} if out.exists() else set()
     lost: dict[Item, str] = {}
-    missing = [item for item in items if item not in known]
+    missing = [item for item in items if item[:3] not in known]
     for item in track(missing, "gold paths", console=Console(stderr=True), disable=not missing):
         try:
             java = shared_java(HEAP)
             with _ends_after(limit, java):
                 gold = find_gold(java, item.task, item.variation, simplifications)
                 simulation = Simulation(java)
-                trajectory = replay(simulation, gold, *item, simplifications)
+                trajectory = replay(
+                    simulation, gold, item.task, item.split, item.variation, simplifications, item.listed
+                )
         except SimulatorError as error:
             lost[item] = str(error)
             continue
@@ -107,10 +112,10 @@ def collect(out: Path, items: list[Item], simplifications: str, limit: float) ->
     return lost
 
 
-def _drawn(task: str, split: str, official: range, count: int) -> list[Item]:
+def _drawn(task: str, split: str, official: range, count: int, listed: int) -> list[Item]:
     order = list(official)
     random.Random(f"{task} {split}").shuffle(order)
-    return [Item(task, split, variation) for variation in order[:count]]
+    return [Item(task, split, variation, place < listed) for place, variation in enumerate(order[:count])]
 
 
 @contextlib.contextmanager

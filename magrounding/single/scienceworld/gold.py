@@ -15,8 +15,11 @@ from magrounding.storage import user_cache, write_json
 
 _SYNONYMS = {"examine": "look at", "drop": "put down"}
 _JOINTS = (" to ", " into ", " on ", " in ", " with ")
-_PASS = "wait1"
-"""What takes a step and does nothing."""
+_PASS = "look around"
+"""What takes a step and does nothing. "wait1" has more time pass than a step: plants grow past what the path expects."""
+
+_RENDERING = 2
+"""Raised whenever the same path would be said in other words: what is kept of the old ones is found anew."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,12 @@ class Gold:
     score: int
     program: tuple[str, ...]
 
+    @property
+    def meant(self) -> tuple[bool, ...]:
+        """Of each command, whether it says what the program does, and does not stand for what has no effect."""
+        pairs = zip(self.commands, self.program, strict=False)
+        return tuple(command != _PASS or said == _PASS for command, said in pairs)
+
 
 def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Gold:
     """The way from the start of a variation to its end.
@@ -43,7 +52,7 @@ def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Go
     The simulator names things in its gold paths as it parses them ("examine substance in metal pot"), not as it lists
     them among the valid actions ("look at water"), and does things that have no effect (opening an open door), which
     are not listed at all. The former are said in the words of the list; for the latter, which still take a step, it
-    waits.
+    looks around.
 
     Args:
         java: where to find it.
@@ -71,7 +80,8 @@ def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Go
 def gold_file(task: str, variation: int, simplifications: str) -> Path:
     """Where the gold path of a variation is kept."""
     kind = simplifications.replace(",", "+") or "none"
-    return user_cache() / "scienceworld" / version("scienceworld") / kind / task / f"{variation}.json"
+    release = f"{version('scienceworld')}-{_RENDERING}"
+    return user_cache() / "scienceworld" / release / kind / task / f"{variation}.json"
 
 
 def _follow(

@@ -11,6 +11,8 @@ from magrounding.errors import ConfigurationError
 from magrounding.single.scienceworld.gold import Gold
 from magrounding.single.scienceworld.simulation import Simulation
 
+WON = 100
+
 
 @dataclass(frozen=True)
 class Trajectory:
@@ -19,9 +21,9 @@ class Trajectory:
     Attributes:
         task, split, variation: whose it is.
         text: what is to be done.
-        commands, program, score: see `Gold`.
+        commands, meant, score: see `Gold`.
         valid: action → the steps in which it was valid, as first and behind of each span: (0, 3, 7, 9) are the steps 0,
-            1, 2, 7 and 8.
+            1, 2, 7 and 8. Empty where it was not asked for.
     """
 
     task: str
@@ -29,7 +31,7 @@ class Trajectory:
     variation: int
     text: str
     commands: tuple[str, ...]
-    program: tuple[str, ...]
+    meant: tuple[bool, ...]
     score: int
     valid: dict[str, tuple[int, ...]]
 
@@ -42,33 +44,32 @@ class Trajectory:
         ]
 
     @property
-    def meant(self) -> tuple[bool, ...]:
-        """Of each command, whether it says what the gold path says, and does not wait in place of what has no effect."""
-        pairs = zip(self.commands, self.program, strict=False)
-        return tuple(not command.startswith("wait") or said.startswith("wait") for command, said in pairs)
-
-    @property
     def gold(self) -> frozenset[str]:
         """The actions that the gold path consists of."""
         return frozenset(command for command, meant in zip(self.commands, self.meant, strict=True) if meant)
 
 
 def replay(
-    simulation: Simulation, gold: Gold, task: str, split: str, variation: int, simplifications: str
+    simulation: Simulation, gold: Gold, task: str, split: str, variation: int, simplifications: str, listed: bool
 ) -> Trajectory:
-    """Play a gold path once more and write down what is valid before each of its commands.
+    """A gold path as a trajectory.
+
+    Args:
+        simulation: where it is played once more.
+        gold: of the variation.
+        task, split, variation: which that is.
+        simplifications: see `Simulation.begin`.
+        listed: write down what is valid before each command.
 
     Raises:
         SimulatorError: the process was lost.
     """
     moment, moments = simulation.begin(task, variation, simplifications), []
     text = simulation.task_text()
-    for command in gold.commands:
-        moments.append(moment.actions)
+    for command in gold.commands if listed else ():
+        moments.append(set(moment.actions))
         moment = simulation.step(command)
-    return Trajectory(
-        task, split, variation, text, gold.commands, gold.program, moment.score, _spans([set(each) for each in moments])
-    )
+    return Trajectory(task, split, variation, text, gold.commands, gold.meant, gold.score, _spans(moments))
 
 
 def append_trajectory(path: Path, trajectory: Trajectory) -> None:
@@ -95,6 +96,22 @@ def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory
     return [trajectory for trajectory in found if not splits or trajectory.split in splits]
 
 
+def learnable(path: Path) -> tuple[list[Trajectory], list[Trajectory]]:
+    """What a Guide learns from and what it is judged by: training and validation variations whose path reaches 100.
+
+    Raises:
+        ConfigurationError: see `read_trajectories`; or a file that has none of one of them.
+    """
+    whole = [each for each in read_trajectories(path) if each.score == WON]
+    train = [each for each in whole if each.split == "train"]
+    valid = [each for each in whole if each.split == "valid" and each.valid]
+    if not train or not valid:
+        raise ConfigurationError(
+            f"{path} has {len(train)} training and {len(valid)} validation variations, and both are needed: collect more"
+        )
+    return train, valid
+
+
 def mend(path: Path) -> None:
     """Cut off a last line that a kill has left unfinished."""
     if path.is_file():
@@ -108,7 +125,7 @@ def mend(path: Path) -> None:
 def _parsed(line: str, where: str) -> Trajectory:
     try:
         content = json.loads(line)
-        commands, program = (tuple(map(str, content[name])) for name in ("commands", "program"))
+        commands = tuple(map(str, content["commands"]))
         valid = {str(action): tuple(map(int, spans)) for action, spans in content["valid"].items()}
         return Trajectory(
             str(content["task"]),
@@ -116,7 +133,7 @@ def _parsed(line: str, where: str) -> Trajectory:
             int(content["variation"]),
             str(content["text"]),
             commands,
-            program,
+            tuple(map(bool, content["meant"])),
             int(content["score"]),
             valid,
         )
