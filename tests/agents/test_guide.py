@@ -162,10 +162,10 @@ class TestLanguageModel:
     def test_learns_and_comes_back(self, folder, tmp_path):
         torch.manual_seed(0)
         guide = Guide(LanguageModelEncoder(folder, tokens=12))
-        before = guide.score("the mage flees", ["carrying messages", "the mage"])
+        before = [weight.clone() for weight in guide.encoder.network.embeddings.parameters()]
         learn_guide(guide, [trajectory("water"), trajectory("lead")], GuideLearning(epochs=3, batch=4, rate=1e-2))
         after = guide.score("the mage flees", ["carrying messages", "the mage"])
-        assert not np.allclose(before, after)
+        assert not any(map(torch.equal, before, guide.encoder.network.embeddings.parameters()))
         save_guide(tmp_path / "guide", guide, {})
         again = load_guide(tmp_path / "guide")
         assert np.array_equal(again.score("the mage flees", ["carrying messages", "the mage"]), after)

@@ -25,11 +25,10 @@ from rich.progress import track
 
 from magrounding.errors import MagroundingError
 from magrounding.simulators.faults import SimulatorError
-from magrounding.single.scienceworld.gold import find_gold
+from magrounding.single.scienceworld.gold import find_gold, play_gold
 from magrounding.single.scienceworld.java import Java, shared_java
-from magrounding.single.scienceworld.simulation import Simulation
 from magrounding.single.scienceworld.tasks import TASKS, task_name, variations
-from magrounding.single.scienceworld.trajectories import append_trajectory, mend, read_trajectories, replay
+from magrounding.single.scienceworld.trajectories import append_trajectory, mend, read_trajectories, trajectory_of
 
 HEAP = 400
 
@@ -52,7 +51,7 @@ def main() -> int:
     parser.add_argument("--valid", type=int, default=5, help="validation variations of each task")
     parser.add_argument("--tasks", nargs="*", default=TASKS, help='names, or "T0" to "T29"; all by default')
     parser.add_argument("--simplifications", default="easy", help="as in the world's options")
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds for each path")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds for each path")
     arguments = parser.parse_args()
     try:
         lost = collect(
@@ -100,15 +99,14 @@ def collect(out: Path, items: list[Item], simplifications: str, limit: float) ->
         try:
             java = shared_java(HEAP)
             with _ends_after(limit, java):
-                gold = find_gold(java, item.task, item.variation, simplifications)
-                simulation = Simulation(java)
-                trajectory = replay(
-                    simulation, gold, item.task, item.split, item.variation, simplifications, item.listed
-                )
+                if item.listed:
+                    gold, moments = play_gold(java, item.task, item.variation, simplifications)
+                else:
+                    gold, moments = find_gold(java, item.task, item.variation, simplifications), []
         except SimulatorError as error:
             lost[item] = str(error)
             continue
-        append_trajectory(out, trajectory)
+        append_trajectory(out, trajectory_of(gold, moments, item.task, item.split, item.variation))
     return lost
 
 

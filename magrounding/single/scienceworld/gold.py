@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 
 from magrounding.single.scienceworld.java import Java
-from magrounding.single.scienceworld.simulation import Simulation
+from magrounding.single.scienceworld.simulation import Moment, Simulation
 from magrounding.storage import user_cache, write_json
 
 _SYNONYMS = {"examine": "look at", "drop": "put down"}
@@ -18,7 +18,7 @@ _JOINTS = (" to ", " into ", " on ", " in ", " with ")
 _PASS = "look around"
 """What takes a step and does nothing. "wait1" has more time pass than a step: plants grow past what the path expects."""
 
-_RENDERING = 2
+_RENDERING = 3
 """Raised whenever the same path would be said in other words: what is kept of the old ones is found anew."""
 
 
@@ -30,11 +30,13 @@ class Gold:
         commands: the gold path in the words of the valid actions, each of which is valid in its turn.
         score: what they reach.
         program: the gold path in the simulator's words.
+        text: what is to be done.
     """
 
     commands: tuple[str, ...]
     score: int
     program: tuple[str, ...]
+    text: str
 
     @property
     def meant(self) -> tuple[bool, ...]:
@@ -61,20 +63,39 @@ def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Go
     Raises:
         SimulatorError: the process was lost.
     """
+    known = _read(gold_file(task, variation, simplifications))
+    return known or play_gold(java, task, variation, simplifications)[0]
+
+
+def play_gold(java: Java, task: str, variation: int, simplifications: str) -> tuple[Gold, list[Moment]]:
+    """The way through a variation, found where it is not known yet, and played.
+
+    Args:
+        java, task, variation, simplifications: see `find_gold`.
+
+    Returns:
+        The way, and what there was before each of its commands.
+
+    Raises:
+        SimulatorError: the process was lost.
+    """
     path = gold_file(task, variation, simplifications)
-    known = _read(path)
-    if known is not None:
-        return known
+    known, moments = _read(path), list[Moment]()
     simulation = Simulation(java)
     try:
+        if known is not None:
+            moments.append(simulation.begin(task, variation, simplifications))
+            moments += [simulation.step(command) for command in known.commands]
+            return known, moments[:-1]
         simulation.begin(task, variation, simplifications, gold=True)
         program = tuple(simulation.gold_path())
-        commands, score = _follow(simulation, program, task, variation, simplifications)
+        text = simulation.task_text()
+        commands, score = _follow(simulation, program, task, variation, simplifications, moments)
     finally:
         simulation.close()
-    gold = Gold(commands, score, program)
+    gold = Gold(commands, score, program, text)
     write_json(path, asdict(gold))
-    return gold
+    return gold, moments
 
 
 def gold_file(task: str, variation: int, simplifications: str) -> Path:
@@ -85,9 +106,14 @@ def gold_file(task: str, variation: int, simplifications: str) -> Path:
 
 
 def _follow(
-    simulation: Simulation, program: tuple[str, ...], task: str, variation: int, simplifications: str
+    simulation: Simulation,
+    program: tuple[str, ...],
+    task: str,
+    variation: int,
+    simplifications: str,
+    moments: list[Moment],
 ) -> tuple[tuple[str, ...], int]:
-    """The valid commands that do what a gold path does, and the score that they reach."""
+    """The valid commands that do what a gold path does, and the score that they reach; adds to the moments before."""
     moment = simulation.begin(task, variation, simplifications)
     commands = []
     for command in program:
@@ -98,6 +124,7 @@ def _follow(
         if command not in moment.actions:  # the program asks which of several things is meant, and lists numbers
             command = moment.actions[0]
         commands.append(command)
+        moments.append(moment)
         moment = simulation.step(command)
         if moment.over or moment.score < 0:
             break
@@ -128,7 +155,8 @@ def _read(path: Path) -> Gold | None:
     """What is kept; None where nothing is, or it is damaged and has to be found again."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        commands, score, program = tuple(found["commands"]), int(found["score"]), tuple(found["program"])
+        commands, program = tuple(found["commands"]), tuple(found["program"])
+        gold = Gold(commands, int(found["score"]), program, str(found["text"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return Gold(commands, score, program) if all(isinstance(text, str) for text in (*commands, *program)) else None
+    return gold if all(isinstance(text, str) for text in (*commands, *program)) else None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from magrounding.errors import ConfigurationError
 from magrounding.single.scienceworld.gold import Gold
-from magrounding.single.scienceworld.simulation import Simulation
+from magrounding.single.scienceworld.simulation import Moment
 
 WON = 100
 
@@ -49,27 +49,10 @@ class Trajectory:
         return frozenset(command for command, meant in zip(self.commands, self.meant, strict=True) if meant)
 
 
-def replay(
-    simulation: Simulation, gold: Gold, task: str, split: str, variation: int, simplifications: str, listed: bool
-) -> Trajectory:
-    """A gold path as a trajectory.
-
-    Args:
-        simulation: where it is played once more.
-        gold: of the variation.
-        task, split, variation: which that is.
-        simplifications: see `Simulation.begin`.
-        listed: write down what is valid before each command.
-
-    Raises:
-        SimulatorError: the process was lost.
-    """
-    moment, moments = simulation.begin(task, variation, simplifications), []
-    text = simulation.task_text()
-    for command in gold.commands if listed else ():
-        moments.append(set(moment.actions))
-        moment = simulation.step(command)
-    return Trajectory(task, split, variation, text, gold.commands, gold.meant, gold.score, _spans(moments))
+def trajectory_of(gold: Gold, moments: Sequence[Moment], task: str, split: str, variation: int) -> Trajectory:
+    """A gold path as a trajectory; `moments` are those before each of its commands, or none."""
+    valid = _spans([set(moment.actions) for moment in moments])
+    return Trajectory(task, split, variation, gold.text, gold.commands, gold.meant, gold.score, valid)
 
 
 def append_trajectory(path: Path, trajectory: Trajectory) -> None:
