@@ -192,7 +192,7 @@ def test_the_replay_holds_what_was_played():
         returns += rollout.games.returns.sum(1).tolist()
         learner.update(rollout.joined()[0], 0)
         wins += len(rollout.games.won)
-    assert learner.episodes == learner.replay_buffer.num_episodes == wins
+    assert learner.played == learner.replay_buffer.num_episodes == wins
     episodes = learner.replay_buffer.sample(1000, np.random.default_rng(0))
     which = np.broadcast_to(np.arange(episodes.real.shape[1]), episodes.real.shape)[episodes.real]
     stored = np.bincount(which, episodes.reward)
@@ -226,14 +226,14 @@ def test_updates_follow_episodes_and_copies_are_hard():
         before = [p.clone() for p in learner.networks["target_agent"].parameters()]
         copied = learner._copied_at
         told = iterate(learner, worker)
-        assert learner.updates == learner.episodes // 2
+        assert learner.updates == learner.played // 2
         assert ("td_loss" in told) == (learner.replay_buffer.num_episodes >= FEW.batch)
         now = list(learner.networks["target_agent"].parameters())
-        due = learner.episodes - copied >= FEW.target_every
+        due = learner.played - copied >= FEW.target_every
         expected = learner.network.parameters() if due else before
         assert all(torch.equal(p, q) for p, q in zip(now, expected, strict=True))
         assert not any(p.requires_grad for p in now)
-    assert learner.episodes > 30
+    assert learner.played > 30
 
 
 WORLDS = [("ma_rtfm", "s1"), ("ma_messenger", "s1")]
