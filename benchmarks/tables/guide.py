@@ -33,9 +33,9 @@ PAPER: Mapping[tuple[str, int], tuple[str, ...]] = {
 _NOTE = (
     "RSR@k: the part of the relevant actions that is selected, relevant being the actions of the gold trajectory that "
     "are valid in the step. MAP: mean average precision over the valid actions. GAR: rank of the gold action, 1 is the "
-    "best; GAR %: in percent of the valid actions; GARR: its inverse. Equal scores share the mean of their ranks. Means, "
-    "and ± standard deviations, over all steps. G_g and G_τ are the 50 most frequent gold actions of all training "
-    "trajectories and of those of the same task. The paper's Guide is BERT-base on 3,442 training variations; its MAP "
+    "best; GAR %: in percent of the valid actions; GARR: its inverse. Equal scores share the mean of their ranks. "
+    "Means, and ± standard deviations, over all steps. G_g and G_τ are the 50 most frequent gold actions of all "
+    "training trajectories and of those of the same task. The paper's Guide is BERT-base on 3,442 training variations; its MAP "
     "should not depend on k."
 )
 
@@ -49,7 +49,9 @@ def fill(gold: Path, folder: Path, out: Path, train: bool, command: str) -> None
     """
     if not (folder / "guide.json").exists():
         if not train:
-            raise CheckpointError(f"there is no Guide in {folder}: leave out --no-train, or name its folder with --guide")
+            raise CheckpointError(
+                f"there is no Guide in {folder}: leave out --no-train, or name its folder with --guide"
+            )
         guide_command.run(guide_command.Arguments(gold, folder), command)
     known, held_out = learnable(gold)
     by_task, overall = frequent_actions(known)
@@ -63,9 +65,7 @@ def fill(gold: Path, folder: Path, out: Path, train: bool, command: str) -> None
     print(f"table: {out / ID}.md")
 
 
-def _page(
-    found: Mapping[str, GuideMetrics], known: list[Trajectory], held_out: list[Trajectory], command: str
-) -> str:
+def _page(found: Mapping[str, GuideMetrics], known: list[Trajectory], held_out: list[Trajectory], command: str) -> str:
     lines = []
     for (model, k), paper in PAPER.items():
         ours = _cells(found[model], k)
@@ -76,7 +76,8 @@ def _page(
     ]
     caption = (
         f"{found['Guide'].steps:,} steps of {len(held_out)} validation variations; learnt from {len(known)} training "
-        f"variations; on average {np.mean(_valid_counts(held_out)):,.0f} actions are valid. In brackets the paper's. {_NOTE}"
+        f"variations; on average {np.mean(_valid_counts(held_out)):,.0f} actions are valid. "
+        f"In brackets the paper's. {_NOTE}"
     )
     sections = (
         f"# {TITLE}",

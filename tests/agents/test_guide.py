@@ -55,9 +55,7 @@ def test_loss_has_a_gradient_for_every_weight():
 def test_temperature_changes_no_choice():
     actions = [f"{verb} {thing}" for verb in ("eat", "focus on", "mix") for thing in THINGS]
     guide = small()
-    cold, warm = (
-        Guide(guide.encoder, temperature).score("boil water", actions) for temperature in (0.05, 2.0)
-    )
+    cold, warm = (Guide(guide.encoder, temperature).score("boil water", actions) for temperature in (0.05, 2.0))
     assert cold.std() > 10 * warm.std()
     assert (top_k(cold, 5) == top_k(warm, 5)).all()
 

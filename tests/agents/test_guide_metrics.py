@@ -59,7 +59,7 @@ def test_average_precision_of_a_set():
 
 
 def test_steps_show_what_is_valid_then():
-    """"b" is valid in steps 0 and 2; the trajectory pauses in step 1, and its last command is not listed."""
+    """ "b" is valid in steps 0 and 2; the trajectory pauses in step 1, and its last command is not listed."""
     path = trajectory("aab", {"a": (0, 3), "b": (0, 1, 2, 3), "c": (1, 3)}, meant=[True, False, True])
     first, second, third = steps_of(path)
     assert (first.valid.tolist(), first.relevant.tolist(), first.gold) == ([0, 1], [True, True], 0)

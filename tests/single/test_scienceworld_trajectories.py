@@ -19,7 +19,9 @@ from magrounding.single.scienceworld.trajectories import (
     read_trajectories,
 )
 
-PATH = Trajectory("boil", "train", 3, "Boil it.", ("a", "look around", "c"), (True, False, True), 100, {"a": (0, 1, 2, 3)})
+PATH = Trajectory(
+    "boil", "train", 3, "Boil it.", ("a", "look around", "c"), (True, False, True), 100, {"a": (0, 1, 2, 3)}
+)
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -106,7 +108,11 @@ class TestCollecting:
         assert collected(monkeypatch, out, "--train", "2", "--listed", "1", "--valid", "1") == 0
         found = read_trajectories(out)
         assert found[0] == first
-        assert [(each.split, bool(each.valid)) for each in found] == [("train", True), ("valid", True), ("train", False)]
+        assert [(each.split, bool(each.valid)) for each in found] == [
+            ("train", True),
+            ("valid", True),
+            ("train", False),
+        ]
         env = ScienceWorld(first.task).make_env()
         _, infos = env.reset(seed=0, options={"variation": first.variation})
         assert infos["agent_0"]["text"]["task"] == first.text

@@ -86,7 +86,7 @@ def examples_of(trajectories: Sequence[GoldTrajectory]) -> list[Example]:
     for each in trajectories:
         if not listed[each.task] - each.gold:
             raise ConfigurationError(
-                f"no trajectory of {each.task} says what was valid along it, so there are no negatives: collect some that do"
+                f"no trajectory of {each.task} says what was valid along it, so there are no negatives: collect some so"
             )
     return [
         Example(each.text, action, each.gold, negatives[each.task])
@@ -120,7 +120,9 @@ def learn_guide(
         total = 0.0
         for start in range(0, batches * learning.batch, learning.batch):
             chosen = examples[start : start + learning.batch]
-            vectors = guide([each.text for each in chosen] + [each.action for each in chosen] + _hard(chosen, learning, rng))
+            vectors = guide(
+                [each.text for each in chosen] + [each.action for each in chosen] + _hard(chosen, learning, rng)
+            )
             tasks, gold, negatives = vectors.split((len(chosen), len(chosen), len(vectors) - 2 * len(chosen)))
             loss = contrastive_loss(tasks, gold, negatives, guide.temperature)
             optimizer.zero_grad()

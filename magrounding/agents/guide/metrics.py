@@ -51,7 +51,7 @@ class GoldTrajectory(Protocol):
 
     @property
     def valid(self) -> Mapping[str, tuple[int, ...]]:
-        """Action → spans of steps in which it is valid: first, behind, first, behind, …"""
+        """Action → spans of steps in which it is valid: (first, behind, first, behind)."""
         ...
 
 
@@ -138,7 +138,9 @@ def steps_of(trajectory: GoldTrajectory) -> Iterator[Step]:
         yield Step(valid, gold[valid], found)
 
 
-def guide_metrics(score: Scorer, trajectories: Iterable[GoldTrajectory], ks: Sequence[int] = (50, 20, 10)) -> GuideMetrics:
+def guide_metrics(
+    score: Scorer, trajectories: Iterable[GoldTrajectory], ks: Sequence[int] = (50, 20, 10)
+) -> GuideMetrics:
     """Judge a Guide.
 
     Args:
@@ -188,7 +190,9 @@ def set_metrics(chosen: Callable[[str], frozenset[str]], trajectories: Iterable[
     return GuideMetrics(len(precisions), {BASELINE: _mean(recalls)}, _mean(precisions), None, None, None, found)
 
 
-def frequent_actions(trajectories: Iterable[GoldTrajectory], size: int = BASELINE) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
+def frequent_actions(
+    trajectories: Iterable[GoldTrajectory], size: int = BASELINE
+) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
     """The frequency baselines: the most frequent gold actions of each kind of task (G_τ), and of all (G_γ's G_g).
 
     An action counts as often as it is played; of equally frequent ones the first of the alphabet are taken.

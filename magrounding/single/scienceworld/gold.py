@@ -16,7 +16,7 @@ from magrounding.storage import user_cache, write_json
 _SYNONYMS = {"examine": "look at", "drop": "put down"}
 _JOINTS = (" to ", " into ", " on ", " in ", " with ")
 _PASS = "look around"
-"""What takes a step and does nothing. "wait1" has more time pass than a step: plants grow past what the path expects."""
+"""What takes a step and does nothing. "wait1" has more time pass: plants grow past what the path expects."""
 
 _RENDERING = 3
 """Raised whenever the same path would be said in other words: what is kept of the old ones is found anew."""

@@ -90,7 +90,7 @@ def learnable(path: Path) -> tuple[list[Trajectory], list[Trajectory]]:
     valid = [each for each in whole if each.split == "valid" and each.valid]
     if not train or not valid:
         raise ConfigurationError(
-            f"{path} has {len(train)} training and {len(valid)} validation variations, and both are needed: collect more"
+            f"{path} has {len(train)} training and {len(valid)} validation variations; both are needed: collect more"
         )
     return train, valid
 
