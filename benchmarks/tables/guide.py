@@ -35,8 +35,8 @@ _NOTE = (
     "are valid in the step. MAP: mean average precision over the valid actions. GAR: rank of the gold action, 1 is the "
     "best; GAR %: in percent of the valid actions; GARR: its inverse. Equal scores share the mean of their ranks. "
     "Means, and ± standard deviations, over all steps. G_g and G_τ are the 50 most frequent gold actions of all "
-    "training trajectories and of those of the same task. The paper's Guide is BERT-base on 3,442 training variations; its MAP "
-    "should not depend on k."
+    "training trajectories and of those of the same task. The paper's Guide is BERT-base on 3,442 training variations; "
+    "its MAP should not depend on k."
 )
 
 
