@@ -84,6 +84,7 @@ class Table:
         note: what a reader of the numbers has to know beside.
         play: greedy, as both papers evaluate, or sampled.
         curves: whether there is also a figure of learning curves.
+        scores: it shows scores, of 100, and not win rates.
     """
 
     id: str
@@ -95,3 +96,4 @@ class Table:
     note: str = ""
     play: str = GREEDY
     curves: bool = False
+    scores: bool = False
