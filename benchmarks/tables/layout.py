@@ -25,12 +25,14 @@ class Training:
         stages: in order.
         budget_of: the stage whose phases the first one has instead of its own.
         size: of the maps that the last stage learns on; that stage's own by default.
+        network: (name, value) of options of the networks that a table decides.
     """
 
     agent: str
     stages: tuple[str, ...]
     budget_of: str | None = None
     size: int | None = None
+    network: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

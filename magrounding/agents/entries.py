@@ -26,6 +26,7 @@ AGENTS = (
     AgentEntry("sir_all", _SIR, dict.fromkeys(_SIR_PARTS, True)),
     AgentEntry("drrn", _DRRN, algorithm="drrn"),
     AgentEntry("drrn_bow", _DRRN, {"reader": "bag"}, built_on="drrn", algorithm="drrn"),
+    AgentEntry("drrn_bc", _DRRN, built_on="drrn"),
     AgentEntry("lge", "magrounding.agents.lge:make_lge", built_on="drrn", algorithm="lge"),
     AgentEntry("emma", "magrounding.agents.emma:make_emma"),
     AgentEntry("emma_game_id", "magrounding.agents.emma:make_game_id", env_options={"game_id": True}),

@@ -55,8 +55,8 @@ class Lge(Drrn):
         guided: steps in which the Guide was heeded and had something to leave out, so far.
 
     Raises:
-        ConfigurationError: a world that it is not made for.
-        CheckpointError: no Guide in the folder, or a damaged one.
+        ConfigurationError: a world that it is not made for, or no Guide in the folder.
+        CheckpointError: a damaged Guide.
     """
 
     def __init__(self, spec: EnvSpec, config: LgeConfig) -> None:

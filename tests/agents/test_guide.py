@@ -130,7 +130,7 @@ class TestOnDisk:
         assert np.array_equal(again.score("boil water", THINGS), guide.score("boil water", THINGS))
 
     def test_files_that_are_none(self, tmp_path):
-        with pytest.raises(CheckpointError, match="missing"):
+        with pytest.raises(ConfigurationError, match="there is no Guide"):
             load_guide(tmp_path)
         save_guide(tmp_path, small(), {})
         weights = tmp_path / "guide.safetensors"

@@ -13,7 +13,7 @@ from magrounding.agents.guide import Guide, save_guide
 from magrounding.agents.guide.encoder import HashedEncoder
 from magrounding.agents.guide.metrics import top_k
 from magrounding.agents.guide.reading import GuideReader
-from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.errors import ConfigurationError
 from magrounding.play.player import Player, shown_to
 from magrounding.spec import CHOICES, EPISODE, SCORE, SCORES, STEP, EnvSpec, Mask, Text, TextChoices
 from magrounding.training.drrn import DrrnLearnerConfig
@@ -203,7 +203,7 @@ class TestReading:
     def test_no_guide(self, tmp_path):
         with pytest.raises(ConfigurationError, match="LGE needs a Guide"):
             chosen(make(""), observed(*GAMES))
-        with pytest.raises(CheckpointError):
+        with pytest.raises(ConfigurationError, match="there is no Guide"):
             make(str(tmp_path / "none"))
 
 

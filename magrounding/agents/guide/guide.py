@@ -72,10 +72,12 @@ def load_guide(folder: Path) -> Guide:
     """Read a Guide; nothing in its files is executed.
 
     Raises:
-        CheckpointError: files that are missing, damaged or of something else.
-        ConfigurationError: a language model that cannot be loaded.
+        CheckpointError: files that are damaged or of something else.
+        ConfigurationError: no Guide there, or a language model that cannot be loaded.
         MissingExtra: it reads with a language model, and `transformers` is not installed.
     """
+    if not (folder / _FILE).exists():
+        raise ConfigurationError(f"there is no Guide in {folder}: train one with `magrounding guide --out {folder}`")
     content = read_json(folder / _FILE)
     try:
         options, temperature = dict(content["options"]), float(content["temperature"])

@@ -33,6 +33,13 @@ _PRESETS = {
     },
     "quick_qmix": {"ma_rtfm": "qmix:QUICK_QMIX_MA_RTFM", "ma_messenger": "qmix:QUICK_QMIX_MA_MESSENGER"},
     "paper_qmix": {"ma_rtfm": "qmix:PAPER_QMIX_MA_RTFM", "ma_messenger": "qmix:PAPER_QMIX_MA_MESSENGER"},
+    "quick_drrn": {"scienceworld": "lge:QUICK_DRRN"},
+    "quick_lge": {"scienceworld": "lge:QUICK_LGE"},
+    "quick_lge_inc": {"scienceworld": "lge:QUICK_LGE_INC"},
+    "quick_gold": {"scienceworld": "lge:QUICK_GOLD"},
+    "paper_lge": {"scienceworld": "lge:PAPER_LGE"},
+    "paper_lge_inc": {"scienceworld": "lge:PAPER_LGE_INC"},
+    "paper_lge_released": {"scienceworld": "lge:PAPER_LGE_RELEASED"},
     "demo": {"ma_rtfm": "rtfm:DEMO", "rtfm": "rtfm:DEMO"},
 }
 
