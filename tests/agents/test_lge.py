@@ -18,6 +18,8 @@ from magrounding.play.player import Player, shown_to
 from magrounding.spec import CHOICES, EPISODE, SCORE, SCORES, STEP, EnvSpec, Mask, Text, TextChoices
 from magrounding.training.drrn import DrrnLearnerConfig
 from magrounding.training.lge import LgeLearnerConfig
+from tests.many_choices import SPEC as MANY
+from tests.many_choices import make_actor
 
 WORDS = (
     "<pad>",
@@ -234,3 +236,24 @@ class TestLearning:
         with pytest.raises(ConfigurationError, match="heed a Guide"):
             LgeLearnerConfig().make_learner(drrn, SPEC, 2, 0)
         assert DrrnLearnerConfig().make_learner(make(folder), SPEC, 2, 0), "an explorer without a schedule"
+
+    def test_what_is_learnt_is_drrns_from_all_valid_actions(self, folder):
+        """Played with a Guide that leaves out nearly everything, learnt from as DRRN would."""
+        sizes = {"embedding": 8, "hidden": 8, "vocabulary": "words"}
+        torch.manual_seed(0)
+        guided = make_policy("lge", MANY, guide=folder, k=1, keep_nav=False, **sizes)
+        plain = make_policy("drrn", MANY, **sizes)
+        plain.load_state_dict({name: guided.state_dict()[name] for name in plain.state_dict()})
+        options = {"batch": 4, "learning_rate": 1e-2}
+        learners = (
+            LgeLearnerConfig(epsilon=0.0, **options).make_learner(guided, MANY, 4, 0),
+            DrrnLearnerConfig(**options).make_learner(plain, MANY, 4, 0),
+        )
+        for learner in learners:
+            learner.explore(0)
+        column = make_actor(guided, num_envs=4, most=40).collect().columns[0]
+        assert guided.guided == column.action.size, "the Guide was heeded in every step"
+        told = [learner.update(column, 24) for learner in learners]
+        assert told[0]["td_loss"] == told[1]["td_loss"]
+        weights = guided.state_dict()
+        assert all(torch.equal(weights[name], tensor) for name, tensor in plain.state_dict().items())
