@@ -41,6 +41,11 @@ def _row(
     return Row(id, label, cells, presets)
 
 
+def _presets(name: str) -> dict[str, str]:
+    """All of these learn by reinforcement alone."""
+    return {"quick": f"quick_{name}", "quick_rl": f"quick_{name}", "paper": f"paper_{name}"}
+
+
 LGE: tuple[Table, ...] = (
     Table(
         id="lge_table3",
@@ -49,9 +54,9 @@ LGE: tuple[Table, ...] = (
         agents=1,
         columns=QUICK_TASKS,
         rows=(
-            _row("drrn", "DRRN", "drrn", {"quick": "quick_drrn"}, _DRRN),
-            _row("lge_fix", "LGE fix (ε = .1)", "lge", {"quick": "quick_lge", "paper": "paper_lge"}, _FIX, guided=True),
-            _row("lge_inc", "LGE inc", "lge", {"quick": "quick_lge_inc", "paper": "paper_lge_inc"}, _INC, guided=True),
+            _row("drrn", "DRRN", "drrn", _presets("drrn"), _DRRN),
+            _row("lge_fix", "LGE fix (ε = .1)", "lge", _presets("lge"), _FIX, guided=True),
+            _row("lge_inc", "LGE inc", "lge", _presets("lge_inc"), _INC, guided=True),
             _row("lge_released", "LGE as released", "lge", {"paper": "paper_lge_released"}, guided=True),
             _row("drrn_bc", "behaviour cloning of gold by DRRN's network", "drrn_bc", {"quick": "quick_gold"}),
         ),

@@ -37,6 +37,7 @@ _PRESETS = {
     "quick_lge": {"scienceworld": "lge:QUICK_LGE"},
     "quick_lge_inc": {"scienceworld": "lge:QUICK_LGE_INC"},
     "quick_gold": {"scienceworld": "lge:QUICK_GOLD"},
+    "paper_drrn": {"scienceworld": "lge:PAPER_DRRN"},
     "paper_lge": {"scienceworld": "lge:PAPER_LGE"},
     "paper_lge_inc": {"scienceworld": "lge:PAPER_LGE_INC"},
     "paper_lge_released": {"scienceworld": "lge:PAPER_LGE_RELEASED"},

@@ -48,13 +48,19 @@ PAPER_LGE = _lge("paper_lge", FIX, PAPER_STEPS, _PAPER_SETS)
 PAPER_LGE_INC = _lge("paper_lge_inc", INC, PAPER_STEPS, _PAPER_SETS)
 PAPER_LGE_RELEASED = _lge("paper_lge_released", RELEASED, PAPER_STEPS, _PAPER_SETS)
 
-QUICK_DRRN = Preset(
-    name="quick_drrn",
-    about=f"DRRN, for LGE to be compared with: {QUICK_STEPS:,} environment steps of 8 games for each task.",
-    agent="drrn",
-    phases=_explore(DrrnLearnerConfig, QUICK_STEPS),
-    **_QUICK_SETS,
-)
+
+def _drrn(name: str, steps: int, sets: dict[str, Any]) -> Preset:
+    return Preset(
+        name=name,
+        about=f"DRRN, for LGE to be compared with: {steps:,} environment steps of 8 games for each task.",
+        agent="drrn",
+        phases=_explore(DrrnLearnerConfig, steps),
+        **sets,
+    )
+
+
+QUICK_DRRN = _drrn("quick_drrn", QUICK_STEPS, _QUICK_SETS)
+PAPER_DRRN = _drrn("paper_drrn", PAPER_STEPS, _PAPER_SETS)
 
 QUICK_GOLD = Preset(
     name="quick_gold",
