@@ -18,6 +18,7 @@ COMMANDS = {
     "record": "Record games of the oracle, a trained team or a person, to learn from.",
     "compare": "Put finished runs side by side.",
     "publish": "Keep a trained team in the package.",
+    "pieces": "Make word pieces of a world's texts, for networks that read in pieces.",
     "bench": "Measure how fast worlds and learners are.",
 }
 """Name, which is also that of its module → what it does."""

@@ -23,6 +23,7 @@ FROM_A_CHECKOUT = {
     "record": "demonstrations",
     "compare": "compare",
     "publish": "publish",
+    "pieces": "pieces",
     "bench": "throughput",
 }
 
