@@ -118,9 +118,9 @@ class Drrn(ChoiceValues):
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *arguments: Any) -> None:
         """Weights bring the pieces that they were made for."""
         kept = state_dict.get(f"{prefix}vocabulary")
-        if isinstance(kept, Tensor) and kept.dtype == torch.uint8 and kept.numel() and self.config.vocabulary != WORDS:
-            if not torch.equal(kept.cpu(), self.vocabulary.cpu()):
-                self._use(Pieces.from_json(kept.cpu().numpy().tobytes(), "the vocabulary of the weights"))
+        there = isinstance(kept, Tensor) and kept.dtype == torch.uint8 and self.config.vocabulary != WORDS
+        if there and not torch.equal(kept.cpu(), self.vocabulary.cpu()):
+            self._use(Pieces.from_json(kept.cpu().numpy().tobytes(), "the vocabulary of the weights"))
         super()._load_from_state_dict(state_dict, prefix, *arguments)
 
 

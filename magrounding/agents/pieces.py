@@ -7,15 +7,17 @@ reading takes no package. `magrounding pieces` makes such a list with SentencePi
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+import string
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
 from magrounding.single.wording import plain_text
 from magrounding.texts import content_keys
 
@@ -29,6 +31,10 @@ PAD, UNKNOWN, MARKER, FIRST = range(4)
 piece."""
 _WORSE = 10.0
 """By how much a letter that no piece has is less probable than the least probable piece, as SentencePiece has it."""
+_LETTERS = string.ascii_lowercase + string.digits + string.punctuation
+"""Letters that are pieces in any case."""
+_WORDS_LONGEST, _PHRASES_LONGEST = 16, 32
+"""Letters of a piece at most."""
 _KEPT = 1 << 18
 """Texts whose tokens are kept."""
 
@@ -127,7 +133,9 @@ class Pieces:
                 raise ValueError("a piece is there twice")
             return cls(scores)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise CheckpointError(f"{source} is damaged, or no list of word pieces: magrounding pieces makes one") from None
+            raise CheckpointError(
+                f"{source} is damaged, or no list of word pieces: magrounding pieces makes one"
+            ) from None
 
     @classmethod
     def load(cls, path: Path) -> Pieces:
@@ -190,3 +198,49 @@ class PieceTokens:
 
     def _forget(self) -> None:
         self._known: dict[int, np.ndarray] = {}
+
+
+def train_pieces(texts: Iterable[str], size: int, *, across_words: bool) -> Pieces:
+    """A unigram model of some texts (Kudo 2018), trained by SentencePiece; the same texts always give the same.
+
+    Args:
+        texts: lower case, words and signs with spaces between them, as `wording.plain_text` writes them.
+        size: tokens that there can be, with those that are no pieces; there are fewer where texts have too little.
+        across_words: a piece may be several words.
+
+    Raises:
+        ConfigurationError: texts that give no pieces, or too few places for all their letters.
+        MissingExtra: there is no SentencePiece.
+    """
+    try:
+        import sentencepiece
+    except ImportError:
+        raise MissingExtra("Making word pieces", "pieces") from None
+    made = sentencepiece.SentencePieceProcessor(model_proto=_train(sentencepiece, texts, size, across_words))
+    numbers = [i for i in range(made.get_piece_size()) if not (made.is_control(i) or made.is_unknown(i))]
+    return Pieces({made.id_to_piece(i): made.get_score(i) for i in numbers})
+
+
+def _train(sentencepiece: Any, texts: Iterable[str], size: int, across_words: bool) -> bytes:
+    """SentencePiece's model of some texts."""
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(texts),
+            model_writer=model,
+            model_type="unigram",
+            vocab_size=size,
+            hard_vocab_limit=False,
+            character_coverage=1.0,
+            required_chars=_LETTERS,
+            normalization_rule_name="identity",
+            split_by_whitespace=not across_words,
+            split_by_unicode_script=not across_words,
+            split_by_number=not across_words,
+            max_sentencepiece_length=_PHRASES_LONGEST if across_words else _WORDS_LONGEST,
+            num_threads=1,
+            minloglevel=2,
+        )
+    except (RuntimeError, ValueError) as error:
+        raise ConfigurationError(f"SentencePiece makes no {size} pieces of these texts: {error}") from None
+    return model.getvalue()

@@ -19,6 +19,7 @@ COMMANDS = {
     "guide": "Train a Guide, which narrows what a reader of texts chooses from.",
     "compare": "Put finished runs side by side.",
     "publish": "Keep a trained team in the package.",
+    "pieces": "Make word pieces of a world's texts, for networks that read in pieces.",
     "bench": "Measure how fast worlds and learners are.",
 }
 """Name, which is also that of its module → what it does."""

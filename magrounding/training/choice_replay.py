@@ -48,8 +48,8 @@ class Transitions(NamedTuple):
 class ChoiceReplay:
     """The latest transitions, in two rings: those with a positive reward, and the others.
 
-    Texts and lists of choices are kept once, and looked through for such as nothing refers to any more when a quarter of
-    the transitions has been written over.
+    Texts and lists of choices are kept once. Each time that a quarter of the transitions has been written over, those
+    that nothing refers to any more are dropped.
 
     Args:
         capacity: transitions to keep.
@@ -70,7 +70,7 @@ class ChoiceReplay:
         self._lists = ListPool()
         self._readers = tuple(name for name in texts if name != CHOICES)
         places = ("action", "offered", *(f"{when}.{name}" for name in self._readers for when in ("state", "next")))
-        self._kept = {name: np.full(capacity, _NONE, np.int32) for name in places}
+        self._kept: dict[str, np.ndarray] = {name: np.full(capacity, _NONE, np.int32) for name in places}
         self._kept["reward"] = np.zeros(capacity, np.float32)
 
     def __len__(self) -> int:
@@ -140,7 +140,7 @@ class ChoiceReplay:
         arrays |= {f"lists.{name}": array for name, array in self._lists.snapshot().items()}
         for reader, pool in self._pools.items():
             arrays |= {f"texts.{reader}.{name}": array for name, array in pool.snapshot().items()}
-        return {**arrays, "written": self._written.copy(), "stale": np.array(self._stale)}
+        return {**arrays, "written": self._written.copy(), "stale": np.array([self._stale])}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Put back what `snapshot` took, into a replay of the same options that is still empty."""
@@ -148,7 +148,7 @@ class ChoiceReplay:
         def under(prefix: str) -> dict[str, np.ndarray]:
             return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
-        self._written, self._stale = arrays["written"].copy(), int(arrays["stale"])
+        self._written, self._stale = arrays["written"].copy(), int(arrays["stale"][0])
         for name, array in under("kept.").items():
             self._kept[name][self._used()] = array
         self._lists.restore(under("lists."))

@@ -72,7 +72,7 @@ class DrrnLearnerConfig(QLearningConfig):
         return DrrnLearner(policy, self, spec, seed)
 
 
-class DrrnLearner(QLearner[DrrnLearnerConfig, Transitions]):
+class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
     """One-step Q-learning with a replay. The best of what follows is sought among all valid actions, always.
 
     Args:
@@ -97,7 +97,7 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, Transitions]):
             name: {field: np.zeros((0, *_row(spec, field, name)), spec[field].dtype) for field in fields}
             for name, fields in policy.reads.items()
         }
-        self.replay_buffer: ChoiceReplay = ChoiceReplay(
+        self.replay_buffer = ChoiceReplay(
             config.replay_transitions, config.priority_fraction, config.priority == "off_as_code", texts
         )
         self._finish()

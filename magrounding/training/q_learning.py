@@ -59,9 +59,10 @@ class ReplayBuffer(Protocol):
 
 Config = TypeVar("Config", bound=QLearningConfig)
 Drawn = TypeVar("Drawn")
+Buffer = TypeVar("Buffer", bound=ReplayBuffer)
 
 
-class QLearner(Learner[Config], Generic[Config, Drawn]):
+class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
     """Stores what was played, and makes the updates that are due.
 
     Args:
@@ -74,7 +75,7 @@ class QLearner(Learner[Config], Generic[Config, Drawn]):
         played, updates: units that were played, and updates that were made, so far.
     """
 
-    replay_buffer: ReplayBuffer
+    replay_buffer: Buffer
 
     def __init__(self, policy: Policy, config: Config, seed: int) -> None:
         super().__init__(policy, config)
@@ -156,7 +157,9 @@ def td_loss(value: Tensor, target: Tensor, known: Tensor, delta: float | None = 
         delta: of Huber's error.
     """
     error = torch.where(known, value - target, 0.0)
-    each = error.square() if delta is None else F.huber_loss(error, torch.zeros_like(error), reduction="none", delta=delta)
+    each = (
+        error.square() if delta is None else F.huber_loss(error, torch.zeros_like(error), reduction="none", delta=delta)
+    )
     return each.sum() / known.sum().clamp(min=1)
 
 

@@ -79,7 +79,7 @@ class QmixConfig(QLearningConfig):
         load_tianshou()
 
 
-class QmixLearner(QLearner[QmixConfig, Episodes]):
+class QmixLearner(QLearner[QmixConfig, EpisodeReplay, Episodes]):
     """Double Q-learning (van Hasselt et al. 2016) of the value of a team, mixed from those of its agents.
 
     Its column is that of the whole team, side by side (`Rollout.joined`), with the games' states.
@@ -117,7 +117,7 @@ class QmixLearner(QLearner[QmixConfig, Episodes]):
         self.optimizer = torch.optim.RMSprop(
             self._learning, config.learning_rate, alpha=config.alpha, eps=config.epsilon
         )
-        self.replay_buffer: EpisodeReplay = EpisodeReplay(config.replay_steps, num_envs, spec.max_cycles)
+        self.replay_buffer = EpisodeReplay(config.replay_steps, num_envs, spec.max_cycles)
 
     @property
     def module(self) -> nn.Module:

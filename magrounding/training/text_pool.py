@@ -97,7 +97,10 @@ class TextPool:
         """Put back what `snapshot` took."""
         for name, rows in self._rows.items():
             rows.replace(arrays[name].copy())
-        self._places = {key: place for place, key in enumerate(content_keys(self.take(slice(None))).tolist())}
+        self._places = {
+            key: place
+            for place, key in enumerate(content_keys(self.take(np.arange(len(arrays[next(iter(arrays))])))).tolist())
+        }
 
 
 class ListPool:
@@ -173,4 +176,4 @@ class ListPool:
 
 
 def _digest(items: np.ndarray) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(items), digest_size=16).digest()
+    return hashlib.blake2b(items.tobytes(), digest_size=16).digest()

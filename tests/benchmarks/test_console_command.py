@@ -24,6 +24,7 @@ FROM_A_CHECKOUT = {
     "guide": "guide",
     "compare": "compare",
     "publish": "publish",
+    "pieces": "pieces",
     "bench": "throughput",
 }
 
