@@ -33,7 +33,7 @@ class Arguments:
     language_model: Path | None = None
     """Folder of a pretrained language model to fine-tune; by default a small network learns from scratch."""
     epochs: int | None = None
-    """Passes over the gold actions; by default 30, and 10 with a language model."""
+    """Passes over the gold actions; by default 40, and 10 with a language model."""
     rate: float | None = None
     """Learning rate; by default .002, and .00005 with a language model."""
     hard_negatives: int | None = None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import Tensor, nn
 
 from magrounding.agents.guide.features import bag, hashed_features
@@ -35,7 +36,7 @@ class HashedEncoder(nn.Module):
         nn.init.normal_(self.embedding.weight, std=width**-0.5)
         self.norm = nn.LayerNorm(width)
         self.more = nn.Sequential(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width))
-        self._known: dict[str, tuple[int, ...]] = {}
+        self._known: dict[str, np.ndarray] = {}
 
     def forward(self, texts: Sequence[str]) -> Tensor:
         """Vectors [U, width] of U texts."""
@@ -47,7 +48,7 @@ class HashedEncoder(nn.Module):
     def save_files(self, folder: Path) -> None:
         """Nothing is needed beside the weights."""
 
-    def _features(self, text: str) -> tuple[int, ...]:
+    def _features(self, text: str) -> np.ndarray:
         found = self._known.get(text)
         if found is None:
             if len(self._known) >= REMEMBERED:

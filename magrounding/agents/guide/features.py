@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from zlib import crc32
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,8 +16,8 @@ PARTS = (3, 4, 5)
 """Letters of the parts of a word."""
 
 
-def hashed_features(text: str, buckets: int) -> tuple[int, ...]:
-    """The features of a text: of each word, of what its letters are, and of each word with the next.
+def hashed_features(text: str, buckets: int) -> np.ndarray:
+    """The features [F] int64 of a text: of each word, of what its letters are, and of each word with the next.
 
     Args:
         text: any.
@@ -25,14 +26,14 @@ def hashed_features(text: str, buckets: int) -> tuple[int, ...]:
     words = split(text)
     found = [feature for word in words for feature in _of_word(word, buckets)]
     found += (_hash(f"2 {first} {second}", buckets) for first, second in zip(["", *words], [*words, ""], strict=True))
-    return tuple(found)
+    return np.array(found, np.int64)
 
 
-def bag(texts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Tensor]:
+def bag(texts: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
     """Features of U texts one after another, int64, and [U] where each text begins: what an EmbeddingBag takes."""
-    counts = torch.tensor([len(text) for text in texts])
-    offsets = torch.cat((torch.zeros(1, dtype=torch.int64), counts.cumsum(0)[:-1])) if texts else counts.long()
-    return torch.tensor([feature for text in texts for feature in text], dtype=torch.int64), offsets
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    offsets = np.concatenate((np.zeros(1, np.int64), ends[:-1]))
+    return torch.from_numpy(np.concatenate(texts)), torch.from_numpy(offsets)
 
 
 @lru_cache(maxsize=2**16)
