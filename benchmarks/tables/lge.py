@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from benchmarks.tables.layout import Cell, Row, Table, Training
 from magrounding.envs.published import PublishedResult
+from magrounding.experiment.presets.scienceworld import QUICK_TASKS
 from magrounding.single.scienceworld.tasks import TASKS
 
 GUIDE = "runs/scienceworld/guide"
 """Where `lge_table1` leaves its Guide unless it is told another folder."""
 
-QUICK_TASKS = ("T13", "T14", "T20", "T17", "T6", "T7")
-"""Of six kinds: finding things, knowing animals, mixing, measuring, wiring."""
+COLUMNS = tuple(f"T{TASKS.index(task)}" for task in QUICK_TASKS)
 
 _DRRN = (
     *(0.03, 0.03, 0.01, 0.04, 0.08, 0.06, 0.10, 0.13, 0.10, 0.07, 0.20, 0.19, 0.26, 0.56, 0.19),
@@ -34,16 +34,19 @@ def _row(
 ) -> Row:
     network = (("guide", GUIDE),) if guided else ()
     cells = {}
-    for name in QUICK_TASKS:
+    for name in COLUMNS:
         number = int(name[1:])
         paper = PublishedResult(known[number], None, "LGE table 3") if known else None
         cells[name] = Cell(Training(agent, (TASKS[number],), network=network), TASKS[number], "test", paper)
     return Row(id, label, cells, presets)
 
 
+_PRESETS = {"quick": "quick", "quick_rl": "quick", "paper": "paper"}
+"""Learning by reinforcement alone, as all but the last row do."""
+
+
 def _presets(name: str) -> dict[str, str]:
-    """All of these learn by reinforcement alone."""
-    return {"quick": f"quick_{name}", "quick_rl": f"quick_{name}", "paper": f"paper_{name}"}
+    return {asked: f"{own}_{name}" for asked, own in _PRESETS.items()}
 
 
 LGE: tuple[Table, ...] = (
@@ -52,9 +55,9 @@ LGE: tuple[Table, ...] = (
         title="LGE table 3: six tasks of ScienceWorld, scores on test variations",
         env="scienceworld",
         agents=1,
-        columns=QUICK_TASKS,
+        columns=COLUMNS,
         rows=(
-            _row("drrn", "DRRN", "drrn", _presets("drrn"), _DRRN),
+            _row("drrn", "DRRN", "drrn", _PRESETS, _DRRN),
             _row("lge_fix", "LGE fix (ε = .1)", "lge", _presets("lge"), _FIX, guided=True),
             _row("lge_inc", "LGE inc", "lge", _presets("lge_inc"), _INC, guided=True),
             _row("lge_released", "LGE as released", "lge", {"paper": "paper_lge_released"}, guided=True),

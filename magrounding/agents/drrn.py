@@ -83,22 +83,22 @@ class Drrn(ChoiceValues):
         bag = config.reader == "bag"
         super().__init__(spec, config.embedding if bag else config.hidden, config.hidden, config.readers)
         self.config = config
-        self._words = spec.words
+        self._said = spec.words
         self.vocabulary: Tensor
-        self._tokens: Tokens = OwnWords(spec.vocabulary_size)
+        self._divide: Tokens = OwnWords(spec.vocabulary_size)
         self.register_buffer("vocabulary", torch.zeros(0, dtype=torch.uint8))
         if config.vocabulary != WORDS:
             file = SHIPPED if config.vocabulary == PIECES else Path(config.vocabulary)
             if file.exists():
                 self._use(Pieces.load(file))
             else:  # a team that was trained with it brings its pieces along with its weights
-                self._tokens = NoTokens(file, config.pieces)
-        self.words = nn.Embedding(self._tokens.size, config.embedding)
+                self._divide = NoTokens(file, config.pieces)
+        self.words = nn.Embedding(self._divide.size, config.embedding)
         units = config.embedding, config.hidden
         self.texts = nn.ModuleList(Bag() if bag else TreeGRU(*units) for _ in self.reads)
 
     def read(self, name: str, ids: Mapping[str, Tensor]) -> Tensor:
-        tokens, start = self._tokens([each.cpu().numpy() for each in ids.values()])
+        tokens, start = self._divide([each.cpu().numpy() for each in ids.values()])
         self.encoded += len(start) - 1
         reader = self.texts[list(self.reads).index(name)]
         if isinstance(reader, TreeGRU):
@@ -107,21 +107,21 @@ class Drrn(ChoiceValues):
 
     def _use(self, pieces: Pieces) -> None:
         """Divide texts into these pieces from now on."""
-        if not self._words:
+        if not self._said:
             raise ConfigurationError("this world does not say its words: it cannot be read in pieces, vocabulary=words")
         if len(pieces) > self.config.pieces:
             raise ConfigurationError(f"{len(pieces)} pieces and a table of {self.config.pieces}: set pieces to more")
-        self._tokens = PieceTokens(pieces, self._words, self.config.pieces)
+        self._divide = PieceTokens(pieces, self._said, self.config.pieces)
         written = np.frombuffer(pieces.to_json().encode(), np.uint8).copy()
         self.vocabulary = torch.from_numpy(written).to(self.vocabulary.device)
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *arguments: Any) -> None:
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *more: Any, **named: Any) -> None:
         """Weights bring the pieces that they were made for."""
-        kept = state_dict.get(f"{prefix}vocabulary")
-        there = isinstance(kept, Tensor) and kept.dtype == torch.uint8 and self.config.vocabulary != WORDS
-        if there and not torch.equal(kept.cpu(), self.vocabulary.cpu()):
+        kept: Any = state_dict.get(f"{prefix}vocabulary")
+        pieces = self.config.vocabulary != WORDS and isinstance(kept, Tensor) and kept.dtype == torch.uint8
+        if pieces and not torch.equal(kept.cpu(), self.vocabulary.cpu()):
             self._use(Pieces.from_json(kept.cpu().numpy().tobytes(), "the vocabulary of the weights"))
-        super()._load_from_state_dict(state_dict, prefix, *arguments)
+        super()._load_from_state_dict(state_dict, prefix, *more, **named)
 
 
 def make_drrn(spec: EnvSpec, **options: Any) -> Drrn:

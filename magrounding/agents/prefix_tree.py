@@ -82,6 +82,11 @@ class TreeGRU(nn.GRU):
         hidden: units.
     """
 
+    weight_ih_l0: Tensor
+    weight_hh_l0: Tensor
+    bias_ih_l0: Tensor
+    bias_hh_l0: Tensor
+
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__(width, hidden, batch_first=True)
 

@@ -29,8 +29,8 @@ class Arguments:
     """Stages or tasks to play; all by default."""
     pieces: int = 8000
     """Rows of the table that the pieces are for, those for padding, unknown letters and the divider among them."""
-    across_words: bool = True
-    """A piece may be several words, which makes texts shorter; --no-across-words keeps it within a word."""
+    across_words: bool = False
+    """A piece may be several words, which makes texts shorter, and one that is cut differently where they differ."""
     games: int = 4
     """Games at once."""
     steps: int = 30

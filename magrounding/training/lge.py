@@ -24,14 +24,17 @@ class LgeLearnerConfig(DrrnLearnerConfig):
 
     Attributes:
         guidance: what ε is, the share of steps in which all valid actions are candidates. "fix": always `epsilon`;
-            "inc": it rises to 1 in the `exploration` steps; "released", as in the published program whatever its flags:
+            "inc": it rises to 1; "released", as in the published program whatever its flags:
             it rises likewise, and one draw decides for all games of a step.
+        guidance_steps: environment steps over which ε rises, those of the whole run.
         epsilon: where ε begins. The paper lets "inc" begin at 0, the published program at .1.
     """
 
     algorithm: ClassVar[str] = "lge"
+    scaled: ClassVar[tuple[str, ...]] = (*DrrnLearnerConfig.scaled, "guidance_steps")
 
     guidance: str = FIX
+    guidance_steps: float = 800_000
     epsilon: float = share(0.1)
 
     def __post_init__(self) -> None:
@@ -40,7 +43,7 @@ class LgeLearnerConfig(DrrnLearnerConfig):
 
     def epsilon_at(self, steps: int) -> float:
         """ε after so many environment steps."""
-        return falling(self.epsilon, self.epsilon if self.guidance == FIX else 1.0, self.exploration, steps)
+        return falling(self.epsilon, self.epsilon if self.guidance == FIX else 1.0, self.guidance_steps, steps)
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> LgeLearner:
         if not isinstance(policy, Lge):

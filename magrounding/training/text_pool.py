@@ -97,10 +97,8 @@ class TextPool:
         """Put back what `snapshot` took."""
         for name, rows in self._rows.items():
             rows.replace(arrays[name].copy())
-        self._places = {
-            key: place
-            for place, key in enumerate(content_keys(self.take(np.arange(len(arrays[next(iter(arrays))])))).tolist())
-        }
+        keys = content_keys({name: rows.all for name, rows in self._rows.items()})
+        self._places = {key: place for place, key in enumerate(keys.tolist())}
 
 
 class ListPool:

@@ -214,7 +214,7 @@ def test_pieces_travel_with_the_weights(tmp_path):
     ids = {"inventory": torch.tensor([[order_game.KEY, order_game.DOOR]])}
     file.unlink()
     loaded = build_policy("drrn", order_game.SPEC, options, 1)
-    assert isinstance(loaded._tokens, NoTokens)
+    assert isinstance(loaded._divide, NoTokens)
     with pytest.raises(CheckpointError, match=r"pieces.json is missing: magrounding pieces makes"):
         loaded.read("inventory", ids)
     fit_weights(loaded, weights, "there")

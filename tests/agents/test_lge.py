@@ -220,7 +220,7 @@ class TestLearning:
         ],
     )
     def test_schedules(self, folder, options, expected):
-        config = LgeLearnerConfig(exploration=1000, **options)
+        config = LgeLearnerConfig(guidance_steps=1000, **options)
         assert [config.epsilon_at(steps) for steps in (0, 500, 1000, 2000)] == pytest.approx(expected)
         policy = make(folder)
         learner = config.make_learner(policy, SPEC, 2, 0)
