@@ -74,6 +74,8 @@ def _page(found: Mapping[str, GuideMetrics], known: list[Trajectory], held_out: 
         (task, *(f"{found[model].by_task[task]:.3f}" for model in found if task in found[model].by_task))
         for task in dict.fromkeys(each.task for each in held_out)
     ]
+    means = [np.mean(list(metrics.by_task.values())) for metrics in found.values()]
+    per_task.append(("mean over tasks", *(f"{mean:.3f}" for mean in means)))
     caption = (
         f"{found['Guide'].steps:,} steps of {len(held_out)} validation variations; learnt from {len(known)} training "
         f"variations; on average {np.mean(_valid_counts(held_out)):,.0f} actions are valid. "
