@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -15,10 +15,13 @@ from magrounding.storage import user_cache, write_json
 
 _SYNONYMS = {"examine": "look at", "drop": "put down"}
 _JOINTS = (" to ", " into ", " on ", " in ", " with ")
-_PASS = "look around"
-"""What takes a step and does nothing. "wait1" has more time pass: plants grow past what the path expects."""
+_PASSES = ("look around", "wait1")
+"""What takes a step and does nothing, the first that reaches 100: living things grow otherwise along each."""
 
-_RENDERING = 3
+WON = 100
+"""The score of a task that is done."""
+
+_RENDERING = 4
 """Raised whenever the same path would be said in other words: what is kept of the old ones is found anew."""
 
 
@@ -31,18 +34,24 @@ class Gold:
         score: what they reach.
         program: the gold path in the simulator's words.
         text: what is to be done.
+        meant: of each command, whether it says what the program does, and does not stand for what has no effect.
     """
 
     commands: tuple[str, ...]
     score: int
     program: tuple[str, ...]
     text: str
+    meant: tuple[bool, ...]
 
-    @property
-    def meant(self) -> tuple[bool, ...]:
-        """Of each command, whether it says what the program does, and does not stand for what has no effect."""
-        pairs = zip(self.commands, self.program, strict=False)
-        return tuple(command != _PASS or said == _PASS for command, said in pairs)
+
+@dataclass
+class _Steps:
+    """How a gold path was followed: commands, which of them are meant, the moments before them, and the score."""
+
+    commands: list[str] = field(default_factory=list)
+    meant: list[bool] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
+    score: int = 0
 
 
 def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Gold:
@@ -54,7 +63,7 @@ def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Go
     The simulator names things in its gold paths as it parses them ("examine substance in metal pot"), not as it lists
     them among the valid actions ("look at water"), and does things that have no effect (opening an open door), which
     are not listed at all. The former are said in the words of the list; for the latter, which still take a step, it
-    looks around.
+    looks around or, where that does not reach 100, waits.
 
     Args:
         java: where to find it.
@@ -90,12 +99,15 @@ def play_gold(java: Java, task: str, variation: int, simplifications: str) -> tu
         simulation.begin(task, variation, simplifications, gold=True)
         program = tuple(simulation.gold_path())
         text = simulation.task_text()
-        commands, score = _follow(simulation, program, task, variation, simplifications, moments)
+        found = _follow(simulation, program, _PASSES[0], task, variation, simplifications)
+        if found.score < WON:
+            others = (_follow(simulation, program, each, task, variation, simplifications) for each in _PASSES[1:])
+            found = max(found, *others, key=lambda steps: steps.score)
     finally:
         simulation.close()
-    gold = Gold(commands, score, program, text)
+    gold = Gold(tuple(found.commands), found.score, program, text, tuple(found.meant))
     write_json(path, asdict(gold))
-    return gold, moments
+    return gold, found.moments
 
 
 def gold_file(task: str, variation: int, simplifications: str) -> Path:
@@ -106,29 +118,28 @@ def gold_file(task: str, variation: int, simplifications: str) -> Path:
 
 
 def _follow(
-    simulation: Simulation,
-    program: tuple[str, ...],
-    task: str,
-    variation: int,
-    simplifications: str,
-    moments: list[Moment],
-) -> tuple[tuple[str, ...], int]:
-    """The valid commands that do what a gold path does, and the score that they reach; adds to the moments before."""
+    simulation: Simulation, program: tuple[str, ...], nothing: str, task: str, variation: int, simplifications: str
+) -> _Steps:
+    """Play the valid commands that do what a gold path does, and `nothing` where there is none."""
     moment = simulation.begin(task, variation, simplifications)
-    commands = []
-    for command in program:
+    steps = _Steps()
+    for said in program:
+        command = said
         if command not in moment.actions:
             listed = {action.lower(): action for action in moment.actions}  # the program does not heed capitals
             wordings = (each.lower() for each in _wordings(command.lower(), simulation.aliases()))
-            command = listed.get(command.lower()) or next((listed[each] for each in wordings if each in listed), _PASS)
+            command = listed.get(command.lower()) or next((listed[each] for each in wordings if each in listed), "")
+        steps.meant.append(bool(command))
+        command = command or nothing
         if command not in moment.actions:  # the program asks which of several things is meant, and lists numbers
             command = moment.actions[0]
-        commands.append(command)
-        moments.append(moment)
+        steps.commands.append(command)
+        steps.moments.append(moment)
         moment = simulation.step(command)
         if moment.over or moment.score < 0:
             break
-    return tuple(commands), moment.score
+    steps.score = moment.score
+    return steps
 
 
 def _wordings(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
@@ -156,7 +167,8 @@ def _read(path: Path) -> Gold | None:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         commands, program = tuple(found["commands"]), tuple(found["program"])
-        gold = Gold(commands, int(found["score"]), program, str(found["text"]))
+        meant = tuple(map(bool, found["meant"]))
+        gold = Gold(commands, int(found["score"]), program, str(found["text"]), meant)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return gold if all(isinstance(text, str) for text in (*commands, *program)) else None

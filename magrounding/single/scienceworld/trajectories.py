@@ -8,10 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from magrounding.errors import ConfigurationError
-from magrounding.single.scienceworld.gold import Gold
+from magrounding.single.scienceworld.gold import WON, Gold
 from magrounding.single.scienceworld.simulation import Moment
-
-WON = 100
 
 
 @dataclass(frozen=True)
