@@ -100,7 +100,7 @@ class Drrn(ChoiceValues):
     def read(self, name: str, ids: Mapping[str, Tensor]) -> Tensor:
         tokens, start = self._divide([each.cpu().numpy() for each in ids.values()])
         self.encoded += len(start) - 1
-        reader = self.texts[list(self.reads).index(name)]
+        reader: Any = self.texts[list(self.reads).index(name)]
         if isinstance(reader, TreeGRU):
             return reader.read(self.words, grow_tree(tokens, start))
         return reader.read(self.words, tokens, start)

@@ -31,8 +31,8 @@ def test_a_run_of_a_few_steps(tmp_path, vocabulary):
         phases={"*": (Phase(learner, Promotion(steps=24), num_envs=2),)},
         env_options={"max_cycles": 5},
         policy_options={"vocabulary": vocabulary, "embedding": 16, "hidden": 16},
-        selection_games=1,
-        report_games=1,
+        selection_games=2,
+        report_games=2,
         log_every=1,
     )
     run_curriculum(replace(settings, preset=preset), tmp_path / "run", display=quiet(), device="cpu")
