@@ -37,18 +37,19 @@ class TextTable:
             keys: [R] int64, equal for equal texts only (see `content_keys`).
             texts: [R, …] for each of `names`.
         """
-        place, index = self._place, np.empty(len(keys), np.int64)
+        begin, length = runs(keys)
+        place, index = self._place, np.empty(len(begin), np.int64)
         new = []
-        for row, key in enumerate(keys.tolist()):
+        for run, (row, key) in enumerate(zip(begin.tolist(), keys[begin].tolist(), strict=True)):
             at = place.get(key)
             if at is None:
                 at = place[key] = len(place)
                 new.append(row)
-            index[row] = at
+            index[run] = at
         if new:
             for name, parts in self._parts.items():
                 parts.append(texts[name][new])
-        return index
+        return np.repeat(index, length)
 
     def arrays(self) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """All texts [U, …] for each of `names`, in the order of their keys, and the rank [U] int64 of each index.
@@ -59,6 +60,12 @@ class TextTable:
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         return {name: np.concatenate(parts)[order] for name, parts in self._parts.items()}, rank
+
+
+def runs(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where stretches of equal keys [R] begin, and how long each is: rows of padding are most of a list of choices."""
+    begin = np.flatnonzero(np.concatenate((np.ones(min(1, len(keys)), np.bool_), keys[1:] != keys[:-1])))
+    return begin, np.diff(begin, append=len(keys))
 
 
 def content_keys(texts: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -141,6 +141,14 @@ def check_rows(rows: ArrayLike | None, num_envs: int) -> np.ndarray:
     return array.astype(np.int64)
 
 
+def check_flags(name: str, flags: Any, count: int) -> np.ndarray:
+    """Truth values [count]; ConfigurationError for anything but an array of those."""
+    if not isinstance(flags, np.ndarray) or flags.dtype != np.bool_ or flags.shape != (count,):
+        got = f"{flags.dtype} {list(flags.shape)}" if isinstance(flags, np.ndarray) else type(flags).__name__
+        raise ConfigurationError(f"{name} is an array of {count} truth values, got {got}")
+    return flags
+
+
 def check_actions(actions: ArrayLike, shape: tuple[int, ...], num_actions: int) -> np.ndarray:
     """Actions as a contiguous int64 array of this shape; InvalidAction for anything but integers in [0, A)."""
     try:

@@ -57,7 +57,7 @@ TORCH_LATE = {"magrounding/threads.py"}
 TORCH_CLIENTS = {f"magrounding/adapters/{name}.py" for name in ("benchmarl", "sb3", "torchrl", "word_reader")}
 """Faces of libraries that bring torch; nothing imports them but programs that use such a library."""
 
-OWN_NETWORKS = {"magrounding/training/qmix.py"}
+OWN_NETWORKS = {f"magrounding/training/{name}.py" for name in ("qmix", "drrn", "lge")}
 """Algorithms that train only agents made for them (`AlgorithmEntry.own_agents`) know those agents' networks."""
 
 ENDI = re.compile(r"(?<![a-z])endi(?![a-z])", re.IGNORECASE)

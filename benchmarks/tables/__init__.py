@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.tables.endi import ENDI
 from benchmarks.tables.layout import Table
+from benchmarks.tables.lge import LGE
 from benchmarks.tables.rtfm import RTFM
 
-TABLES: dict[str, Table] = {table.id: table for table in (*ENDI, *RTFM)}
+TABLES: dict[str, Table] = {table.id: table for table in (*ENDI, *RTFM, *LGE)}

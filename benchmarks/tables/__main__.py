@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tyro
 
-from benchmarks.tables import TABLES
+from benchmarks.tables import TABLES, guide
 from benchmarks.tables.layout import PRESETS, Row, Table
 from benchmarks.tables.page import Filled, figure, markdown, to_json
 from benchmarks.tables.runs import check_folder, finished_runs, in_order, jobs_of, learn
@@ -46,6 +46,10 @@ class Arguments:
     """--no-train fills the tables with what is finished already."""
     out: Path = Path("runs/tables")
     """Folder of all runs and tables."""
+    gold: Path = Path("runs/scienceworld/gold.jsonl")
+    """Gold trajectories, for the Guide of lge_table1."""
+    guide: Path = Path("runs/scienceworld/guide")
+    """Folder of the Guide; where there is none, it is trained."""
     device: str = "auto"
     """auto, cpu or cuda."""
 
@@ -64,6 +68,7 @@ def print_tables() -> None:
         for preset in PRESETS:
             rows = [row.id for row in table.rows if preset in row.presets]
             print(f"    {preset}: {', '.join(rows)}")
+    print(f"{guide.ID}: {guide.TITLE}")
 
 
 def fill(arguments: Arguments) -> None:
@@ -72,13 +77,16 @@ def fill(arguments: Arguments) -> None:
     if arguments.play is not None:
         choose("way to --play", arguments.play, PLAYS)
     if not arguments.tables:
-        raise ConfigurationError(f"name one or more tables: {', '.join(TABLES)}")
-    chosen = [TABLES[choose("table", name, tuple(TABLES))] for name in arguments.tables]
+        raise ConfigurationError(f"name one or more tables: {', '.join((*TABLES, guide.ID))}")
+    named = [choose("table", name, (*TABLES, guide.ID)) for name in arguments.tables]
+    chosen = [TABLES[name] for name in named if name != guide.ID]
     for row in items(arguments.rows or ""):
         choose("row of these tables", row, tuple(dict.fromkeys(row.id for table in chosen for row in table.rows)))
     if not 0 < arguments.budget < float("inf"):
         raise ConfigurationError(f"--budget is a positive part or multiple of the preset's, got {arguments.budget:g}")
     _seeds(arguments.seeds)
+    if guide.ID in named:
+        guide.fill(arguments.gold, arguments.guide, arguments.out, arguments.train, _command())
     skipped = {table.id: _skipped(table, arguments) for table in chosen}  # all of it before anything is trained
     if arguments.train:
         _train([(table, row) for table in chosen for row in _wanted(table, arguments, skipped[table.id])], arguments)

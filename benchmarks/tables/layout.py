@@ -25,12 +25,14 @@ class Training:
         stages: in order.
         budget_of: the stage whose phases the first one has instead of its own.
         size: of the maps that the last stage learns on; that stage's own by default.
+        network: (name, value) of options of the networks that a table decides.
     """
 
     agent: str
     stages: tuple[str, ...]
     budget_of: str | None = None
     size: int | None = None
+    network: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Table:
         note: what a reader of the numbers has to know beside.
         play: greedy, as both papers evaluate, or sampled.
         curves: whether there is also a figure of learning curves.
+        scores: it shows scores, of 100, and not win rates.
     """
 
     id: str
@@ -95,3 +98,4 @@ class Table:
     note: str = ""
     play: str = GREEDY
     curves: bool = False
+    scores: bool = False

@@ -46,7 +46,7 @@ class Filled:
         return [self.runs[training] for training in trainings if training in self.runs]
 
     def win_rates(self, cell: Cell, play: str) -> dict[int, float]:
-        """Seed → win rate, of the seeds that have it."""
+        """Seed → win rate, or score as a part of 100, of the seeds that have it."""
         run = self.runs.get(cell.training)
         if run is None:
             return {}
@@ -57,7 +57,7 @@ class Filled:
                 lines = [line.get("window_win_rate") for line in run.select("train", seed, **where)]
             else:
                 how = {"set": cell.evaluation_set, "play": play, "when": "after", "manual": TRUE_MANUAL}
-                lines = [line["win_rate"] for line in run.select("evaluation", seed, **where, **how)]
+                lines = [self._measure(line) for line in run.select("evaluation", seed, **where, **how)]
             if lines and lines[-1] is not None:
                 found[seed] = lines[-1]
         return found
@@ -66,8 +66,11 @@ class Filled:
         """What random or oracle reached in a column's games; None where nobody counted, or rows differ in games."""
         places = {f"{c.stage}/{c.evaluation_set}" for row in self.table.rows if (c := row.cells.get(column))}
         summaries = [run.baselines[place].get(who) for run in self.runs.values() for place in places & {*run.baselines}]
-        rates = {summary["win_rate"] for summary in summaries if summary}
+        rates = {self._measure(summary) for summary in summaries if summary}
         return rates.pop() if len(rates) == 1 else None
+
+    def _measure(self, line: Mapping[str, Any]) -> float:
+        return line["score"] / 100 if self.table.scores else line["win_rate"]
 
 
 def markdown(filled: Filled, picture: str | None) -> str:
@@ -94,6 +97,8 @@ def markdown(filled: Filled, picture: str | None) -> str:
 
 def _caption(filled: Filled) -> str:
     shown, team = filled.table, filled.table.agents
+    what = "Scores, in percent of 100," if shown.scores else "Win rates"
+    others = "" if shown.scores else " that learnt by reinforcement alone"
     games = ", ".join(f"{count:,}" for count in sorted({r.settings.preset.report_games for r in filled.runs.values()}))
     budget = "" if filled.budget == 1 else f", {filled.budget:g} times its budget"
     how = "the most likely action" if filled.play == GREEDY else "an action drawn"
@@ -101,8 +106,8 @@ def _caption(filled: Filled) -> str:
     sentences = (
         f"`{shown.env}`, {team} agent{'s' if team > 1 else ''}, preset `{filled.preset}`{budget}; "
         f"seed{'s' if len(filled.seeds) > 1 else ''} {', '.join(map(str, filled.seeds))}: {spread_note}.",
-        f"Win rates of {games or 'no'} games, {filled.play} play ({how}); in brackets the paper's, of its own "
-        "networks that learnt by reinforcement alone, – where it has none or its text is not available to us.",
+        f"{what} of {games or 'no'} games, {filled.play} play ({how}); in brackets the paper's, of its own "
+        f"networks{others}, – where it has none or its text is not available to us.",
         "Imitation had the oracle for a teacher. †: in so many seeds reinforcement found nothing better than what "
         "imitation had reached, which stayed."
         if any(run.settings.imitates for run in filled.runs.values())

@@ -52,6 +52,8 @@ class Job:
         """Of the run of a seed; ConfigurationError where there can be none."""
         training = self.training
         settings = make_settings(self.env, training.agent, self.agents, self.preset, training.stages, (seed,))
+        if training.network:
+            settings = settings.with_network(dict(training.network))
         preset, last = settings.preset, training.stages[-1]
         phases = dict(preset.phases)
         if training.budget_of:

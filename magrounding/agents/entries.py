@@ -7,6 +7,7 @@ from magrounding.registry import AgentEntry
 _TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
 _BASELINE = "magrounding.agents.baselines:make_baseline"
 _SIR = "magrounding.agents.sir:make_sir"
+_DRRN = "magrounding.agents.drrn:make_drrn"
 _SIR_PARTS = ("state", "local_conv", "entity_attn", "bert")
 
 AGENTS = (
@@ -23,6 +24,10 @@ AGENTS = (
     AgentEntry("sir", _SIR),
     *(AgentEntry(f"sir_{part}", _SIR, {part: True}) for part in _SIR_PARTS),
     AgentEntry("sir_all", _SIR, dict.fromkeys(_SIR_PARTS, True)),
+    AgentEntry("drrn", _DRRN, algorithm="drrn"),
+    AgentEntry("drrn_bow", _DRRN, {"reader": "bag"}, built_on="drrn", algorithm="drrn"),
+    AgentEntry("drrn_bc", _DRRN, built_on="drrn"),
+    AgentEntry("lge", "magrounding.agents.lge:make_lge", built_on="drrn", algorithm="lge"),
     AgentEntry("emma", "magrounding.agents.emma:make_emma"),
     AgentEntry("emma_game_id", "magrounding.agents.emma:make_game_id", env_options={"game_id": True}),
     AgentEntry("qmix", "magrounding.agents.qmix:make_qmix", algorithm="qmix"),

@@ -85,7 +85,7 @@ class LanguageModel:
     """
 
     def __init__(self, folder: Path, tokens: int, kept: Path, by_word: bool = False) -> None:
-        self.width, files = _inspect(folder)
+        self.width, files = inspect_model(folder)
         if find_spec("transformers") is None:
             raise MissingExtra("reading with a language model", "lm")
         self._folder, self._tokens, self._by_word = folder, tokens, by_word
@@ -145,22 +145,10 @@ class LanguageModel:
         return read
 
     def _load(self) -> tuple[Any, Any]:
-        """The tokenizer and the network, from the folder and nowhere else."""
+        """The tokenizer and the network, when something new comes up."""
         if self._loaded is None:
-            from transformers import AutoModel, AutoTokenizer
-
-            try:
-                tokenizer = AutoTokenizer.from_pretrained(self._folder, local_files_only=True)
-                network, info = AutoModel.from_pretrained(
-                    self._folder, local_files_only=True, use_safetensors=True, output_loading_info=True
-                )
-            except Exception as error:  # transformers raises whatever its parts do
-                reason = str(error).strip().splitlines()[0]
-                raise ConfigurationError(f"transformers cannot load the model in {self._folder}: {reason}") from None
-            lacking = [name for name in info["missing_keys"] if "pooler" not in name]  # which no token's state needs
-            if lacking:
-                raise ConfigurationError(f"the weights in {self._folder} lack {lacking[0]} and {len(lacking) - 1} more")
-            self._loaded = tokenizer, network.float().eval()
+            tokenizer, network = load_model(self._folder)
+            self._loaded = tokenizer, network.eval()
         return self._loaded
 
     def _file(self, sentence: str) -> Path:
@@ -182,7 +170,25 @@ def _of_words(states: Tensor, words: Sequence[int | None]) -> States:
     return States((total / count.clamp(min=1).unsqueeze(1)).half(), count > 0)
 
 
-def _inspect(folder: Path) -> tuple[int, list[Path]]:
+def load_model(folder: Path) -> tuple[Any, Any]:
+    """The tokenizer and the network in a folder, from there and from nowhere else; see `inspect_model`."""
+    from transformers import AutoModel, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        network, info = AutoModel.from_pretrained(
+            folder, local_files_only=True, use_safetensors=True, output_loading_info=True
+        )
+    except Exception as error:  # transformers raises whatever its parts do
+        reason = str(error).strip().splitlines()[0]
+        raise ConfigurationError(f"transformers cannot load the model in {folder}: {reason}") from None
+    lacking = [name for name in info["missing_keys"] if "pooler" not in name]  # which no token's state needs
+    if lacking:
+        raise ConfigurationError(f"the weights in {folder} lack {lacking[0]} and {len(lacking) - 1} more")
+    return tokenizer, network.float()
+
+
+def inspect_model(folder: Path) -> tuple[int, list[Path]]:
     """The width of a model's states and the files that decide them; ConfigurationError where one is lacking."""
     if not folder.is_dir():
         raise ConfigurationError(f"there is no language model in {folder}: the folder does not exist")

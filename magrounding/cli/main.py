@@ -19,8 +19,10 @@ COMMANDS = {
     "play": "Play at this terminal together with agents, or watch them.",
     "match": "Let line-ups of agents, experts, scripts and chance play the same games.",
     "replay": "Play saved games again, check them, and show one as text, film or page.",
+    "guide": "Train a Guide, which narrows what a reader of texts chooses from.",
     "compare": "Put finished runs side by side.",
     "publish": "Keep a trained team in the package.",
+    "pieces": "Make word pieces of a world's texts, for networks that read in pieces.",
     "bench": "Measure how fast worlds and learners are.",
 }
 """Name, which is also that of its module → what it does."""

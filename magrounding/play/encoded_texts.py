@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from magrounding.agents.policy import Policy, TextEncoding
+from magrounding.texts import runs
 
 KEPT = 20_000
 """Texts at most that are kept though they are on show no more, so that ever new texts do not fill the memory."""
@@ -59,14 +60,15 @@ class EncodedTexts:
             return self._index
         if self.keep and len(self._slots) > KEPT:
             self.forget()
-        shown, new = keys.tolist(), dict[int, int]()
-        for row, key in enumerate(shown):
+        begin, length = runs(keys)
+        shown, new = keys[begin].tolist(), dict[int, int]()
+        for row, key in zip(begin.tolist(), shown, strict=True):
             if key not in self._slots:
                 new.setdefault(key, row)
         if new:
             self._place(new, shown, texts)
         self._keys = keys.copy()
-        self._index = np.fromiter((self._slots[key] for key in shown), np.int64, len(shown))
+        self._index = np.repeat(np.array([self._slots[key] for key in shown], np.int64), length)
         return self._index
 
     def _place(self, new: dict[int, int], shown: list[int], texts: Mapping[str, np.ndarray]) -> None:

@@ -16,7 +16,7 @@ from magrounding.simulators.faults import Fault
 from magrounding.simulators.handle import WorkerHandle
 from magrounding.simulators.serial import require_capability
 from magrounding.spec import EXPERT, STATE, EnvSpec
-from magrounding.vector import Info, Observation, check_actions, check_rows, row_seeds
+from magrounding.vector import Info, Observation, check_actions, check_count, check_flags, check_rows, row_seeds
 
 StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]
 
@@ -131,7 +131,7 @@ class ProcessVectorEnv:
         Raises:
             InvalidAction: wrong actions, or a step of this group is being played.
         """
-        self._check_group(group)
+        group = self._check_group(group)
         self._send(actions, (group,), self._halves[group])
 
     def receive(self, group: int | None = None) -> StepResult:
@@ -148,7 +148,7 @@ class ProcessVectorEnv:
                 if each not in self._tickets:
                     raise InvalidAction(f"receive() comes after send(actions, {each})")
             return self._receive(tuple(range(len(self.groups))), self._rows, self._all_views)
-        self._check_group(group)
+        group = self._check_group(group)
         if group not in self._tickets:
             raise InvalidAction(f"receive({group}) comes after send(actions, {group})")
         return self._receive((group,), self._halves[group], self._views[group])
@@ -158,8 +158,11 @@ class ProcessVectorEnv:
 
         Args:
             rows: [B] bool; they must have begun anew in the step before. The actions given for them are ignored.
+
+        Raises:
+            ConfigurationError: anything but an array of so many truth values.
         """
-        self._arena.held[:] = rows
+        self._arena.held[:] = check_flags("rows", rows, self.num_envs)
 
     def best_actions(self, rows: ArrayLike | None = None) -> np.ndarray:
         """Best actions now, [B, n, A] bool, in the games `rows` [R] (by default all); the others keep older ones.
@@ -276,9 +279,8 @@ class ProcessVectorEnv:
         score, length = np.where(over, 0, shown.score[rows]), np.where(over, 0, shown.length[rows]) + 1
         return shown.alive[rows], score, length, np.where(over[:, None], 0, shown.returns[rows])
 
-    def _check_group(self, group: int) -> None:
-        if group not in range(len(self.groups)):
-            raise ConfigurationError(f"there is no group {group!r}; there are {len(self.groups)}")
+    def _check_group(self, group: int) -> int:
+        return check_count("group", group, 0, len(self.groups) - 1)
 
     def _require_open(self) -> None:
         if self._crew.has_ended:

@@ -14,7 +14,7 @@ from magrounding.simulators.faces import face_of
 from magrounding.simulators.game import Game
 from magrounding.simulators.spaces import common_spec
 from magrounding.spec import EXPERT, STATE, EnvSpec
-from magrounding.vector import Info, Observation, check_actions, check_rows, row_seeds
+from magrounding.vector import Info, Observation, check_actions, check_flags, check_rows, row_seeds
 
 
 class SerialVectorEnv:
@@ -76,8 +76,11 @@ class SerialVectorEnv:
 
         Args:
             rows: [B] bool; they must have begun anew in the step before. The actions given for them are ignored.
+
+        Raises:
+            ConfigurationError: anything but an array of so many truth values.
         """
-        self._arena.held[:] = rows
+        self._arena.held[:] = check_flags("rows", rows, self.num_envs)
 
     def best_actions(self, rows: ArrayLike | None = None) -> np.ndarray:
         """Best actions now, [B, n, A] bool, in the games `rows` [R] (by default all); the others keep older ones.

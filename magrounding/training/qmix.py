@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,10 +15,10 @@ from magrounding.agents.mixer import MIXERS, make_mixer
 from magrounding.agents.policy import STATE, Policy
 from magrounding.agents.q_network import PLAY_EPSILON, QNetwork
 from magrounding.errors import ConfigurationError, choose
-from magrounding.training.algorithm import AlgorithmConfig, count, share
+from magrounding.training.algorithm import count, share
 from magrounding.training.episode_replay import EpisodeReplay, Episodes, load_tianshou
 from magrounding.training.experience import Column
-from magrounding.training.learner import Learner
+from magrounding.training.q_learning import QLearner, QLearningConfig, falling, td_loss
 from magrounding.training.returns import gae
 
 if TYPE_CHECKING:
@@ -29,25 +28,20 @@ _DOCUMENT = ("manual", "goal")
 
 
 @dataclass(frozen=True)
-class QmixConfig(AlgorithmConfig):
+class QmixConfig(QLearningConfig):
     """Options of the learner; the defaults are those of the paper's program, PyMARL (Ding et al. 2023 name no others).
+
+    Batches are of episodes, and a unit of `updates` and `target_every` is an episode (see `QLearningConfig`).
 
     Differences from the paper: games are played side by side, and what is due is learnt after every `unroll` steps of
     them; the replay counts steps, not episodes; ε falls over more steps, as episodes are long.
 
     Attributes:
         replay_steps: environment steps to keep; 200,000 are about 5,000 episodes of RTFM.
-        batch: episodes of an update.
-        updates: for each episode that ends.
-        target_every: episodes between two copies into the target networks, which give the value after a step.
-        learning_rate: of RMSProp.
         alpha, epsilon: of RMSProp.
-        clip_gradient: norm of a step's gradient.
-        gamma: discount of a step.
         trace: λ of the targets, 0 in the paper: they look one step ahead. More (Peng and Williams 1994) carries a
             reward at the end of an episode through all its steps at once, explored ones too.
-        exploration: environment steps over which the share of random actions falls from 1.
-        final_exploration: and to what.
+        final_exploration: to which the share of random actions falls from 1.
         mixer: "monotonic", QMIX; "sum": VDN (Sunehag et al. 2018).
         state_maps: channels of the convolutions by which the mixer looks at the state.
         team: what the team's reward is of its agents': their "sum", or, where all get the same, their "mean".
@@ -56,21 +50,15 @@ class QmixConfig(AlgorithmConfig):
 
     algorithm: ClassVar[str] = "qmix"
     needs: ClassVar[frozenset[str]] = frozenset({STATE})
-    scaled: ClassVar[tuple[str, ...]] = ("exploration",)
     joint: ClassVar[bool] = True
 
     unroll: int = count(8)
     replay_steps: int = count(200_000)
-    batch: int = count(32)
-    updates: float = 1.0
     target_every: int = count(200)
     learning_rate: float = 5e-4
     alpha: float = share(0.99)
     epsilon: float = 1e-5
-    clip_gradient: float = 10.0
-    gamma: float = share(0.99)
     trace: float = share(0.0)
-    exploration: float = 500_000
     final_exploration: float = share(0.05)
     mixer: str = "monotonic"
     state_maps: int = count(32)
@@ -91,7 +79,7 @@ class QmixConfig(AlgorithmConfig):
         load_tianshou()
 
 
-class QmixLearner(Learner[QmixConfig]):
+class QmixLearner(QLearner[QmixConfig, EpisodeReplay, Episodes]):
     """Double Q-learning (van Hasselt et al. 2016) of the value of a team, mixed from those of its agents.
 
     Its column is that of the whole team, side by side (`Rollout.joined`), with the games' states.
@@ -105,12 +93,11 @@ class QmixLearner(Learner[QmixConfig]):
 
     Attributes:
         networks: everything with weights: "agent" and "mixer", and the copies "target_agent" and "target_mixer".
-        episodes, updates: that ended, and that were made, so far.
     """
 
     def __init__(self, policy: QNetwork, config: QmixConfig, spec: EnvSpec, num_envs: int, seed: int = 0) -> None:
-        super().__init__(policy, config)
-        self.num_agents, self._seed = spec.num_agents, seed
+        super().__init__(policy, config, seed)
+        self.num_agents = spec.num_agents
         self.network = policy
         self._players = [policy.as_agent(i) for i in range(spec.num_agents)]
         with torch.random.fork_rng(devices=[]):
@@ -131,7 +118,6 @@ class QmixLearner(Learner[QmixConfig]):
             self._learning, config.learning_rate, alpha=config.alpha, eps=config.epsilon
         )
         self.replay_buffer = EpisodeReplay(config.replay_steps, num_envs, spec.max_cycles)
-        self.episodes = self.updates = self._copied_at = 0
 
     @property
     def module(self) -> nn.Module:
@@ -140,54 +126,35 @@ class QmixLearner(Learner[QmixConfig]):
     def policy_of(self, agent: int) -> Policy:
         return self._players[agent]
 
+    def learning(self) -> list[nn.Parameter]:
+        return self._learning
+
     def exploration(self, steps: int) -> float:
         """ε after so many environment steps of the schedule."""
-        c = self.config
-        return 1 + (c.final_exploration - 1) * min(1.0, steps / max(1.0, c.exploration))
+        return falling(1, self.config.final_exploration, self.config.exploration, steps)
 
     def explore(self, steps: int) -> None:
         self._set_epsilon(self.exploration(steps))
 
-    def update(self, column: Column, steps: int) -> dict[str, float]:
-        """Store the team's column and make the updates that are due; see `Learner.update`."""
-        c = self.config
-        self._set_epsilon(PLAY_EPSILON)
-        self._store(column)
-        losses = []
-        while self.updates < int(c.updates * self.episodes):
-            if self.replay_buffer.num_episodes < c.batch:  # what would have been learnt from so few is not made up for
-                self.updates = int(c.updates * self.episodes)
-                break
-            # Which episodes: a function of the count alone, so a resumed run draws the same.
-            draws = np.random.default_rng((self._seed, self.updates))
-            losses.append(self._step(self.replay_buffer.sample(c.batch, draws)))
-            self.updates += 1
-        if self.episodes - self._copied_at >= c.target_every:
-            self._copied_at = self.episodes
-            self.copy_to_target()
-        told = {"exploration": self.exploration(steps)}
-        return told | {name: float(np.mean([loss[name] for loss in losses])) for name in (losses[:1] or [{}])[0]}
+    def facts(self, steps: int) -> dict[str, float]:
+        return {"exploration": self.exploration(steps)}
+
+    def draw(self, rng: np.random.Generator) -> Episodes | None:
+        batch = self.config.batch
+        return self.replay_buffer.sample(batch, rng) if self.replay_buffer.num_episodes >= batch else None
 
     def copy_to_target(self) -> None:
         """Hard copy of agent network and mixer to the target networks."""
         self._target_network.load_state_dict(self.network.state_dict())
         self._target_mixer.load_state_dict(self.mixer.state_dict())
 
-    def snapshot(self) -> dict[str, np.ndarray]:
-        counts = np.array([self.episodes, self.updates, self._copied_at])
-        return {"counts": counts, **{f"replay.{k}": v for k, v in self.replay_buffer.snapshot().items()}}
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        self.episodes, self.updates, self._copied_at = arrays["counts"].tolist()
-        kept = {name.removeprefix("replay."): array for name, array in arrays.items() if name.startswith("replay.")}
-        self.replay_buffer.restore(kept)
-
     def _set_epsilon(self, epsilon: float) -> None:
         for player in self._players:
             player.epsilon = epsilon
 
-    def _store(self, column: Column) -> None:
-        """A column's T steps, each as [B, n, …]."""
+    def store(self, column: Column) -> int:
+        """Put a column's T steps into the replay, each as [B, n, …]; how many episodes ended."""
+        self._set_epsilon(PLAY_EPSILON)
         states = column.extras.get(STATE)
         if states is None:
             raise TypeError("QMIX needs a rollout with states: collect it with needs = {STATE}")
@@ -204,23 +171,13 @@ class QmixLearner(Learner[QmixConfig]):
             for text in column.texts.values():
                 seen |= {name: ids[text.index[t, :B]] for name, ids in text.ids.items()}
             self.replay_buffer.add(seen, team["action"][t], reward[t], done, cut[t])
-        self.episodes += int(column.restarts[1:, :B].sum())
+        return int(column.restarts[1:, :B].sum())
 
     def _by_game(self, array: np.ndarray) -> np.ndarray:
         """[T, B, n, …] of [T, n · B, …]."""
         return np.moveaxis(array.reshape(len(array), self.num_agents, -1, *array.shape[2:]), 1, 2)
 
-    def _step(self, episodes: Episodes) -> dict[str, float]:
-        """One gradient step."""
-        loss, q_total = self.loss(episodes)
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self._learning, self.config.clip_gradient or math.inf)
-        self.optimizer.step()
-        told = torch.stack((loss.detach(), q_total, norm.detach())).tolist()
-        return dict(zip(("td_loss", "q_total", "gradient_norm"), told, strict=True))
-
-    def loss(self, episodes: Episodes) -> tuple[Tensor, Tensor]:
+    def loss(self, episodes: Episodes) -> tuple[Tensor, dict[str, Tensor]]:
         """Mean squared error of Q_tot over all real steps (Rashid et al. 2018, eq. 6), and the mean of Q_tot.
 
         The target is r + γ Q̂_tot(s', argmax Q), the latter from the copies, or with `trace` an average of it and of
@@ -236,8 +193,7 @@ class QmixLearner(Learner[QmixConfig]):
             following = self._mix(self._target_mixer, best, episodes)
         known = ~self.tensor(episodes.cut)
         target = self._targets(self.tensor(episodes.reward), following, known, real)
-        error = torch.where(known, total - target, 0.0)
-        return error.square().sum() / known.sum().clamp(min=1), total.detach().mean()
+        return td_loss(total, target, known), {"q_total": total.detach().mean()}
 
     def _targets(self, reward: Tensor, values: Tensor, known: Tensor, real: Tensor) -> Tensor:
         """Targets [S] of Q_tot at all real steps, from the copies' values of those; see `loss`."""

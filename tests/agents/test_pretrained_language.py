@@ -19,6 +19,7 @@ from magrounding.agents.language import join_statements
 from magrounding.agents.pretrained_language import LanguageModel, PretrainedStates
 from magrounding.agents.weights import save_weights
 from magrounding.errors import ConfigurationError, MissingExtra
+from tests.agents.language_models import tiny_bert
 from tests.agents.samples import documents_of, make_spec, seen_by
 
 WORDS = ("<pad>", "the", "mage", "flees", "carrying", "messages", ".", "unreadable")
@@ -28,23 +29,7 @@ MANUAL = torch.tensor([[[1, 2, 3, 6], [4, 5, 6, 0]], [[4, 5, 6, 0], [7, 2, 0, 0]
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
     """A BERT of one layer with random weights, and a tokenizer that knows parts of words."""
-    transformers = pytest.importorskip("transformers", reason="the extra `lm` is absent: transformers")
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-
-    folder = tmp_path_factory.mktemp("model")
-    pieces = "[PAD] [UNK] [CLS] [SEP] the mage flee ##s carry ##ing message . un ##read ##able".split()
-    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(pieces)}, unk_token="[UNK]"))
-    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    fast = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
-    )
-    fast.save_pretrained(folder)
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    network = transformers.BertModel(transformers.BertConfig(vocab_size=len(pieces), **sizes))
-    network.save_pretrained(folder)
-    return folder
+    return tiny_bert(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture

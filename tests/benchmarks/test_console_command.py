@@ -24,8 +24,10 @@ FROM_A_CHECKOUT = {
     "play": "play",
     "match": "match",
     "replay": "replay",
+    "guide": "guide",
     "compare": "compare",
     "publish": "publish",
+    "pieces": "pieces",
     "bench": "throughput",
 }
 

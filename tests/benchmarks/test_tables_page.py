@@ -106,6 +106,7 @@ def test_every_cell_of_the_papers_tables_is_measured(id, preset):
             last = settings.preset.of_stage(cell.stage)[-1]
             assert cell.evaluation_set in (None, *settings.evaluation_sets(cell.stage, last))
             assert cell.training.size is None or cell.training.stages[-1] == cell.stage
-        settings.make_network()
+        if "guide" not in settings.policy_options:  # a folder that is made here
+            settings.make_network()
         trained += 1
     assert trained or id == "endi_qmix"

@@ -127,13 +127,13 @@ class Campaign:
     def _strike(self, folder: Path) -> tuple[str, bool]:
         """Begin or resume a run and interrupt it; what it had done by then, and whether it was still at work."""
         blow = self._draw.choices((signal.SIGKILL, signal.SIGINT), weights=(3, 1))[0]
-        after = self._draw.random() * self._seconds
+        after, fresh = self._draw.random() * self._seconds, not (folder / "run").exists()
         run = self._start(folder)
         run.wait_until_owner()
         since = time.monotonic()
         while (passed := time.monotonic() - since) < after and not run.has_ended:
             time.sleep(0.002)
-        if passed < after:  # the machine is faster by now: moments of this campaign have to be sooner
+        if passed < after and fresh:  # the machine is faster by now: moments have to be sooner
             self._seconds = passed
         os.kill(run.pid, blow)
         code, out, err = run.end()

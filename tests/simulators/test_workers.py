@@ -91,7 +91,7 @@ def test_halves_out_of_turn_are_refused_and_a_reset_forgets_them():
         with pytest.raises(InvalidAction, match="receive"):
             vec.best_actions()
         vec.best_actions(rows=[2, 3])
-        with pytest.raises(ConfigurationError, match="no group 2"):
+        with pytest.raises(ConfigurationError, match="group must be an integer from 0 to 1, got 2"):
             vec.send(two, 2)
         again, first = vec.reset(seed=0)[0]["noise"].copy(), vectorize(Walk, 4).reset(seed=0)[0]["noise"]
         np.testing.assert_array_equal(again, first)

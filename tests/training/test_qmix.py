@@ -192,7 +192,7 @@ def test_the_replay_holds_what_was_played():
         returns += rollout.games.returns.sum(1).tolist()
         learner.update(rollout.joined()[0], 0)
         wins += len(rollout.games.won)
-    assert learner.episodes == learner.replay_buffer.num_episodes == wins
+    assert learner.played == learner.replay_buffer.num_episodes == wins
     episodes = learner.replay_buffer.sample(1000, np.random.default_rng(0))
     which = np.broadcast_to(np.arange(episodes.real.shape[1]), episodes.real.shape)[episodes.real]
     stored = np.bincount(which, episodes.reward)
@@ -226,14 +226,14 @@ def test_updates_follow_episodes_and_copies_are_hard():
         before = [p.clone() for p in learner.networks["target_agent"].parameters()]
         copied = learner._copied_at
         told = iterate(learner, worker)
-        assert learner.updates == learner.episodes // 2
+        assert learner.updates == learner.played // 2
         assert ("td_loss" in told) == (learner.replay_buffer.num_episodes >= FEW.batch)
         now = list(learner.networks["target_agent"].parameters())
-        due = learner.episodes - copied >= FEW.target_every
+        due = learner.played - copied >= FEW.target_every
         expected = learner.network.parameters() if due else before
         assert all(torch.equal(p, q) for p, q in zip(now, expected, strict=True))
         assert not any(p.requires_grad for p in now)
-    assert learner.episodes > 30
+    assert learner.played > 30
 
 
 WORLDS = [("ma_rtfm", "s1"), ("ma_messenger", "s1")]
@@ -249,10 +249,10 @@ def test_one_update_teaches_everything_and_leaves_the_copies(env, stage, agent):
     worker = worker_of(vec, learner, 12)
     iterate(learner, worker)
     before = {name: p.clone() for name, p in learner.networks.named_parameters()}
-    loss, total = learner.loss(learner.replay_buffer.sample(8, np.random.default_rng(0)))
+    loss, facts = learner.loss(learner.replay_buffer.sample(8, np.random.default_rng(0)))
     loss.backward()
     assert torch.isfinite(loss)
-    assert torch.isfinite(total)
+    assert torch.isfinite(facts["q_total"])
     still = [name for name, p in policy.named_parameters() if p.grad is None or not p.grad.any()]
     # No symbol of MESSENGER is in any manual: how sharply words are looked for makes no difference there.
     assert still == (["reader.reader.sharpness"] if (env, agent) == ("ma_messenger", "qmix_relread") else [])

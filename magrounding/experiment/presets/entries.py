@@ -14,6 +14,7 @@ _PRESETS = {
         "messenger": "published:PAPER_MESSENGER",
         "ma_messenger": "published:PAPER_MA_MESSENGER",
         "babyai": "babyai:PAPER_BABYAI",
+        "scienceworld": "scienceworld:PAPER_SCIENCEWORLD",
     },
     "paper_rl": {"babyai": "babyai:PAPER_RL_BABYAI"},
     "silg": {"rtfm": "published:SILG_RTFM", "messenger": "published:SILG_MESSENGER"},
@@ -23,6 +24,7 @@ _PRESETS = {
         "messenger": "messenger:QUICK_MESSENGER",
         "ma_messenger": "messenger:QUICK_MA_MESSENGER",
         "babyai": "babyai:QUICK_BABYAI",
+        "scienceworld": "scienceworld:QUICK_SCIENCEWORLD",
     },
     "quick_rl": {
         "ma_rtfm": "rtfm:QUICK_RL_MA_RTFM",
@@ -33,6 +35,12 @@ _PRESETS = {
     },
     "quick_qmix": {"ma_rtfm": "qmix:QUICK_QMIX_MA_RTFM", "ma_messenger": "qmix:QUICK_QMIX_MA_MESSENGER"},
     "paper_qmix": {"ma_rtfm": "qmix:PAPER_QMIX_MA_RTFM", "ma_messenger": "qmix:PAPER_QMIX_MA_MESSENGER"},
+    "quick_lge": {"scienceworld": "lge:QUICK_LGE"},
+    "quick_lge_inc": {"scienceworld": "lge:QUICK_LGE_INC"},
+    "quick_gold": {"scienceworld": "lge:QUICK_GOLD"},
+    "paper_lge": {"scienceworld": "lge:PAPER_LGE"},
+    "paper_lge_inc": {"scienceworld": "lge:PAPER_LGE_INC"},
+    "paper_lge_released": {"scienceworld": "lge:PAPER_LGE_RELEASED"},
     "demo": {"ma_rtfm": "rtfm:DEMO", "rtfm": "rtfm:DEMO"},
 }
 

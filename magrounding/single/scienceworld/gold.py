@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 
 from magrounding.single.scienceworld.java import Java
-from magrounding.single.scienceworld.simulation import Simulation
+from magrounding.single.scienceworld.simulation import Moment, Simulation
 from magrounding.storage import user_cache, write_json
 
 _SYNONYMS = {"examine": "look at", "drop": "put down"}
 _JOINTS = (" to ", " into ", " on ", " in ", " with ")
-_PASS = "wait1"
-"""What takes a step and does nothing."""
+_PASSES = ("look around", "wait1")
+"""What takes a step and does nothing, the first that reaches 100: living things grow otherwise along each."""
+
+WON = 100
+"""The score of a task that is done."""
+
+_RENDERING = 4
+"""Raised whenever the same path would be said in other words: what is kept of the old ones is found anew."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +33,25 @@ class Gold:
         commands: the gold path in the words of the valid actions, each of which is valid in its turn.
         score: what they reach.
         program: the gold path in the simulator's words.
+        text: what is to be done.
+        meant: of each command, whether it says what the program does, and does not stand for what has no effect.
     """
 
     commands: tuple[str, ...]
     score: int
     program: tuple[str, ...]
+    text: str
+    meant: tuple[bool, ...]
+
+
+@dataclass
+class _Steps:
+    """How a gold path was followed: commands, which of them are meant, the moments before them, and the score."""
+
+    commands: list[str] = field(default_factory=list)
+    meant: list[bool] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
+    score: int = 0
 
 
 def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Gold:
@@ -43,7 +63,7 @@ def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Go
     The simulator names things in its gold paths as it parses them ("examine substance in metal pot"), not as it lists
     them among the valid actions ("look at water"), and does things that have no effect (opening an open door), which
     are not listed at all. The former are said in the words of the list; for the latter, which still take a step, it
-    waits.
+    looks around or, where that does not reach 100, waits.
 
     Args:
         java: where to find it.
@@ -52,46 +72,74 @@ def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Go
     Raises:
         SimulatorError: the process was lost.
     """
+    known = _read(gold_file(task, variation, simplifications))
+    return known or play_gold(java, task, variation, simplifications)[0]
+
+
+def play_gold(java: Java, task: str, variation: int, simplifications: str) -> tuple[Gold, list[Moment]]:
+    """The way through a variation, found where it is not known yet, and played.
+
+    Args:
+        java, task, variation, simplifications: see `find_gold`.
+
+    Returns:
+        The way, and what there was before each of its commands.
+
+    Raises:
+        SimulatorError: the process was lost.
+    """
     path = gold_file(task, variation, simplifications)
-    known = _read(path)
-    if known is not None:
-        return known
+    known, moments = _read(path), list[Moment]()
     simulation = Simulation(java)
     try:
+        if known is not None:
+            moments.append(simulation.begin(task, variation, simplifications))
+            moments += [simulation.step(command) for command in known.commands]
+            return known, moments[:-1]
         simulation.begin(task, variation, simplifications, gold=True)
         program = tuple(simulation.gold_path())
-        commands, score = _follow(simulation, program, task, variation, simplifications)
+        text = simulation.task_text()
+        found = _follow(simulation, program, _PASSES[0], task, variation, simplifications)
+        if found.score < WON:
+            others = (_follow(simulation, program, each, task, variation, simplifications) for each in _PASSES[1:])
+            found = max(found, *others, key=lambda steps: steps.score)
     finally:
         simulation.close()
-    gold = Gold(commands, score, program)
+    gold = Gold(tuple(found.commands), found.score, program, text, tuple(found.meant))
     write_json(path, asdict(gold))
-    return gold
+    return gold, found.moments
 
 
 def gold_file(task: str, variation: int, simplifications: str) -> Path:
     """Where the gold path of a variation is kept."""
     kind = simplifications.replace(",", "+") or "none"
-    return user_cache() / "scienceworld" / version("scienceworld") / kind / task / f"{variation}.json"
+    release = f"{version('scienceworld')}-{_RENDERING}"
+    return user_cache() / "scienceworld" / release / kind / task / f"{variation}.json"
 
 
 def _follow(
-    simulation: Simulation, program: tuple[str, ...], task: str, variation: int, simplifications: str
-) -> tuple[tuple[str, ...], int]:
-    """The valid commands that do what a gold path does, and the score that they reach."""
+    simulation: Simulation, program: tuple[str, ...], nothing: str, task: str, variation: int, simplifications: str
+) -> _Steps:
+    """Play the valid commands that do what a gold path does, and `nothing` where there is none."""
     moment = simulation.begin(task, variation, simplifications)
-    commands = []
-    for command in program:
+    steps = _Steps()
+    for said in program:
+        command = said
         if command not in moment.actions:
             listed = {action.lower(): action for action in moment.actions}  # the program does not heed capitals
             wordings = (each.lower() for each in _wordings(command.lower(), simulation.aliases()))
-            command = listed.get(command.lower()) or next((listed[each] for each in wordings if each in listed), _PASS)
+            command = listed.get(command.lower()) or next((listed[each] for each in wordings if each in listed), "")
+        steps.meant.append(bool(command))
+        command = command or nothing
         if command not in moment.actions:  # the program asks which of several things is meant, and lists numbers
             command = moment.actions[0]
-        commands.append(command)
+        steps.commands.append(command)
+        steps.moments.append(moment)
         moment = simulation.step(command)
         if moment.over or moment.score < 0:
             break
-    return tuple(commands), moment.score
+    steps.score = moment.score
+    return steps
 
 
 def _wordings(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
@@ -118,7 +166,9 @@ def _read(path: Path) -> Gold | None:
     """What is kept; None where nothing is, or it is damaged and has to be found again."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        commands, score, program = tuple(found["commands"]), int(found["score"]), tuple(found["program"])
+        commands, program = tuple(found["commands"]), tuple(found["program"])
+        meant = tuple(map(bool, found["meant"]))
+        gold = Gold(commands, int(found["score"]), program, str(found["text"]), meant)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return Gold(commands, score, program) if all(isinstance(text, str) for text in (*commands, *program)) else None
+    return gold if all(isinstance(text, str) for text in (*commands, *program)) else None

@@ -1,0 +1,129 @@
+"""DRRN, the deep reinforcement relevance network (He et al. 2016), as it is used on ScienceWorld (Golchha et al. 2024).
+
+A GRU for what was just seen, one for the room, one for what is held and one for the action, over one table of words;
+their last states go through a hidden layer to the value of the action. Other worlds have other texts, and a GRU for
+each. Choices that begin alike share the steps of their GRU (`prefix_tree`), and padding is never read.
+
+With `reader="bag"` the state of a text is the mean of its words' embeddings: the same network without word order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from magrounding.agents.building import check_config, configure
+from magrounding.agents.choice_values import ChoiceValues
+from magrounding.agents.pieces import SHIPPED, NoTokens, OwnWords, Pieces, PieceTokens, Tokens
+from magrounding.agents.prefix_tree import TreeGRU, grow_tree
+from magrounding.errors import ConfigurationError, choose
+from magrounding.spec import EnvSpec
+
+PIECES, WORDS = "pieces", "words"
+READERS = ("gru", "bag")
+
+
+@dataclass(frozen=True)
+class DrrnConfig:
+    """Options of DRRN; sizes are those of the text-game programs.
+
+    Attributes:
+        embedding: width of a token, and with "bag" of a text.
+        hidden: units of each GRU and of the hidden layer.
+        reader: "gru" or "bag".
+        vocabulary: "pieces", those that come with the package; "words", the world's own words; or a file of word
+            pieces. Pieces are kept with the weights.
+        pieces: rows of the table of pieces, at least as many as there are.
+        readers: name → the text fields that one reader reads together; by default see `choice_values.default_readers`.
+    """
+
+    embedding: int = 128
+    hidden: int = 128
+    reader: str = "gru"
+    vocabulary: str = PIECES
+    pieces: int = 8000
+    readers: Mapping[str, tuple[str, ...]] | None = None
+
+    def __post_init__(self) -> None:
+        check_config(self)
+        choose("reader", self.reader, READERS)
+        if not isinstance(self.vocabulary, str) or not self.vocabulary:
+            raise ConfigurationError(f"vocabulary is pieces, words or a file, not {self.vocabulary!r}")
+
+
+class Bag(nn.Module):
+    """The state of a text is the mean of its words; of an empty one, zeros."""
+
+    def read(self, words: nn.Embedding, tokens: np.ndarray, start: np.ndarray) -> Tensor:
+        """[U, embedding] of texts that lie behind one another, as `Tokens` gives them."""
+        flat, begin = (torch.from_numpy(each).to(words.weight.device) for each in (tokens, start[:-1]))
+        return F.embedding_bag(flat, words.weight, begin, mode="mean")
+
+
+class Drrn(ChoiceValues):
+    """The DRRN policy.
+
+    Args:
+        spec: of the world.
+        config: options.
+
+    Raises:
+        ConfigurationError: a world that it is not made for, or pieces for one that does not say its words.
+        CheckpointError: a file of pieces that is damaged; one that is missing, when the first text is read.
+    """
+
+    def __init__(self, spec: EnvSpec, config: DrrnConfig) -> None:
+        bag = config.reader == "bag"
+        super().__init__(spec, config.embedding if bag else config.hidden, config.hidden, config.readers)
+        self.config = config
+        self._said = spec.words
+        self.vocabulary: Tensor
+        self._divide: Tokens = OwnWords(spec.vocabulary_size)
+        self.register_buffer("vocabulary", torch.zeros(0, dtype=torch.uint8))
+        if config.vocabulary != WORDS:
+            file = SHIPPED if config.vocabulary == PIECES else Path(config.vocabulary)
+            if file.exists():
+                self._use(Pieces.load(file))
+            else:  # a team that was trained with it brings its pieces along with its weights
+                self._divide = NoTokens(file, config.pieces)
+        self.words = nn.Embedding(self._divide.size, config.embedding)
+        units = config.embedding, config.hidden
+        self.texts = nn.ModuleList(Bag() if bag else TreeGRU(*units) for _ in self.reads)
+
+    def read(self, name: str, ids: Mapping[str, Tensor]) -> Tensor:
+        tokens, start = self._divide([each.cpu().numpy() for each in ids.values()])
+        self.encoded += len(start) - 1
+        reader: Any = self.texts[list(self.reads).index(name)]
+        if isinstance(reader, TreeGRU):
+            return reader.read(self.words, grow_tree(tokens, start))
+        return reader.read(self.words, tokens, start)
+
+    def _use(self, pieces: Pieces) -> None:
+        """Divide texts into these pieces from now on."""
+        if not self._said:
+            raise ConfigurationError("this world does not say its words: it cannot be read in pieces, vocabulary=words")
+        if len(pieces) > self.config.pieces:
+            raise ConfigurationError(f"{len(pieces)} pieces and a table of {self.config.pieces}: set pieces to more")
+        self._divide = PieceTokens(pieces, self._said, self.config.pieces)
+        written = np.frombuffer(pieces.to_json().encode(), np.uint8).copy()
+        self.vocabulary = torch.from_numpy(written).to(self.vocabulary.device)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *more: Any, **named: Any) -> None:
+        """Weights bring the pieces that they were made for."""
+        kept: Any = state_dict.get(f"{prefix}vocabulary")
+        pieces = self.config.vocabulary != WORDS and isinstance(kept, Tensor) and kept.dtype == torch.uint8
+        if pieces and not torch.equal(kept.cpu(), self.vocabulary.cpu()):
+            self._use(Pieces.from_json(kept.cpu().numpy().tobytes(), "the vocabulary of the weights"))
+        super()._load_from_state_dict(state_dict, prefix, *more, **named)
+
+
+def make_drrn(spec: EnvSpec, **options: Any) -> Drrn:
+    """DRRN for what `spec` shows; options are those of `DrrnConfig`."""
+    return Drrn(spec, configure("drrn", DrrnConfig(), options))

@@ -1,0 +1,98 @@
+"""Guide: scores of actions for a task, s(τ, a) = cos(g(τ), g(a)) / λ, and what is kept of it on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from magrounding.agents.guide.encoder import HashedEncoder
+from magrounding.agents.guide.language_model import LanguageModelEncoder
+from magrounding.agents.weights import fit_weights, parse_tensors
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.storage import read_json, write_atomic, write_json
+
+TEMPERATURE = 0.05
+"""λ. LGE gives none; SimCSE, whose loss it takes, has .05."""
+
+_FILE, _WEIGHTS = "guide.json", "guide.safetensors"
+_CHUNK = 1024
+"""Texts that are read at once."""
+
+
+class Guide(nn.Module):
+    """Reads tasks and actions with the same network; the task's text is all that it knows of a game.
+
+    Args:
+        encoder: texts → vectors [U, D].
+        temperature: λ. It scales the scores and changes no rank.
+    """
+
+    def __init__(self, encoder: HashedEncoder | LanguageModelEncoder, temperature: float = TEMPERATURE) -> None:
+        super().__init__()
+        if not temperature > 0:
+            raise ConfigurationError(f"the temperature of a Guide is positive, got {temperature!r}")
+        self.encoder = encoder
+        self.temperature = temperature
+
+    def forward(self, texts: Sequence[str]) -> Tensor:
+        """Vectors [U, D] of length 1, with gradients."""
+        return F.normalize(self.encoder(texts), dim=-1)
+
+    @torch.no_grad()
+    def embed(self, texts: Sequence[str]) -> Tensor:
+        """Vectors [U, D] of length 1, on the CPU."""
+        training = self.training
+        self.eval()
+        parts = [self(texts[start : start + _CHUNK]).float().cpu() for start in range(0, len(texts), _CHUNK)]
+        self.train(training)
+        return torch.cat(parts)
+
+    def score(self, task: str, actions: Sequence[str]) -> np.ndarray:
+        """[C] float32, how much each of C actions can matter for a task, higher is more."""
+        vectors = self.embed([task, *actions])
+        return (vectors[1:] @ vectors[0] / self.temperature).numpy()
+
+
+def save_guide(folder: Path, guide: Guide, record: dict[str, Any]) -> None:
+    """Write a Guide, with facts about how it came about."""
+    guide.encoder.save_files(folder)
+    write_atomic(folder / _WEIGHTS, save({k: v.detach().cpu().contiguous() for k, v in guide.state_dict().items()}))
+    content = {"encoder": guide.encoder.kind, "options": guide.encoder.options, "temperature": guide.temperature}
+    write_json(folder / _FILE, {**content, "record": record}, sealed=True)
+
+
+def load_guide(folder: Path) -> Guide:
+    """Read a Guide; nothing in its files is executed.
+
+    Raises:
+        CheckpointError: files that are damaged or of something else.
+        ConfigurationError: no Guide there, or a language model that cannot be loaded.
+        MissingExtra: it reads with a language model, and `transformers` is not installed.
+    """
+    if not (folder / _FILE).exists():
+        raise ConfigurationError(f"there is no Guide in {folder}: train one with `magrounding guide --out {folder}`")
+    content = read_json(folder / _FILE)
+    try:
+        options, temperature = dict(content["options"]), float(content["temperature"])
+        if content["encoder"] == HashedEncoder.kind:
+            encoder = HashedEncoder(**{name: int(options[name]) for name in ("buckets", "width", "hidden")})
+        elif content["encoder"] == LanguageModelEncoder.kind:
+            encoder = LanguageModelEncoder(folder / "model", int(options["tokens"]))
+        else:
+            raise CheckpointError(f"{folder / _FILE} names an encoder that is not known: {content['encoder']!r}")
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{folder / _FILE} is damaged ({type(error).__name__}: {error})") from None
+    guide = Guide(encoder, temperature)
+    try:
+        data = (folder / _WEIGHTS).read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{folder / _WEIGHTS} cannot be read: {error.strerror}") from None
+    fit_weights(guide, parse_tensors(data, folder / _WEIGHTS), folder / _WEIGHTS)
+    return guide.eval()

@@ -1,0 +1,149 @@
+"""How a Guide learns: a task near its gold actions and far from all others, by contrast within a batch (LGE app. A)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from magrounding.agents.guide.guide import Guide
+from magrounding.agents.guide.metrics import GoldTrajectory
+from magrounding.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class GuideLearning:
+    """How to learn.
+
+    Attributes:
+        epochs: passes over all (task, gold action); LGE has 10 for a pretrained model.
+        batch: N; 128 in LGE.
+        rate: of AdamW; it falls to 0 in a straight line.
+        hard_negatives: for each gold action, drawn anew in each epoch; 1 in LGE. More of them are what a network that
+            learns from scratch profits from most.
+        decay: of the weights.
+        seed: of the order and of the negatives.
+    """
+
+    epochs: int = 40
+    batch: int = 64
+    rate: float = 2e-3
+    hard_negatives: int = 8
+    decay: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "hard_negatives"):
+            if getattr(self, name) < 1:
+                raise ConfigurationError(f"{name} of a Guide's learning is 1 or more, got {getattr(self, name)}")
+        if not self.rate > 0 or self.decay < 0:
+            raise ConfigurationError(f"a Guide learns with a rate above 0 and no negative decay, got {self}")
+
+
+PRETRAINED = GuideLearning(epochs=10, batch=128, rate=5e-5, hard_negatives=1)
+"""As LGE fine-tunes a language model."""
+
+
+class Example(NamedTuple):
+    """A gold action of a task."""
+
+    text: str
+    action: str
+    gold: frozenset[str]
+    negatives: Sequence[str]
+
+
+def contrastive_loss(tasks: Tensor, gold: Tensor, negatives: Tensor, temperature: float) -> Tensor:
+    """The mean over i of −log of the part that gold action i has among all actions of the batch, a scalar.
+
+    LGE sums over i, which is the same at another rate.
+
+    Args:
+        tasks, gold: [N, D] of length 1.
+        negatives: [M, D] of length 1, hard negatives.
+        temperature: λ.
+    """
+    scores = tasks @ torch.cat((gold, negatives)).T / temperature
+    return F.cross_entropy(scores, torch.arange(len(tasks), device=scores.device))
+
+
+def examples_of(trajectories: Sequence[GoldTrajectory]) -> list[Example]:
+    """One for each gold action of each trajectory; negatives are all that was ever valid in its kind of task.
+
+    Raises:
+        ConfigurationError: there is none, or a kind of task whose trajectories do not say what was valid.
+    """
+    listed: dict[str, set[str]] = {}
+    for each in trajectories:
+        listed.setdefault(each.task, set()).update(each.valid)
+    negatives = {task: sorted(found) for task, found in listed.items()}
+    if not negatives:
+        raise ConfigurationError("there is no gold trajectory to learn from: collect some of training variations")
+    for each in trajectories:
+        if not listed[each.task] - each.gold:
+            raise ConfigurationError(
+                f"no trajectory of {each.task} says what was valid along it, so there are no negatives: collect some so"
+            )
+    return [
+        Example(each.text, action, each.gold, negatives[each.task])
+        for each in trajectories
+        for action in sorted(each.gold)
+    ]
+
+
+def learn_guide(
+    guide: Guide,
+    trajectories: Sequence[GoldTrajectory],
+    learning: GuideLearning,
+    tell: Callable[[int, float], object] = lambda epoch, loss: None,
+) -> float:
+    """Train a Guide and return the mean loss of the last epoch.
+
+    Args:
+        guide: it is changed in place.
+        trajectories: of training variations.
+        learning: how.
+        tell: hears each epoch's number, from 1, and mean loss.
+    """
+    examples, rng = examples_of(trajectories), random.Random(learning.seed)
+    batches = max(1, len(examples) // learning.batch)
+    optimizer = torch.optim.AdamW(guide.parameters(), learning.rate, weight_decay=learning.decay)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, learning.epochs * batches)
+    guide.train()
+    mean = float("nan")
+    for epoch in range(1, learning.epochs + 1):
+        rng.shuffle(examples)
+        total = 0.0
+        for start in range(0, batches * learning.batch, learning.batch):
+            chosen = examples[start : start + learning.batch]
+            texts = [each.text for each in chosen] + [each.action for each in chosen] + _hard(chosen, learning, rng)
+            places = {text: place for place, text in enumerate(dict.fromkeys(texts))}  # each is read once
+            vectors = guide(list(places))[[places[text] for text in texts]]
+            tasks, gold, negatives = vectors.split((len(chosen), len(chosen), len(texts) - 2 * len(chosen)))
+            loss = contrastive_loss(tasks, gold, negatives, guide.temperature)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            total += loss.item()
+        mean = total / batches
+        tell(epoch, mean)
+    guide.eval()
+    return mean
+
+
+def _hard(chosen: Sequence[Example], learning: GuideLearning, rng: random.Random) -> list[str]:
+    """Hard negatives: what was valid in the kind of task, but is no gold action of the variation."""
+    found = []
+    for each in chosen:
+        for _ in range(learning.hard_negatives):
+            action = rng.choice(each.negatives)
+            while action in each.gold:
+                action = rng.choice(each.negatives)
+            found.append(action)
+    return found

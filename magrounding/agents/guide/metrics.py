@@ -1,0 +1,223 @@
+"""How good a Guide is by itself: ranks of gold actions and recall of relevant ones (LGE section 4.1, table 1).
+
+Everything is counted step by step along gold trajectories, over the actions valid in the step, and averaged over steps.
+Relevant in a step are the actions of the whole gold trajectory that are valid there. A rank counts from 1, the best;
+equal scores share the mean of their ranks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+Scorer = Callable[[str, Sequence[str]], np.ndarray]
+"""(what is to be done, C actions) → [C] scores."""
+
+BASELINE = 50
+"""Actions of which the frequency baselines consist."""
+
+
+class GoldTrajectory(Protocol):
+    """What the metrics ask of a trajectory."""
+
+    @property
+    def task(self) -> str:
+        """The kind of task."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """What is to be done."""
+        ...
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The actions, in their order."""
+        ...
+
+    @property
+    def meant(self) -> tuple[bool, ...]:
+        """Of each command, whether it is a gold action, and no pause."""
+        ...
+
+    @property
+    def gold(self) -> frozenset[str]:
+        """The gold actions."""
+        ...
+
+    @property
+    def valid(self) -> Mapping[str, tuple[int, ...]]:
+        """Action → spans of steps in which it is valid: (first, behind, first, behind)."""
+        ...
+
+
+class Step(NamedTuple):
+    """A step of a gold trajectory.
+
+    Attributes:
+        valid: [C] places of the valid actions among all of the trajectory.
+        relevant: [C] bool.
+        gold: place of the gold action among the valid ones, or None where the trajectory pauses.
+    """
+
+    valid: np.ndarray
+    relevant: np.ndarray
+    gold: int | None
+
+
+@dataclass(frozen=True)
+class GuideMetrics:
+    """Means over the steps of gold trajectories, with standard deviations where LGE gives them.
+
+    Attributes:
+        steps: how many.
+        rsr: k → RSR@k.
+        map: mean average precision.
+        gar, gar_percent, garr: (mean, standard deviation) of the gold action's rank, of that in percent of the valid
+            actions, and of its inverse; None for a set, which has no ranks.
+        by_task: kind of task → RSR at the first k.
+    """
+
+    steps: int
+    rsr: dict[int, float]
+    map: float
+    gar: tuple[float, float] | None
+    gar_percent: tuple[float, float] | None
+    garr: tuple[float, float] | None
+    by_task: dict[str, float]
+
+
+def ranks(scores: np.ndarray) -> np.ndarray:
+    """[C] ranks of scores [C], 1 for the highest; equal scores have the mean of theirs."""
+    ordered, place, counts = np.unique(-scores, return_inverse=True, return_counts=True)
+    behind = np.cumsum(counts)
+    return (behind - (counts - 1) / 2)[place].astype(np.float64) if len(ordered) else np.zeros(0)
+
+
+def top_k(scores: np.ndarray, k: int) -> np.ndarray:
+    """[C] bool, the k highest of scores [C], all where there are fewer; of equal ones the first."""
+    chosen = np.zeros(len(scores), np.bool_)
+    chosen[np.argsort(-scores, kind="stable")[:k]] = True
+    return chosen
+
+
+def recall(chosen: np.ndarray, relevant: np.ndarray) -> float:
+    """The part of the relevant [C] bool that is chosen [C] bool; nan where nothing is relevant."""
+    count = relevant.sum()
+    return float((chosen & relevant).sum() / count) if count else float("nan")
+
+
+def average_precision(scores: np.ndarray, relevant: np.ndarray) -> float:
+    """The mean over relevant actions of the precision at their rank; nan where nothing is relevant.
+
+    Precision is a rank among the relevant actions divided by the rank among all, each a mean rank where scores are
+    equal. Without equal scores it is the average precision of information retrieval.
+    """
+    if not relevant.any():
+        return float("nan")
+    return float((ranks(scores[relevant]) / ranks(scores)[relevant]).mean())
+
+
+def steps_of(trajectory: GoldTrajectory) -> Iterator[Step]:
+    """The steps of a trajectory, over the places of its `valid`."""
+    actions = list(trajectory.valid)
+    shown = np.zeros((len(trajectory.commands), len(actions)), np.bool_)
+    for place, spans in enumerate(trajectory.valid.values()):
+        for first, behind in zip(spans[::2], spans[1::2], strict=True):
+            shown[first:behind, place] = True
+    gold = np.array([action in trajectory.gold for action in actions], np.bool_)
+    places = {action: place for place, action in enumerate(actions)}
+    for step, (command, meant) in enumerate(zip(trajectory.commands, trajectory.meant, strict=True)):
+        valid = np.flatnonzero(shown[step])
+        at = places.get(command) if meant else None
+        found = None if at is None or not shown[step, at] else int(np.searchsorted(valid, at))
+        yield Step(valid, gold[valid], found)
+
+
+def guide_metrics(
+    score: Scorer, trajectories: Iterable[GoldTrajectory], ks: Sequence[int] = (50, 20, 10)
+) -> GuideMetrics:
+    """Judge a Guide.
+
+    Args:
+        score: of the Guide; it is asked once for each trajectory, for all that is valid along it.
+        trajectories: of variations that it has not learnt from.
+        ks: numbers of actions that it selects.
+    """
+    recalls: dict[int, list[float]] = {k: [] for k in ks}
+    precisions, gars, counts = [], [], []
+    by_task: dict[str, list[float]] = {}
+    for trajectory in trajectories:
+        scores = np.asarray(score(trajectory.text, list(trajectory.valid)), np.float64)
+        for step in steps_of(trajectory):
+            here = scores[step.valid]
+            for k in ks:
+                recalls[k].append(recall(top_k(here, k), step.relevant))
+            by_task.setdefault(trajectory.task, []).append(recalls[ks[0]][-1])
+            precisions.append(average_precision(here, step.relevant))
+            if step.gold is not None:
+                gars.append(ranks(here)[step.gold])
+                counts.append(len(here))
+    gar, among = np.array(gars), np.array(counts)
+    return GuideMetrics(
+        len(precisions),
+        {k: _mean(found) for k, found in recalls.items()},
+        _mean(precisions),
+        _spread(gar),
+        _spread(100 * gar / among),
+        _spread(1 / gar),
+        {task: _mean(found) for task, found in by_task.items()},
+    )
+
+
+def set_metrics(chosen: Callable[[str], frozenset[str]], trajectories: Iterable[GoldTrajectory]) -> GuideMetrics:
+    """Judge a baseline that is a set of actions for each kind of task; membership is its score, 1 or 0."""
+    recalls, precisions = [], []
+    by_task: dict[str, list[float]] = {}
+    for trajectory in trajectories:
+        wanted = chosen(trajectory.task)
+        inside = np.array([action in wanted for action in trajectory.valid], np.bool_)
+        for step in steps_of(trajectory):
+            here = inside[step.valid]
+            recalls.append(recall(here, step.relevant))
+            by_task.setdefault(trajectory.task, []).append(recalls[-1])
+            precisions.append(average_precision(here.astype(np.float64), step.relevant))
+    found = {task: _mean(each) for task, each in by_task.items()}
+    return GuideMetrics(len(precisions), {BASELINE: _mean(recalls)}, _mean(precisions), None, None, None, found)
+
+
+def frequent_actions(
+    trajectories: Iterable[GoldTrajectory], size: int = BASELINE
+) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
+    """The frequency baselines: the most frequent gold actions of each kind of task (G_τ), and of all (G_γ's G_g).
+
+    An action counts as often as it is played; of equally frequent ones the first of the alphabet are taken.
+
+    Args:
+        trajectories: to count in, those of the training variations.
+        size: actions in a set.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for trajectory in trajectories:
+        played = (command for command, meant in zip(trajectory.commands, trajectory.meant, strict=True) if meant)
+        counts.setdefault(trajectory.task, Counter()).update(played)
+    total = sum(counts.values(), Counter[str]())
+    return {task: _most(found, size) for task, found in counts.items()}, _most(total, size)
+
+
+def _most(counts: Counter[str], size: int) -> frozenset[str]:
+    return frozenset(sorted(counts, key=lambda action: (-counts[action], action))[:size])
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = np.array(values, np.float64)
+    known = known[~np.isnan(known)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _spread(values: np.ndarray) -> tuple[float, float]:
+    return (float(values.mean()), float(values.std())) if len(values) else (float("nan"), float("nan"))

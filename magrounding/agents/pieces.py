@@ -1,0 +1,246 @@
+"""Tokens of a text: the world's own words, or word pieces of a unigram model (Kudo 2018), which write any text.
+
+Pieces are a list of strings with their log-probabilities, in JSON; the best division of a text is found here, so that
+reading takes no package. `magrounding pieces` makes such a list with SentencePiece.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
+from magrounding.single.wording import plain_text
+from magrounding.texts import content_keys
+
+SHIPPED = Path(__file__).with_name("data") / "pieces.json.gz"
+"""Pieces of the texts of ScienceWorld's training variations."""
+
+SPACE = "\u2581"
+"""Stands for the space before a word."""
+PAD, UNKNOWN, MARKER, FIRST = range(4)
+"""Tokens that are no pieces: padding, a letter that no piece has, what divides texts that are read together; the first
+piece."""
+_WORSE = 10.0
+"""By how much a letter that no piece has is less probable than the least probable piece, as SentencePiece has it."""
+_LETTERS = string.ascii_lowercase + string.digits + string.punctuation
+"""Letters that are pieces in any case."""
+_WORDS_LONGEST, _PHRASES_LONGEST = 16, 32
+"""Letters of a piece at most."""
+_KEPT = 1 << 18
+"""Texts whose tokens are kept."""
+
+
+class Tokens(Protocol):
+    """What turns a world's ids into tokens."""
+
+    size: int
+    """Tokens that there can be, padding included."""
+
+    def __call__(self, ids: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Tokens [S] of U texts behind one another, and where each begins [U + 1]; both int64.
+
+        Args:
+            ids: [U, L] of each field that is read together, 0 is padding; what is read first comes first.
+        """
+        ...
+
+
+class OwnWords:
+    """The world's own ids; one more divides fields.
+
+    Args:
+        size: ids that the world has.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size, self._marker = size + 1, size
+
+    def __call__(self, ids: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        divider = np.full((len(ids[0]), 1), self._marker, np.int64)
+        parts = [part for each in ids for part in (divider, each.reshape(len(each), -1))][1:]
+        joined = np.concatenate(parts, 1, dtype=np.int64)
+        there = joined != PAD
+        return joined[there], np.concatenate(([0], np.cumsum(there.sum(1))))
+
+
+class Pieces:
+    """Word pieces and their log-probabilities.
+
+    Args:
+        scores: piece → log-probability; SPACE stands for a space, every word has one before it.
+
+    Raises:
+        ConfigurationError: no pieces, or what are none.
+    """
+
+    def __init__(self, scores: Mapping[str, float]) -> None:
+        good = all(isinstance(p, str) and p and type(s) is float and math.isfinite(s) for p, s in scores.items())
+        if not scores or not good:
+            raise ConfigurationError("pieces are strings with a finite logarithm of their probability each")
+        self.scores = dict(scores)
+        self._places = {piece: FIRST + i for i, piece in enumerate(self.scores)}
+        self._longest = max(map(len, self.scores))
+        self._unknown = min(self.scores.values()) - _WORSE
+
+    def __len__(self) -> int:
+        """Tokens, with those that are no pieces."""
+        return FIRST + len(self.scores)
+
+    def divide(self, text: str) -> list[str]:
+        """The most probable pieces of a text; letters that no piece has are pieces by themselves."""
+        text = SPACE + text.replace(" ", SPACE)
+        best, begin, scores = [0.0, *[-math.inf] * len(text)], [0] * (len(text) + 1), self.scores
+        for start in range(len(text)):
+            so_far = best[start]
+            for end in range(start + 1, min(start + self._longest, len(text)) + 1):
+                score = scores.get(text[start:end])
+                if score is None:
+                    if end > start + 1:
+                        continue
+                    score = self._unknown
+                if so_far + score > best[end]:
+                    best[end], begin[end] = so_far + score, start
+        pieces, end = [], len(text)
+        while end:
+            pieces.append(text[begin[end] : end])
+            end = begin[end]
+        return pieces[::-1]
+
+    def tokens(self, text: str) -> list[int]:
+        """Of a text; none of an empty one."""
+        return [self._places.get(piece, UNKNOWN) for piece in self.divide(text)] if text else []
+
+    def to_json(self) -> str:
+        """For `from_json`."""
+        return json.dumps({"pieces": list(self.scores.items())}, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str | bytes, source: Path | str) -> Pieces:
+        """The pieces that `to_json` wrote; CheckpointError for what is nothing of the kind."""
+        try:
+            listed = json.loads(text)["pieces"]
+            scores = dict(listed)
+            if len(scores) < len(listed):
+                raise ValueError("a piece is there twice")
+            return cls(scores)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise CheckpointError(
+                f"{source} is damaged, or no list of word pieces: magrounding pieces makes one"
+            ) from None
+
+    @classmethod
+    def load(cls, path: Path) -> Pieces:
+        """Those of a JSON file, compressed or not; CheckpointError where it is missing or damaged."""
+        try:
+            data = path.read_bytes()
+            return cls.from_json(gzip.decompress(data) if path.suffix == ".gz" else data, path)
+        except (OSError, EOFError) as error:
+            raise CheckpointError(f"{path} cannot be read: {error}") from None
+
+
+class NoTokens:
+    """In the place of pieces whose file is missing, until weights bring them.
+
+    Args:
+        path: of the file.
+        size: tokens that there can be.
+    """
+
+    def __init__(self, path: Path, size: int) -> None:
+        self.path, self.size = path, size
+
+    def __call__(self, ids: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        raise CheckpointError(f"{self.path} is missing: magrounding pieces makes a list of word pieces")
+
+
+class PieceTokens:
+    """A world's ids as pieces; each text is divided once.
+
+    Args:
+        pieces: which.
+        words: of each id, as in the EnvSpec.
+        size: tokens that there can be.
+    """
+
+    def __init__(self, pieces: Pieces, words: Sequence[str], size: int) -> None:
+        self.size, self._pieces, self._words = size, pieces, words
+        self._forget()
+
+    def __call__(self, ids: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        if len(self._known) > _KEPT:
+            self._forget()
+        keys = content_keys({str(i): array for i, array in enumerate(ids)}).tolist()
+        for row, key in enumerate(keys):
+            if key not in self._known:
+                self._known[key] = self._tokens([array[row] for array in ids])
+        found = [self._known[key] for key in keys]
+        start = np.cumsum([0, *map(len, found)])
+        return np.concatenate(found) if found else np.zeros(0, np.int64), start
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PieceTokens:
+        return self  # copies of a network divide texts alike
+
+    def _tokens(self, row: Sequence[np.ndarray]) -> np.ndarray:
+        tokens: list[int] = []
+        for i, ids in enumerate(row):
+            text = plain_text(self._words, ids.ravel().tolist())
+            tokens += [MARKER] * (i > 0) + self._pieces.tokens(text)
+        return np.array(tokens, np.int64)
+
+    def _forget(self) -> None:
+        self._known: dict[int, np.ndarray] = {}
+
+
+def train_pieces(texts: Iterable[str], size: int, *, across_words: bool) -> Pieces:
+    """A unigram model of some texts (Kudo 2018), trained by SentencePiece; the same texts always give the same.
+
+    Args:
+        texts: lower case, words and signs with spaces between them, as `wording.plain_text` writes them.
+        size: tokens that there can be, with those that are no pieces; there are fewer where texts have too little.
+        across_words: a piece may be several words.
+
+    Raises:
+        ConfigurationError: texts that give no pieces, or too few places for all their letters.
+        MissingExtra: there is no SentencePiece.
+    """
+    try:
+        import sentencepiece
+    except ImportError:
+        raise MissingExtra("Making word pieces", "pieces") from None
+    made = sentencepiece.SentencePieceProcessor(model_proto=_train(sentencepiece, texts, size, across_words))
+    numbers = [i for i in range(made.get_piece_size()) if not (made.is_control(i) or made.is_unknown(i))]
+    return Pieces({made.id_to_piece(i): made.get_score(i) for i in numbers})
+
+
+def _train(sentencepiece: Any, texts: Iterable[str], size: int, across_words: bool) -> bytes:
+    """SentencePiece's model of some texts."""
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(texts),
+            model_writer=model,
+            model_type="unigram",
+            vocab_size=size,
+            hard_vocab_limit=False,
+            character_coverage=1.0,
+            required_chars=_LETTERS,
+            normalization_rule_name="identity",
+            split_by_whitespace=not across_words,
+            split_by_unicode_script=not across_words,
+            split_by_number=not across_words,
+            max_sentencepiece_length=_PHRASES_LONGEST if across_words else _WORDS_LONGEST,
+            num_threads=1,
+            minloglevel=2,
+        )
+    except (RuntimeError, ValueError) as error:
+        raise ConfigurationError(f"SentencePiece makes no {size} pieces of these texts: {error}") from None
+    return model.getvalue()

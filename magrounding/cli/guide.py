@@ -1,0 +1,92 @@
+"""Train a Guide from gold trajectories: `magrounding guide --gold runs/gold.jsonl --out runs/guide`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.progress import Progress
+
+from magrounding.agents.guide import Guide, save_guide
+from magrounding.agents.guide.encoder import HashedEncoder
+from magrounding.agents.guide.language_model import LanguageModelEncoder
+from magrounding.agents.guide.learning import PRETRAINED, GuideLearning, examples_of, learn_guide
+from magrounding.agents.guide.metrics import GuideMetrics, guide_metrics
+from magrounding.cli.command import CommandLine, run_command
+from magrounding.errors import CheckpointError
+from magrounding.experiment.progress import duration
+from magrounding.single.scienceworld.trajectories import learnable
+from magrounding.storage import check_place
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Learn which actions can matter for a task, from gold trajectories, and say how well on validation variations."""
+
+    gold: Path
+    """File of `python -m magrounding.single.scienceworld.collect_gold`."""
+    out: Path
+    """Folder of the Guide."""
+    language_model: Path | None = None
+    """Folder of a pretrained language model to fine-tune; by default a small network learns from scratch."""
+    epochs: int | None = None
+    """Passes over the gold actions; by default 40, and 10 with a language model."""
+    rate: float | None = None
+    """Learning rate; by default .002, and .00005 with a language model."""
+    hard_negatives: int | None = None
+    """Hard negatives for each gold action."""
+    seed: int = 0
+    """Of the weights, the order and the negatives."""
+
+
+def main(line: CommandLine) -> int:
+    """Run the command and return its exit code."""
+    arguments = line.parse(Arguments)
+    return run_command(lambda: run(arguments, str(line)))
+
+
+def run(arguments: Arguments, command: str) -> GuideMetrics:
+    """Learn, judge and save."""
+    if (arguments.out / "guide.json").exists():
+        raise CheckpointError(f"{arguments.out} holds a Guide already: remove it first, or choose another --out")
+    check_place(arguments.out / "guide.json")
+    train, valid = learnable(arguments.gold)
+    own = {name: getattr(arguments, name) for name in ("epochs", "rate", "hard_negatives")}
+    own = {name: value for name, value in own.items() if value is not None}
+    learning = replace(PRETRAINED if arguments.language_model else GuideLearning(), seed=arguments.seed, **own)
+    torch.manual_seed(arguments.seed)
+    guide = Guide(LanguageModelEncoder(arguments.language_model) if arguments.language_model else HashedEncoder())
+    print(f"{len(examples_of(train)):,} gold actions of {len(train):,} training variations", flush=True)
+    start = time.monotonic()
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("epochs", total=learning.epochs)
+        loss = learn_guide(
+            guide,
+            train,
+            learning,
+            lambda epoch, loss: progress.update(bar, completed=epoch, description=f"epochs, loss {loss:.3f}"),
+        )
+    took = time.monotonic() - start
+    print(f"loss {loss:.3f} after {learning.epochs} epochs, {duration(took)}")
+    found = guide_metrics(guide.score, valid)
+    print(f"{len(valid)} validation variations: {said(found)}")
+    record = {
+        "command": command,
+        "learning": asdict(learning),
+        "variations": {"train": len(train), "valid": len(valid)},
+        "loss": loss,
+        "seconds": round(took, 1),
+        "validation": {"rsr": {str(k): value for k, value in found.rsr.items()}, "map": found.map},
+    }
+    save_guide(arguments.out, guide, record)
+    print(f"Guide: {arguments.out}")
+    return found
+
+
+def said(found: GuideMetrics) -> str:
+    """The metrics in a line."""
+    ranks = "" if found.gar is None else f", gold action at rank {found.gar[0]:.1f}"
+    return ", ".join(f"RSR@{k} {value:.3f}" for k, value in found.rsr.items()) + f", MAP {found.map:.3f}{ranks}"

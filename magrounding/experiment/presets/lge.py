@@ -1,0 +1,54 @@
+"""Presets of LGE on ScienceWorld: those of DRRN with a Guide, one for each of its schedules; and cloning of gold paths.
+
+Those of LGE want to know where the Guide is: `--network guide=<folder>`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.presets.scienceworld import PAPER_SCIENCEWORLD, QUICK_SCIENCEWORLD
+from magrounding.training.drrn import DrrnLearnerConfig
+from magrounding.training.imitation import ImitationConfig
+from magrounding.training.lge import FIX, INC, RELEASED, LgeLearnerConfig
+
+_SAID = {
+    FIX: "ε stays at .1",
+    INC: "ε rises from .1 to 1",
+    RELEASED: "as the published program: ε rises from .1 to 1, one draw for all games",
+}
+
+
+def _guided(preset: Preset, name: str, guidance: str) -> Preset:
+    """A preset of DRRN with a Guide."""
+    phases = {stage: tuple(_heeding(phase, guidance) for phase in each) for stage, each in preset.phases.items()}
+    about = f"LGE, {_SAID[guidance]}; else as `{preset.name}`: {preset.about}"
+    return replace(preset, name=name, about=about, agent="lge", phases=phases)
+
+
+def _heeding(phase: Phase, guidance: str) -> Phase:
+    learner, steps = phase.learner, phase.until.steps
+    if not isinstance(learner, DrrnLearnerConfig) or steps is None:
+        raise TypeError("a Guide is for phases of DRRN that end after so many steps")
+    return replace(phase, learner=LgeLearnerConfig(**vars(learner), guidance=guidance, guidance_steps=steps))
+
+
+QUICK_LGE = _guided(QUICK_SCIENCEWORLD, "quick_lge", FIX)
+QUICK_LGE_INC = _guided(QUICK_SCIENCEWORLD, "quick_lge_inc", INC)
+PAPER_LGE = _guided(PAPER_SCIENCEWORLD, "paper_lge", FIX)
+PAPER_LGE_INC = _guided(PAPER_SCIENCEWORLD, "paper_lge_inc", INC)
+PAPER_LGE_RELEASED = _guided(PAPER_SCIENCEWORLD, "paper_lge_released", RELEASED)
+
+_CLONE: dict[str, Any] = {"unroll": 10, "teacher_steps": None, "teacher_noise": 0.0, "value_coefficient": 0.0}
+
+QUICK_GOLD = replace(
+    QUICK_SCIENCEWORLD,
+    name="quick_gold",
+    about="Behaviour cloning of gold paths by DRRN's network, over all valid actions: 4,000 environment steps a task.",
+    agent="drrn_bc",
+    phases={
+        REMAINING_STAGES: (Phase(ImitationConfig(learning_rate=1e-3, **_CLONE), Promotion(steps=4_000), num_envs=8),)
+    },
+)

@@ -1,0 +1,78 @@
+"""Presets of ScienceWorld: the paper's, and ours for two CPU cores. A stage is a task, and an agent is for one task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.training.drrn import DrrnLearnerConfig
+
+
+def _learn(steps: int, **changes: Any) -> tuple[Phase, ...]:
+    """DRRN for so many environment steps of eight games."""
+    return (Phase(DrrnLearnerConfig(**changes), Promotion(steps=steps), num_envs=8),)
+
+
+def _quickly(steps: int) -> tuple[Phase, ...]:
+    """DRRN for two cores: points are small numbers, so that a few thousand updates reach them."""
+    return _learn(
+        steps,
+        unroll=4,
+        learning_rate=1e-3,
+        reward_scale=0.05,
+        temperature=0.5,
+        final_temperature=0.05,
+        exploration=steps // 2,
+        schedule="stage",
+    )
+
+
+QUICK_TASKS = (
+    "find-non-living-thing",
+    "find-plant",
+    "lifespan-longest-lived",
+    "use-thermometer",
+    "chemistry-mix-paint-secondary-color",
+    "inclined-plane-determine-angle",
+)
+"""Tasks of different kinds."""
+
+QUICK_SCIENCEWORLD = Preset(
+    name="quick",
+    about=(
+        "DRRN over the world's own words, 16,000 environment steps a task: minutes on two CPU cores, most of them the "
+        "simulator's."
+    ),
+    agent="drrn",
+    phases={**{task: _quickly(16_000) for task in QUICK_TASKS}, REMAINING_STAGES: _quickly(24_000)},
+    policy_options={"vocabulary": "words"},
+    carry_optimizer=False,
+    selection_games=8,
+    report_games=32,
+    selection_set="valid",
+    watched_sets=("valid",),
+    stage_sets=("test",),
+    final_sets=("test",),
+    log_every=50,
+    read_always=False,
+)
+
+PAPER_SCIENCEWORLD = Preset(
+    name="paper",
+    about=(
+        "The paper's DRRN: 8 games, 100,000 steps of each, 10 games of test variations after every 1,000 of them. The "
+        "paper's score of a task is the mean of the last tenth of those."
+    ),
+    agent="drrn",
+    phases={REMAINING_STAGES: _learn(800_000)},
+    carry_optimizer=False,
+    evaluate_every=8_000,
+    selection_games=10,
+    report_games=100,
+    selection_set="valid",
+    watched_sets=("valid", "test"),
+    stage_sets=("test",),
+    final_sets=("test",),
+    log_every=100,
+    read_always=False,
+)

@@ -1,0 +1,139 @@
+"""Trajectories: gold paths with all that was valid along them, as lines of a file that programs without Java read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from magrounding.errors import ConfigurationError
+from magrounding.single.scienceworld.gold import WON, Gold
+from magrounding.single.scienceworld.simulation import Moment
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A gold path as it was played.
+
+    Attributes:
+        task, split, variation: whose it is.
+        text: what is to be done.
+        commands, meant, score: see `Gold`.
+        valid: action → the steps in which it was valid, as first and behind of each span: (0, 3, 7, 9) are the steps 0,
+            1, 2, 7 and 8. Empty where it was not asked for.
+    """
+
+    task: str
+    split: str
+    variation: int
+    text: str
+    commands: tuple[str, ...]
+    meant: tuple[bool, ...]
+    score: int
+    valid: dict[str, tuple[int, ...]]
+
+    def valid_at(self, step: int) -> list[str]:
+        """What was valid before the command of a step, in the world's order."""
+        return [
+            action
+            for action, spans in self.valid.items()
+            if any(first <= step < behind for first, behind in zip(spans[::2], spans[1::2], strict=True))
+        ]
+
+    @property
+    def gold(self) -> frozenset[str]:
+        """The actions that the gold path consists of."""
+        return frozenset(command for command, meant in zip(self.commands, self.meant, strict=True) if meant)
+
+
+def trajectory_of(gold: Gold, moments: Sequence[Moment], task: str, split: str, variation: int) -> Trajectory:
+    """A gold path as a trajectory; `moments` are those before each of its commands, or none."""
+    valid = _spans([set(moment.actions) for moment in moments])
+    return Trajectory(task, split, variation, gold.text, gold.commands, gold.meant, gold.score, valid)
+
+
+def append_trajectory(path: Path, trajectory: Trajectory) -> None:
+    """Add a line to a file that `read_trajectories` has read or that is not there yet."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(trajectory), separators=(",", ":")) + "\n")
+
+
+def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory]:
+    """The trajectories of a file, of some splits or all; a last line that a kill has cut off is left out.
+
+    Raises:
+        ConfigurationError: no such file, or one that holds something else.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            f"{path} cannot be read as gold trajectories ({error}): "
+            "write it with `python -m magrounding.single.scienceworld.collect_gold`"
+        ) from None
+    found = (_parsed(line, f"{path}, line {number}") for number, line in enumerate(lines, 1))
+    return [trajectory for trajectory in found if not splits or trajectory.split in splits]
+
+
+def learnable(path: Path) -> tuple[list[Trajectory], list[Trajectory]]:
+    """What a Guide learns from and what it is judged by: training and validation variations whose path reaches 100.
+
+    Raises:
+        ConfigurationError: see `read_trajectories`; or a file that has none of one of them.
+    """
+    whole = [each for each in read_trajectories(path) if each.score == WON]
+    train = [each for each in whole if each.split == "train"]
+    valid = [each for each in whole if each.split == "valid" and each.valid]
+    if not train or not valid:
+        raise ConfigurationError(
+            f"{path} has {len(train)} training and {len(valid)} validation variations; both are needed: collect more"
+        )
+    return train, valid
+
+
+def mend(path: Path) -> None:
+    """Cut off a last line that a kill has left unfinished."""
+    if path.is_file():
+        data = path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            with path.open("r+b") as file:
+                file.truncate(whole)
+
+
+def _parsed(line: str, where: str) -> Trajectory:
+    try:
+        content = json.loads(line)
+        commands = tuple(map(str, content["commands"]))
+        valid = {str(action): tuple(map(int, spans)) for action, spans in content["valid"].items()}
+        return Trajectory(
+            str(content["task"]),
+            str(content["split"]),
+            int(content["variation"]),
+            str(content["text"]),
+            commands,
+            tuple(map(bool, content["meant"])),
+            int(content["score"]),
+            valid,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ConfigurationError(f"{where} is no gold trajectory ({type(error).__name__}: {error})") from None
+
+
+def _spans(moments: Sequence[set[str]]) -> dict[str, tuple[int, ...]]:
+    spans: dict[str, list[int]] = {action: [] for action in sorted(_union(moments))}
+    for action, marks in spans.items():
+        inside = False
+        for step, moment in enumerate(moments):
+            if (action in moment) != inside:
+                marks.append(step)
+                inside = not inside
+        if inside:
+            marks.append(len(moments))
+    return {action: tuple(marks) for action, marks in spans.items()}
+
+
+def _union(moments: Iterable[set[str]]) -> set[str]:
+    return set[str]().union(*moments)

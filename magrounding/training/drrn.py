@@ -1,0 +1,189 @@
+"""The learner of DRRN: Q-learning of texts to choose from (He et al. 2016; Golchha et al. 2024 for ScienceWorld)."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from magrounding.agents.choice_values import ChoiceValues
+from magrounding.agents.policy import Policy
+from magrounding.errors import ConfigurationError, choose
+from magrounding.spec import CHOICES
+from magrounding.training.algorithm import count, share
+from magrounding.training.choice_replay import ChoiceReplay, Transitions
+from magrounding.training.experience import Column
+from magrounding.training.q_learning import QLearner, QLearningConfig, falling, td_loss
+
+if TYPE_CHECKING:
+    from magrounding.spec import EnvSpec
+
+PRIORITIES = ("positive", "off_as_code")
+
+
+@dataclass(frozen=True)
+class DrrnLearnerConfig(QLearningConfig):
+    """Options of the learner; the defaults are the paper's.
+
+    Batches are of transitions, and a unit of `updates` and `target_every` is a step of all games (see
+    `QLearningConfig`). A step after the end of a game is none: the game begins anew at once, and nothing is stored.
+
+    Attributes:
+        replay_transitions: to keep.
+        priority_fraction: part of the replay, and of every batch, that is for transitions with a positive reward.
+        priority: "positive", or "off_as_code": as in the published program that half never receives any, so that the
+            replay and the batches are the other half.
+        delta: the error beyond which the loss is linear.
+        temperature: that Q is divided by before actions are drawn from its softmax.
+        final_temperature: what it has become after `exploration` environment steps; sampled play has it too.
+        reward_scale: rewards are learnt so many times as large.
+        schedule: "run": temperature falls once in the whole curriculum; "stage": in every stage.
+    """
+
+    algorithm: ClassVar[str] = "drrn"
+
+    unroll: int = count(1)
+    batch: int = count(64)
+    learning_rate: float = 1e-4
+    clip_gradient: float = 5.0
+    gamma: float = share(0.9)
+    replay_transitions: int = count(100_000)
+    priority_fraction: float = share(0.5)
+    priority: str = "positive"
+    delta: float = 1.0
+    temperature: float = 1.0
+    final_temperature: float = 1.0
+    reward_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choose("priority", self.priority, PRIORITIES)
+        for name in ("delta", "temperature", "final_temperature", "reward_scale"):
+            if not getattr(self, name) > 0:
+                raise ConfigurationError(f"{name} of algorithm drrn is more than 0, not {getattr(self, name)}")
+
+    def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> DrrnLearner:
+        if not isinstance(policy, ChoiceValues):
+            raise ConfigurationError(f"DRRN trains networks that value choices, not {type(policy).__name__}")
+        return DrrnLearner(policy, self, spec, seed)
+
+
+class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
+    """One-step Q-learning with a replay. The best of what follows is sought among all valid actions, always.
+
+    Args:
+        policy: the network.
+        config: options.
+        spec: of the games.
+        seed: of what is drawn from the replay.
+
+    Attributes:
+        network: the policy.
+        target: its copy, which gives the value after a step, or the network itself.
+    """
+
+    def __init__(self, policy: ChoiceValues, config: DrrnLearnerConfig, spec: EnvSpec, seed: int = 0) -> None:
+        super().__init__(policy, config, seed)
+        self.network = self.target = policy
+        if config.target_every:
+            self.target = copy.deepcopy(policy).requires_grad_(False)
+        self._learning = [parameter for parameter in policy.parameters() if parameter.requires_grad]
+        self.optimizer = torch.optim.Adam(self._learning, config.learning_rate, fused=True)
+        texts = {
+            name: {field: np.zeros((0, *_row(spec, field, name)), spec[field].dtype) for field in fields}
+            for name, fields in policy.reads.items()
+        }
+        self.replay_buffer = ChoiceReplay(
+            config.replay_transitions, config.priority_fraction, config.priority == "off_as_code", texts
+        )
+        self._finish()
+
+    @property
+    def module(self) -> nn.Module:
+        if self.target is self.network:
+            return self.network
+        return nn.ModuleDict({"agent": self.network, "target": self.target})
+
+    def learning(self) -> list[nn.Parameter]:
+        return self._learning
+
+    def explore(self, steps: int) -> None:
+        c = self.config
+        self.network.temperature.fill_(falling(c.temperature, c.final_temperature, c.exploration, steps))
+        self.network.shown = self.network.encoded = self.target.encoded = 0
+
+    def facts(self, steps: int) -> dict[str, float]:
+        """Temperature; and of acting and learning, the texts that were referred to and those that were encoded."""
+        c, network = self.config, self.network
+        encoded = network.encoded + (0 if self.target is network else self.target.encoded)
+        return {
+            "temperature": falling(c.temperature, c.final_temperature, c.exploration, steps),
+            "texts_shown": float(network.shown),
+            "texts_encoded": float(encoded),
+            "replay_positive": self.replay_buffer.positive / max(1, len(self.replay_buffer)),
+        }
+
+    def store(self, column: Column) -> int:
+        self._finish()
+        self.replay_buffer.add(column)
+        return len(column.action)
+
+    def draw(self, rng: np.random.Generator) -> Transitions | None:
+        return self.replay_buffer.sample(self.config.batch, rng)
+
+    def copy_to_target(self) -> None:
+        self.target.load_state_dict(self.network.state_dict())
+
+    def loss(self, transitions: Transitions) -> tuple[Tensor, dict[str, Tensor]]:
+        """Huber's error of Q(s, a) from r + γ max Q(s', ·), its mean over the batch, and the mean of Q(s, a)."""
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
+            states = self._states(self.network, transitions)
+            network = self.network
+            state = sum(
+                (network.part(name, states[name][self.tensor(index)]) for name, index in transitions.state.items()),
+                states[CHOICES].new_zeros(()),
+            )
+            chosen = network.part(CHOICES, states[CHOICES][self.tensor(transitions.action)])
+            each = torch.arange(len(chosen), device=self.device)
+            q = network.values(state.expand_as(chosen), chosen, each, each)
+            following = self._following(states, transitions)
+        reward = self.config.reward_scale * self.tensor(transitions.reward)
+        known = torch.ones_like(reward, dtype=torch.bool)
+        self.network.shown += transitions.shown
+        target = reward + self.config.gamma * following
+        return td_loss(q, target, known, self.config.delta), {"q": q.detach().mean()}
+
+    @torch.no_grad()
+    def _following(self, states: dict[str, Tensor], transitions: Transitions) -> Tensor:
+        """[b] max Q of what follows over all valid actions; 0 where nothing does."""
+        target, owner = self.target, self.tensor(transitions.owner)
+        if target is not self.network:
+            states = self._states(target, transitions)
+        choice = target.part(CHOICES, states[CHOICES])
+        state = choice.new_zeros(len(transitions.follows), choice.shape[1])
+        for name, index in transitions.following.items():
+            state = state + target.part(name, states[name][self.tensor(index)])
+        values = target.values(state, choice, owner, self.tensor(transitions.offered))
+        best = values.new_zeros(len(state)).scatter_reduce(0, owner, values, "amax", include_self=False)
+        return values.new_zeros(len(transitions.action)).index_copy(0, self.tensor(transitions.follows), best)
+
+    def _states(self, network: ChoiceValues, transitions: Transitions) -> dict[str, Tensor]:
+        """Each distinct text of a batch, read once."""
+        return {
+            name: network.read(name, {field: self.tensor(ids) for field, ids in texts.items()})
+            for name, texts in transitions.texts.items()
+        }
+
+    def _finish(self) -> None:
+        """Outside of a rollout, play is as it will be at the end."""
+        self.network.temperature.fill_(self.config.final_temperature)
+
+
+def _row(spec: EnvSpec, field: str, name: str) -> tuple[int, ...]:
+    """The shape of one text of a field; a choice is a text of its own."""
+    shape = spec[field].shape
+    return shape[1:] if name == CHOICES else shape

@@ -1,0 +1,75 @@
+"""The learner of LGE: DRRN's, and how often the Guide is heeded (Golchha et al. 2024)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from magrounding.agents.lge import Lge
+from magrounding.agents.policy import Policy
+from magrounding.errors import ConfigurationError, choose
+from magrounding.training.algorithm import share
+from magrounding.training.drrn import DrrnLearner, DrrnLearnerConfig
+from magrounding.training.q_learning import falling
+
+if TYPE_CHECKING:
+    from magrounding.spec import EnvSpec
+
+FIX, INC, RELEASED = GUIDANCE = ("fix", "inc", "released")
+
+
+@dataclass(frozen=True)
+class LgeLearnerConfig(DrrnLearnerConfig):
+    """Options of the learner; the others are those of DRRN.
+
+    Attributes:
+        guidance: what ε is, the share of steps in which all valid actions are candidates. "fix": always `epsilon`;
+            "inc": it rises to 1; "released", as in the published program whatever its flags:
+            it rises likewise, and one draw decides for all games of a step.
+        guidance_steps: environment steps over which ε rises, those of the whole run.
+        epsilon: where ε begins. The paper lets "inc" begin at 0, the published program at .1.
+    """
+
+    algorithm: ClassVar[str] = "lge"
+    scaled: ClassVar[tuple[str, ...]] = (*DrrnLearnerConfig.scaled, "guidance_steps")
+
+    guidance: str = FIX
+    guidance_steps: float = 800_000
+    epsilon: float = share(0.1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choose("guidance", self.guidance, GUIDANCE)
+
+    def epsilon_at(self, steps: int) -> float:
+        """ε after so many environment steps."""
+        return falling(self.epsilon, self.epsilon if self.guidance == FIX else 1.0, self.guidance_steps, steps)
+
+    def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> LgeLearner:
+        if not isinstance(policy, Lge):
+            raise ConfigurationError(f"lge trains networks that heed a Guide, not {type(policy).__name__}")
+        return LgeLearner(policy, self, spec, seed)
+
+
+class LgeLearner(DrrnLearner):
+    """DRRN's learner, which also sets ε; arguments as there."""
+
+    network: Lge
+    config: LgeLearnerConfig
+
+    def __init__(self, policy: Lge, config: LgeLearnerConfig, spec: EnvSpec, seed: int = 0) -> None:
+        super().__init__(policy, config, spec, seed)
+        self._heed(0)
+
+    def explore(self, steps: int) -> None:
+        super().explore(steps)
+        self._heed(steps)
+        self.network.guided = 0
+
+    def facts(self, steps: int) -> dict[str, float]:
+        """Those of DRRN; ε, and the steps in which the Guide left something out."""
+        return {**super().facts(steps), "epsilon": self.config.epsilon_at(steps), "guided": float(self.network.guided)}
+
+    def _heed(self, steps: int) -> None:
+        self.network.epsilon.fill_(self.config.epsilon_at(steps))
+        self.network.together.fill_(self.config.guidance == RELEASED)

@@ -1,0 +1,169 @@
+"""What learners of action values share: when an update is due and what it draws, its step, copies, and the error."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from magrounding.agents.policy import Policy
+from magrounding.training.algorithm import AlgorithmConfig, count, share
+from magrounding.training.experience import Column
+from magrounding.training.learner import Learner
+
+
+@dataclass(frozen=True)
+class QLearningConfig(AlgorithmConfig):
+    """Options of any learner of action values.
+
+    Attributes:
+        batch: of an update.
+        updates: for each unit that is played: an episode, or a step of all games.
+        target_every: units between two copies into the target network, which gives the value after a step; 0: there is
+            none, the network itself does.
+        learning_rate: of the optimiser.
+        clip_gradient: norm of a step's gradient; 0: as it is.
+        gamma: discount of a step.
+        exploration: environment steps over which exploration falls.
+    """
+
+    scaled: ClassVar[tuple[str, ...]] = ("exploration",)
+
+    batch: int = count(32)
+    updates: float = 1.0
+    target_every: int = 0
+    learning_rate: float = 1e-4
+    clip_gradient: float = 10.0
+    gamma: float = share(0.99)
+    exploration: float = 500_000
+
+
+class ReplayBuffer(Protocol):
+    """What experience is drawn from."""
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Everything that decides what is drawn from now on."""
+        ...
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Put back what `snapshot` took."""
+        ...
+
+
+Config = TypeVar("Config", bound=QLearningConfig)
+Drawn = TypeVar("Drawn")
+Buffer = TypeVar("Buffer", bound=ReplayBuffer)
+
+
+class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
+    """Stores what was played, and makes the updates that are due.
+
+    Args:
+        policy: the network, on its device.
+        config: options.
+        seed: of what is drawn from the replay.
+
+    Attributes:
+        replay_buffer: what is drawn from.
+        played, updates: units that were played, and updates that were made, so far.
+    """
+
+    replay_buffer: Buffer
+
+    def __init__(self, policy: Policy, config: Config, seed: int) -> None:
+        super().__init__(policy, config)
+        self._seed = seed
+        self.played = self.updates = self._copied_at = 0
+
+    @abstractmethod
+    def learning(self) -> list[nn.Parameter]:
+        """What the optimiser changes."""
+
+    @abstractmethod
+    def store(self, column: Column) -> int:
+        """Put a column into the replay, and say how many units it was."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator) -> Drawn | None:
+        """What one update learns from; None as long as there is too little."""
+
+    @abstractmethod
+    def loss(self, drawn: Drawn, /) -> tuple[Tensor, dict[str, Tensor]]:
+        """What to descend, and what else the log is to say."""
+
+    def copy_to_target(self) -> None:
+        """Copy the network to the target network."""
+
+    def facts(self, steps: int) -> dict[str, float]:
+        """What the log is to say of playing, after a column was stored."""
+        return {}
+
+    def update(self, column: Column, steps: int) -> dict[str, float]:
+        """Store a column and make the updates that are due; see `Learner.update`."""
+        c = self.config
+        self.played += self.store(column)
+        told: list[Mapping[str, float]] = []
+        while self.updates < int(c.updates * self.played):
+            # What is drawn is a function of the count alone, so a resumed run draws the same.
+            drawn = self.draw(np.random.default_rng((self._seed, self.updates)))
+            if drawn is None:  # what would have been learnt from so few is not made up for
+                self.updates = int(c.updates * self.played)
+                break
+            told.append(self._descend(drawn))
+            self.updates += 1
+        if c.target_every and self.played - self._copied_at >= c.target_every:
+            self._copied_at = self.played
+            self.copy_to_target()
+        return self.facts(steps) | _means(told)
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        counts = np.array([self.played, self.updates, self._copied_at])
+        return {"counts": counts, **{f"replay.{k}": v for k, v in self.replay_buffer.snapshot().items()}}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        self.played, self.updates, self._copied_at = arrays["counts"].tolist()
+        kept = {name.removeprefix("replay."): array for name, array in arrays.items() if name.startswith("replay.")}
+        self.replay_buffer.restore(kept)
+
+    def _descend(self, drawn: Drawn) -> dict[str, float]:
+        """One gradient step."""
+        loss, facts = self.loss(drawn)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self.learning(), self.config.clip_gradient or math.inf)
+        self.optimizer.step()
+        told = {"td_loss": loss.detach(), **facts, "gradient_norm": norm.detach()}
+        return dict(zip(told, torch.stack(list(told.values())).tolist(), strict=True))
+
+
+def falling(first: float, last: float, over: float, steps: int) -> float:
+    """What falls, or rises, evenly from `first` to `last` over so many steps, after `steps` of them."""
+    return first + (last - first) * min(1.0, steps / max(1.0, over))
+
+
+def td_loss(value: Tensor, target: Tensor, known: Tensor, delta: float | None = None) -> Tensor:
+    """The mean of an error over what is known: squared, or Huber's (1964) beyond `delta` linear and below half of it.
+
+    Args:
+        value, target: [S].
+        known: [S] bool; there is no target for the others.
+        delta: of Huber's error.
+    """
+    error = torch.where(known, value - target, 0.0)
+    each = (
+        error.square() if delta is None else F.huber_loss(error, torch.zeros_like(error), reduction="none", delta=delta)
+    )
+    return each.sum() / known.sum().clamp(min=1)
+
+
+def _means(told: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Of each entry over several updates."""
+    listed = list(told)
+    return {name: float(np.mean([each[name] for each in listed])) for name in (listed[:1] or [{}])[0]}

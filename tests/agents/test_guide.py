@@ -1,0 +1,180 @@
+"""The Guide: its loss in closed form, that it learns, and what is kept of it."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from magrounding.agents.guide import Guide, load_guide, save_guide
+from magrounding.agents.guide.encoder import HashedEncoder
+from magrounding.agents.guide.features import hashed_features
+from magrounding.agents.guide.language_model import LanguageModelEncoder
+from magrounding.agents.guide.learning import GuideLearning, contrastive_loss, examples_of, learn_guide
+from magrounding.agents.guide.metrics import guide_metrics, top_k
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.single.scienceworld.trajectories import Trajectory
+from magrounding.single.wording import Wording, plain_text
+from tests.agents.language_models import tiny_bert
+
+THINGS = ("water", "lead", "soap", "gallium", "mercury", "butter")
+
+
+def trajectory(thing, split="train"):
+    commands = ("go to kitchen", f"focus on {thing}", f"move {thing} to pot")
+    others = [f"{verb} {each}" for verb in ("eat", "mix", "focus on", "read") for each in THINGS]
+    valid = dict.fromkeys([*commands, *others, *(f"move {each} to pot" for each in THINGS), "go to moon"], (0, 3))
+    return Trajectory("boil", split, 0, f"Your task is to boil {thing}.", commands, (True,) * 3, 100, valid)
+
+
+def small(seed=0):
+    torch.manual_seed(seed)
+    return Guide(HashedEncoder(buckets=1024, width=16, hidden=16))
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.3])
+@pytest.mark.parametrize("count", [1, 4])
+def test_loss_of_orthonormal_vectors(temperature, count):
+    """A task is its gold action, and at right angles to all of the 2N − 1 others."""
+    axes = torch.eye(2 * count)
+    loss = contrastive_loss(axes[:count], axes[:count], axes[count:], temperature)
+    own = math.exp(1 / temperature)
+    assert loss.item() == pytest.approx(-math.log(own / (own + 2 * count - 1)), abs=1e-6)
+
+
+def test_loss_has_a_gradient_for_every_weight():
+    guide = small()
+    vectors = guide(["boil water", "focus on water", "eat lead"])
+    contrastive_loss(*vectors.split(1), guide.temperature).backward()
+    assert all(weight.grad is not None and weight.grad.abs().sum() > 0 for weight in guide.parameters())
+
+
+def test_temperature_changes_no_choice():
+    actions = [f"{verb} {thing}" for verb in ("eat", "focus on", "mix") for thing in THINGS]
+    guide = small()
+    cold, warm = (Guide(guide.encoder, temperature).score("boil water", actions) for temperature in (0.05, 2.0))
+    assert cold.std() > 10 * warm.std()
+    assert (top_k(cold, 5) == top_k(warm, 5)).all()
+
+
+def test_vectors_are_of_length_one_and_of_the_text_alone():
+    guide = small()
+    texts = ["boil water", "a", "focus on the adult cherry tree in flower pot 6", ""]
+    together, alone = guide.embed(texts), torch.cat([guide.embed([text]) for text in texts])
+    assert torch.allclose(together.norm(dim=1), torch.ones(4))
+    assert torch.allclose(together, alone, atol=1e-6)
+
+
+def test_a_guide_reads_a_text_as_a_world_writes_it():
+    """Lower case, spelt where it is unknown, and a space at every sign."""
+    wording = Wording(["focus", "on"])
+    text = "Focus on zinc-lead in (self watering) flower pot 2"
+    row = wording.row(text, 80)
+    assert hashed_features(plain_text(wording.words, row), 2**15).tolist() == hashed_features(text, 2**15).tolist()
+
+
+def test_features_know_the_order_of_words():
+    one, other = (hashed_features(text, 2**15) for text in ("move pot to stove", "move stove to pot"))
+    assert set(one) != set(other)
+    assert set(hashed_features("gallium", 2**15)) & set(hashed_features("pour gallium out", 2**15))
+
+
+def test_it_learns_to_guide_through_variations_that_it_has_not_seen():
+    guide = small()
+    paths = [trajectory(thing) for thing in THINGS[:-1]]
+    held_out = [trajectory(THINGS[-1], "valid")]
+    before = guide_metrics(guide.score, held_out, ks=(8,))
+    losses = []
+    learn_guide(guide, paths, GuideLearning(epochs=60, batch=8, rate=1e-2), lambda epoch, loss: losses.append(loss))
+    after = guide_metrics(guide.score, held_out, ks=(8,))
+    assert losses[-1] < 0.7 * losses[0]
+    assert after.rsr[8] == 1 > before.rsr[8]
+    assert after.map > 2 * before.map
+
+
+def test_same_seed_same_guide():
+    first, second = small(), small()
+    for guide in (first, second):
+        learn_guide(guide, [trajectory("water"), trajectory("lead")], GuideLearning(epochs=2, batch=4))
+    assert all(map(torch.equal, first.parameters(), second.parameters()))
+
+
+def test_examples_are_gold_actions_and_their_negatives_are_none():
+    examples = examples_of([trajectory("water"), trajectory("lead")])
+    assert len(examples) == 6
+    assert {each.action for each in examples if "water" in each.text} == set(trajectory("water").commands)
+    assert "eat lead" in examples[0].negatives
+    with pytest.raises(ConfigurationError, match="no gold trajectory"):
+        examples_of([])
+    bare = Trajectory("melt", "train", 1, "melt it", ("focus",), (True,), 100, {})
+    with pytest.raises(ConfigurationError, match="melt says what was valid"):
+        examples_of([trajectory("water"), bare])
+
+
+@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"batch": 0}, {"rate": 0.0}, {"decay": -1.0}, {"hard_negatives": 0}])
+def test_learning_that_cannot_be(wrong):
+    with pytest.raises(ConfigurationError):
+        GuideLearning(**wrong)
+
+
+class TestOnDisk:
+    def test_it_comes_back(self, tmp_path):
+        guide = Guide(small().encoder, 0.1)
+        save_guide(tmp_path / "guide", guide, {"why": "a test"})
+        again = load_guide(tmp_path / "guide")
+        assert again.temperature == 0.1
+        assert np.array_equal(again.score("boil water", THINGS), guide.score("boil water", THINGS))
+
+    def test_files_that_are_none(self, tmp_path):
+        with pytest.raises(ConfigurationError, match="there is no Guide"):
+            load_guide(tmp_path)
+        save_guide(tmp_path, small(), {})
+        weights = tmp_path / "guide.safetensors"
+        data = weights.read_bytes()
+        weights.write_bytes(data[: len(data) // 2])
+        with pytest.raises(CheckpointError, match="truncated or damaged"):
+            load_guide(tmp_path)
+        weights.unlink()
+        with pytest.raises(CheckpointError, match="cannot be read"):
+            load_guide(tmp_path)
+
+    def test_altered_options(self, tmp_path):
+        save_guide(tmp_path, small(), {})
+        path = tmp_path / "guide.json"
+        content = json.loads(path.read_text())
+        path.write_text(json.dumps({**content, "temperature": 3.0}))
+        with pytest.raises(CheckpointError, match="does not hold what was written"):
+            load_guide(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny_bert(tmp_path_factory.mktemp("model"))
+
+
+class TestLanguageModel:
+    def test_learns_and_comes_back(self, folder, tmp_path):
+        torch.manual_seed(0)
+        guide = Guide(LanguageModelEncoder(folder, tokens=12))
+        before = [weight.clone() for weight in guide.encoder.network.embeddings.parameters()]
+        learn_guide(guide, [trajectory("water"), trajectory("lead")], GuideLearning(epochs=3, batch=4, rate=1e-2))
+        after = guide.score("the mage flees", ["carrying messages", "the mage"])
+        assert not any(map(torch.equal, before, guide.encoder.network.embeddings.parameters()))
+        save_guide(tmp_path / "guide", guide, {})
+        again = load_guide(tmp_path / "guide")
+        assert np.array_equal(again.score("the mage flees", ["carrying messages", "the mage"]), after)
+
+    def test_the_head_is_for_learning_alone(self, folder):
+        guide = Guide(LanguageModelEncoder(folder))
+        embedded = guide.embed(["the mage flees"])
+        with torch.no_grad():
+            guide.encoder.head.weight.zero_()
+            assert torch.equal(guide.embed(["the mage flees"]), embedded)
+            assert not torch.allclose(guide.train()(["the mage flees"]), embedded)
+
+    def test_a_folder_without_a_model(self, tmp_path):
+        with pytest.raises(ConfigurationError):
+            LanguageModelEncoder(tmp_path / "none")

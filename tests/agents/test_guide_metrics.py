@@ -1,0 +1,112 @@
+"""A Guide's metrics on examples that are counted by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from magrounding.agents.guide.metrics import (
+    average_precision,
+    frequent_actions,
+    guide_metrics,
+    ranks,
+    recall,
+    set_metrics,
+    steps_of,
+    top_k,
+)
+from magrounding.single.scienceworld.trajectories import Trajectory
+
+
+def trajectory(commands, valid, task="boil", meant=None, text="boil water"):
+    return Trajectory(task, "valid", 0, text, tuple(commands), tuple(meant or [True] * len(commands)), 100, valid)
+
+
+def test_ranks_begin_at_the_highest_and_are_shared_where_scores_are_equal():
+    assert ranks(np.array([0.1, 0.9, 0.5])).tolist() == [3, 1, 2]
+    assert ranks(np.array([1.0, 2.0, 1.0, 0.0, 1.0])).tolist() == [3, 1, 3, 5, 3]
+    assert ranks(np.zeros(4)).tolist() == [2.5] * 4
+    assert ranks(np.zeros(0)).tolist() == []
+
+
+def test_top_k_takes_all_where_there_are_fewer_and_the_first_of_equal_ones():
+    scores = np.array([0.2, 0.9, 0.2, 0.5])
+    assert top_k(scores, 2).tolist() == [False, True, False, True]
+    assert top_k(scores, 3).tolist() == [True, True, False, True]
+    assert top_k(scores, 50).all()
+
+
+def test_recall():
+    relevant = np.array([True, True, False, True])
+    assert recall(np.array([True, False, True, True]), relevant) == pytest.approx(2 / 3)
+    assert math.isnan(recall(np.ones(4, np.bool_), np.zeros(4, np.bool_)))
+
+
+def test_average_precision():
+    """Ranks 1, 3 and 4 of relevant actions: (1/1 + 2/3 + 3/4) / 3."""
+    scores = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
+    relevant = np.array([True, False, True, True, False])
+    assert average_precision(scores, relevant) == pytest.approx((1 + 2 / 3 + 3 / 4) / 3)
+    assert math.isnan(average_precision(scores, np.zeros(5, np.bool_)))
+
+
+def test_average_precision_of_a_set():
+    """Two of five inside, one of them relevant (rank 1 of the relevant, 1.5 of all); one outside (2, and 4)."""
+    inside, relevant = np.array([1.0, 1, 0, 0, 0]), np.array([True, False, True, False, False])
+    assert average_precision(inside, relevant) == pytest.approx((1 / 1.5 + 2 / 4) / 2)
+
+
+def test_steps_show_what_is_valid_then():
+    """ "b" is valid in steps 0 and 2; the trajectory pauses in step 1, and its last command is not listed."""
+    path = trajectory("aab", {"a": (0, 3), "b": (0, 1, 2, 3), "c": (1, 3)}, meant=[True, False, True])
+    first, second, third = steps_of(path)
+    assert (first.valid.tolist(), first.relevant.tolist(), first.gold) == ([0, 1], [True, True], 0)
+    assert (second.valid.tolist(), second.relevant.tolist(), second.gold) == ([0, 2], [True, False], None)
+    assert (third.valid.tolist(), third.relevant.tolist(), third.gold) == ([0, 1, 2], [True, True, False], 1)
+    (only,) = steps_of(trajectory("z", {"a": (0, 1)}))
+    assert only.gold is None
+    assert not only.relevant.any()
+
+
+def test_metrics_of_a_guide():
+    """Scores c 3, a 2, b 1. Step 0: a of {a, b, c}; step 1: b of the same; a and b are relevant in both."""
+    known = {"a": 2.0, "b": 1.0, "c": 3.0}
+    path = trajectory("ab", {"a": (0, 2), "b": (0, 2), "c": (0, 2)})
+    found = guide_metrics(lambda text, actions: np.array([known[each] for each in actions]), [path], ks=(2, 1))
+    assert found.steps == 2
+    assert found.rsr == {2: pytest.approx(0.5), 1: 0.0}
+    assert found.map == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert found.gar == (pytest.approx(2.5), pytest.approx(0.5))
+    assert found.gar_percent == (pytest.approx(100 * 2.5 / 3), pytest.approx(100 * 0.5 / 3))
+    assert found.garr == (pytest.approx((1 / 2 + 1 / 3) / 2), pytest.approx((1 / 2 - 1 / 3) / 2))
+    assert found.by_task == {"boil": pytest.approx(0.5)}
+
+
+def test_the_task_text_is_all_that_a_guide_is_shown():
+    asked = []
+    path = trajectory("a", {"b": (0, 1), "a": (0, 1)}, text="Boil it!")
+    guide_metrics(lambda *shown: asked.append(shown) or np.zeros(2), [path])
+    assert asked == [("Boil it!", ["b", "a"])]
+
+
+def test_frequency_baselines():
+    """Of boil: a 3 times, b twice, c once; of melt: c 3 times. A pause counts for nothing."""
+    paths = [
+        trajectory("aab", {}),
+        trajectory("abc", {}),
+        trajectory("cccd", {}, task="melt", meant=[True, True, True, False]),
+    ]
+    by_task, overall = frequent_actions(paths, 2)
+    assert by_task == {"boil": {"a", "b"}, "melt": {"c"}}
+    assert overall == {"a", "c"}, "4 times c, 3 times a, twice b"
+
+
+def test_metrics_of_a_set_count_it_whole():
+    """Relevant a and b; the set {a, c} has one of them, however many actions a Guide would select."""
+    path = trajectory("ab", {"a": (0, 2), "b": (0, 2), "c": (0, 2), "d": (0, 2)})
+    found = set_metrics(lambda task: frozenset("ac"), [path])
+    assert found.rsr == {50: 0.5}
+    assert found.map == pytest.approx((1 / 1.5 + 2 / 3.5) / 2)
+    assert found.gar is None

@@ -1,0 +1,259 @@
+"""LGE: which actions are candidates, when the Guide is heeded, and that learning is DRRN's."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from magrounding.agents.building import make_policy
+from magrounding.agents.guide import Guide, save_guide
+from magrounding.agents.guide.encoder import HashedEncoder
+from magrounding.agents.guide.metrics import top_k
+from magrounding.agents.guide.reading import GuideReader
+from magrounding.errors import ConfigurationError
+from magrounding.play.player import Player, shown_to
+from magrounding.spec import CHOICES, EPISODE, SCORE, SCORES, STEP, EnvSpec, Mask, Text, TextChoices
+from magrounding.training.drrn import DrrnLearnerConfig
+from magrounding.training.lge import LgeLearnerConfig
+from tests.many_choices import SPEC as MANY
+from tests.many_choices import make_actor
+
+WORDS = (
+    "<pad>",
+    "go",
+    "to",
+    "teleport",
+    "boil",
+    "eat",
+    "water",
+    "lead",
+    "soap",
+    "kitchen",
+    "hall",
+    "goat",
+    "pot",
+    "on",
+)
+IDS = {word: i for i, word in enumerate(WORDS)}
+ACTIONS = [
+    *(f"{verb} {thing}" for verb in ("boil", "eat", "pot") for thing in ("water", "lead", "soap", "pot", "goat")),
+    "go to kitchen",
+    "go to hall",
+    "teleport to hall",
+    "goat to hall",
+    "go on",
+]
+MOST = 24
+SPEC = EnvSpec(
+    fields=(
+        Text("task", (4,), 0, 13, shared=True, lifetime=EPISODE),
+        Text("observation", (3,), 0, 13, lifetime=STEP),
+        Text(CHOICES, (MOST, 3), 0, 13, lifetime=STEP),
+        Mask("action_mask", (MOST,)),
+    ),
+    num_agents=1,
+    actions=TextChoices(MOST, 3),
+    words=WORDS,
+    max_cycles=4,
+    time_limit_is_loss=False,
+    outcome=SCORE,
+    capabilities=frozenset({SCORES}),
+)
+K = 4
+
+
+def row(text, length):
+    ids = [IDS[word] for word in text.split()]
+    return ids + [0] * (length - len(ids))
+
+
+def observed(*games):
+    """What games show, each (task, actions)."""
+    choices = np.zeros((len(games), 1, MOST, 3), np.int16)
+    mask = np.zeros((len(games), 1, MOST), np.int8)
+    for b, (_, actions) in enumerate(games):
+        for j, action in enumerate(actions):
+            choices[b, 0, j], mask[b, 0, j] = row(action, 3), 1
+    tasks = np.array([row(task, 4) for task, _ in games], np.int16)
+    return {
+        "task": tasks,
+        "observation": np.ones((len(games), 1, 3), np.int16),
+        CHOICES: choices,
+        "action_mask": mask,
+    }
+
+
+@pytest.fixture
+def folder(tmp_path):
+    torch.manual_seed(3)
+    save_guide(tmp_path / "guide", Guide(HashedEncoder(buckets=512, width=8, hidden=8)), {})
+    return str(tmp_path / "guide")
+
+
+def make(folder, **options):
+    torch.manual_seed(0)
+    sizes = {"embedding": 8, "hidden": 8, "vocabulary": "words", "k": K}
+    return make_policy("lge", SPEC, guide=folder, **{**sizes, **options})
+
+
+def chosen(policy, observation, u=None, player=None):
+    """[B, C] bool, the candidates of a first step."""
+    count = len(observation["task"])
+    player = player or Player(policy, SPEC, count, torch.Generator().manual_seed(0))
+    record = None if u is None else {"guidance": np.asarray(u, np.float32)}
+    batch = player.batch(shown_to(0, observation, SPEC, None), np.ones(count, np.bool_), record=record)
+    found = policy.candidates(batch)[0].numpy()
+    logits = policy(batch).logits[0]
+    assert ((logits > torch.finfo(logits.dtype).min).numpy() <= found).all()
+    return found
+
+
+GAMES = ("boil water", ACTIONS), ("eat lead", ACTIONS[::-1]), ("boil water", ACTIONS[:3])
+
+
+class TestCandidates:
+    @pytest.mark.parametrize("keep_nav", [True, False])
+    def test_are_the_best_of_the_guide_and_ways_to_go(self, folder, keep_nav):
+        policy = make(folder, keep_nav=keep_nav)
+        found = chosen(policy, observed(*GAMES), u=[0.9] * 3)
+        guide = policy._guide.guide
+        for b, (task, actions) in enumerate(GAMES):
+            best = top_k(guide.score(task, actions), K)
+            goes = [action.startswith(("go to ", "teleport to ")) for action in actions]
+            wanted = best | (np.array(goes) & keep_nav) if len(actions) > K else np.ones(len(actions), np.bool_)
+            assert found[b, : len(actions)].tolist() == wanted.tolist()
+            assert not found[b, len(actions) :].any()
+        assert policy.guided == 2 * 2, "of three games one has fewer choices than k; two passes"
+
+    def test_are_all_that_is_valid_where_the_guide_is_not_heeded(self, folder):
+        policy, observation = make(folder), observed(*GAMES)
+        valid = observation["action_mask"][:, 0].astype(bool)
+        mixed = chosen(policy, observation, u=[0.05, 0.2, 0.05])
+        assert (mixed[[0, 2]] == valid[[0, 2]]).all()
+        assert mixed[1].sum() < valid[1].sum(), "ε is .1"
+        policy.epsilon.fill_(1.0)
+        assert (chosen(policy, observation, u=[0.05, 0.99, 0.5]) == valid).all()
+        policy.epsilon.fill_(0.0)
+        assert (chosen(policy, observation, u=[1e-6] * 3).sum(1) < [24, 24, 4]).all()
+
+    def test_play_takes_nothing_else(self, folder):
+        policy, observation = make(folder), observed(*GAMES[:2])
+        policy.epsilon.fill_(0.0)
+        player = Player(policy, SPEC, 2, torch.Generator().manual_seed(0))
+        found = chosen(policy, observation, u=[0.5, 0.5])
+        for _ in range(40):
+            action = player.choose(shown_to(0, observation, SPEC, None), np.ones(2, np.bool_)).action
+            assert found[[0, 1], action].all()
+
+    def test_evaluations_draw_the_same(self, folder):
+        policy, observation = make(folder), observed(*GAMES[:1] * 64)
+        policy.epsilon.fill_(0.5)
+        first = chosen(policy, observation)
+        torch.rand(5)
+        assert (chosen(policy, observation) == first).all()
+        guided = (first.sum(1) < len(ACTIONS)).mean()
+        assert 0.3 < guided < 0.7
+
+
+class TestDraws:
+    def test_each_game_has_its_own(self, folder):
+        drawn = make(folder).draw_record((6,), torch.Generator().manual_seed(1))["guidance"]
+        assert len(drawn.unique()) == 6
+        assert ((drawn >= 0) & (drawn < 1)).all()
+
+    def test_or_all_games_have_one(self, folder):
+        policy = make(folder)
+        policy.together.fill_(True)
+        drawn = policy.draw_record((3, 6), torch.Generator().manual_seed(1))["guidance"]
+        assert drawn.shape == (3, 6)
+        assert [len(step.unique()) for step in drawn] == [1, 1, 1]
+        assert len(drawn.unique()) == 3
+
+
+class TestReading:
+    def test_each_text_is_read_once_whatever_becomes_of_the_weights(self, folder):
+        policy, observation = make(folder), observed(*GAMES)
+        player = Player(policy, SPEC, 3)
+        chosen(policy, observation, player=player)
+        count = policy._guide.read
+        assert count == len(ACTIONS) + 3, "two tasks, and the row without a choice"
+        player.forget_texts()
+        chosen(policy, observation, player=player)
+        assert policy._guide.read == count
+
+    def test_begins_anew_when_there_are_too_many(self, folder, monkeypatch):
+        monkeypatch.setattr("magrounding.agents.guide.reading.REMEMBERED", 3)
+        reader = GuideReader(make(folder)._guide.guide, WORDS)
+        texts = torch.tensor([row(action, 3) for action in ACTIONS[:6]])
+        whole, said = reader(texts)
+        parts = [reader(texts[i : i + 2]) for i in (0, 2, 4, 0)]
+        assert torch.allclose(torch.cat([vectors for vectors, _ in parts[:3]]), whole, atol=1e-6)
+        assert [text for _, each in parts[:3] for text in each] == said == ACTIONS[:6]
+        assert torch.allclose(parts[3][0], whole[:2], atol=1e-6)
+
+    def test_the_guide_is_no_part_of_the_weights(self, folder):
+        policy = make(folder)
+        assert sum(p.numel() for p in policy.parameters()) == sum(
+            p.numel() for p in make_policy("drrn", SPEC, embedding=8, hidden=8, vocabulary="words").parameters()
+        )
+        assert {"epsilon", "together"} <= policy.state_dict().keys()
+        assert copy.deepcopy(policy)._guide is policy._guide
+
+    def test_no_guide(self, tmp_path):
+        with pytest.raises(ConfigurationError, match="LGE needs a Guide"):
+            chosen(make(""), observed(*GAMES))
+        with pytest.raises(ConfigurationError, match="there is no Guide"):
+            make(str(tmp_path / "none"))
+
+
+class TestLearning:
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ({}, (0.1, 0.1, 0.1, 0.1)),
+            ({"guidance": "inc"}, (0.1, 0.55, 1.0, 1.0)),
+            ({"guidance": "inc", "epsilon": 0.0}, (0.0, 0.5, 1.0, 1.0)),
+            ({"guidance": "released"}, (0.1, 0.55, 1.0, 1.0)),
+        ],
+    )
+    def test_schedules(self, folder, options, expected):
+        config = LgeLearnerConfig(guidance_steps=1000, **options)
+        assert [config.epsilon_at(steps) for steps in (0, 500, 1000, 2000)] == pytest.approx(expected)
+        policy = make(folder)
+        learner = config.make_learner(policy, SPEC, 2, 0)
+        learner.explore(500)
+        assert policy.epsilon.item() == pytest.approx(expected[1])
+        assert bool(policy.together) == (options.get("guidance") == "released")
+        assert learner.facts(500)["epsilon"] == pytest.approx(expected[1])
+
+    def test_what_cannot_be(self, folder):
+        with pytest.raises(ConfigurationError, match="guidance"):
+            LgeLearnerConfig(guidance="linear")
+        drrn = make_policy("drrn", SPEC, embedding=8, hidden=8, vocabulary="words")
+        with pytest.raises(ConfigurationError, match="heed a Guide"):
+            LgeLearnerConfig().make_learner(drrn, SPEC, 2, 0)
+        assert DrrnLearnerConfig().make_learner(make(folder), SPEC, 2, 0), "an explorer without a schedule"
+
+    def test_what_is_learnt_is_drrns_from_all_valid_actions(self, folder):
+        """Played with a Guide that leaves out nearly everything, learnt from as DRRN would."""
+        sizes = {"embedding": 8, "hidden": 8, "vocabulary": "words"}
+        torch.manual_seed(0)
+        guided = make_policy("lge", MANY, guide=folder, k=1, keep_nav=False, **sizes)
+        plain = make_policy("drrn", MANY, **sizes)
+        plain.load_state_dict({name: guided.state_dict()[name] for name in plain.state_dict()})
+        options = {"batch": 4, "learning_rate": 1e-2}
+        learners = (
+            LgeLearnerConfig(epsilon=0.0, **options).make_learner(guided, MANY, 4, 0),
+            DrrnLearnerConfig(**options).make_learner(plain, MANY, 4, 0),
+        )
+        for learner in learners:
+            learner.explore(0)
+        column = make_actor(guided, num_envs=4, most=40).collect().columns[0]
+        assert guided.guided == column.action.size, "the Guide was heeded in every step"
+        told = [learner.update(column, 24) for learner in learners]
+        assert told[0]["td_loss"] == told[1]["td_loss"]
+        weights = guided.state_dict()
+        assert all(torch.equal(weights[name], tensor) for name, tensor in plain.state_dict().items())

@@ -1,0 +1,49 @@
+"""DRRN in the real ScienceWorld: a run of a few steps that learns, is saved, and plays again."""
+
+from dataclasses import replace
+from shutil import which
+
+import pytest
+
+import magrounding as mg
+from magrounding.experiment import baselines
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.presets import Phase, Promotion
+from magrounding.experiment.settings import make_settings
+from magrounding.play.evaluate import evaluate
+from magrounding.play.scripted import RandomTeam
+from magrounding.training.drrn import DrrnLearnerConfig
+from tests.experiment.tiny_runs import quiet
+
+TASK = "lifespan-longest-lived"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("vocabulary", ["pieces"])
+def test_a_run_of_a_few_steps(tmp_path, monkeypatch, vocabulary):
+    pytest.importorskip("scienceworld", reason="needs the extra `scienceworld`")
+    if which("java") is None:
+        pytest.skip("needs Java, which is not installed")
+    # A random team in the place of the reports' ceiling, which would look for gold paths for minutes.
+    monkeypatch.setattr(baselines, "make_expert", lambda vec: RandomTeam(1, vec.spec.num_actions, obey_mask=True))
+    settings = make_settings("scienceworld", preset="quick", stages=(TASK,))
+    learner = DrrnLearnerConfig(unroll=2, batch=8, updates=1.0)
+    preset = replace(
+        settings.preset,
+        phases={"*": (Phase(learner, Promotion(steps=24), num_envs=2),)},
+        env_options={"max_cycles": 5},
+        policy_options={"vocabulary": vocabulary, "embedding": 16, "hidden": 16},
+        selection_games=2,
+        report_games=2,
+        log_every=1,
+    )
+    run_curriculum(replace(settings, preset=preset), tmp_path / "run", display=quiet(), device="cpu")
+    lines = [line for line in read_metrics(tmp_path / "run" / METRICS_FILE) if line["kind"] == "train"]
+    last = lines[-1]
+    assert {"learner_0/td_loss", "learner_0/q", "learner_0/temperature"} <= last.keys()
+    assert last["learner_0/texts_shown"] > last["learner_0/texts_encoded"] > 100
+    team = mg.load_team(tmp_path / "run")
+    played = evaluate(team, "scienceworld", {"task": TASK, "split": "test", "max_cycles": 3}, 1)
+    assert played.length[0] <= 3
