@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import InvalidAction
 from magrounding.simulators import worker as command
 from magrounding.simulators.arena import Arena, View
 from magrounding.simulators.crew import Crew
