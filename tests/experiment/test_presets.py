@@ -17,7 +17,7 @@ from tests.experiment.tiny_runs import IMITATION, LEARNER, TINY, phases_of, tiny
 
 ALL = [(entry.name, entry.env) for entry in PRESETS.values()]
 SOON = {"*": Promotion(steps=60)}
-WITHOUT_PRESET = {"alfworld", "scienceworld"}
+WITHOUT_PRESET = {"scienceworld"}
 """Worlds that nothing is known to learn in yet."""
 
 

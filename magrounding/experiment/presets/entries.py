@@ -14,6 +14,7 @@ _PRESETS = {
         "messenger": "published:PAPER_MESSENGER",
         "ma_messenger": "published:PAPER_MA_MESSENGER",
         "babyai": "babyai:PAPER_BABYAI",
+        "alfworld": "alfworld:PAPER_ALFWORLD",
     },
     "paper_rl": {"babyai": "babyai:PAPER_RL_BABYAI"},
     "silg": {"rtfm": "published:SILG_RTFM", "messenger": "published:SILG_MESSENGER"},
@@ -23,6 +24,7 @@ _PRESETS = {
         "messenger": "messenger:QUICK_MESSENGER",
         "ma_messenger": "messenger:QUICK_MA_MESSENGER",
         "babyai": "babyai:QUICK_BABYAI",
+        "alfworld": "alfworld:QUICK_ALFWORLD",
     },
     "quick_rl": {
         "ma_rtfm": "rtfm:QUICK_RL_MA_RTFM",
