@@ -75,7 +75,7 @@ class TinyRooms:
         return go if self.here is None else [*go, f"take {self.boxes[self.here]} from box {self.here + 1}"]
 
     def best_actions(self):
-        """Labels [1, MOST]: take what is asked for; before, go where it was seen, or to the first box not looked into."""
+        """Labels [1, MOST]: take what is asked for, or else go where it is, or to the first box not looked into."""
         offered, labels = self.choices(), np.zeros((1, MOST), np.bool_)
         if self.here is not None and self.boxes[self.here] == self.target:
             labels[0, len(offered) - 1] = True

@@ -5,5 +5,6 @@ from __future__ import annotations
 from benchmarks.tables.endi import ENDI
 from benchmarks.tables.layout import Table
 from benchmarks.tables.rtfm import RTFM
+from benchmarks.tables.silg import SILG
 
-TABLES: dict[str, Table] = {table.id: table for table in (*ENDI, *RTFM)}
+TABLES: dict[str, Table] = {table.id: table for table in (*ENDI, *RTFM, *SILG)}

@@ -52,9 +52,7 @@ PAPER_ALFWORLD = Preset(
     agent="sir_state",
     phases={
         REMAINING_STAGES: (
-            Phase(
-                ImpalaConfig(unroll=80, learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=10
-            ),
+            Phase(ImpalaConfig(unroll=80, learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=10),
         )
     },
     evaluate_every=2_500_000,
