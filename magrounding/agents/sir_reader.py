@@ -22,7 +22,7 @@ MANUAL, GOAL, INVENTORY, STATEMENTS = "manual", "goal", "inventory", "statements
 
 
 def goal_field(spec: EnvSpec) -> str:
-    """What is read as the goal: `goal`, or where there is neither that nor a manual, the first text of a whole episode."""
+    """What is read as the goal: `goal`; where there is neither that nor a manual, the first text of a whole episode."""
     lasting = [text.name for text in spec.texts if text.lifetime == EPISODE]
     return lasting[0] if lasting and GOAL not in spec and MANUAL not in spec else GOAL
 

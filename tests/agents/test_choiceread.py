@@ -62,7 +62,7 @@ def cut(batch, steps):
 
 @torch.no_grad()
 def test_all_steps_at_once_are_the_steps_one_by_one():
-    policy = make(**SMALL)
+    policy = make("choiceread", **SMALL)
     column, batch = unrolled(policy)
     assert column.restarts[1:].any(), "an episode begins within the unroll"
     logits = policy(batch).logits
@@ -75,7 +75,7 @@ def test_all_steps_at_once_are_the_steps_one_by_one():
 
 @torch.no_grad()
 def test_what_was_said_before_is_remembered():
-    policy = make(**SMALL)
+    policy = make("choiceread", **SMALL)
     _, batch = unrolled(policy)
     late = cut(batch, slice(2, 3))
     late = late._replace(restarts=torch.zeros_like(late.restarts))
@@ -88,7 +88,7 @@ def test_what_was_said_before_is_remembered():
 
 @torch.no_grad()
 def test_padding_changes_nothing_and_what_is_not_offered_is_impossible():
-    policy = make(**SMALL)
+    policy = make("choiceread", **SMALL)
     _, batch = unrolled(policy)
     logits, offered = policy(batch).logits, batch.observation["action_mask"].bool()
     assert (logits[~offered] == torch.finfo(torch.float32).min).all()
@@ -102,7 +102,7 @@ def test_padding_changes_nothing_and_what_is_not_offered_is_impossible():
 
 
 def test_every_weight_learns():
-    policy = make(**SMALL)
+    policy = make("choiceread", **SMALL)
     _, batch = unrolled(policy)
     output = policy(batch)
     (output.logits.log_softmax(-1)[..., 0].sum() + output.value.sum()).backward()
