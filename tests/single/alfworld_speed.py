@@ -6,7 +6,6 @@ import os
 import random
 import statistics
 import time
-from multiprocessing import active_children
 from pathlib import Path
 
 import magrounding as mg
@@ -78,9 +77,9 @@ def processor_time_of_two_workers(num_envs=8, steps=40):
 
     For a busy machine: with a core for each worker a step takes at most what this process and the busier worker take.
     """
-    alone, before = mg.make_vec("alfworld", num_envs, workers=0), {child.pid for child in active_children()}
+    alone, before = mg.make_vec("alfworld", num_envs, workers=0), _children()
     many = mg.make_vec("alfworld", num_envs, workers=2)
-    workers = [child.pid for child in active_children() if child.pid not in before]
+    workers = sorted(_children() - before)
     try:
         spent = []
         for vec in (alone, many):
@@ -94,6 +93,11 @@ def processor_time_of_two_workers(num_envs=8, steps=40):
         many.close()
         alone.close()
     return spent[0][0], spent[1][0], max(spent[1][1:])
+
+
+def _children():
+    """The processes that this one has started, by number."""
+    return {int(pid) for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()}
 
 
 def _seconds_of(pid):
@@ -113,7 +117,7 @@ if __name__ == "__main__":
         print(f"{what}: stock {stock:.1f} ms, ours {ours:.1f} ms of CPU: {stock / ours:.1f} times")
     serial, parent, worker = processor_time_of_two_workers()
     print(
-        f"CPU of a step of 8 games: {serial:.1f} ms in one process; with two workers {parent:.1f} ms here, {worker:.1f} "
-        f"ms in the busier worker: {serial / (parent + worker):.2f} times as fast where each has a core"
+        f"CPU of a step of 8 games: {serial:.1f} ms in one process; with two workers {parent:.1f} here, {worker:.1f} in "
+        f"the busier worker: {serial / (parent + worker):.2f} times as fast where each has a core"
     )
     print("two workers: {:.2f} times one process ({:.2f} … {:.2f})".format(*two_workers()))
