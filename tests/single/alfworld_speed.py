@@ -117,7 +117,7 @@ if __name__ == "__main__":
         print(f"{what}: stock {stock:.1f} ms, ours {ours:.1f} ms of CPU: {stock / ours:.1f} times")
     serial, parent, worker = processor_time_of_two_workers()
     print(
-        f"CPU of a step of 8 games: {serial:.1f} ms in one process; with two workers {parent:.1f} here, {worker:.1f} in "
-        f"the busier worker: {serial / (parent + worker):.2f} times as fast where each has a core"
+        f"CPU of a step of 8 games: {serial:.1f} ms in one process; with two workers {parent:.1f} here, {worker:.1f} "
+        f"in the busier worker: {serial / (parent + worker):.2f} times as fast where each has a core"
     )
     print("two workers: {:.2f} times one process ({:.2f} … {:.2f})".format(*two_workers()))
