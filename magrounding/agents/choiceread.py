@@ -217,6 +217,8 @@ class _Reader(nn.Module):
 
 def _with_neighbours(rows: Tensor, owner: Tensor) -> Tensor:
     """[P, 3 · D]: rows [P, D] with the one before and the one after, zeros where another owner [P] has that."""
+    if not len(rows):
+        return rows.new_zeros(0, 3 * rows.shape[1])
     same = (owner[1:] == owner[:-1]).unsqueeze(1)
     return torch.cat((F.pad(rows[:-1] * same, (0, 0, 1, 0)), rows, F.pad(rows[1:] * same, (0, 0, 0, 1))), 1)
 

@@ -101,6 +101,14 @@ def test_padding_changes_nothing_and_what_is_not_offered_is_impossible():
     torch.testing.assert_close(policy(batch._replace(texts=longer)).logits, logits, rtol=1e-4, atol=1e-6)
 
 
+@torch.no_grad()
+def test_texts_without_a_word_are_read():
+    policy = make("choiceread", **SMALL)
+    nothing = {name: torch.zeros(2, *SPEC[name].shape, dtype=torch.int16) for name in ("task", "said")}
+    assert not policy.encode("task", nothing)["said"].any()
+    assert not policy.encode("now", nothing)["mask"].any()
+
+
 def test_every_weight_learns():
     policy = make("choiceread", **SMALL)
     _, batch = unrolled(policy)
