@@ -10,7 +10,7 @@ QUICK_ALFWORLD = Preset(
     name="quick",
     about=(
         "Imitation of the scripted expert, which leads the games at first and labels the student's own later (DAgger): "
-        "an hour on two CPU cores; weights are chosen on `valid` scenes."
+        "minutes on two CPU cores; weights are chosen on `valid` scenes."
     ),
     agent="choiceread",
     phases={
