@@ -6,5 +6,6 @@ from benchmarks.tables.endi import ENDI
 from benchmarks.tables.layout import Table
 from benchmarks.tables.lge import LGE
 from benchmarks.tables.rtfm import RTFM
+from benchmarks.tables.silg import SILG
 
-TABLES: dict[str, Table] = {table.id: table for table in (*ENDI, *RTFM, *LGE)}
+TABLES: dict[str, Table] = {table.id: table for table in (*ENDI, *RTFM, *LGE, *SILG)}

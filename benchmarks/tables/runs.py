@@ -42,7 +42,7 @@ class Job:
         first = f"-as-{training.budget_of}" if training.budget_of else ""
         size = f"-{training.size}x{training.size}" if training.size else ""
         who = f"{self.env}-{training.agent}-{self.agents}-{self.preset}{budget}"
-        return f"{who}-{'-'.join(training.stages)}{first}{size}"
+        return f"{'-'.join((who, *filter(None, training.stages)))}{first}{size}"
 
     def folder(self, out: Path, seed: int) -> Path:
         """Of the run of a seed: a run of its own, so that seeds can be added later."""

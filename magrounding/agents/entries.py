@@ -13,6 +13,7 @@ _SIR_PARTS = ("state", "local_conv", "entity_attn", "bert")
 AGENTS = (
     AgentEntry("relread", "magrounding.agents.relread:make_relread"),
     AgentEntry("viewread", "magrounding.agents.viewread:make_viewread"),
+    AgentEntry("choiceread", "magrounding.agents.choiceread:make_choiceread"),
     AgentEntry("babyai_small", "magrounding.agents.babyai:make_babyai_small"),
     AgentEntry("babyai_large", "magrounding.agents.babyai:make_babyai_large"),
     AgentEntry("txt2pi", _TXT2PI),

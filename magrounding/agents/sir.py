@@ -29,7 +29,7 @@ from magrounding.agents.modules import distance_map, embed_cells, masked_softmax
 from magrounding.agents.policy import Accepts, Batch, PolicyOutput, TextEncoding, mask_logits
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.sir_heads import ChoiceHead, make_action_head
-from magrounding.agents.sir_reader import DOCUMENT, SUMMARY, Fields, SirReader, further_texts
+from magrounding.agents.sir_reader import DOCUMENT, SUMMARY, Fields, SirReader, further_texts, goal_field
 from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding
 from magrounding.errors import ConfigurationError
 from magrounding.spec import CHOICES, Directions, EnvSpec, FixedActions, TextChoices
@@ -126,23 +126,26 @@ class Sir(DocumentPolicy):
 
     Args:
         spec: of the world. `manual` is the joint text; for the fields see `sir_reader.scorers`, for the actions
-            `sir_heads.make_action_head`. Where an agent has no `position` on its map, no cell has a distance.
+            `sir_heads.make_action_head`. Where an agent has no `position` on its map, no cell has a distance; a world
+            without a map is one cell without words.
         config: the options.
 
     Raises:
         ConfigurationError: a world that it is not made for, or `local_conv` in one where agents have no place.
     """
 
-    accepts = Accepts(actions=(FixedActions, TextChoices, Directions), fields=("action_mask",))
+    accepts = Accepts(actions=(FixedActions, TextChoices, Directions), grid=False, fields=("action_mask",))
 
     def __init__(self, spec: EnvSpec, config: SirConfig) -> None:
         super().__init__(spec)
-        self.has_place = "position" in spec and not spec.grid.egocentric
+        self.has_map = "grid" in spec
+        self.has_place = self.has_map and "position" in spec and not spec.grid.egocentric
         if config.local_conv and not self.has_place:
             raise ConfigurationError("this world does not say where an agent is: set local_conv to false")
         self.config = config
         alone = (*further_texts(spec), *((CHOICES,) if isinstance(spec.actions, TextChoices) else ()))
-        self.reads = {DOCUMENT: ("manual", "goal"), **{name: (name,) for name in alone}}
+        self.goal = goal_field(spec)
+        self.reads = {DOCUMENT: ("manual", self.goal), **{name: (name,) for name in alone}}
         language = None
         if config.bert:
             language = PretrainedStates(config.language_model, spec.words, config.tokens, config.cache, by_word=True)
@@ -164,7 +167,7 @@ class Sir(DocumentPolicy):
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
         """See `encode_text`, `ChoiceHead.encode` and `SirReader.sum_up_text`."""
         if name == DOCUMENT:
-            return super().encode(name, ids)
+            return self.encode_text(ids["manual"], ids[self.goal])
         if name == CHOICES and isinstance(self.policy, ChoiceHead):
             return self.policy.encode(ids[name], self.reader.words)
         return self.reader.sum_up_text(name, ids[name])
@@ -205,6 +208,8 @@ class Sir(DocumentPolicy):
     def _flat(self, batch: Batch) -> tuple[dict[str, Tensor], TextEncoding, Tensor]:
         """What `respond` takes; beside what the world shows, a summary of each further text, and what is offered."""
         observation, text, document = super()._flat(batch)
+        if not self.has_map:
+            observation["grid"] = document.new_zeros(len(document), 1, 1, 1)
         for name in self.reads.keys() - {DOCUMENT}:
             read = batch.texts[name]
             if name == CHOICES:

@@ -54,10 +54,11 @@ class ChoiceHead(nn.Module):
         return {_STATES: self.project(states), _MASK: mask}
 
     def forward(self, hidden: Tensor, maps: Tensor, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
-        offered = observation[CHOICES]  # [N, A], which of the encoded choices each is
-        ask = DocumentAttention(text[_STATES], text[_MASK], offered.flatten())
-        asked = ask(hidden.repeat_interleave(offered.shape[1], 0))
-        return self.score(asked).view(offered.shape)
+        mask = observation["action_mask"].bool()  # of thousands of rows most are empty
+        offered = observation[CHOICES][mask]  # [P], which of the encoded choices each is
+        ask = DocumentAttention(text[_STATES], text[_MASK], offered)
+        scores = self.score(ask(hidden[mask.nonzero()[:, 0]])).squeeze(1)
+        return scores.new_zeros(mask.shape).masked_scatter(mask, scores)
 
 
 class PanoramaHead(nn.Module):

@@ -12,7 +12,7 @@ from magrounding.agents.language import TextEncoder, distinct_rows, join_stateme
 from magrounding.agents.modules import DocumentAttention, SelfAttention, attend
 from magrounding.agents.policy import TextEncoding
 from magrounding.agents.pretrained_language import PretrainedStates
-from magrounding.spec import CHOICES, EnvSpec, Text
+from magrounding.spec import CHOICES, EPISODE, EnvSpec, Text
 
 DOCUMENT = "document"
 """What `manual` and `goal` are read as, together."""
@@ -21,9 +21,15 @@ SUMMARY = "summary"
 MANUAL, GOAL, INVENTORY, STATEMENTS = "manual", "goal", "inventory", "statements"
 
 
+def goal_field(spec: EnvSpec) -> str:
+    """What is read as the goal: `goal`; where there is neither that nor a manual, the first text of a whole episode."""
+    lasting = [text.name for text in spec.texts if text.lifetime == EPISODE]
+    return lasting[0] if lasting and GOAL not in spec and MANUAL not in spec else GOAL
+
+
 def further_texts(spec: EnvSpec) -> dict[str, tuple[str, ...]]:
     """Name → scorer of each of its rows, of every text field but manual, goal and choices; a text [L] has one row."""
-    further = [text for text in spec.texts if text.name not in (MANUAL, GOAL, CHOICES)]
+    further = [text for text in spec.texts if text.name not in (MANUAL, goal_field(spec), CHOICES)]
     rows = {text.name: text.shape[0] if len(text.shape) > 1 else 1 for text in further}
     return {name: tuple(f"{name}_{i}" for i in range(count)) for name, count in rows.items()}
 
@@ -36,10 +42,11 @@ def scorers(spec: EnvSpec) -> tuple[str, ...]:
     in any order, and stages of a world differ in their number.
     """
     rows = tuple(name for names in further_texts(spec).values() for name in names)
-    if GOAL not in spec and not rows:
+    has_goal = goal_field(spec) in spec
+    if not has_goal and not rows:
         return (STATEMENTS,)
     held = INVENTORY in spec and not isinstance(spec[INVENTORY], Text)
-    return (*((GOAL,) if GOAL in spec else ()), *((INVENTORY,) if held else ()), *rows)
+    return (*((GOAL,) if has_goal else ()), *((INVENTORY,) if held else ()), *rows)
 
 
 class Fields(NamedTuple):

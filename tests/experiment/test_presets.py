@@ -17,8 +17,6 @@ from tests.experiment.tiny_runs import IMITATION, LEARNER, TINY, phases_of, tiny
 
 ALL = [(entry.name, entry.env) for entry in PRESETS.values()]
 SOON = {"*": Promotion(steps=60)}
-WITHOUT_PRESET = {"alfworld"}
-"""Worlds that nothing is known to learn in yet."""
 
 
 @pytest.mark.parametrize(
@@ -100,7 +98,7 @@ def test_presets_that_are_not_there():
         find_preset("quick_rl", "rock_paper_scissors")
 
 
-@pytest.mark.parametrize("env", [env for env in ENVS if env not in WITHOUT_PRESET])
+@pytest.mark.parametrize("env", ENVS)
 def test_worlds_can_lie_and_the_set_for_it_exists(env):
     settings = make_settings(env, preset=default_preset(env))
     entry = settings.entry
@@ -145,8 +143,4 @@ def test_learners_refuse_options_that_make_no_sense(config, complaint):
 
 @pytest.mark.parametrize("env", ENVS)
 def test_every_environment_has_a_preset_by_default(env):
-    if env in WITHOUT_PRESET:
-        with pytest.raises(ConfigurationError, match=f"not made for '{env}'"):
-            find_preset(default_preset(env), env)
-        return
     assert find_preset(default_preset(env), env)

@@ -15,6 +15,7 @@ _PRESETS = {
         "ma_messenger": "published:PAPER_MA_MESSENGER",
         "babyai": "babyai:PAPER_BABYAI",
         "scienceworld": "scienceworld:PAPER_SCIENCEWORLD",
+        "alfworld": "alfworld:PAPER_ALFWORLD",
     },
     "paper_rl": {"babyai": "babyai:PAPER_RL_BABYAI"},
     "silg": {"rtfm": "published:SILG_RTFM", "messenger": "published:SILG_MESSENGER"},
@@ -25,6 +26,7 @@ _PRESETS = {
         "ma_messenger": "messenger:QUICK_MA_MESSENGER",
         "babyai": "babyai:QUICK_BABYAI",
         "scienceworld": "scienceworld:QUICK_SCIENCEWORLD",
+        "alfworld": "alfworld:QUICK_ALFWORLD",
     },
     "quick_rl": {
         "ma_rtfm": "rtfm:QUICK_RL_MA_RTFM",

@@ -1,0 +1,137 @@
+"""Success on every scene of ALFWorld by type of task: `python -m benchmarks.alfworld_scenes --run runs/alfworld`.
+
+Each scene of a split is played once: by the team of a run, greedy and sampled, by the same team with another game's
+goal and with none, by a random player and by the scripted expert.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import tyro
+
+import magrounding as mg
+from magrounding.cli.command import items, run_command
+from magrounding.errors import choose
+from magrounding.play.actor import Actor, make_expert
+from magrounding.play.evaluate import play
+from magrounding.play.misled import OtherManuals
+from magrounding.play.scripted import RandomTeam
+from magrounding.play.team import load_team
+from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld
+from magrounding.single.alfworld.games import shipped_scenes
+from magrounding.vector import VectorEnv
+
+GOAL = "goal"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Let a run's team play every scene of the package, and print how often it wins by type of task."""
+
+    run: Path
+    """The run folder."""
+    splits: str = "train,valid,test"
+    """Splits separated by commas."""
+    rows: int = 8
+    """Games at once."""
+    seed: int | None = None
+    """Which of the run's seeds; the first by default."""
+
+
+class WithoutGoal(OtherManuals):
+    """A team to which all goals are blank."""
+
+    def act(
+        self,
+        obs: Mapping[str, Any],
+        memory: Any,
+        info: Mapping[str, Any] | None = None,
+        greedy: bool = True,
+        *,
+        rows: np.ndarray | None = None,
+    ) -> tuple[Any, Any]:
+        """See `OtherManuals.act`."""
+        blank = {**obs, GOAL: np.zeros_like(obs[GOAL])}
+        info = None if info is None else {**info, "document": np.zeros(len(obs[GOAL]), np.int64)}
+        chosen = {} if rows is None else {"rows": rows}
+        return self._team.act(blank, memory, info, greedy, **chosen)
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    arguments = tyro.cli(Arguments, prog="python -m benchmarks.alfworld_scenes")
+    return run_command(lambda: report(arguments), lambda: "stopped")
+
+
+def report(arguments: Arguments) -> None:
+    """Play, and print a table for each split."""
+    torch.set_num_threads(1)
+    team = load_team(arguments.run, arguments.seed)
+    for split in items(arguments.splits):
+        choose("split", split, SPLITS)
+        tasks = np.array([scene.task for scene in shipped_scenes(split)])
+        print(f"{split}: {len(tasks)} scenes\n\n| who | all | {' | '.join(TASKS)} |\n|{'---|' * (len(TASKS) + 2)}")
+        for who, won in results(team, split, arguments.rows):
+            rates = [won.mean(), *(won[tasks == task].mean() for task in TASKS)]
+            print(f"| {who} | {' | '.join(f'{rate:.3f}' for rate in rates)} |", flush=True)
+        print()
+
+
+def results(team: Actor, split: str, rows: int) -> Iterator[tuple[str, np.ndarray]]:
+    """(who, [scenes] bool won) of each player."""
+    vec = every_scene(split, rows)
+    try:
+        players = {
+            "greedy": (team, True),
+            "sampled": (team, False),
+            "greedy, goal of another game": (OtherManuals(team, GOAL), True),
+            "greedy, no goal": (WithoutGoal(team, GOAL), True),
+            "random": (RandomTeam(1, vec.spec.num_actions, obey_mask=True), False),
+            "expert": (make_expert(vec), True),
+        }
+        for who, (player, greedy) in players.items():
+            yield who, play(player, vec, len(shipped_scenes(split)), seed=0, greedy=greedy).won
+    finally:
+        vec.close()
+
+
+def every_scene(split: str, rows: int) -> VectorEnv:
+    """Games of which each row plays scenes of its own, in the order in which `play` notes its results."""
+    from magrounding.single.alfworld.env import ALFWorldEnv
+
+    scenes = len(shipped_scenes(split))
+    quota = np.full(rows, scenes // rows)
+    quota[: scenes % rows] += 1
+    first = np.cumsum(quota) - quota
+
+    class InTurn(ALFWorldEnv):
+        """The scenes from a number on, anew whenever the seed is that of the first game."""
+
+        row, turn, begin = -1, 0, None
+
+        def reset(
+            self, seed: int | None = None, options: dict[str, Any] | None = None
+        ) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, Any]]]:
+            if self.row < 0:
+                self.row, self.begin = next(number), seed
+            self.turn = int(first[self.row]) if seed == self.begin else self.turn + 1
+            return super().reset(seed, options)
+
+        def _begin(self) -> None:
+            self._number = self.turn % scenes
+            super()._begin()
+
+    number = count()  # rows begin in their order
+    return mg.vectorize(lambda: InTurn(ALFWorld(split=split)), rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+"""choiceread: a reader for worlds that offer texts to choose from. Choices are matched with the task and with memory.
+
+The counterpart of `relread` and `viewread` for worlds without a map. What a text of the moment says is read in the
+light of the task: a word that the task has too carries what the task says there, so a thing that was never asked for in
+training is still the thing that is asked for. What was said stays in a table under each two neighbouring words
+(`mentions`). A choice is scored by its words, by what the task says of them, and by what was last said of them. No
+world is built in: texts are those of the `EnvSpec`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from magrounding.agents.building import check_config, configure
+from magrounding.agents.language import distinct_rows
+from magrounding.agents.mentions import SLOTS, Mentions, follow, mean_by_key, pair_keys
+from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, Reading, TextEncoding, mask_logits
+from magrounding.errors import ConfigurationError
+from magrounding.spec import CHOICES, EPISODE, EnvSpec, TextChoices
+
+TASK, NOW = "task", "now"
+_HISTORY = "history"
+"""A field that is not read, as the network remembers by itself."""
+
+
+@dataclass(frozen=True)
+class ChoiceReadConfig:
+    """Options of choiceread.
+
+    Attributes:
+        embedding: width of a word's embedding.
+        states: width of a word's state, and of a choice.
+        role: width of what the task, or a mention, says of a word.
+        hidden: width of the memory.
+    """
+
+    embedding: int = 32
+    states: int = 64
+    role: int = 16
+    hidden: int = 128
+
+    def __post_init__(self) -> None:
+        check_config(self)
+
+
+class ChoiceRead(Policy):
+    """The reader for choices of text.
+
+    Args:
+        spec: of the world.
+        config: options.
+
+    Raises:
+        ConfigurationError: a world without choices, without a text for the whole episode (what is to be done) or
+            without a text of the moment.
+    """
+
+    accepts = Accepts(actions=(TextChoices,), grid=False, fields=(CHOICES, "action_mask"))
+
+    def __init__(self, spec: EnvSpec, config: ChoiceReadConfig) -> None:
+        super().__init__(spec)
+        self.config = config
+        texts = [text for text in spec.texts if text.name not in (CHOICES, _HISTORY)]
+        self.lasting = tuple(text.name for text in texts if text.lifetime == EPISODE)
+        self.passing = tuple(text.name for text in texts if text.lifetime != EPISODE)
+        if not self.lasting or not self.passing:
+            raise ConfigurationError(
+                "choiceread reads a text for the whole episode and one of the moment, this world has "
+                f"{', '.join((*self.lasting, *self.passing)) or 'neither'}: choose another agent"
+            )
+        self.reads = {TASK: self.lasting, NOW: (*self.lasting, *self.passing), CHOICES: (CHOICES,)}
+        self.vocabulary = spec.vocabulary_size
+        states, role, hidden = config.states, config.role, config.hidden
+        self.words = nn.Embedding(self.vocabulary, config.embedding, padding_idx=0)
+        self.fields = nn.Embedding(max(len(self.lasting), len(self.passing)), config.embedding)
+        self.task, self.now, self.choice = (_Reader(config.embedding, states) for _ in range(3))
+        self.task_role, self.said = nn.Linear(2 * states, role), nn.Linear(2 * states, role)
+        self.wanted = nn.Linear(role, config.embedding, bias=False)
+        self.asked = nn.Linear(role, states, bias=False)
+        self.known = nn.Linear(role + 1, states, bias=False)
+        self.choice_norm = nn.LayerNorm(states)
+        self.view = nn.Linear(3 * states, hidden)
+        self.view_norm = nn.LayerNorm(hidden)
+        self.memory = nn.GRUCell(hidden, hidden)
+        self.beside = nn.Linear(3 * states, states)
+        self.heed = nn.Linear(hidden, states)
+        self.score = nn.Linear(states, 1)
+        self.value = nn.Sequential(nn.Linear(hidden, states), nn.ReLU(), nn.Linear(states, 1))
+        with torch.no_grad():
+            self.fields.weight.mul_(0.3)
+            self.score.weight.mul_(0.1)
+
+    def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
+        """What is kept of U texts.
+
+        Returns:
+            of TASK `said` [U, V, role] by word id and `gist` [U, states]; of NOW `keys` [U, L], `mask` [U, L], `said`
+            [U, L, role] and `gist`; of CHOICES `words` [U, L], `keys` [U, L] and `states` [U, L, states].
+        """
+        if name == CHOICES:
+            words = ids[CHOICES].long()
+            states, _ = self.choice(self.words(words), words > 0)
+            return {"words": words, "keys": pair_keys(words), "states": states}
+        if name == TASK:
+            return self._read_task(ids)
+        rows, which = distinct_rows(torch.cat([ids[field].flatten(1) for field in self.lasting], 1))
+        sizes = [ids[field].flatten(1).shape[1] for field in self.lasting]
+        task = self._read_task(dict(zip(self.lasting, rows.split(sizes, 1), strict=True)))["said"]
+        words, field = self._join(ids, self.passing)
+        told = task.flatten(0, 1)[which.unsqueeze(1) * self.vocabulary + words]
+        states, gist = self.now(self.words(words) + self.fields(field) + self.wanted(told), words > 0)
+        keys, mask = pair_keys(words), words > 0
+        said = self.said(torch.cat((states, gist.unsqueeze(1).expand_as(states)), 2))
+        return {"keys": keys, "mask": mask, "said": mean_by_key(keys, mask, said), "gist": gist}
+
+    def initial_memory(self, num_envs: int) -> Tensor:
+        """Zeros [N, SLOTS · (role + 1) + hidden]: no mentions, and the recurrent memory."""
+        return self.score.weight.new_zeros(num_envs, SLOTS * (self.config.role + 1) + self.config.hidden)
+
+    def forward(self, batch: Batch) -> PolicyOutput:
+        T, B = batch.restarts.shape
+        memory = self.initial_memory(B) if batch.memory is None else batch.memory
+        table, hidden = memory.split((memory.shape[1] - self.config.hidden, self.config.hidden), 1)
+        now, task = batch.texts[NOW], batch.texts[TASK]
+        shown = {name: tensor[now.index] for name, tensor in now.encoding.items()}
+        mentions = follow(
+            table.view(B, SLOTS, -1).float(), shown["keys"], shown["mask"], shown["said"].float(), batch.restarts
+        )
+        mask = batch.observation["action_mask"].flatten(0, 1).bool()
+        offered = self._offered(mask, task, batch.texts[CHOICES], mentions)
+        best = offered.choice.new_zeros(T * B, offered.choice.shape[1])
+        owner = offered.observation.unsqueeze(1).expand_as(offered.choice)
+        best = best.scatter_reduce(0, owner, offered.choice, "amax")
+        gists = task.encoding["gist"][task.index], shown["gist"], best.view(T, B, -1)
+        seen = F.relu(self.view_norm(self.view(torch.cat(gists, 2))))
+        after = self._remember(seen, hidden.to(seen.dtype), batch.restarts)
+        scores = F.relu(offered.beside + F.embedding(offered.observation, self.heed(after).flatten(0, 1)))
+        logits = mask.new_zeros(mask.shape, dtype=torch.float32)
+        logits = logits.masked_scatter(mask, self.score(scores).squeeze(1).float()).view(T, B, -1)
+        memories = torch.cat((mentions.tables().flatten(2), after.detach().float()), 2)
+        value = self.value(after).squeeze(2).float()
+        return PolicyOutput(mask_logits(logits, batch.observation["action_mask"]), value, memories)
+
+    def _read_task(self, ids: Mapping[str, Tensor]) -> TextEncoding:
+        words, field = self._join(ids, self.lasting)
+        states, gist = self.task(self.words(words) + self.fields(field), words > 0)
+        roles = self.task_role(torch.cat((states, gist.unsqueeze(1).expand_as(states)), 2)) * (words > 0).unsqueeze(2)
+        said = roles.new_zeros(len(words), self.vocabulary, roles.shape[2])
+        return {"said": said.scatter_add(1, words.unsqueeze(2).expand_as(roles), roles), "gist": gist}
+
+    def _join(self, ids: Mapping[str, Tensor], names: tuple[str, ...]) -> tuple[Tensor, Tensor]:
+        """Words [U, L] of several fields, one behind another, no longer than the longest; and which field, [U, L]."""
+        parts = [ids[name].flatten(1).long() for name in names]
+        parts = [part[:, : max(1, int((part > 0).sum(1).max()))] if len(part) else part for part in parts]
+        field = [torch.full_like(part, number) for number, part in enumerate(parts)]
+        return torch.cat(parts, 1), torch.cat(field, 1)
+
+    def _offered(self, mask: Tensor, task: Reading, choices: Reading, mentions: Mentions) -> _Offered:
+        """The P choices that N observations offer, mask [N, A]."""
+        observation = mask.nonzero()[:, 0]
+        which = choices.index.flatten(0, 1)[mask]
+        words = choices.encoding["words"][which]
+        longest = int((words > 0).sum(1).max())
+        words, keys = words[:, :longest], choices.encoding["keys"][which][:, :longest]
+        asked = task.index.flatten()[observation].unsqueeze(1) * self.vocabulary + words
+        states = choices.encoding["states"][which][:, :longest]
+        states = states + self.asked(F.embedding(asked, task.encoding["said"].flatten(0, 1)))
+        states = F.relu(states + self.known(mentions.look_up(observation, keys).to(states.dtype)))
+        choice = F.relu(self.choice_norm((states * (words > 0).unsqueeze(2)).sum(1)))
+        return _Offered(observation, choice, self.beside(_with_neighbours(choice, observation)))
+
+    def _remember(self, seen: Tensor, memory: Tensor, restarts: Tensor) -> Tensor:
+        """The recurrent memory [T, B, hidden] after each step, of what is seen [T, B, hidden]."""
+        after = []
+        for now, keep in zip(seen, (~restarts).unsqueeze(2), strict=True):
+            memory = self.memory(now, memory * keep)
+            after.append(memory)
+        return torch.stack(after)
+
+
+class _Offered(NamedTuple):
+    observation: Tensor  # [P] int64, whose choice it is
+    choice: Tensor  # [P, states], what it says
+    beside: Tensor  # [P, states], what it says beside those before and after it in the list
+
+
+class _Reader(nn.Module):
+    """Two convolutions over the words of texts, each over three words, and the maximum over all of a text.
+
+    Padding takes no time: the words of all texts stand in one row.
+
+    Args:
+        width: of a word's embedding.
+        states: of a word's state.
+    """
+
+    def __init__(self, width: int, states: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(3 * width, states), nn.Linear(3 * states, states)
+
+    def forward(self, words: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """States [U, L, states], zeros where mask [U, L] is false, and gists [U, states] of words [U, L, width]."""
+        text = mask.nonzero()[:, 0]
+        near = F.relu(self.first(_with_neighbours(words[mask], text)))
+        near = near + F.relu(self.second(_with_neighbours(near, text)))
+        gist = near.new_zeros(len(mask), near.shape[1])
+        gist = gist.scatter_reduce(0, text.unsqueeze(1).expand_as(near), near, "amax")
+        states = near.new_zeros(*mask.shape, near.shape[1]).masked_scatter(mask.unsqueeze(2), near)
+        return states, gist
+
+
+def _with_neighbours(rows: Tensor, owner: Tensor) -> Tensor:
+    """[P, 3 · D]: rows [P, D] with the one before and the one after, zeros where another owner [P] has that."""
+    if not len(rows):
+        return rows.new_zeros(0, 3 * rows.shape[1])
+    same = (owner[1:] == owner[:-1]).unsqueeze(1)
+    return torch.cat((F.pad(rows[:-1] * same, (0, 0, 1, 0)), rows, F.pad(rows[1:] * same, (0, 0, 0, 1))), 1)
+
+
+def make_choiceread(spec: EnvSpec, **options: Any) -> ChoiceRead:
+    """Make a choiceread network for a world; options are those of `ChoiceReadConfig`."""
+    return ChoiceRead(spec, configure("choiceread", ChoiceReadConfig(), options))

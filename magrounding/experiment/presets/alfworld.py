@@ -1,0 +1,63 @@
+"""Presets of ALFWorld: ours for two CPU cores, and SIR as SILG trains it."""
+
+from __future__ import annotations
+
+from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.training.imitation import ImitationConfig
+from magrounding.training.impala import ImpalaConfig
+
+QUICK_ALFWORLD = Preset(
+    name="quick",
+    about=(
+        "Imitation of the scripted expert, which leads the games at first and labels the student's own later (DAgger): "
+        "minutes on two CPU cores; weights are chosen on `valid` scenes."
+    ),
+    agent="choiceread",
+    phases={
+        REMAINING_STAGES: (
+            Phase(
+                ImitationConfig(
+                    unroll=20,
+                    epochs=3,
+                    minibatches=2,
+                    learning_rate=3e-3,
+                    warm_up=2_000,
+                    anneal_steps=60_000,
+                    weight_decay=1e-3,
+                    entropy=0.0,
+                    value_coefficient=0.01,
+                    teacher_steps=30_000,
+                    teacher_noise=0.1,
+                ),
+                Promotion(steps=60_000),
+                num_envs=16,
+            ),
+        )
+    },
+    evaluate_every=20_000,
+    selection_games=72,
+    report_games=96,
+    selection_set="valid",
+    watched_sets=("valid",),
+    stage_sets=("train", "valid", "test"),
+    final_sets=("train", "valid", "test"),
+)
+
+PAPER_ALFWORLD = Preset(
+    name="paper",
+    about=(
+        "SIR with state, the best variant there, as SILG trained it (appendix H): V-trace, 1e8 environment steps, "
+        "unrolls of 80. SILG also had a step cost 0.02."
+    ),
+    agent="sir_state",
+    phases={
+        REMAINING_STAGES: (
+            Phase(ImpalaConfig(unroll=80, learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=10),
+        )
+    },
+    evaluate_every=2_500_000,
+    selection_set="valid",
+    watched_sets=("valid",),
+    stage_sets=("valid", "test"),
+    final_sets=("valid", "test"),
+)

@@ -1,0 +1,174 @@
+"""choiceread: choices matched with the task and with what was said before, in a tiny world of texts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.building import make_policy
+from magrounding.agents.choiceread import make_choiceread
+from magrounding.agents.policy import Batch
+from magrounding.errors import ConfigurationError
+from magrounding.play.actor import make_expert
+from magrounding.play.evaluate import play
+from magrounding.play.misled import OtherManuals
+from magrounding.play.player import Player
+from magrounding.play.scripted import RandomTeam
+from magrounding.play.team import Team
+from magrounding.spec import CHOICES, EPISODE, Text
+from magrounding.training.imitation import ImitationConfig
+from magrounding.training.rollout import RolloutWorker
+from magrounding.training.teacher import Teacher
+from tests.many_choices import SPEC as MANY
+from tests.tiny_rooms import MOST, SPEC, TEST, TRAIN, TinyRooms
+
+SMALL = {"embedding": 8, "states": 16, "role": 6, "hidden": 12}
+STEPS, GAMES = 6, 4
+IMITATION = ImitationConfig(
+    unroll=8, epochs=2, minibatches=2, learning_rate=0.01, warm_up=0, anneal_steps=8_000, entropy=0.0,
+    value_coefficient=0.01, teacher_steps=4_000,
+)  # fmt: skip
+
+
+def make(agent="choiceread", **options):
+    torch.manual_seed(0)
+    return make_policy(agent, SPEC, **options)
+
+
+def worker_for(policy, games=GAMES, steps=STEPS, config=None):
+    vec = mg.vectorize(TinyRooms, games)
+    player = Player(policy, vec.spec, games, torch.Generator().manual_seed(1))
+    teacher = None if config is None else Teacher(make_expert(vec), config.teacher_noise, 0)
+    worker = RolloutWorker(vec, [player], steps, needs=frozenset() if config is None else config.needs, teacher=teacher)
+    worker.start(seed=0)
+    return worker
+
+
+def unrolled(policy):
+    """T steps of B games, and what was made of them step by step."""
+    column = worker_for(policy).collect().columns[0]
+    learner = IMITATION.make_learner(policy, SPEC, GAMES, 0)
+    return column, learner._batch(column, np.arange(GAMES), np.zeros(0, np.int64))[0]
+
+
+def cut(batch, steps):
+    """Some steps of a batch, without what went before."""
+    texts = {name: replace(text, index=text.index[steps]) for name, text in batch.texts.items()}
+    seen = {name: array[steps] for name, array in batch.observation.items()}
+    return Batch(seen, texts, batch.memory, batch.restarts[steps], batch.last_action[steps])
+
+
+@torch.no_grad()
+def test_all_steps_at_once_are_the_steps_one_by_one():
+    policy = make("choiceread", **SMALL)
+    column, batch = unrolled(policy)
+    assert column.restarts[1:].any(), "an episode begins within the unroll"
+    logits = policy(batch).logits
+    torch.testing.assert_close(logits[:-1], torch.from_numpy(column.logits), rtol=1e-4, atol=1e-5)
+    first = policy(cut(batch, slice(0, 3)))
+    assert first.memory is not None
+    later = policy(cut(batch, slice(3, None))._replace(memory=first.memory[-1]))
+    torch.testing.assert_close(later.logits, logits[3:], rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_what_was_said_before_is_remembered():
+    policy = make("choiceread", **SMALL)
+    _, batch = unrolled(policy)
+    late = cut(batch, slice(2, 3))
+    late = late._replace(restarts=torch.zeros_like(late.restarts))
+    memory = policy(cut(batch, slice(0, 2))).memory
+    assert memory is not None
+    with_memory, fresh = policy(late._replace(memory=memory[-1])), policy(late)
+    offered = late.observation["action_mask"].bool()
+    assert not torch.allclose(with_memory.logits[offered], fresh.logits[offered])
+
+
+@torch.no_grad()
+def test_padding_changes_nothing_and_what_is_not_offered_is_impossible():
+    policy = make("choiceread", **SMALL)
+    _, batch = unrolled(policy)
+    logits, offered = policy(batch).logits, batch.observation["action_mask"].bool()
+    assert (logits[~offered] == torch.finfo(torch.float32).min).all()
+    assert logits[offered].std() > 0
+    longer = {}
+    for name, text in batch.texts.items():
+        assert text.ids is not None
+        ids = {field: torch.nn.functional.pad(array, (0, 4)) for field, array in text.ids.items()}
+        longer[name] = replace(text, encoding=policy.encode(name, ids))
+    torch.testing.assert_close(policy(batch._replace(texts=longer)).logits, logits, rtol=1e-4, atol=1e-6)
+
+
+@torch.no_grad()
+def test_texts_without_a_word_are_read():
+    policy = make("choiceread", **SMALL)
+    nothing = {name: torch.zeros(2, *SPEC[name].shape, dtype=torch.int16) for name in ("task", "said")}
+    assert not policy.encode("task", nothing)["said"].any()
+    assert not policy.encode("now", nothing)["mask"].any()
+
+
+def test_every_weight_learns():
+    policy = make("choiceread", **SMALL)
+    _, batch = unrolled(policy)
+    output = policy(batch)
+    (output.logits.log_softmax(-1)[..., 0].sum() + output.value.sum()).backward()
+    unmoved = [name for name, each in policy.named_parameters() if each.grad is None or not each.grad.any()]
+    assert set(unmoved) <= {"score.bias"}, "which is the same for all choices"
+
+
+def test_worlds_that_it_cannot_read_are_refused():
+    def without(name):
+        return replace(SPEC, fields=tuple(field for field in SPEC.fields if field.name != name))
+
+    for name in ("task", "said"):
+        with pytest.raises(ConfigurationError, match="for the whole episode and one of the moment"):
+            make_choiceread(without(name))
+    with pytest.raises(ConfigurationError, match="looks at choices"):
+        make_choiceread(without(CHOICES))
+    with pytest.raises(ConfigurationError, match="hidden is a positive integer"):
+        make_choiceread(SPEC, hidden=0)
+
+
+def test_a_history_is_not_read_and_every_other_text_is():
+    more = (Text("history", (3, 4), 0, 9), Text("rules", (2, 5), 0, 9, shared=True, lifetime=EPISODE))
+    policy = make_choiceread(replace(SPEC, fields=(*SPEC.fields, *more)), **SMALL)
+    assert policy.reads == {
+        "task": ("task", "rules"),
+        "now": ("task", "rules", "said"),
+        CHOICES: (CHOICES,),
+    }
+    assert make_choiceread(MANY, **SMALL).reads["now"] == ("task", "observation")
+
+
+def learnt(agent, updates, **options):
+    """A network that imitated the expert on TRAIN."""
+    policy = make(agent, **options)
+    worker, learner = worker_for(policy, 16, IMITATION.unroll, IMITATION), IMITATION.make_learner(policy, SPEC, 16, 0)
+    for steps in range(0, updates * 128, 128):
+        column = worker.collect(IMITATION.teacher_share(steps), steps).columns[0]
+        assert np.isfinite(list(learner.update(column, steps).values())).all()
+    return policy
+
+
+def wins(team, things, games=100):
+    """The part of games won when each thing of `things` may be asked for."""
+    return play(team, mg.vectorize(lambda: TinyRooms(things), 20), games, seed=5).won.mean()
+
+
+def test_it_fetches_what_it_was_never_asked_for():
+    team = Team([learnt("choiceread", 60, embedding=16, states=32, hidden=32)], SPEC)
+    assert wins(team, TRAIN) > 0.9
+    assert wins(team, TEST) > 0.75, "things that no task of training named"
+    chance = wins(RandomTeam(1, MOST, obey_mask=True), TEST)
+    assert chance < 0.3
+    assert wins(OtherManuals(team, "task"), TEST) < 0.3, "with the task of another game"
+
+
+def test_sir_learns_from_texts_alone():
+    options = {"embedding": 16, "hidden": 16, "width": 32, "channels": (8, 8), "state": True}
+    policy = learnt("sir", 3, **options)
+    assert policy.reads["document"] == ("manual", "task"), "what to do is what it reads as the goal"
+    assert 0 <= wins(Team([policy], SPEC), TRAIN, 40) <= 1
+    assert all(each.grad is not None for each in policy.parameters())
