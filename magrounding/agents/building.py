@@ -68,12 +68,15 @@ def configure(agent: str, defaults: Config, options: Mapping[str, Any]) -> Confi
 
 
 def check_config(config: Any) -> None:
-    """Raise a ConfigurationError unless flags are flags and sizes positive integers (or a default of 0)."""
+    """Raise a ConfigurationError unless flags are flags, names strings and sizes positive integers (or a default of 0)."""
     for each in fields(config):
         value = getattr(config, each.name)
         if isinstance(each.default, bool):
             if not isinstance(value, bool):
                 raise ConfigurationError(f"{each.name} is true or false, not {value!r}")
+        elif isinstance(each.default, str):
+            if not isinstance(value, str):
+                raise ConfigurationError(f"{each.name} is a string, not {value!r}")
         elif isinstance(each.default, int | tuple):
             many = isinstance(each.default, tuple)
             sizes = value if many else (value,)
