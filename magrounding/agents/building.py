@@ -68,7 +68,7 @@ def configure(agent: str, defaults: Config, options: Mapping[str, Any]) -> Confi
 
 
 def check_config(config: Any) -> None:
-    """Raise a ConfigurationError unless flags are flags, names strings and sizes positive integers (or a default of 0)."""
+    """ConfigurationError unless flags are flags, names strings and sizes positive integers, or 0 as by default."""
     for each in fields(config):
         value = getattr(config, each.name)
         if isinstance(each.default, bool):
