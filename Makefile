@@ -2,7 +2,8 @@
 #
 #   make demo        train three readers through the whole curriculum with a budget of minutes
 #   make test        run the whole test suite
-#   make test-full   the same with the heavy optional simulators (alfworld compiles for minutes, scienceworld needs Java)
+#   make test-full   the same and longer tests, with the heavy optional simulators (alfworld compiles for minutes,
+#                    scienceworld needs Java)
 #   make fuzz        ten thousand calls of what is public with wrong arguments; `make test` makes a few hundred of them
 #   make test-clients  the adapters against the real TorchRL, BenchMARL, AgileRL and others, in environments of their own
 #   make test-kills  kill a run at twenty random moments: it has to end as if nothing had happened, bit for bit
@@ -56,7 +57,7 @@ test: setup
 	$(PYTEST) $(ARGS)
 
 test-full: $(VENV)/.installed-full
-	$(PYTEST) $(ARGS)
+	MAGROUNDING_FULL=1 $(PYTEST) $(ARGS)
 
 fuzz: setup
 	MAGROUNDING_FUZZ_DRAWS=10000 $(BIN)/python -m pytest -rP tests/test_fuzz.py $(ARGS)

@@ -106,6 +106,8 @@ def evaluate(
         ConfigurationError: fewer than one game, an unknown manual, or bad options.
     """
     choose("manual", manual, MANUALS)
+    if not callable(tell):
+        raise ConfigurationError(f"tell is a function that is called with a number of games, got {tell!r}")
     episodes = check_count("the number of games to evaluate", episodes, 1)
     num_envs = None if num_envs is None else check_count("num_envs", num_envs, 1)
     entry = env_entry(env)

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from benchmarks import watch
-from magrounding.cli import watch as watch_command
+from magrounding.play import film
 from magrounding.play.team import Team
 from tests.experiment.tiny_runs import tiny_run
 
@@ -65,7 +65,7 @@ def test_a_film_and_a_sheet(monkeypatch, tmp_path, capsys):
 def test_a_sheet_has_a_bound(count, size):
     """The first picture is at the upper left, the last in the last place that is not white."""
     pictures = [Image.new("RGB", size, (0, k // 256, k % 256)) for k in range(count)]
-    with Image.open(io.BytesIO(watch_command.sheet(pictures))) as sheet:
+    with Image.open(io.BytesIO(film.sheet(pictures))) as sheet:
         assert max(sheet.size) <= 2000
         seen = np.asarray(sheet.convert("RGB")).reshape(-1, 3)
     numbers = {int(g) * 256 + int(b) for r, g, b in np.unique(seen[seen[:, 0] == 0], axis=0)}
@@ -87,7 +87,7 @@ def test_quiet_prints_only_where_the_pictures_are(monkeypatch, tmp_path, capsys)
         (["--stage", "s5"], "unknown trained stage of this run 's5'; choose from: s1"),
         (["--trained-seed", "7"], "unknown seed of this run '7'"),
         (["--play", "slowly"], "unknown way to --play 'slowly'; choose from: greedy, sampled"),
-        (["--out", "game.mp4"], "unknown ending of --out '.mp4'; choose from: .gif, .png"),
+        (["--out", "game.avi"], "unknown ending of --out '.avi'; choose from: .gif, .png, .mp4"),
         (["--milliseconds", "0"], "--milliseconds must be positive, got 0"),
         (["--run", "nowhere"], "the folder does not exist"),
     ],

@@ -53,7 +53,7 @@ def test_they_read(stage):
     team = mg.load_team(f"pretrained:ma_rtfm-{stage}-2agents")
     options = {"stage": stage, "agents": 2, "split": "eval", "max_cycles": 80}
     won, *misled = (
-        evaluate(team, "ma_rtfm", options, 1000, seed=3 * 2**40, manual=manual).won.mean()
+        evaluate(team, "ma_rtfm", options, 500, seed=3 * 2**40, manual=manual).won.mean()
         for manual in (TRUE_MANUAL, REASSIGNED, OTHER_GAME)
     )
     assert won > 0.9
