@@ -90,7 +90,8 @@ class WorldOracle(ABC, Generic[World]):
             Actions [B, n] int64 of a vector env, or {agent: int} for the living agents of a single one; and None.
         """
         labels, games = self.best_actions(rows), self._world._games
-        _draw(self._every if rows is None else rows, labels, games.keys, games.scalars, self._actions)
+        played = self._every if rows is None else check_rows(rows, len(self._every))
+        _draw(played, labels, games.keys, games.scalars, self._actions)
         if isinstance(self._env, WorldEnv):
             chosen = dict(zip(self._env.possible_agents, self._actions[0].tolist(), strict=True))
             return {agent: chosen[agent] for agent in self._env.agents}, None
