@@ -101,6 +101,9 @@ class Team:
                 f"a team acts on the observation and the info of an env, two dicts, got {type(obs).__name__} and "
                 f"{type(info).__name__}"
             )
+        for name, flag in (("greedy", greedy), ("explain", explain)):
+            if not isinstance(flag, bool | np.bool_):
+                raise ConfigurationError(f"{name} is true or false, got {flag!r}")
         num_envs = self._check_memory(memory)
         if all(isinstance(seen, Mapping) for seen in obs.values()):
             return self._act_single(obs, memory, info, greedy, explain), memory
