@@ -78,6 +78,7 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(asked.seed)
+    np.random.seed(asked.seed)  # noqa: NPY002 (SB3 shuffles minibatches with it)
     model, start = learner(asked.seed, asked.death), time.process_time()
     model.learn(asked.steps)
     minutes = (time.process_time() - start) / 60
