@@ -39,10 +39,7 @@ QUICK_TASKS = (
 
 QUICK_SCIENCEWORLD = Preset(
     name="quick",
-    about=(
-        "DRRN over the world's own words, 16,000 environment steps a task: minutes on two CPU cores, most of them the "
-        "simulator's."
-    ),
+    about=("DRRN over the world's own words, 16,000 environment steps for each of six tasks, 24,000 for others."),
     agent="drrn",
     phases={**{task: _quickly(16_000) for task in QUICK_TASKS}, REMAINING_STAGES: _quickly(24_000)},
     policy_options={"vocabulary": "words"},
