@@ -14,19 +14,20 @@ from magrounding.experiment.presets.preset import Phase, Promotion
 from magrounding.experiment.settings import RunSettings
 from magrounding.training.ppo import PPOConfig
 from tests.experiment.tiny_runs import quiet
+from tests.full import in_full
 
-FAULTS = 10
+FAULTS = in_full(10, 4)
 
 
 @pytest.mark.slow
-def test_workers_die_and_hang_ten_times_in_a_run(tmp_path, monkeypatch):
+def test_workers_die_and_hang_many_times_in_a_run(tmp_path, monkeypatch):
     pytest.importorskip("minigrid", reason="the extra `babyai` is absent: minigrid")
     monkeypatch.setattr(stage, "HANGING_SECONDS", 2.0)
     struck = []
     iterate = stage.StageSession.iterate
 
     def struck_while_training(session, steps):
-        """Before every update one worker is killed or frozen, ten times in all."""
+        """Before every update one worker is killed or frozen, FAULTS times in all."""
         if len(struck) < FAULTS:
             struck.append(signal.SIGKILL if len(struck) % 2 else signal.SIGSTOP)
             os.kill(session.vec.pids[len(struck) // 2 % 2], struck[-1])
@@ -36,7 +37,7 @@ def test_workers_die_and_hang_ten_times_in_a_run(tmp_path, monkeypatch):
     learner = PPOConfig(unroll=8, epochs=1, minibatches=2)
     preset = replace(
         QUICK_RL_BABYAI,
-        phases={"*": (Phase(learner, Promotion(steps=15 * 8 * 8), num_envs=8),)},
+        phases={"*": (Phase(learner, Promotion(steps=(FAULTS + 5) * 8 * 8), num_envs=8),)},
         evaluate_every=None,
         selection_games=4,
         report_games=4,
@@ -50,7 +51,10 @@ def test_workers_die_and_hang_ten_times_in_a_run(tmp_path, monkeypatch):
     assert {tuple(line["rows"]) for line in faults} == {(0, 1, 4, 5), (2, 3, 6, 7)}  # never another worker's games
     assert sum("SIGKILL" in line["reason"] for line in faults) == FAULTS // 2
     trained = [line for line in lines if line["kind"] == "train"]
-    assert len(trained) == 15
+    assert len(trained) == FAULTS + 5
     assert faults[-1]["steps"] == FAULTS * 8 * 8  # and it went on for five updates
     assert (tmp_path / "run" / "report.md").exists()
-    assert f"{FAULTS} workers of simulators were replaced, 40 games lost" in (tmp_path / "run/report.md").read_text()
+    assert (
+        f"{FAULTS} workers of simulators were replaced, {4 * FAULTS} games lost"
+        in (tmp_path / "run/report.md").read_text()
+    )

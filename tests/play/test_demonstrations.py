@@ -481,7 +481,7 @@ def test_a_student_of_files_beats_chance():
     learners = [ImitationLearner(policy, config) for policy in policies]
     source = source_of(shown, 32, 16, policies)
     source.start(seed=0)
-    for k in range(36):
+    for k in range(24):
         rollout = source.collect(steps=512 * k)
         for i, learner in enumerate(learners):
             report = learner.update(rollout.columns[i], 512 * k)
