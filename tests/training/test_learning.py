@@ -91,7 +91,7 @@ def win_rate(team):
     return float(evaluate(team, "rtfm", options, GAMES, REPORT_SEED, num_envs=500, greedy=False).won.mean())
 
 
-LESSONS = 120_000  # environment steps, about nine seconds of a core
+LESSONS = 60_000  # environment steps, some five seconds of a core
 
 STUDENT = Preset(
     name="student",
