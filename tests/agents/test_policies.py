@@ -276,7 +276,11 @@ def turning() -> EnvSpec:
     [
         *((agent, turning(), "turns with the agent, .* is made for one that lies still") for agent in ON_A_MAP),
         *((agent, without("position"), "looks at position, which this world does not show") for agent in ON_A_MAP),
-        *((agent, without("grid"), "looks at grid, which this world") for agent in EVERY if agent != "sir"),
+        *(
+            (agent, without("grid"), "looks at grid, which this world does not show")
+            for agent in EVERY
+            if agent != "sir"
+        ),
         *((agent, without("action_mask"), "looks at action_mask, which this") for agent in EVERY),
         *(
             (agent, replace(make_spec(), actions=TextChoices(5, 4)), "from FixedActions, this world offers TextChoices")

@@ -110,7 +110,8 @@ def test_the_command(monkeypatch, capsys, tmp_path):
     shown = capsys.readouterr().out
     assert re.search(rf"\| `{re.escape(script)}` \| [\d.]+ % \[", shown)
     found = json.loads((tmp_path / "out" / "match.json").read_text())
-    assert found["lineups"]["oracle,oracle" if "oracle,oracle" in found["lineups"] else "oracle"]["won"]["value"] == 1
+    assert list(found["lineups"]) == [script, "oracle"]
+    assert found["lineups"]["oracle"]["won"]["value"] == 1
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         *("match.md", "match.json", "match.png"),
         *("games_0.jsonl", "games_1.jsonl"),
