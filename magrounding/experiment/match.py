@@ -13,8 +13,9 @@ import numpy as np
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.progress import Display
+from magrounding.play.actor import begin_memory
 from magrounding.play.evaluate import GREEDY, SAMPLED
-from magrounding.play.lineup import Lineup, begin_memory
+from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import GameWriter, Header, SavedGame, Tape
 from magrounding.registry import env_entry
 from magrounding.spec import SCORE

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from magrounding.errors import ConfigurationError, choose
-from magrounding.play.actor import make_expert
+from magrounding.play.actor import begin_memory, make_expert
 from magrounding.play.script import scripted
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team, load_team, mixed_team
@@ -137,7 +137,7 @@ class MixedActor:
         plays: [n], which of them moves each agent.
     """
 
-    accepts_rows = True
+    accepts_rows = draws = explains = True
 
     def __init__(self, actors: list[Any], plays: list[int]) -> None:
         self._actors, self._plays = actors, np.array(plays)
@@ -153,19 +153,22 @@ class MixedActor:
         info: Mapping[str, Any],
         greedy: bool = True,
         rows: np.ndarray | None = None,
+        explain: bool = False,
     ) -> tuple[np.ndarray, list[Any]]:
         """Actions [B, n] int64."""
         chosen: list[np.ndarray] = []
         for k, actor in enumerate(self._actors):
-            some = {"rows": rows} if getattr(actor, "accepts_rows", False) else {}
-            actions, memory[k] = actor.act(obs, memory[k], info, greedy, **some)
+            wanted: dict[str, Any] = {"rows": rows} if getattr(actor, "accepts_rows", False) else {}
+            if getattr(actor, "explains", False):
+                wanted["explain"] = explain
+            actions, memory[k] = actor.act(obs, memory[k], info, greedy, **wanted)
             chosen.append(actions)
         return np.choose(self._plays, np.stack(chosen)), memory
 
-
-def begin_memory(actor: Any, num_envs: int, seed: int = 0) -> Any:
-    """What an actor remembers of games that are about to start; a trained team draws by `seed`."""
-    make = getattr(actor, "initial_memory", None)
-    if make is None:
-        return None
-    return make(num_envs, seed) if isinstance(actor, Team | MixedActor) else make(num_envs)
+    def told(self, memory: list[Any]) -> list[dict[str, np.ndarray]]:
+        """See `Team.told`; nothing of an agent whom no network moves."""
+        told = [
+            actor.told(memory[k]) if getattr(actor, "explains", False) else [{}] * len(self._plays)
+            for k, actor in enumerate(self._actors)
+        ]
+        return [told[k][agent] for agent, k in enumerate(self._plays)]

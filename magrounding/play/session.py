@@ -8,13 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from magrounding.agents.policy import RELIANCE
 from magrounding.envs.make import make, make_vec
 from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.play.actor import begin_memory
 from magrounding.play.evaluate import GREEDY, SAMPLED
-from magrounding.play.lineup import Lineup, begin_memory
+from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import Header, SavedGame, Tape
 from magrounding.single.wording import plain_text
 from magrounding.spec import CHOICES, TextChoices
+
+MANUAL = "manual"
+"""The field whose rows are statements."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,11 @@ class View:
         last: what each agent did in the step before, and what came of it.
         over, won: whether the game has ended, and how.
         score: of the episode so far.
+        statements: what the manual says, statement by statement, in the order in which the picture has them; none in a
+            world without a manual.
+        reliance: agent → how much its network relies on each of the statements in the choice that it is about to make,
+            numbers that are not negative and add up to 1 (see `agents.policy.RELIANCE`). None for an agent whose
+            network has none to tell, that no network plays, or that does not act.
     """
 
     step: int
@@ -48,6 +58,8 @@ class View:
     over: bool
     won: bool
     score: float
+    statements: tuple[str, ...]
+    reliance: Mapping[int, tuple[float, ...] | None]
 
 
 class Session:
@@ -62,6 +74,7 @@ class Session:
     Attributes:
         views: all moments of the game, the last being the present.
         header: of the files that keep its games.
+        people: agents whom people move; may change while the game goes on, the line-up's actors move the others.
         chosen: agent → what its person has chosen for the step to come.
 
     Raises:
@@ -92,6 +105,7 @@ class Session:
         self._shown.reset(seed=seed)
         self._over = False
         self.views = []
+        self._think()
         self.views.append(self._look(()))
 
     @property
@@ -130,14 +144,12 @@ class Session:
         if self._over or self.waiting:
             return False
         self._tape.see(self._obs, self._info)
-        partial = {"rows": np.arange(1)} if getattr(self._actor, "accepts_rows", False) else {}
-        actions, self._memory = self._actor.act(self._obs, self._memory, self._info, self._greedy, **partial)
-        actions = np.where(self._info.alive, actions, 0)
+        actions = np.where(self._info.alive, self._planned, 0)
         for agent, action in self.chosen.items():
             actions[0, agent] = action
         done = [f"agent {agent}: {self._name(agent, int(actions[0, agent]))}" for agent in self.living]
         living, self.chosen = self.living, {}
-        self._shown.step({name: int(actions[0, agent]) for agent, name in self._names(living)})
+        self._shown.step({self._shown.possible_agents[agent]: int(actions[0, agent]) for agent in living})
         self._obs, rewards, _, truncated, self._info = self.vec.step(actions)
         self._tape.played(actions, truncated, self._info)
         self._over = bool(self._info.done[0])
@@ -145,6 +157,7 @@ class Session:
             blocked = ", which it could not" if self._info.illegal[0, agent] else ""
             paid = f", reward {rewards[0, agent]:+.2f}" if rewards[0, agent] else ""
             done[k] += blocked + paid
+        self._think()
         self.views.append(self._look(tuple(done)))
         return True
 
@@ -159,13 +172,38 @@ class Session:
         self.vec.close()
         self._shown.close()
 
-    def _names(self, agents: list[int]) -> list[tuple[int, str]]:
-        return [(agent, self._shown.possible_agents[agent]) for agent in agents]
+    def _think(self) -> None:
+        """Let the actors choose for the step to come, before people do: so it can be shown what they rely on."""
+        if self._over:
+            return
+        wanted: dict[str, Any] = {"rows": np.arange(1)} if getattr(self._actor, "accepts_rows", False) else {}
+        if getattr(self._actor, "explains", False):
+            wanted["explain"] = True
+        self._planned, self._memory = self._actor.act(self._obs, self._memory, self._info, self._greedy, **wanted)
 
     def _look(self, last: tuple[str, ...]) -> View:
         """The present."""
         won, score = bool(self._info.won[0]) and self._over, float(self._info.score[0])
-        return View(len(self.views), str(self._shown.render()), last, self._over, won, score)
+        picture, statements, reliance = str(self._shown.render()), *self._rely()
+        return View(len(self.views), picture, last, self._over, won, score, statements, reliance)
+
+    def _rely(self) -> tuple[tuple[str, ...], dict[int, tuple[float, ...] | None]]:
+        """`View.statements` and `View.reliance` of the present."""
+        agents = range(self.vec.num_agents)
+        spec = self.vec.spec
+        if MANUAL not in spec.shared_texts or spec[MANUAL].shape[1:] == () or self._over:
+            # The batch has begun anew where the game is over: it still says what the game's last moment did.
+            return self.views[-1].statements if self.views else (), dict.fromkeys(agents)
+        rows = self._obs[MANUAL][0]
+        written = rows.any(1)
+        told = self._actor.told(self._memory) if getattr(self._actor, "explains", False) else [{}] * len(agents)
+        reliance = {
+            agent: tuple(told[agent][RELIANCE][0][written].tolist())
+            if agent in self.living and RELIANCE in told[agent]
+            else None
+            for agent in agents
+        }
+        return tuple(plain_text(spec.words, row.tolist()) for row in rows[written]), reliance
 
     def _name(self, agent: int, action: int) -> str:
         spec = self.vec.spec
