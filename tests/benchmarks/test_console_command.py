@@ -22,6 +22,7 @@ FROM_A_CHECKOUT = {
     "watch": "watch",
     "record": "demonstrations",
     "play": "play",
+    "serve": "serve",
     "match": "match",
     "replay": "replay",
     "guide": "guide",
