@@ -151,6 +151,8 @@ class Offers:
         Raises:
             Refusal: "bad_file", for games that nobody could have played here.
         """
+        if not isinstance(header.players, tuple) or not all(isinstance(name, str) for name in header.players):
+            raise Refusal("bad_file", "its players are names")
         if header.env not in self.envs:
             raise Refusal("bad_file", "it is of a world that is not offered here")
         entry, fixed = env_entry(header.env), self._fixed(env_entry(header.env))
@@ -162,11 +164,11 @@ class Offers:
             offered = self.players(header.env)
             trained = {name: seat for name, seat in offered.items() if name in self._trained}
             players = [name if name in trained else HUMAN for name in header.players]
-            plan, _ = self._planned(entry, {}, dict(header.options), players, max(0, seed), standin=RANDOM)
+            plan, _ = self._planned(entry, {}, dict(header.options), players, seed, standin=RANDOM)
         except Refusal as refusal:
             raise Refusal("bad_file", str(refusal)) from None
         agents = tuple(range(len(players)))
-        return replace(plan, shown={}, people=agents, seed=seed)
+        return replace(plan, shown={}, people=agents)
 
     def _planned(
         self,
@@ -180,7 +182,7 @@ class Offers:
         try:
             spec = entry.describe(**options)
             spec.require_memory(1)
-        except (MagroundingError, TypeError, ValueError) as error:
+        except (MagroundingError, TypeError, ValueError, ArithmeticError) as error:
             known = str(error) if isinstance(error, ConfigurationError) else "its options do not fit"
             raise Refusal("bad_game", known) from None
         if spec.num_agents > self.limits.agents:

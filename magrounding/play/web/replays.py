@@ -13,6 +13,9 @@ from magrounding.play.web.offers import Offers
 from magrounding.play.web.sprites import Sprites
 
 _NAME = "the upload"
+_OTHERWISE = "the game goes another way now than when it was saved"
+_NONSENSE = (TypeError, ValueError, ArithmeticError, LookupError)
+"""What numbers that no game has end in, before a world could refuse them."""
 
 
 def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
@@ -36,12 +39,16 @@ def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
     game = games[number]
     if len(game.actions) > offers.limits.steps:
         raise Refusal("bad_file", f"a game of more than {offers.limits.steps} steps is not shown")
-    session = offers.replay(header, game.seed).make()
+    plan = offers.replay(header, game.seed)
     try:
-        if header.vocabulary != session.header.vocabulary or header.agents != session.header.agents:
-            raise Refusal("bad_file", "it had other words or another number of agents than this world has now")
+        session = plan.make()
+    except Refusal as refusal:
+        raise Refusal("bad_file", str(refusal)) from None
+    try:
+        if any(getattr(header, name) != getattr(session.header, name) for name in ("vocabulary", "agents", "actions")):
+            raise Refusal("bad_file", "it had other words, moves or another number of agents than this world has now")
         if _play(session, game) != game:
-            raise Refusal("bad_file", "the game goes another way now than when it was saved")
+            raise Refusal("bad_file", _OTHERWISE)
         about = about_game(session, {}, header.players, ())
         shown = [frame(view, sprites) for view in session.views]
         for k in range(len(shown) - 1):
@@ -63,6 +70,8 @@ def _play(session: Session, game: SavedGame) -> SavedGame:
             # Not by `choose`: agents may have made moves that were not legal, which do nothing.
             session.chosen = {agent: actions[agent] for agent in session.living}
             session.advance()
-        return session.saved()
-    except MagroundingError as error:
-        raise Refusal("bad_file", str(error)) from None
+    except (MagroundingError, *_NONSENSE) as error:
+        raise Refusal("bad_file", f"its moves cannot be played: {error}") from None
+    if not session.now.over:
+        raise Refusal("bad_file", _OTHERWISE)
+    return session.saved()

@@ -194,7 +194,7 @@ class _Talk:
 
     def __init__(self, host: Host, socket: web.WebSocketResponse) -> None:
         self._host, self._socket, limits = host, socket, host.limits
-        self._queue: asyncio.Queue[str] = asyncio.Queue(limits.backlog)
+        self._queue: asyncio.Queue[str | None] = asyncio.Queue(limits.backlog)
         self._guest = Guest(limits, self._send)
         self._bucket = Bucket(limits.messages_per_second, limits.burst)
         self._strikes, self._closing = 0, False
@@ -205,8 +205,8 @@ class _Talk:
         try:
             async for message in self._socket:
                 await self._hear(message.data if message.type == WSMsgType.TEXT else None)
-                if self._strikes >= self._host.limits.strikes:
-                    await self._socket.close(code=WSCloseCode.POLICY_VIOLATION, message=b"too_fast")
+                if self._strikes == self._host.limits.strikes:
+                    self._send(None)
         finally:
             self._host.part(self._guest, for_good=False)
             writer.cancel()
@@ -236,8 +236,8 @@ class _Talk:
         if answer is not None:
             self._send(json.dumps(answer if ref is None else {**answer, "ref": ref}))
 
-    def _send(self, text: str) -> None:
-        """Put a text into the queue; who lets it fill up is let go."""
+    def _send(self, text: str | None) -> None:
+        """Put a text into the queue, or None to close; who lets it fill up is let go."""
         try:
             self._queue.put_nowait(text)
         except asyncio.QueueFull:
@@ -252,6 +252,9 @@ class _Talk:
         while True:
             text = await self._queue.get()
             try:
+                if text is None:
+                    await self._socket.close(code=WSCloseCode.POLICY_VIOLATION, message=b"too_fast")
+                    return
                 await self._socket.send_str(text)
             except (ConnectionError, RuntimeError):  # it is closing
                 return
