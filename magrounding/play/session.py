@@ -48,8 +48,9 @@ class View:
         statements: what the manual says, statement by statement, in the order in which the picture has them; none in a
             world without a manual.
         reliance: agent → how much its network relies on each of the statements in the choice that it is about to make,
-            numbers that are not negative and add up to 1 (see `agents.policy.RELIANCE`). None for an agent whose
-            network has none to tell, that no network plays, or that does not act.
+            numbers that are not negative and add up to 1, or are all 0 where nothing in sight asks (see
+            `agents.policy.RELIANCE`). None for an agent whose network has none to tell, that no network plays, or that
+            does not act.
     """
 
     step: int
