@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from magrounding.errors import ConfigurationError, choose
 from magrounding.play.actor import begin_memory, make_expert
-from magrounding.play.script import scripted
+from magrounding.play.script import Script, ScriptedTeam
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team, load_team, mixed_team
 from magrounding.pretrained import PREFIX
@@ -59,7 +59,7 @@ class Seat:
         if self.kind == RANDOM:
             return RandomTeam(vec.num_agents, vec.spec.num_actions, seed)
         if self.kind == SCRIPT:
-            return scripted(self.source, vec, seed)
+            return ScriptedTeam(Script.load(self.source), vec.spec, seed)
         return load_team(PREFIX + self.source if self.kind == PRETRAINED else self.source, stage=self.stage or None)
 
 
@@ -74,6 +74,7 @@ class Lineup:
 
     seats: tuple[Seat, ...]
     name: str
+    _loaded: dict[Seat, Team] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def parse(cls, text: str, num_agents: int) -> Lineup:
@@ -96,7 +97,7 @@ class Lineup:
         return tuple(agent for agent, seat in enumerate(self.seats) if seat.kind == HUMAN)
 
     def sit(self, vec: VectorEnv, seed: int) -> Any:
-        """An Actor that plays a vector env's games in this line-up.
+        """An Actor that plays a vector env's games in this line-up; teams are loaded when it first sits.
 
         Args:
             vec: the games.
@@ -106,7 +107,8 @@ class Lineup:
             ConfigurationError: a player that cannot play these games.
             CheckpointError: no trained team where one was named.
         """
-        actors = {seat: seat.sit(vec, seed) for seat in dict.fromkeys(self.seats)}
+        actors = {seat: self._loaded.get(seat) or seat.sit(vec, seed) for seat in dict.fromkeys(self.seats)}
+        self._loaded.update({seat: actor for seat, actor in actors.items() if isinstance(actor, Team)})
         if len(actors) == 1:
             return next(iter(actors.values()))
         if all(isinstance(actor, Team) for actor in actors.values()):
