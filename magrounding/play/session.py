@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from magrounding.agents.policy import RELIANCE
+from magrounding.agents.policy import MARKS, RELIANCE
 from magrounding.envs.make import make, make_vec
+from magrounding.envs.render import Scene
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.play.actor import begin_memory
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import Header, SavedGame, Tape
 from magrounding.single.wording import plain_text
-from magrounding.spec import CHOICES, TextChoices
+from magrounding.spec import CHOICES, SCENE, TextChoices
 
 MANUAL = "manual"
 """The field whose rows are statements."""
@@ -51,6 +52,9 @@ class View:
             numbers that are not negative and add up to 1, or are all 0 where nothing in sight asks (see
             `agents.policy.RELIANCE`). None for an agent whose network has none to tell, that no network plays, or that
             does not act.
+        scene: the game as facts, for who draws it; None in a world that offers none.
+        claims: agent → [H, W] int8, the cells that it takes for itself (1) and leaves to others (0), −1 where nothing
+            is; for living agents whose networks divide (see `agents.policy.MARKS`).
     """
 
     step: int
@@ -61,6 +65,8 @@ class View:
     score: float
     statements: tuple[str, ...]
     reliance: Mapping[int, tuple[float, ...] | None]
+    scene: Scene | None = None
+    claims: Mapping[int, np.ndarray] = field(default_factory=dict)
 
 
 class Session:
@@ -186,7 +192,21 @@ class Session:
         """The present."""
         won, score = bool(self._info.won[0]) and self._over, float(self._info.score[0])
         picture, statements, reliance = str(self._shown.render()), *self._rely()
-        return View(len(self.views), picture, last, self._over, won, score, statements, reliance)
+        told = [] if self._over else self._told()
+        claims = {agent: told[agent][MARKS][0] for agent in self.living if MARKS in told[agent]}
+        return View(len(self.views), picture, last, self._over, won, score, statements, reliance, self._scene(), claims)
+
+    def _scene(self) -> Scene | None:
+        """The present as facts; a simulator of one game shows its own, a world that of its only row."""
+        if SCENE not in self._shown.spec.capabilities:
+            return None
+        world = getattr(self._shown, "world", None)
+        return self._shown.scene() if world is None else world.scene(0)
+
+    def _told(self) -> list[dict[str, np.ndarray]]:
+        """What each agent's network reports of the choice to come."""
+        explains = getattr(self._actor, "explains", False)
+        return self._actor.told(self._memory) if explains else [{}] * self.vec.num_agents
 
     def _rely(self) -> tuple[tuple[str, ...], dict[int, tuple[float, ...] | None]]:
         """`View.statements` and `View.reliance` of the present."""
@@ -197,7 +217,7 @@ class Session:
             return self.views[-1].statements if self.views else (), dict.fromkeys(agents)
         rows = self._obs[MANUAL][0]
         written = rows.any(1)
-        told = self._actor.told(self._memory) if getattr(self._actor, "explains", False) else [{}] * len(agents)
+        told = self._told()
         reliance = {
             agent: tuple(told[agent][RELIANCE][0][written].tolist())
             if agent in self.living and RELIANCE in told[agent]
