@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.play.keys import letters_of
+from magrounding.play.action_names import letters_of
 from magrounding.play.recording import StopRecording
 from magrounding.vector import VectorEnv
 

@@ -12,12 +12,13 @@ from magrounding.agents.policy import MARKS, RELIANCE
 from magrounding.envs.make import make, make_vec
 from magrounding.envs.render import Scene
 from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.play.action_names import action_name
 from magrounding.play.actor import begin_memory
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import Header, SavedGame, Tape
 from magrounding.single.wording import plain_text
-from magrounding.spec import CHOICES, SCENE, TextChoices
+from magrounding.spec import SCENE
 
 MANUAL = "manual"
 """The field whose rows are statements."""
@@ -227,9 +228,4 @@ class Session:
         return tuple(plain_text(spec.words, row.tolist()) for row in rows[written]), reliance
 
     def _name(self, agent: int, action: int) -> str:
-        spec = self.vec.spec
-        if not isinstance(spec.actions, TextChoices):
-            return spec.actions.names[action]
-        offered = self._obs[CHOICES][0]
-        row = offered[action] if offered.ndim == 2 else offered[agent, action]
-        return plain_text(spec.words, row.tolist()) or "nothing"
+        return action_name(self.vec.spec, self._obs, 0, agent, action)

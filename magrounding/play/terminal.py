@@ -15,7 +15,7 @@ from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from magrounding.errors import InvalidAction
-from magrounding.play.keys import letters_of
+from magrounding.play.action_names import letters_of
 from magrounding.play.session import Move, Session
 
 _ARROWS = ("up", "down", "left", "right")

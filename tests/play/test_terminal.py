@@ -9,7 +9,7 @@ import pytest
 from magrounding.cli import play as command
 from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError, InvalidAction
-from magrounding.play.keys import letters_of
+from magrounding.play.action_names import letters_of
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import GameWriter, read_games, replayed
 from magrounding.play.session import Session

@@ -1,10 +1,23 @@
-"""Keys: which key stands for which action, where people play by keys."""
+"""Action names: what an action is called in a game, and which key stands for it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from magrounding.errors import ConfigurationError
+from magrounding.single.wording import plain_text
+from magrounding.spec import CHOICES, EnvSpec, TextChoices
+
+
+def action_name(spec: EnvSpec, obs: Mapping[str, np.ndarray], game: int, agent: int, action: int) -> str:
+    """The name of an agent's action in a vector env's observation, or the words of the choice that it stands for."""
+    if not isinstance(spec.actions, TextChoices):
+        return spec.actions.names[action]
+    offered = obs[CHOICES][game]
+    row = offered[action] if offered.ndim == 2 else offered[agent, action]
+    return plain_text(spec.words, row.tolist()) or "nothing"
 
 
 def letters_of(names: Sequence[str], reserved: Sequence[str] = ()) -> dict[str, int]:
