@@ -222,3 +222,8 @@ class Policy(nn.Module, ABC):
 def mask_logits(logits: Tensor, action_mask: Tensor) -> Tensor:
     """logits […, A], those of masked actions at the dtype's minimum: probability exactly 0 and no infinity."""
     return torch.where(action_mask.bool(), logits, torch.finfo(logits.dtype).min)
+
+
+def shares(weights: Tensor) -> Tensor:
+    """Weights […, S] that are not negative, divided by their sum; zeros where that is 0."""
+    return weights / weights.sum(-1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)

@@ -159,7 +159,9 @@ def replayed(path: Path, header: Header, games: Sequence[SavedGame]) -> Iterator
     try:
         for number, game in enumerate(games):
             if play_again(vec, game) != game:
-                raise differs(path, number)
+                raise CheckpointError(
+                    f"{path}: game {number} goes another way now than when it was saved; it is not shown"
+                )
             yield number
     finally:
         vec.close()
@@ -215,11 +217,6 @@ def open_games(path: Path, header: Header) -> VectorEnv:
         vec.close()
         raise CheckpointError(f"the games of {path} had other words or another number of agents than they have now")
     return vec
-
-
-def differs(path: Path, number: int) -> CheckpointError:
-    """The refusal of a game that goes another way."""
-    return CheckpointError(f"{path}: game {number} goes another way now than when it was saved; it is not shown")
 
 
 class Tape:

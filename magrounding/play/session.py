@@ -12,12 +12,13 @@ from magrounding.agents.policy import MARKS, RELIANCE
 from magrounding.envs.make import make, make_vec
 from magrounding.envs.render import Scene
 from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.play.action_names import action_name
 from magrounding.play.actor import begin_memory
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import Header, SavedGame, Tape
 from magrounding.single.wording import plain_text
-from magrounding.spec import CHOICES, SCENE, TextChoices
+from magrounding.spec import SCENE
 
 MANUAL = "manual"
 """The field whose rows are statements."""
@@ -49,8 +50,9 @@ class View:
         statements: what the manual says, statement by statement, in the order in which the picture has them; none in a
             world without a manual.
         reliance: agent → how much its network relies on each of the statements in the choice that it is about to make,
-            numbers that are not negative and add up to 1 (see `agents.policy.RELIANCE`). None for an agent whose
-            network has none to tell, that no network plays, or that does not act.
+            numbers that are not negative and add up to 1, or are all 0 where nothing in sight asks (see
+            `agents.policy.RELIANCE`). None for an agent whose network has none to tell, that no network plays, or that
+            does not act.
         scene: the game as facts, for who draws it; None in a world that offers none.
         claims: agent → [H, W] int8, the cells that it takes for itself (1) and leaves to others (0), −1 where nothing
             is; for living agents whose networks divide (see `agents.policy.MARKS`).
@@ -227,9 +229,4 @@ class Session:
         return tuple(plain_text(spec.words, row.tolist()) for row in rows[written]), reliance
 
     def _name(self, agent: int, action: int) -> str:
-        spec = self.vec.spec
-        if not isinstance(spec.actions, TextChoices):
-            return spec.actions.names[action]
-        offered = self._obs[CHOICES][0]
-        row = offered[action] if offered.ndim == 2 else offered[agent, action]
-        return plain_text(spec.words, row.tolist()) or "nothing"
+        return action_name(self.vec.spec, self._obs, 0, agent, action)

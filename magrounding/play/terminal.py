@@ -14,7 +14,8 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import InvalidAction
+from magrounding.play.action_names import letters_of
 from magrounding.play.session import Move, Session
 
 _ARROWS = ("up", "down", "left", "right")
@@ -61,7 +62,8 @@ class Terminal(App[None]):
         self._at = 0
         names = session.vec.spec.actions.names
         self._listed = len(names) > _FEW
-        self._keys = {} if self._listed else keys_of([Move(action, name) for action, name in enumerate(names)])
+        self._letters = {} if self._listed else letters_of(names)
+        self._keys = self._letters | {name: action for action, name in enumerate(names) if name in _ARROWS}
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -152,7 +154,7 @@ class Terminal(App[None]):
     def _offer(self, typed: str = "") -> None:
         moves = self.query_one("#moves", OptionList)
         moves.clear_options()
-        keys = {action: key for key, action in self._keys.items() if key not in _ARROWS}
+        keys = {action: letter for letter, action in self._letters.items()}
         for move in self._found(typed):
             moves.add_option(Option(move.name if self._listed else f"{keys[move.action]}  {move.name}"))
 
@@ -200,20 +202,3 @@ def coloured(shown: str) -> Text:
                     text.stylize(style, begin, begin + 1)
         begin += len(line) + 1
     return text
-
-
-def keys_of(moves: list[Move]) -> dict[str, int]:
-    """Key → action: an arrow for a direction, and the first letter of its name that none before has.
-
-    Raises:
-        ConfigurationError: a move for which no letter is left.
-    """
-    keys: dict[str, int] = {}
-    for move in moves:
-        letter = next((each for each in move.name.lower() if each.isalnum() and each not in keys), None)
-        if letter is None:
-            raise ConfigurationError(f"no key is left for the move {move.name!r}")
-        keys[letter] = move.action
-        if move.name in _ARROWS:
-            keys[move.name] = move.action
-    return keys

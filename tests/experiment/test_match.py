@@ -11,6 +11,7 @@ import magrounding as mg
 from benchmarks import match as command
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.match import Results, mean_of, play_match, ratings
+from magrounding.play import lineup as lineup_module
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import SavedGame, read_games
 
@@ -63,6 +64,17 @@ def test_agents_of_a_pretrained_team_beside_others(tmp_path):
     actions, _ = mixed.act(obs, mixed.initial_memory(4), info)
     np.testing.assert_array_equal(actions[:, 0], team.act(obs, team.initial_memory(4), info)[0][:, 0])
     np.testing.assert_array_equal(actions[:, 1], oracle.act(obs, None, info)[0][:, 1])
+
+
+def test_teams_are_loaded_once(monkeypatch):
+    loaded = []
+    load = lineup_module.load_team
+    monkeypatch.setattr(lineup_module, "load_team", lambda *args, **more: loaded.append(args) or load(*args, **more))
+    vec = mg.make_vec("ma_rtfm", 2, stage="s2", agents=2)
+    lineup = Lineup.parse("pretrained:ma_rtfm-s2-2agents,oracle", 2)
+    for seed in range(3):
+        lineup.sit(vec, seed)
+    assert loaded == [("pretrained:ma_rtfm-s2-2agents",)]
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,16 @@ import pytest
 from magrounding.cli import play as command
 from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.play.action_names import letters_of
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import GameWriter, read_games, replayed
-from magrounding.play.session import Move, Session
+from magrounding.play.session import Session
 
 pytest.importorskip("textual")
 
 from textual.widgets import Input, OptionList, Static
 
-from magrounding.play.terminal import Terminal, keys_of
+from magrounding.play.terminal import Terminal
 
 S2 = {"stage": "s2", "agents": 2, "max_cycles": 40}
 
@@ -166,20 +167,10 @@ def test_who_moves_and_what_cannot_be():
 
 def test_keys():
     names = ("stay", "up", "down", "left", "right", "strike")
-    assert keys_of([Move(action, name) for action, name in enumerate(names)]) == {
-        "s": 0,
-        "u": 1,
-        "d": 2,
-        "l": 3,
-        "r": 4,
-        "t": 5,
-        "up": 1,
-        "down": 2,
-        "left": 3,
-        "right": 4,
-    }
-    with pytest.raises(ConfigurationError, match="no key is left for the move 'aa'"):
-        keys_of([Move(0, "a"), Move(1, "aa")])
+    assert letters_of(names) == {"s": 0, "u": 1, "d": 2, "l": 3, "r": 4, "t": 5}
+    assert letters_of(["quit", "stay"], "q") == {"u": 0, "s": 1}
+    with pytest.raises(ConfigurationError, match="no key is left for the action 'aa'"):
+        letters_of(["a", "aa"])
 
 
 @pytest.mark.parametrize(
