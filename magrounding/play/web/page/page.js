@@ -118,7 +118,9 @@ export function listen(kind, what) { HEARD[kind] = what; }
 async function fill() {
   const live = state.shown >= state.frames.length - 1;
   const {frames} = await ask(`/game/${state.code}/frames`).catch(() => ({frames: []}));
-  frames.forEach((frame, k) => { state.frames[k] = {...frame, moves: state.frames[k]?.moves}; });
+  const known = state.frames;
+  state.frames = frames.map(frame => ({...frame, moves: known.find(each => each.step === frame.step)?.moves}));
+  state.frames.push(...known.filter(each => each.step >= frames.length));
   state.shown = live ? state.frames.length - 1 : Math.min(state.shown, state.frames.length - 1);
   refresh();
 }
