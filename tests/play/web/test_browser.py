@@ -98,7 +98,7 @@ def learn_from(file, folder, monkeypatch):
     asked = ["demonstrations", "--env", "ma_rtfm", "--player", f"saved:{file}", "--out", str(shown)]
     monkeypatch.setattr(sys, "argv", asked)
     assert demonstrations.main() == 0
-    assert agreement(shown, 3, updates=60) > max(0.8, agreement(shown, 3, updates=0))
+    assert agreement(shown, 3, updates=20) > max(0.8, agreement(shown, 3, updates=0))
 
 
 def test_a_closed_pages_seat_goes_to_an_agent_and_comes_back():
