@@ -62,7 +62,7 @@ def hostile(rng, codes):
         return json.dumps({"type": "join", "code": "x" * rng.randint(4097, 20_000)})
     if kind == "seat":
         move = {"agent": rng.randint(-1, 3), "step": rng.randint(-1, 3), "action": rng.randint(-1, 9)}
-        join = {"code": rng.choice(codes), "seat": rng.choice([0, 1, 2, -7]), "token": rng.choice(WORDS)}
+        join = {"code": rng.choice(codes), "seat": rng.choice([0, 1, 2, -7, -1, None]), "token": rng.choice(WORDS)}
         return json.dumps(rng.choice([{"type": "move", **move}, {"type": "join", **join}, {"type": "restart", "seed": "same"}]))
     if kind == "game":
         options = {rng.choice(["corpus", "games", "size", "stage", "agents", "heap", "split"]): junk(rng)}
