@@ -25,6 +25,7 @@ class Limits:
         backlog: messages that wait for a client who does not read them, before it is let go.
         hold_seconds: how long the seat of a person who is away is kept from others.
         idle_seconds: how long a game is kept that nobody is in.
+        heartbeat: seconds after which a silent connection is asked whether it is still there.
         patience: seconds after which a game whose simulator or agents do not answer is given up.
     """
 
@@ -48,6 +49,7 @@ class Limits:
     backlog: int = 256
     hold_seconds: float = 60.0
     idle_seconds: float = 600.0
+    heartbeat: float = 30.0
     patience: float = 120.0
 
 

@@ -173,10 +173,11 @@ class Server:
 
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         self._check_origin(request)
-        if self._connections >= self.host.limits.connections:
+        limits = self.host.limits
+        if self._connections >= limits.connections:
             raise Refusal("full")
         socket = web.WebSocketResponse(
-            max_msg_size=self.host.limits.frame_bytes, heartbeat=30.0, compress=False, timeout=5.0
+            max_msg_size=limits.frame_bytes, heartbeat=limits.heartbeat, compress=False, timeout=5.0
         )
         for name, value in HEADERS.items():
             socket.headers.setdefault(name, value)

@@ -17,7 +17,7 @@ from magrounding.play.web.server import Server
 
 S1 = {"stage": "s1", "split": "train", "max_cycles": 40}
 """Options of a game that is over after a few steps."""
-SECONDS = 30
+SECONDS = 120
 
 
 class Party:
@@ -29,7 +29,7 @@ class Party:
     """
 
     def __init__(self, client, host):
-        self.client, self.host = client, host
+        self.client, self.host, self.people = client, host, []
 
     @property
     def origin(self):
@@ -37,7 +37,10 @@ class Party:
 
     async def person(self):
         """Somebody with a websocket."""
-        return Person(await self.client.ws_connect("/socket", headers={"Origin": self.origin}))
+        # Not by the client itself, which keeps whatever it has opened.
+        socket = await self.client.session.ws_connect(f"{self.origin}/socket", headers={"Origin": self.origin})
+        self.people = [*(each for each in self.people if not each.socket.closed), Person(socket)]
+        return self.people[-1]
 
     def best(self, code, agent):
         """What the expert would do in a person's place."""
@@ -104,7 +107,12 @@ async def party(envs=("ma_rtfm",), out=None, study=None, limits=None, **offered)
     host = Host(offers, Keeper(out))
     server = Server(host) if study is None else Server(host, (), study(offers))
     async with TestClient(TestServer(server.application())) as client:
-        yield Party(client, host)
+        there = Party(client, host)
+        try:
+            yield there
+        finally:
+            for person in there.people:
+                await person.close()
 
 
 async def play_out(party, code, *people):
