@@ -107,7 +107,7 @@ def make_server(arguments: Arguments) -> Server:
     study = Study.load(arguments.study, offers)
     if arguments.out is None:
         raise ConfigurationError("a study keeps its data: name a folder for them with --out")
-    return Server(Host(offers, Keeper(arguments.out)), names, study.at(arguments.out))
+    return Server(Host(offers, Keeper(arguments.out), study.at(arguments.out)), names)
 
 
 async def listen(server: Server, arguments: Arguments) -> None:

@@ -23,6 +23,7 @@ FROM_A_CHECKOUT = {
     "record": "demonstrations",
     "play": "play",
     "serve": "serve",
+    "study": "study",
     "match": "match",
     "replay": "replay",
     "guide": "guide",

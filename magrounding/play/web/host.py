@@ -12,13 +12,15 @@ from typing import Any
 from magrounding.play.web.keeping import Keeper
 from magrounding.play.web.limits import Bucket, Limits
 from magrounding.play.web.messages import Message, Refusal
-from magrounding.play.web.offers import Offers
+from magrounding.play.web.offers import Offers, Plan
 from magrounding.play.web.replays import replay
-from magrounding.play.web.room import Room
+from magrounding.play.web.room import Keep, Room
 from magrounding.play.web.sprites import Sprites
+from magrounding.play.web.study import Participants
 from magrounding.play.web.worker import Worker
 
 _CODE_BYTES = 9
+_OF_STUDIES = ("enter", "proceed", "finish")
 _LONGEST_PACE = 3600.0
 _WAITING_REPLAYS = 8
 
@@ -43,16 +45,19 @@ class Host:
     Args:
         offers: what may be played.
         keeper: where finished games go.
+        participants: of a study, if one is held; no other games are made then.
 
     Attributes:
         offers, limits, sprites: of the server.
         rooms: by code.
     """
 
-    def __init__(self, offers: Offers, keeper: Keeper | None = None) -> None:
+    def __init__(
+        self, offers: Offers, keeper: Keeper | None = None, participants: Participants | None = None
+    ) -> None:
         self.offers, self.limits, self.sprites = offers, offers.limits, Sprites()
         self.rooms: dict[str, Room] = {}
-        self._keeper = keeper or Keeper(None)
+        self._keeper, self.participants = keeper or Keeper(None), participants
         self._opening = 0
         self._replays = Worker(self.limits.patience)
         self._replaying = 0
@@ -64,7 +69,11 @@ class Host:
             Refusal: it is not done, for the reason that its code says.
         """
         fields = message.fields
+        if message.kind in _OF_STUDIES:
+            return await self._study(guest, message)
         if message.kind == "create":
+            if self.participants is not None:
+                raise Refusal("bad_game", "a study is held here: its games are made by it")
             if not guest.new_games.take():
                 raise Refusal("too_fast")
             return {"type": "created", "code": await self.create(**fields)}
@@ -79,10 +88,8 @@ class Host:
             guest.room.move(guest, fields["agent"], fields["step"], fields["action"])
         elif message.kind == "start":
             guest.room.start(guest)
-        elif message.kind == "restart":
-            guest.room.restart(guest, fields["seed"])
         else:
-            raise Refusal("unknown_type")
+            guest.room.restart(guest, fields["seed"])
         return {"type": "taken"} if message.ref is not None else None
 
     async def create(self, env: str, options: dict, players: list, seed: int | None, pace: float) -> str:
@@ -91,12 +98,17 @@ class Host:
         Raises:
             Refusal: "full", or "bad_game".
         """
-        if len(self.rooms) + self._opening >= self.limits.games:
-            raise Refusal("full")
         if not 0 <= pace <= _LONGEST_PACE:
             raise Refusal("wrong_value", f"pace is seconds from 0 to {_LONGEST_PACE:g}")
         plan = self.offers.plan(env, options, players, secrets.randbelow(10_000) if seed is None else seed)
-        room = Room(secrets.token_urlsafe(_CODE_BYTES), plan, pace, self.limits, self.sprites, self._keeper.keep)
+        return await self.open(plan, pace, self._keeper.keep)
+
+    async def open(self, plan: Plan, pace: float, keep: Keep, *, once: bool = False) -> str:
+        """Make a planned game; its code. Refusal: "full", or "bad_game"."""
+        if len(self.rooms) + self._opening >= self.limits.games:
+            raise Refusal("full")
+        code = secrets.token_urlsafe(_CODE_BYTES)
+        room = Room(code, plan, pace, self.limits, self.sprites, keep, once=once)
         self._opening += 1
         try:
             await room.open()
@@ -155,6 +167,27 @@ class Host:
     def offered(self) -> str:
         """What the page lists, as JSON."""
         return json.dumps({"worlds": self.offers.listed(), "most_pace": _LONGEST_PACE})
+
+    async def _study(self, guest: Guest, message: Message) -> dict[str, Any]:
+        """What a participant says."""
+        people, fields = self.participants, message.fields
+        if people is None:
+            raise Refusal("unknown_type", "no study is held here")
+        if message.kind == "enter":
+            if not guest.new_games.take():
+                raise Refusal("too_fast")
+            return people.enter(fields["consent"], fields["answers"])
+        one = people.find(fields["ticket"])
+        if message.kind == "finish":
+            return people.finish(one, fields["answers"])
+        condition = people.proceed(one, fields["answers"])
+        going_on = one.code in self.rooms and not self.rooms[one.code].ended
+        if condition is not None and not going_on:
+            if not guest.new_games.take():
+                raise Refusal("too_fast")
+            plan = people.study.plan(self.offers, condition, people.seed(one))
+            one.code = await self.open(plan, people.study.pace, people.keeper(one, condition), once=True)
+        return people.progress(one, "" if condition is None else one.code)
 
     def _join(self, guest: Guest, code: str, seat: int | None, token: str | None) -> dict[str, Any] | None:
         room = self.room(code)

@@ -56,7 +56,7 @@ FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
     "restart": {"seed": _TEXT},
     "leave": {},
     "enter": {"consent": (bool,), "answers": (dict,)},
-    "proceed": {"ticket": _TEXT},
+    "proceed": {"ticket": _TEXT, "answers": (dict, _NOTHING)},
     "finish": {"ticket": _TEXT, "answers": (dict,)},
 }
 """Type of message → its fields and their kinds. Those that may be None may be left out."""

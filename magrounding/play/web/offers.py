@@ -40,6 +40,8 @@ class Plan:
         people: agents that people play.
         standin: the name of who stands in.
         seed: of the game.
+        names: what clients read of who plays, for each agent.
+        hidden: agents of whose networks clients see nothing.
     """
 
     env: str
@@ -50,6 +52,8 @@ class Plan:
     people: tuple[int, ...]
     standin: str
     seed: int
+    names: tuple[str, ...]
+    hidden: tuple[int, ...]
 
     def make(self) -> Session:
         """The game.
@@ -194,7 +198,8 @@ class Offers:
         seats = tuple(offered[standin if name == HUMAN else name] for name in players)
         people = tuple(agent for agent, name in enumerate(players) if name == HUMAN)
         lineup = Lineup(seats, ",".join(players))
-        return Plan(entry.id, options, shown, tuple(players), lineup, people, standin, seed), spec
+        who = tuple(players)
+        return Plan(entry.id, options, shown, who, lineup, people, standin, seed, who, people), spec
 
     def _standin(self, entry: EnvEntry, offered: Mapping[str, Seat]) -> str:
         if self.standin in offered:

@@ -31,6 +31,8 @@ AMONG_THEMSELVES = 0.5
 _UNTIL_TOLD = 0.2
 """Seconds of thinking after which people are told of it."""
 
+Keep = Callable[[Header, SavedGame], None]
+
 LOG = logging.getLogger(__name__)
 
 
@@ -67,6 +69,7 @@ class Room:
         limits: of the server.
         sprites: of the server.
         keep: is given every game that has ended, in the game's thread.
+        once: the game is played once, and cannot be begun again.
 
     Attributes:
         code, plan, pace: as given.
@@ -81,11 +84,13 @@ class Room:
         pace: float,
         limits: Limits,
         sprites: Sprites,
-        keep: Callable[[Header, SavedGame], None] = lambda header, game: None,
+        keep: Keep = lambda header, game: None,
+        *,
+        once: bool = False,
     ) -> None:
         self.code, self.plan, self.pace = code, plan, pace
         self.lost, self.quiet_since = False, time.monotonic()
-        self._limits, self._sprites, self._keep = limits, sprites, keep
+        self._limits, self._sprites, self._keep, self._once = limits, sprites, keep, once
         self._worker = Worker(limits.patience)
         self._session: Session | None = None
         self._holders: dict[int, Holder] = {}
@@ -116,6 +121,11 @@ class Room:
     def session(self) -> Session:
         assert self._session is not None, "the room is open"
         return self._session
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is over, or lost."""
+        return self._over or self.lost
 
     @property
     def visitors(self) -> list[Visitor]:
@@ -213,6 +223,8 @@ class Room:
         if seed not in SEEDS:
             raise Refusal("wrong_value", f"seed is one of: {', '.join(SEEDS)}")
         self._require_seat(visitor)
+        if self._once:
+            raise Refusal("game_over" if self._over else "not_over", "this game is played once")
         alone = all(self._holders[agent].visitor is visitor for agent in self.present)
         if not self._over and not alone:
             raise Refusal("not_over")
@@ -227,7 +239,7 @@ class Room:
 
         def collect() -> str:
             views = self.session.views
-            shown = [frame(view, self._sprites, self._hidden) for view in views]
+            shown = [frame(view, self._sprites, self.plan.hidden) for view in views]
             for k in range(len(views) - 1):
                 shown[k]["pursues"] = pursuits(views[k].scene, views[k + 1].scene)
             return _text({"game": self._about, "frames": shown})
@@ -235,7 +247,9 @@ class Room:
         return await self._worker.do(collect)
 
     def saved(self) -> str:
-        """The game as a file holds it; Refusal before its end."""
+        """The game as a file holds it; Refusal before its end, or where it is not for its players to have."""
+        if self._once:
+            raise Refusal("no_page")
         if not self._saved:
             raise Refusal("not_over")
         return self._saved
@@ -250,11 +264,6 @@ class Room:
         if self._session is not None and not self.lost:
             self._worker.do_unheard(self._session.close)
         self._worker.end()
-
-    @property
-    def _hidden(self) -> tuple[int, ...]:
-        """Agents that people play: what their stand-ins think is not shown."""
-        return self.plan.people
 
     def _find(self, seat: int | None, token: str | None) -> int | None:
         """The agent that somebody gets to play, None for who watches; Refusal where it is taken."""
@@ -358,8 +367,8 @@ class Room:
         """In the thread: write down what is to be shown, and keep a game that is over."""
         session, view = self.session, self.session.now
         if not view.step:
-            self._about = about_game(session, self.plan.shown, self.plan.players, self.plan.people)
-        shown = {"type": "frame", "seed": session.seed, **frame(view, self._sprites, self._hidden)}
+            self._about = about_game(session, self.plan.shown, self.plan.names, self.plan.people)
+        shown = {"type": "frame", "seed": session.seed, **frame(view, self._sprites, self.plan.hidden)}
         shown["moves"] = moves(session, self.plan.people)
         self._frame, self._step, self._over = _text(shown), view.step, view.over
         if view.over:

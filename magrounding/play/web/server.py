@@ -18,7 +18,8 @@ from magrounding.play.web.messages import Refusal, parse, ref_of
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 PAGE = "index.html"
-_FILES = {PAGE: "text/html", "page.css": "text/css", "page.js": "text/javascript", "board.js": "text/javascript"}
+_SCRIPT = "text/javascript"
+_FILES = {PAGE: "text/html", "page.css": "text/css", "page.js": _SCRIPT, "board.js": _SCRIPT, "study.js": _SCRIPT}
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -63,6 +64,8 @@ class Server:
                 web.get("/", self._page),
                 web.get("/game/{code}", self._page),
                 web.get("/replay", self._page),
+                web.get("/study", self._page),
+                web.get("/study/about", self._about),
                 web.get("/file/{name}", self._file),
                 web.get("/offers", self._offers),
                 web.get("/sprite/{key}", self._sprite),
@@ -143,6 +146,11 @@ class Server:
 
     async def _offers(self, request: web.Request) -> web.Response:
         return web.json_response(text=self.host.offered())
+
+    async def _about(self, request: web.Request) -> web.Response:
+        if self.host.participants is None:
+            raise Refusal("no_page")
+        return web.json_response(self.host.participants.study.about())
 
     async def _sprite(self, request: web.Request) -> web.Response:
         png = self.host.sprites.png(request.match_info["key"])

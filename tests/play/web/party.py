@@ -104,9 +104,8 @@ class Person:
 async def party(envs=("ma_rtfm",), out=None, study=None, limits=None, **offered):
     """A server with its games."""
     offers = Offers(tuple(envs), replace(Limits(), **{"messages_per_second": 1e6, "burst": 10**6, **(limits or {})}), **offered)
-    host = Host(offers, Keeper(out))
-    server = Server(host) if study is None else Server(host, (), study(offers))
-    async with TestClient(TestServer(server.application())) as client:
+    host = Host(offers, Keeper(out), None if study is None else study(offers))
+    async with TestClient(TestServer(Server(host).application())) as client:
         there = Party(client, host)
         try:
             yield there

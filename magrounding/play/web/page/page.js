@@ -99,7 +99,7 @@ const HEARD = {
     state.clockEnd = message.clock === null ? 0 : performance.now() + 1000 * message.clock;
     refreshStatus();
   },
-  saved() { at("saved").hidden = false; if (!state.onFinish) fill(); },
+  saved() { if (!state.onFinish) { at("saved").hidden = false; fill(); } },
   refused(message) {
     if (message.code === "no_game") { state.gone = true; return lobby(message.sentence); }
     if (message.ref !== undefined) delete state.chosen[message.ref];
@@ -310,7 +310,7 @@ export function refreshStatus() {
   at("start").hidden = state.replay || status.begun !== false || !state.mine.length;
   at("seat").hidden = state.replay || Boolean(state.onFinish) || !missing || state.over;
   at("again").hidden = at("next").hidden = state.replay || Boolean(state.onFinish) || !state.mine.length || !(state.over || (status.present?.length ?? 0) === state.mine.length);
-  at("saved").hidden = state.replay || !state.over;
+  at("saved").hidden = state.replay || !state.over || Boolean(state.onFinish);
   at("leave").hidden = state.replay || !state.mine.length || Boolean(state.onFinish);
   at("link-part").hidden = state.replay || Boolean(state.onFinish);
   if (state.replay) return say(`${game.env}, seed ${game.seed}: ${frame.won ? "won" : "lost"} after ${frame.step} steps`);
