@@ -126,8 +126,8 @@ async def listen(server: Server, arguments: Arguments) -> None:
         port = runner.addresses[0][1]
         if arguments.host != LOCAL:
             print(
-                f"warning: listening at {arguments.host}, where other machines reach it: who has a game's link can join "
-                "it, and nothing is encrypted; put a proxy with TLS before it",
+                f"warning: listening at {arguments.host}, where other machines reach it: who has the link of a game can "
+                "join it, and nothing is encrypted; put a proxy with TLS before it",
                 file=sys.stderr,
             )
         where = "study" if arguments.study is not None else ""

@@ -52,9 +52,7 @@ class Host:
         rooms: by code.
     """
 
-    def __init__(
-        self, offers: Offers, keeper: Keeper | None = None, participants: Participants | None = None
-    ) -> None:
+    def __init__(self, offers: Offers, keeper: Keeper | None = None, participants: Participants | None = None) -> None:
         self.offers, self.limits, self.sprites = offers, offers.limits, Sprites()
         self.rooms: dict[str, Room] = {}
         self._keeper, self.participants = keeper or Keeper(None), participants

@@ -39,7 +39,7 @@ LOG = logging.getLogger(__name__)
 class Visitor(Protocol):
     """Who is connected, as a room sees it."""
 
-    def send(self, message: str) -> None:
+    def send(self, message: str, /) -> None:
         """Send a text, sooner or later; this never waits."""
         ...
 

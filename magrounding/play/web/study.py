@@ -99,13 +99,20 @@ class Study:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigurationError(f"the study {path} is no TOML: {error}") from None
         try:
-            for name, kind in (("conditions", Condition), ("before", Question), ("between", Question), ("after", Question)):
+            for name, kind in (
+                ("conditions", Condition),
+                ("before", Question),
+                ("between", Question),
+                ("after", Question),
+            ):
                 content[name] = tuple(kind(**_tuples(each)) for each in content.get(name, ()))
             study = cls(**_tuples(content))
             study._check(offers)
         except (TypeError, AttributeError) as error:
             known = ", ".join(each.name for each in fields(cls))
-            raise ConfigurationError(f"the study {path} has entries of another kind ({error}); it has: {known}") from None
+            raise ConfigurationError(
+                f"the study {path} has entries of another kind ({error}); it has: {known}"
+            ) from None
         except (ConfigurationError, Refusal) as error:
             raise ConfigurationError(f"the study {path}: {error}") from None
         return study

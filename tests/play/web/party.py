@@ -83,7 +83,9 @@ class Person:
 
     async def create(self, players, env="ma_rtfm", options=None, seed=3, pace=0):
         """A new game's code."""
-        await self.say("create", env=env, options=S1 if options is None else options, players=players, seed=seed, pace=pace)
+        await self.say(
+            "create", env=env, options=S1 if options is None else options, players=players, seed=seed, pace=pace
+        )
         return (await self.hear("created"))["code"]
 
     async def join(self, code, **fields):
@@ -103,7 +105,9 @@ class Person:
 @asynccontextmanager
 async def party(envs=("ma_rtfm",), out=None, study=None, limits=None, **offered):
     """A server with its games."""
-    offers = Offers(tuple(envs), replace(Limits(), **{"messages_per_second": 1e6, "burst": 10**6, **(limits or {})}), **offered)
+    offers = Offers(
+        tuple(envs), replace(Limits(), **{"messages_per_second": 1e6, "burst": 10**6, **(limits or {})}), **offered
+    )
     host = Host(offers, Keeper(out), None if study is None else study(offers))
     async with TestClient(TestServer(Server(host).application())) as client:
         there = Party(client, host)

@@ -29,8 +29,28 @@ MESSAGES = int(os.environ.get("MAGROUNDING_FUZZ_MESSAGES", "600"))
 ANSWERS = ("refused", "taken", "left", "created", "joined")
 MEMORY = 48 * 2**20
 """Bytes that the process may grow by after the first tenth, whatever the number of messages."""
-PATHS = ("../../etc/passwd", "/etc/passwd", "..%2f..%2fetc%2fpasswd", "C:\\x", "file:///etc/passwd", "\0", "%00", "~/.ssh/id")
-WORDS = (*PATHS, "", "x" * 50, "<script>alert(1)</script>", "' OR 1=1 --", "\ud800", "__proto__", "0", "ma_rtfm", "human")
+PATHS = (
+    "../../etc/passwd",
+    "/etc/passwd",
+    "..%2f..%2fetc%2fpasswd",
+    "C:\\x",
+    "file:///etc/passwd",
+    "\0",
+    "%00",
+    "~/.ssh/id",
+)
+WORDS = (
+    *PATHS,
+    "",
+    "x" * 50,
+    "<script>alert(1)</script>",
+    "' OR 1=1 --",
+    "\ud800",
+    "__proto__",
+    "0",
+    "ma_rtfm",
+    "human",
+)
 
 
 def junk(rng, depth=0):
@@ -63,10 +83,14 @@ def hostile(rng, codes):
     if kind == "seat":
         move = {"agent": rng.randint(-1, 3), "step": rng.randint(-1, 3), "action": rng.randint(-1, 9)}
         join = {"code": rng.choice(codes), "seat": rng.choice([0, 1, 2, -7, -1, None]), "token": rng.choice(WORDS)}
-        return json.dumps(rng.choice([{"type": "move", **move}, {"type": "join", **join}, {"type": "restart", "seed": "same"}]))
+        return json.dumps(
+            rng.choice([{"type": "move", **move}, {"type": "join", **join}, {"type": "restart", "seed": "same"}])
+        )
     if kind == "game":
         options = {rng.choice(["corpus", "games", "size", "stage", "agents", "heap", "split"]): junk(rng)}
-        players = [rng.choice(["human", "oracle", "run:/", "script:/etc/passwd", "pretrained:../../x"]) for _ in range(2)]
+        players = [
+            rng.choice(["human", "oracle", "run:/", "script:/etc/passwd", "pretrained:../../x"]) for _ in range(2)
+        ]
         env = rng.choice(["ma_rtfm", "messenger", "alfworld", rng.choice(WORDS)])
         return json.dumps({"type": "create", "env": env, "options": options, "players": players, "pace": junk(rng)})
     name = rng.choice(list(FIELDS))
@@ -118,8 +142,8 @@ class Attacker:
 
     async def knock(self):
         """A websocket from a page of somebody else's."""
+        origin = {"Origin": f"http://{self.rng.choice('abc')}.example"}
         with pytest.raises(WSServerHandshakeError, match="403"):
-            origin = {"Origin": f"http://{self.rng.choice('abc')}.example"}
             await self.there.client.session.ws_connect(f"{self.there.origin}/socket", headers=origin)
         self.note("foreign_origin")
 
@@ -130,7 +154,9 @@ class Attacker:
         if kind == "raw":
             return await self.mumble()
         if kind == "path":
-            path = self.rng.choice(["/file/", "/sprite/", "/game/", "/"]) + self.rng.choice(PATHS[:-3]).replace("\\", "%5c")
+            path = self.rng.choice(["/file/", "/sprite/", "/game/", "/"]) + self.rng.choice(PATHS[:-3]).replace(
+                "\\", "%5c"
+            )
             url = URL(f"{self.there.origin}{path}", encoded=True)
             async with self.there.client.session.get(url) as answer:
                 text = await answer.text()
@@ -148,7 +174,9 @@ class Attacker:
             b"\xff\xfe",
             json.dumps(junk(self.rng)),
             altered(header, game, options={**header.options, "corpus": self.rng.choice(PATHS)}),
-            altered(header, game, players=tuple(self.rng.choice(PATHS) for _ in range(2)), seed=self.rng.randint(6, 99)),
+            altered(
+                header, game, players=tuple(self.rng.choice(PATHS) for _ in range(2)), seed=self.rng.randint(6, 99)
+            ),
             altered(header, game, actions=((self.rng.randint(5, 99), 0), *game.actions[1:])),
         )
 
@@ -219,7 +247,15 @@ def test_whatever_is_sent_is_refused_by_a_code_and_touches_no_other_game():
     print("MiB held:", [round(each / 2**20) for each in grown])
     assert said.total() == MESSAGES
     assert refused > 0.8 * MESSAGES
-    assert {"malformed", "unknown_type", "wrong_value", "too_big", "bad_game", "no_game", "foreign_origin"} <= said.keys()
+    assert {
+        "malformed",
+        "unknown_type",
+        "wrong_value",
+        "too_big",
+        "bad_game",
+        "no_game",
+        "foreign_origin",
+    } <= said.keys()
     assert {"not_your_seat", "seat_taken", "not_joined"} <= said.keys()
     assert max(grown[1:]) - grown[1] < MEMORY
 

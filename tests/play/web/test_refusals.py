@@ -10,6 +10,7 @@ pytest.importorskip("aiohttp")
 
 from aiohttp import WSMsgType, WSServerHandshakeError
 
+from magrounding.cli.serve import parse_players
 from magrounding.errors import ConfigurationError
 from magrounding.play.lineup import Lineup, Seat
 from magrounding.play.saved_games import to_text
@@ -36,7 +37,7 @@ GAME = {"env": "ma_rtfm", "options": S1, "players": ["human", "oracle"], "seed":
         ('{"type": "move", "agent": true, "step": 0, "action": 0}', "wrong_value"),
         ('{"type": "move", "agent": 0, "step": 0}', "wrong_value"),
         ('{"type": "move", "agent": 0, "step": 0, "action": 1e3}', "wrong_value"),
-        ('{"type": "move", "agent": 0, "step": 0, "action": %d}' % 10**30, "wrong_value"),
+        (f'{{"type": "move", "agent": 0, "step": 0, "action": {10**30}}}', "wrong_value"),
         ('{"type": "leave", "ref": "x"}', "wrong_value"),
     ],
 )
@@ -180,7 +181,9 @@ def test_what_is_too_long_or_too_fast():
     limits = {"message_bytes": 200, "frame_bytes": 1000, "messages_per_second": 1, "burst": 4, "strikes": 6}
 
     async def run():
-        async with party(limits={**limits, "upload_bytes": 500, "requests_per_second": 0.1, "request_burst": 8}) as there:
+        async with party(
+            limits={**limits, "upload_bytes": 500, "requests_per_second": 0.1, "request_burst": 8}
+        ) as there:
             one = await there.person()
             assert await one.refused("join", code="x" * 300) == "too_big"
             await one.socket.send_bytes(b"{}")
@@ -276,6 +279,4 @@ def test_the_host_may_offer_what_clients_may_not_choose(tmp_path):
     with pytest.raises(Refusal, match="no such option"):
         offers.plan("messenger", {"game_id": False}, ["human"], 0)
     with pytest.raises(ConfigurationError, match="--player takes NAME"):
-        from magrounding.cli.serve import parse_players
-
         parse_players(["a/b=run:there"])

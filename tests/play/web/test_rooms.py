@@ -161,7 +161,9 @@ class Sleeper:
 
 
 def test_who_thinks_long_holds_up_nobody_else_and_a_game_that_hangs_is_given_up(monkeypatch):
-    monkeypatch.setattr(Lineup, "sit", lambda self, vec, seed: Sleeper() if "random" in self.name else Seat("oracle").sit(vec, seed))
+    monkeypatch.setattr(
+        Lineup, "sit", lambda self, vec, seed: Sleeper() if "random" in self.name else Seat("oracle").sit(vec, seed)
+    )
 
     async def run():
         async with party(limits={"patience": 1.2}) as there:

@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +30,7 @@ def test_orders_are_balanced(count):
     assert all(sorted(order) == list(range(count)) for order in orders)
     for place in range(count):
         assert set(collections.Counter(order[place] for order in orders).values()) == {2}
-    following = collections.Counter(pair for order in orders for pair in zip(order, order[1:], strict=False))
+    following = collections.Counter(pair for order in orders for pair in itertools.pairwise(order))
     assert len(following) == count * (count - 1)
     assert len(set(following.values())) <= 1
 
