@@ -126,7 +126,7 @@ async def listen(server: Server, arguments: Arguments) -> None:
         port = runner.addresses[0][1]
         if arguments.host != LOCAL:
             print(
-                f"warning: listening at {arguments.host}, where other machines reach it: who has the link of a game can "
+                f"warning: listening at {arguments.host}, where others reach it: who has the link of a game can "
                 "join it, and nothing is encrypted; put a proxy with TLS before it",
                 file=sys.stderr,
             )

@@ -141,7 +141,7 @@ class Study:
         return replace(plan, names=names, hidden=tuple(range(len(names))))
 
     def order(self, participant: int) -> list[int]:
-        """In which order a participant meets the line-ups: a row of a balanced Latin square, participant by participant.
+        """In which order a participant meets the line-ups: a row of a balanced Latin square for each.
 
         Williams (1949): each line-up stands at each place as often as any other, and follows each other one as often.
         With an odd number of line-ups that takes twice as many participants, every second of whom has a row backwards.

@@ -1,9 +1,12 @@
 """Learning from what was played: a small network imitates a file of demonstrations."""
 
+import sys
+
 import numpy as np
 import torch
 
 import magrounding as mg
+from benchmarks import demonstrations
 from magrounding.agents.building import build_policy
 from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.player import Player
@@ -34,3 +37,13 @@ def agreement(file, seed, updates):
             hits.append(team.act(obs, memory, info)[0][0] == actions)
             obs, _, _, _, info = vec.step(actions[None])
     return float(np.mean(hits))
+
+
+def learn_from(file, seed, monkeypatch):
+    """Make demonstrations of a file with one saved game, and imitate them until most of its moves are known."""
+    shown = file.with_suffix(".npz")
+    asked = ["demonstrations", "--env", "ma_rtfm", "--player", f"saved:{file}", "--out", str(shown)]
+    monkeypatch.setattr(sys, "argv", asked)
+    assert demonstrations.main() == 0
+    before, after = (agreement(shown, seed, updates) for updates in (0, 40))
+    assert after > max(0.8, before)

@@ -1,16 +1,19 @@
 """The page in a real browser: games by keys and clicks, seats that are handed on, saved games with a slider."""
 
 import asyncio
-import sys
+import json
+from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("aiohttp")
 
-from benchmarks import demonstrations
+from magrounding.play.web.study import Study
+from magrounding.registry import ENVS
 from tests.play.web.chromium import browser, find_chromium, open_page
-from tests.play.web.learning import agreement
+from tests.play.web.learning import learn_from
 from tests.play.web.party import party
+from tests.play.web.test_study import EXAMPLE
 
 CHROMIUM = find_chromium()
 KEYS = "sudlr"
@@ -89,16 +92,7 @@ def test_two_pages_play_one_game_to_its_end_and_what_was_played_is_learnt_from(t
     run(test, out=tmp_path / "kept")
     (kept,) = (tmp_path / "kept").glob("*.jsonl")
     assert kept.read_text() == (tmp_path / "played.jsonl").read_text()
-    learn_from(tmp_path / "played.jsonl", tmp_path, monkeypatch)
-
-
-def learn_from(file, folder, monkeypatch):
-    """Make demonstrations of a saved game, and imitate them until most of its moves are known."""
-    shown = folder / "shown.npz"
-    asked = ["demonstrations", "--env", "ma_rtfm", "--player", f"saved:{file}", "--out", str(shown)]
-    monkeypatch.setattr(sys, "argv", asked)
-    assert demonstrations.main() == 0
-    assert agreement(shown, 3, updates=20) > max(0.8, agreement(shown, 3, updates=0))
+    learn_from(tmp_path / "played.jsonl", 3, monkeypatch)
 
 
 def test_a_closed_pages_seat_goes_to_an_agent_and_comes_back():
@@ -180,3 +174,68 @@ def test_a_saved_game_has_a_slider_and_shows_what_its_agents_thought(tmp_path):
         errors.clear()
 
     run(test)
+
+
+@pytest.mark.timeout(300)
+def test_every_world_is_played_in_the_page():
+    worlds = list(ENVS)
+
+    async def test(there, chromium, errors):
+        page = await open_page(await chromium.new_context(), there.origin, errors)
+        played = []
+        for env in worlds:
+            await page.goto(there.origin)
+            await page.wait_for_selector("#seat-0")
+            await page.select_option("#env", env)
+            await page.click("text=Start")
+            ready = "() => !document.getElementById('game').hidden || document.getElementById('error').textContent"
+            await page.wait_for_function(ready, timeout=120_000)
+            if "pip install" in await page.inner_text("#error"):
+                continue
+            await status(page, "It is your move.")
+            assert await page.is_visible("#board") != await page.is_visible("#text")
+            if await page.is_visible("#filter"):  # the first of what contains a letter
+                await page.fill("#filter", "a")
+                await page.keyboard.press("Enter")
+            else:
+                await page.click("#moves button:not(:disabled)")
+            await page.wait_for_function("() => +document.getElementById('step').max === 1", timeout=120_000)
+            played.append(env)
+        assert {"rtfm", "ma_rtfm", "messenger", "ma_messenger", "rock_paper_scissors"} <= set(played)
+
+    run(test, envs=worlds)
+
+
+def test_a_participant_goes_through_a_study(tmp_path):
+    def study(offers):
+        return replace(Study.load(EXAMPLE, offers), seeds=(11,)).at(tmp_path)
+
+    async def test(there, chromium, errors):
+        page = await open_page(await chromium.new_context(**PHONE), f"{there.origin}/study", errors)
+        await page.check("text=some days")
+        await page.check("[name=consent]")
+        await page.click("#study button")
+        for _ in range(2):
+            await shown(page)
+            assert "an agent" in await page.inner_text("#agents")
+            for _ in range(60):
+                code = list(there.host.rooms)[-1]
+                step = there.host.rooms[code].session.now.step
+                await page.keyboard.press(KEYS[there.best(code, 0)])
+                await page.wait_for_function(
+                    "step => +document.getElementById('step').max > step || document.getElementById('go-on')", arg=step
+                )
+                if there.host.rooms[code].session.now.over:
+                    break
+            await page.click("#go-on")
+            await page.check("text=neither")
+            await page.click("#study button")
+        await page.fill("textarea", "none")
+        await page.click("#study button")
+        await page.wait_for_selector("#study >> text=Thank you.")
+        assert await page.evaluate("document.documentElement.scrollWidth") == 360
+
+    run(test, study=study)
+    data = json.loads((tmp_path / "participant_0.json").read_text())
+    assert data["finished"]
+    assert [game["condition"] for game in data["games"]] == ["oracle", "trained"]
