@@ -40,10 +40,10 @@ def agreement(file, seed, updates):
 
 
 def learn_from(file, seed, monkeypatch):
-    """Make demonstrations of a file with one saved game, and imitate them until most of its moves are known."""
+    """Make demonstrations of a file with one saved game, and imitate them until the networks know most of its moves."""
     shown = file.with_suffix(".npz")
     asked = ["demonstrations", "--env", "ma_rtfm", "--player", f"saved:{file}", "--out", str(shown)]
     monkeypatch.setattr(sys, "argv", asked)
     assert demonstrations.main() == 0
-    before, after = (agreement(shown, seed, updates) for updates in (0, 40))
-    assert after > max(0.8, before)
+    before, after = (agreement(shown, seed, updates) for updates in (0, 30))
+    assert after > before + 0.4  # of five moves, by chance, every fifth is right

@@ -30,7 +30,9 @@ async def play(there, chromium, errors, scheme, path, window=WIDE):
     code = await person.create(["human", READER], options={"stage": "s5"}, seed=4)
     page = await open_page(context, f"{there.origin}/game/{code}", errors)
     for step in range(2):
-        await page.wait_for_function("text => document.getElementById('status').textContent.includes(text)", arg=f"Step {step} of 80. It is")
+        await page.wait_for_function(
+            "text => document.getElementById('status').textContent.includes(text)", arg=f"Step {step} of 80. It is"
+        )
         await page.keyboard.press(KEYS[there.best(code, 0)])
     await page.wait_for_function("() => document.getElementById('status').textContent.includes('Step 2 of 80. It is')")
     await page.wait_for_timeout(300)
@@ -53,6 +55,7 @@ async def replay(there, chromium, errors, scheme, path):
     await page.check("#show-pursues")
     for _ in range(3):
         await page.keyboard.press("PageDown")
+    await page.evaluate("() => { document.activeElement.blur(); window.scrollTo(0, 0); }")
     await page.wait_for_timeout(300)
     await keep(page, path)
 

@@ -59,6 +59,13 @@ export function drawBoard(svg, frame, game, overlays) {
   const where = places(frame.figures), claimed = {};
   if (overlays.claims)
     for (const [agent, taken] of Object.entries(frame.claims)) for (const k of taken) (claimed[k] ??= []).push(+agent);
+  if (overlays.pursues) for (const [agent, k] of Object.entries(frame.pursues ?? {})) {
+    const from = where[frame.figures.findIndex(each => each.agent === +agent)], to = where[k];
+    if (from && to) shape("line", {
+      x1: from[0] + from[2] / 2, y1: from[1] + from[2] / 2, x2: to[0] + to[2] / 2, y2: to[1] + to[2] / 2,
+      stroke: game.colours[agent % game.colours.length], "stroke-width": 7, "stroke-dasharray": "14 9", "stroke-linecap": "round", opacity: .85,
+    }, parts);
+  }
   frame.figures.forEach((figure, k) => {
     const [x, y, side] = where[k], alone = side === CELL, agent = "agent" in figure;
     const room = alone && !agent ? .74 : .94, inner = side * room;
@@ -73,17 +80,10 @@ export function drawBoard(svg, frame, game, overlays) {
     if (alone && !agent) {
       const words = [figure.quality, figure.name].filter(Boolean);
       words.forEach((word, line) => shape("text", {
-        x: x + side / 2, y: y + side * .96 - (words.length - 1 - line) * 17, "font-size": Math.min(17, CELL / (.58 * word.length)),
+        x: x + side / 2, y: y + side * .96 - (words.length - 1 - line) * 17, "font-size": Math.min(17, CELL / (.66 * word.length)),
       }, parts, word));
     }
   });
-  if (overlays.pursues) for (const [agent, k] of Object.entries(frame.pursues ?? {})) {
-    const from = where[frame.figures.findIndex(each => each.agent === +agent)], to = where[k];
-    if (from && to) shape("line", {
-      x1: from[0] + from[2] / 2, y1: from[1] + from[2] / 2, x2: to[0] + to[2] / 2, y2: to[1] + to[2] / 2,
-      stroke: game.colours[agent % game.colours.length], "stroke-width": 7, "stroke-dasharray": "14 9", "stroke-linecap": "round", opacity: .85,
-    }, parts);
-  }
   const closed = frame.walls.every((row, k) => (k % (rows - 1) ? row[0] + row[columns - 1] : row).match(/^#+$/));
   const cut = closed ? CELL / 2 : 0;  // a closed ring of walls is shown at half its width: nobody stands there
   svg.setAttribute("viewBox", `${cut} ${cut} ${columns * CELL - 2 * cut} ${rows * CELL - 2 * cut}`);
