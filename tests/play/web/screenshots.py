@@ -1,4 +1,4 @@
-"""Pictures of the page for the README: `python -m tests.play.web.screenshots docs/images`, with Playwright and chromium."""
+"""Pictures of the page for the README, by Playwright: `python -m tests.play.web.screenshots docs/images`."""
 
 import asyncio
 import io
