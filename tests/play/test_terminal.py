@@ -16,7 +16,7 @@ from magrounding.play.session import Session
 
 pytest.importorskip("textual")
 
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, Static
 
 from magrounding.play.terminal import Terminal
 
@@ -103,13 +103,13 @@ def test_all_moves_and_the_goal_are_on_the_screen(screen):
         app = Terminal(session(), pause=60)
         async with app.run_test(size=screen) as pilot:
             await pilot.pause()
-            moves = app.query_one("#moves", OptionList)
-            assert [str(option.prompt) for option in moves.options] == [
-                f"{key}  {name}"
+            keys, legal = app.query_one("#keys", Static), [move.name for move in app.session.moves(0)]
+            assert str(keys.render()).split() == [
+                f"{key}:{name}"
                 for key, name in zip("sudlr", ("stay", "up", "down", "left", "right"), strict=True)
-                if name in [move.name for move in app.session.moves(0)]
+                if name in legal
             ]
-            assert moves.region.bottom <= screen[1]
+            assert keys.region.bottom <= screen[1]
             texts = app.query_one("#texts", Static)
             assert "goal:" in str(texts.render())
             assert texts.region.bottom <= screen[1]  # the whole manual, without scrolling
