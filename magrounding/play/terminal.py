@@ -55,8 +55,8 @@ class Terminal(App[None]):
         Binding("ctrl+q,escape", "quit", "leave"),
         Binding("ctrl+r", "again", "again"),
         Binding("ctrl+n", "following", "next seed"),
-        Binding("pageup", "look(-1)", "back", key_display="pgup"),
-        Binding("pagedown", "look(1)", "forth", key_display="pgdn"),
+        Binding("pageup", "look(-1)", "back", key_display="pgup", priority=True),
+        Binding("pagedown", "look(1)", "forth", key_display="pgdn", priority=True),
         Binding("ctrl+p", "pause", "pause"),
         Binding("tab", "agent", "agent", priority=True),
         Binding("ctrl+down", "scroll(1)", "scroll", key_display="^↓"),
@@ -89,7 +89,7 @@ class Terminal(App[None]):
             with VerticalScroll(id="side", can_focus=False):
                 yield Static(id="status")
                 yield Static(id="keys")
-                yield Input(id="filter", placeholder="type to filter, Enter takes the first")
+                yield Input(id="filter", placeholder="filter; Enter takes the first", compact=True)
                 yield OptionList(id="moves")
                 yield Static(id="last")
                 yield Static(id="texts")
@@ -214,7 +214,9 @@ class Terminal(App[None]):
             self.query_one("#filter", Input).focus()
         self._offer()
         self.query_one("#status", Static).update(self._status(view))
-        self.query_one("#keys", Static).update(self._legal())
+        keys = self.query_one("#keys", Static)
+        keys.display = not self._listed
+        keys.update(self._legal())
         self.query_one("#last", Static).update("\n".join(["", *view.last, ""] if view.last else [""]))
 
     def _status(self, view: View) -> Text:

@@ -94,7 +94,9 @@ def test_a_whole_game_is_won_by_keys(env, players, options):
 def test_a_text_world_has_a_list():
     pytest.importorskip("alfworld")
     game = session("alfworld", "human", split="train")
-    assert "The game is won." in play(game, listed=True)["status"]
+    shown = play(game, listed=True)
+    assert "The game is won." in shown["status"]
+    assert "looking back from step" in shown["back"]
     game.close()
 
 
