@@ -10,8 +10,8 @@ Measured with full-size txt2π, two cores, unrolls of 80 × 20, agent samples/s:
 1,295, one after the other with two torch threads 1,311, with one 753; on a machine busy with other work 445 against
 95, because spinning threads wait for those that were descheduled. Three agents in three threads 1,266, in two 1,125.
 
-Where simulators play, a single agent's torch has one thread as well. DRRN reads 1,879 beginnings of ScienceWorld's texts
-in 12 ms with one thread and in 88 to 490 ms with two, on two cores with other work on them.
+Where simulators play, a single agent's torch has one thread as well: DRRN reads 1,200 actions of ScienceWorld in 12 ms
+with one thread and in 88 to 490 ms with two, on two cores with other work on them.
 
 One torch thread also makes every sum's order fixed, which bit-exact resumption rests on.
 """
