@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,13 +13,12 @@ from torch import Tensor, nn
 from magrounding.agents.choice_values import ChoiceValues
 from magrounding.agents.policy import Policy
 from magrounding.errors import ConfigurationError, choose
-from magrounding.play.encoded_texts import EncodedTexts
 from magrounding.spec import CHOICES
-from magrounding.texts import content_keys
 from magrounding.training.algorithm import count, share
 from magrounding.training.choice_replay import ChoiceReplay, Transitions
 from magrounding.training.experience import Column
 from magrounding.training.q_learning import QLearner, QLearningConfig, falling, td_loss
+from magrounding.training.target_texts import TargetTexts
 
 if TYPE_CHECKING:
     from magrounding.spec import EnvSpec
@@ -92,10 +90,10 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
     def __init__(self, policy: ChoiceValues, config: DrrnLearnerConfig, spec: EnvSpec, seed: int = 0) -> None:
         super().__init__(policy, config, seed)
         self.network = self.target = policy
-        self._known: dict[str, EncodedTexts] = {}
+        self._known: dict[str, TargetTexts] = {}
         if config.target_every:
             self.target = copy.deepcopy(policy).requires_grad_(False)
-            self._known = {name: EncodedTexts(self.target, name, keep=True) for name in policy.reads}
+            self._known = {name: TargetTexts(self.target, name) for name in policy.reads}
         self._learning = [parameter for parameter in policy.parameters() if parameter.requires_grad]
         self.optimizer = torch.optim.Adam(self._learning, config.learning_rate, fused=True)
         texts = {
@@ -105,6 +103,7 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
         self.replay_buffer = ChoiceReplay(
             config.replay_transitions, config.priority_fraction, config.priority == "off_as_code", texts
         )
+        self._sweeps = self.replay_buffer.sweeps
         self._finish()
 
     @property
@@ -142,8 +141,7 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
 
     def copy_to_target(self) -> None:
         self.target.load_state_dict(self.network.state_dict())
-        for texts in self._known.values():
-            texts.forget()
+        self._forget()
 
     def loss(self, transitions: Transitions) -> tuple[Tensor, dict[str, Tensor]]:
         """Huber's error of Q(s, a) from r + γ max Q(s', ·), its mean over the batch, and the mean of Q(s, a)."""
@@ -169,7 +167,12 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
         """[b] max Q of what follows over all valid actions; 0 where nothing does."""
         target, owner = self.target, self.tensor(transitions.owner)
         if self._known:
-            parts = {name: self._recall(name, texts) for name, texts in transitions.texts.items()}
+            if self._sweeps != self.replay_buffer.sweeps:
+                self._forget()
+            parts = {
+                name: self._known[name].parts(transitions.places[name], texts)
+                for name, texts in transitions.texts.items()
+            }
         else:
             parts = {name: target.part(name, each) for name, each in states.items()}
         state = parts[CHOICES].new_zeros(len(transitions.follows), parts[CHOICES].shape[1])
@@ -195,11 +198,10 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
             states[name] = read.new_zeros(count, read.shape[1]).index_copy(0, self.tensor(some), read)
         return states
 
-    def _recall(self, name: str, texts: Mapping[str, np.ndarray]) -> Tensor:
-        """[U, hidden] what texts add to the target network's hidden layer, each read once for each of its versions."""
-        encoded = self._known[name]
-        index = encoded.read(content_keys(texts), texts)
-        return encoded.encoding["part"][self.tensor(index)]
+    def _forget(self) -> None:
+        self._sweeps = self.replay_buffer.sweeps
+        for texts in self._known.values():
+            texts.forget()
 
     def _finish(self) -> None:
         """Outside of a rollout, play is as it will be at the end."""
