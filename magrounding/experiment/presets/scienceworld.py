@@ -45,13 +45,16 @@ QUICK_TASKS = (
 
 QUICK_SCIENCEWORLD = Preset(
     name="quick",
-    about=("DRRN over the world's own words, 5,120 environment steps for each of six tasks, 10,240 for others."),
+    about=(
+        "DRRN of half the width over the world's own words, 2,560 environment steps for each of six tasks, 10,240 for "
+        "others."
+    ),
     agent="drrn",
-    phases={**{task: _quickly(5_120) for task in QUICK_TASKS}, REMAINING_STAGES: _quickly(10_240)},
-    policy_options={"vocabulary": "words"},
+    phases={**{task: _quickly(2_560) for task in QUICK_TASKS}, REMAINING_STAGES: _quickly(10_240)},
+    policy_options={"vocabulary": "words", "embedding": 64, "hidden": 64},
     carry_optimizer=False,
     selection_games=8,
-    report_games=10,
+    report_games=8,
     selection_set="valid",
     watched_sets=("valid",),
     stage_sets=("test",),
