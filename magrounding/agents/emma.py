@@ -6,6 +6,7 @@ Also its ablation Game-ID, which reads nothing: it is given the symbols of enemy
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from magrounding.agents.building import configure
 from magrounding.agents.document_policy import info_nce
 from magrounding.agents.language import WordStates, distinct_rows
 from magrounding.agents.modules import SelfAttention, masked_softmax
-from magrounding.agents.policy import RELIANCE, PolicyOutput, TextEncoding, shares
+from magrounding.agents.policy import RELIANCE, TextEncoding, shares
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.symbols import EmmaConfig, SymbolPolicy, initialize
 from magrounding.errors import ConfigurationError
@@ -61,15 +62,10 @@ class Emma(SymbolPolicy):
         read = torch.bmm(weights.unsqueeze(1), value.to(weights.dtype)).squeeze(1)
         return read / spoken.sum(1, keepdim=True).clamp(min=1)
 
-    def respond(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        memory: Tensor | None = None,
-    ) -> PolicyOutput:
-        output = super().respond(observation, text, document, memory)
-        return output._replace(told={RELIANCE: lambda: self.rely(observation, text, document)})
+    def tell(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor
+    ) -> dict[str, Callable[[], Tensor]]:
+        return {RELIANCE: lambda: self.rely(observation, text, document)}
 
     def rely(self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor) -> Tensor:
         """RELIANCE [N, S]: the attention of each entity in sight, averaged."""

@@ -39,7 +39,7 @@ class Seat:
         kind: HUMAN, ORACLE, RANDOM, RUN, PRETRAINED, SCRIPT or PYTHON.
         source: the run's folder, the name of the pretrained team, the script's file, or what the function is called.
         stage: whose weights of a run; the last stage's where it is empty.
-        player: of PYTHON: a function (see `FunctionTeam`), or an Actor.
+        player: of PYTHON: a function (see `FunctionTeam`), or an Actor; or a team of a run that is loaded already.
     """
 
     kind: str
@@ -73,7 +73,7 @@ class Seat:
             seed: of draws.
             agents: whom it moves, by default all. A function is asked for no others.
         """
-        if self.kind == PYTHON and hasattr(self.player, "act"):
+        if hasattr(self.player, "act"):
             return self.player
         if self.kind == PYTHON:
             return FunctionTeam(self.player, vec.spec, range(vec.num_agents) if agents is None else agents)

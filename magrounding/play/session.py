@@ -10,13 +10,14 @@ import numpy as np
 
 from magrounding.agents.policy import MARKS, RELIANCE
 from magrounding.envs.make import make, make_vec
+from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.render import Scene
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.play.action_names import action_name
 from magrounding.play.actor import begin_memory
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import Header, SavedGame, Tape
+from magrounding.play.saved_games import Header, SavedGame, SavedLineup, Tape
 from magrounding.single.wording import plain_text
 from magrounding.spec import SCENE
 
@@ -75,7 +76,7 @@ class Session:
 
     Args:
         env, options: environment id and its options.
-        lineup: who plays; its people choose by `choose`.
+        lineup: who plays; its people choose by `choose`. Those of a file of saved games do again what they did.
         seed: of the game.
         greedy: trained agents take the most likely action instead of drawing one.
 
@@ -90,7 +91,12 @@ class Session:
     """
 
     def __init__(
-        self, env: str, options: Mapping[str, Any], lineup: Lineup, seed: int = 0, greedy: bool = True
+        self,
+        env: str,
+        options: Mapping[str, Any],
+        lineup: Lineup | SavedLineup,
+        seed: int = 0,
+        greedy: bool = True,
     ) -> None:
         self.vec = make_vec(env, 1, **options)
         # The batch begins anew in the step that ends a game; a single env of the same seed still shows the end.
@@ -104,9 +110,9 @@ class Session:
         self.begin(seed)
 
     def begin(self, seed: int) -> None:
-        """Start the game of a seed afresh."""
+        """Start the game of a seed afresh; the game goes on where it was if a player refuses."""
+        self._actor: Any = self.lineup.sit(self.vec, seed)
         self.seed, self.chosen = seed, {}
-        self._actor = self.lineup.sit(self.vec, seed)
         self._memory = begin_memory(self._actor, 1, seed)
         self._tape = Tape(1, self.vec.spec)
         self._obs, self._info = self.vec.reset(seed=seed)
@@ -193,10 +199,18 @@ class Session:
     def _look(self, last: tuple[str, ...]) -> View:
         """The present."""
         won, score = bool(self._info.won[0]) and self._over, float(self._info.score[0])
-        picture, statements, reliance = str(self._shown.render()), *self._rely()
-        told = [] if self._over else self._told()
+        told, (statements, reliance) = [] if self._over else self._told(), self._rely()
         claims = {agent: told[agent][MARKS][0] for agent in self.living if MARKS in told[agent]}
-        return View(len(self.views), picture, last, self._over, won, score, statements, reliance, self._scene(), claims)
+        shows_claims = claims and isinstance(self._shown, WorldEnv)
+        picture = self._shown.render(marks=self._claimed(claims)) if shows_claims else self._shown.render()
+        return View(
+            len(self.views), str(picture), last, self._over, won, score, statements, reliance, self._scene(), claims
+        )
+
+    def _claimed(self, claims: Mapping[int, np.ndarray]) -> np.ndarray:
+        """[n, H, W] int8 of `View.claims`; who has none claims nothing."""
+        nothing = np.full_like(next(iter(claims.values())), -1)
+        return np.stack([claims.get(agent, nothing) for agent in range(self.vec.num_agents)])
 
     def _scene(self) -> Scene | None:
         """The present as facts; a simulator of one game shows its own, a world that of its only row."""

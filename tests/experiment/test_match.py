@@ -123,6 +123,8 @@ def test_the_command(monkeypatch, capsys, tmp_path):
     assert re.search(rf"\| `{re.escape(script)}` \| [\d.]+ % \[", shown)
     found = json.loads((tmp_path / "out" / "match.json").read_text())
     assert list(found["lineups"]) == [script, "oracle"]
+    assert sum(found["lineups"]["oracle"]["kills"]) == 2, "each game has two monsters, and the oracle wins all"
+    assert "| kills | items | rating |" in shown
     assert found["lineups"]["oracle"]["won"]["value"] == 1
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         *("match.md", "match.json", "match.png"),
