@@ -51,9 +51,15 @@ class Arguments:
 
 
 async def play(
-    session: Any, address: str, arguments: Arguments, rng: random.Random, until: float, options: dict[str, Any]
+    session: Any,
+    address: str,
+    arguments: Arguments,
+    rng: random.Random,
+    seconds: float,
+    options: dict[str, Any],
+    together: asyncio.Barrier,
 ) -> list[float]:
-    """One person's waits, in seconds, until a time."""
+    """One person's waits, in seconds, from when all are there and for so long."""
     waits: list[float] = []
     async with session.ws_connect(f"{address}/socket", headers={"Origin": address}) as socket:
 
@@ -71,6 +77,8 @@ async def play(
         await socket.send_json({"type": "join", "code": (await hear("created"))["code"]})
         await hear("joined")
         frame = await hear("frame")
+        await together.wait()
+        until = time.monotonic() + seconds
         while time.monotonic() < until:
             await asyncio.sleep(rng.uniform(*arguments.wait))
             if frame["over"]:
@@ -90,7 +98,7 @@ async def play(
 
 
 async def measure(address: str, arguments: Arguments) -> list[float]:
-    """The waits of all, in seconds; the first seconds, in which kernels may be compiled, do not count."""
+    """The waits of all, in seconds; those of somebody before, for whom kernels may be compiled, do not count."""
     import aiohttp
 
     from magrounding.registry import env_entry
@@ -98,9 +106,12 @@ async def measure(address: str, arguments: Arguments) -> list[float]:
     entry = env_entry(arguments.env)
     options = entry.with_stage(arguments.stage) | ({"agents": 2} if entry.multi_agent else {})
     async with aiohttp.ClientSession() as session:
-        await play(session, address, arguments, random.Random(-1), time.monotonic() + 3, options)
-        until = time.monotonic() + arguments.seconds
-        people = [play(session, address, arguments, random.Random(k), until, options) for k in range(arguments.games)]
+        await play(session, address, arguments, random.Random(-1), 10.0, options, asyncio.Barrier(1))
+        all_there = asyncio.Barrier(arguments.games)
+        people = [
+            play(session, address, arguments, random.Random(k), arguments.seconds, options, all_there)
+            for k in range(arguments.games)
+        ]
         return [wait for waits in await asyncio.gather(*people) for wait in waits]
 
 
@@ -119,6 +130,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
             waits = 1000 * np.array(asyncio.run(measure(address, arguments)))
         finally:
             server.terminate()
+    if not len(waits):
+        raise ConfigurationError("no key was answered in that time: allow more --seconds")
     result = {
         "command": str(line),
         "asked": {name: str(each) if isinstance(each, Path) else each for name, each in asdict(arguments).items()},
