@@ -46,8 +46,8 @@ Arguments:
     See `Touchdown`.
 
 Differences from the paper:
-    * The city of the package is drawn; its instructions have fewer words (37 on average, Touchdown's 90).
-    * A way that SILG's program refuses, into a place with fewer than two neighbours, is masked, unless the goal is there.
+    * The city of the package is drawn; its instructions have fewer words (55 on average, Touchdown's 90).
+    * A way that SILG's program refuses, into a place with fewer than two neighbours, is masked, unless it is the goal.
     * Words are a list of the city's own, not word pieces.
 """
 

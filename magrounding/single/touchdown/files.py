@@ -85,7 +85,8 @@ def read_nodes(file: Path) -> list[Node]:
 
 def read_links(file: Path) -> list[Link]:
     """Every line of `links.txt`."""
-    return [Link(start, *_numbers(file, line, [heading]), end) for line, (start, heading, end) in _table(file, 3)]
+    rows = _table(file, 3)
+    return [Link(start, _numbers(file, line, [heading])[0], end) for line, (start, heading, end) in rows]
 
 
 def read_routes(file: Path) -> list[Route]:
@@ -99,21 +100,27 @@ def read_routes(file: Path) -> list[Route]:
     for number, line in enumerate(_text(file).splitlines(), 1):
         if not line.strip():
             continue
-        try:
-            said = json.loads(line)
-            nodes, text, heading = said["route_panoids"], said["navigation_text"], float(said["start_heading"])
-            good = isinstance(nodes, list) and len(nodes) > 1 and all(isinstance(node, str) for node in nodes)
-        except (ValueError, KeyError, TypeError, RecursionError):
-            good = False
-        if not good or not isinstance(text, str) or not np.isfinite(heading):
+        route = _route(line)
+        if route is None:
             raise ConfigurationError(
                 f"line {number} of {file.name} is no route: an object with route_panoids (two names or more), "
                 "navigation_text and start_heading is expected"
             )
-        routes.append(Route(tuple(nodes), text, heading))
+        routes.append(route)
     if not routes:
         raise ConfigurationError(f"{file.name} has no route")
     return routes
+
+
+def _route(line: str) -> Route | None:
+    """Of a line; None for one that is no route."""
+    try:
+        said = json.loads(line)
+        nodes, text, heading = said["route_panoids"], said["navigation_text"], float(said["start_heading"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    named = isinstance(nodes, list) and len(nodes) > 1 and all(isinstance(node, str) for node in nodes)
+    return Route(tuple(nodes), text, heading) if named and isinstance(text, str) and np.isfinite(heading) else None
 
 
 def read_words(folder: Path) -> Vocabulary:
