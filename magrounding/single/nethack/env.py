@@ -10,6 +10,7 @@ from magrounding.errors import ConfigurationError
 from magrounding.seeding import LAYOUT, TASK, stream_key
 from magrounding.single.nethack import picture
 from magrounding.single.nethack.engine import Engine
+from magrounding.single.nethack.expert import Expert
 from magrounding.single.nethack.options import GOAL_WORDS, MESSAGE_WORDS, STATUS_WORDS, NetHack
 from magrounding.single.nethack.status import SHOWN, status_text
 from magrounding.single.nethack.tasks import GOALS, PROMPTS, SEEDS, SILG_TASKS, SPLITS, THRESHOLDS, prompts_of
@@ -20,6 +21,8 @@ from magrounding.texts import content_keys
 RENDER_MODES = ("ansi", "rgb_array")
 STEP_COST = 0.02
 _REMEMBERED = 2**14
+_DEPTH = 12
+"""Place in nle's `blstats`."""
 
 
 class NetHackEnv(OneAgentEnv):
@@ -60,6 +63,34 @@ class NetHackEnv(OneAgentEnv):
         self._steps = 0
         self._over, self._won = False, False
 
+    def best_actions(self) -> np.ndarray:
+        """Labels [1, 23] bool: what the explorer would play now; every action once the episode is over.
+
+        Raises:
+            ConfigurationError: before `reset`, or in a task that is not SILG's.
+        """
+        if self._seed is None or not self._silg:
+            raise ConfigurationError("best_actions() is for episodes of SILG's tasks: call reset() first")
+        if not self.agents:
+            return np.ones((1, self._num_actions), np.bool_)
+        if self._expert is None:
+            self._expert = Expert(self.prompt)
+            self._show(None)
+        if self._advice is None:
+            self._advice = self._expert.action()
+        labels = np.zeros((1, self._num_actions), np.bool_)
+        labels[0, self._advice] = True
+        return labels
+
+    def _show(self, action: int | None) -> None:
+        """Let the explorer see what there is now."""
+        assert self._expert is not None
+        engine = self._engine
+        column, row = engine.statistics[:2].tolist()
+        depth, message = int(engine.statistics[_DEPTH]), self._texts.message(engine.message)[0]
+        self._expert.look(engine.glyphs, row, column, depth, message, action)
+        self._advice = None
+
     def render(self) -> str | np.ndarray | None:
         """The screen as text, or as a picture [height, width, 3] uint8; None without a render mode.
 
@@ -95,6 +126,8 @@ class NetHackEnv(OneAgentEnv):
         self._goal_row = wording().row(self._goal, GOAL_WORDS)
         self._document = int(content_keys({"goal": self._goal_row[None]})[0])
         self._engine.begin(self.game_seed, self.prompt)
+        self._expert: Expert | None = None
+        self._advice: int | None = None
         self.gained, self._steps, self._over, self._won, self._dead = 0.0, 0, False, False, False
 
     def _play(self, action: int) -> tuple[float, bool, bool]:
@@ -105,6 +138,8 @@ class NetHackEnv(OneAgentEnv):
         terminated = self._won or self._dead
         truncated = not terminated and self._steps >= self._limit
         self._over = terminated or truncated
+        if self._expert is not None and not self._over:
+            self._show(action)
         if not self._silg:
             return gain, terminated, truncated
         if self._over:

@@ -19,7 +19,7 @@ from magrounding.single.nethack.tasks import (
     THRESHOLDS,
 )
 from magrounding.single.nethack.words import BLANK, HEIGHT, HERO, MAP_END, WIDTH, all_words, first_ids, wording
-from magrounding.spec import EPISODE, SCORE, SCORES, STEP, WON, EnvSpec, Field, FixedActions, Grid, Mask, Text
+from magrounding.spec import EPISODE, EXPERT, SCORE, SCORES, STEP, WON, EnvSpec, Field, FixedActions, Grid, Mask, Text
 from magrounding.vocabulary import PAD
 
 if TYPE_CHECKING:
@@ -124,5 +124,5 @@ def _spec(task: str, max_cycles: int, planes: int) -> EnvSpec:
         max_cycles=max_cycles,
         time_limit_is_loss=silg,
         outcome=WON if silg or task in REACHED else SCORE,
-        capabilities=frozenset() if silg else frozenset({SCORES}),
+        capabilities=frozenset({EXPERT}) if silg else frozenset({SCORES}),
     )

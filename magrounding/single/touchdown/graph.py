@@ -73,7 +73,7 @@ class Graph:
         return found if any(found) else [True] * len(found)
 
     def _search(self, goal: int) -> np.ndarray:
-        """[N] int32, links from each place to a goal by open ways, FAR for none."""
+        """[N] int32, links to a goal from each place by open ways, FAR for none."""
         far = np.full(len(self.ids), FAR, np.int32)
         far[goal] = 0
         queue = deque([goal])
