@@ -161,6 +161,8 @@ class NetHackEnv(OneAgentEnv):
             np.add(engine.colours, colour, out=grid[..., -1], dtype=np.int16)
         self._said, self._stands = self._read()
         position = engine.statistics[1::-1].astype(np.int16)
+        if self.config.crop:
+            grid = self._around(grid, *position.tolist())
         if self._dead:
             position[:] = -1
         return {
@@ -171,6 +173,13 @@ class NetHackEnv(OneAgentEnv):
             "position": position,
             "status": self._stands[1].copy(),
         }
+
+    def _around(self, grid: np.ndarray, row: int, column: int) -> np.ndarray:
+        """The part of a map around a cell; padding beyond the map."""
+        size, beside = self.config.crop, self.config.crop // 2
+        wide = np.zeros((HEIGHT + 2 * beside, WIDTH + 2 * beside, self._planes), np.int16)
+        wide[beside : beside + HEIGHT, beside : beside + WIDTH] = grid
+        return wide[row : row + size, column : column + size].copy()
 
     def _info(self) -> dict[str, Any]:
         info: dict[str, Any] = {

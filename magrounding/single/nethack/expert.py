@@ -33,7 +33,7 @@ MONSTERS = 381
 SHUNNED = frozenset({6, 9, 10, 27, 28, 55, 156, 157, 158, 159})
 """Those that harm who strikes them: acid blob, cockatrice, gas spore, floating eye, jellies and molds."""
 
-_STAIRS_WORTH = {"scout": 3, "score": 40, "gold": -25}
+_STAIRS_WORTH = {"scout": 3, "score": 40, "gold": 10}
 """Actions that one would go farther for stairs than for a place at the edge of the map."""
 _KICKS = 5
 _FLOOR = BLANK + 19
@@ -53,7 +53,7 @@ class Expert:
         self._prompt = prompt
         self._depth = -1
         self._away, self._first = (np.zeros((HEIGHT, WIDTH), np.int16) for _ in range(2))
-        self._unseen = np.zeros((HEIGHT, WIDTH), np.int16)
+        self._unseen, self._ends = np.zeros((HEIGHT, WIDTH), np.int16), np.zeros((HEIGHT, WIDTH), np.bool_)
         self._queue = np.zeros((HEIGHT * WIDTH, 2), np.int16)
         self._begin_level()
 
@@ -65,7 +65,7 @@ class Expert:
         self._kicked: dict[tuple[int, int], int] = {}
         self._locked: tuple[int, int] | None = None
         self._place = (-1, -1)
-        self._searched = 0
+        self._searched = np.zeros((HEIGHT, WIDTH), np.int16)
 
     def look(self, glyphs: np.ndarray, row: int, column: int, depth: int, message: str, action: int | None) -> None:
         """Take in what is shown now.
@@ -82,6 +82,7 @@ class Expert:
             self._begin_level()
         still = stays(glyphs)
         self._map[still] = glyphs[still]
+        self._map[~still & (self._map == BLANK)] = _FLOOR  # somebody stands there
         self._glyphs, self._message = glyphs.copy(), message
         before, self._place = self._place, (row, column)
         self._walked(before)
@@ -120,7 +121,7 @@ class Expert:
         if "Really attack" in self._message or "?" in self._message[-12:]:
             return MORE
         row, column = self._place
-        if self._map[row, column] == DOWN and self._prompt != "gold":
+        if self._map[row, column] == DOWN:
             return GO_DOWN
         blow = self._strike()
         if blow is not None:
@@ -168,10 +169,12 @@ class Expert:
             kinds[r, c] = BLOCKED
         kinds[self._place] = max(kinds[self._place], FREE)
         find_ways(kinds, *self._place, self._away, self._first, self._queue)
-        find_frontier(kinds, self._visited, self._unseen)
+        find_frontier(kinds, self._visited, self._unseen, self._ends)
         reached = self._away > 0
         cost = np.full((HEIGHT, WIDTH), _NEVER)
-        edge = reached & (self._unseen > 1)
+        ends = (self._away >= 0) & self._ends
+        cost[ends] = self._away[ends] + 40.0 + 4 * self._searched[ends]
+        edge = reached & (self._unseen > 0)
         cost[edge] = self._away[edge] - np.minimum(self._unseen[edge], 5) * 0.2
         if self._prompt in ("gold", "score"):
             gold = reached & (self._map == GOLD)
@@ -179,12 +182,9 @@ class Expert:
         down = reached & np.isin(self._map, (DOWN, TRAP_DOOR, HOLE))
         cost[down] = self._away[down] - float(_STAIRS_WORTH[self._prompt])
         target = int(cost.argmin())
-        if cost.flat[target] < _NEVER:
+        if cost.flat[target] < _NEVER and self._away.flat[target] > 0:
             return int(self._first.flat[target])
-        if self._prompt == "gold" and self._map[self._place] == DOWN:
-            return GO_DOWN
-        self._searched += 1
-        if self._searched % 12 == 0:  # other cells may do after all
+        self._searched[self._place] += 1
+        if self._searched.sum() % 12 == 0:  # other cells may do after all
             self._failed.clear()
         return SEARCH
-

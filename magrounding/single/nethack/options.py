@@ -39,6 +39,7 @@ class NetHack:
         thresholds: what an episode of SILG has to gain, "first" or "new".
         characters: each cell of `grid` shows the character on the screen, too.
         colours: and its colour.
+        crop: 0, or an odd number: `grid` shows so many rows and columns, with the agent in their middle.
         split: "train", "valid" or "test": which million of NetHack's seeds games are drawn from.
 
     Raises:
@@ -50,6 +51,7 @@ class NetHack:
     thresholds: str = "first"
     characters: bool = False
     colours: bool = False
+    crop: int = 0
     split: str = "train"
 
     def __post_init__(self) -> None:
@@ -59,6 +61,9 @@ class NetHack:
         limit = self.max_cycles
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit < 2**31):
             raise ConfigurationError(f"max_cycles is a number of steps, at least 1, or None; got {limit!r}")
+        crop = self.crop
+        if isinstance(crop, bool) or not isinstance(crop, int) or not (crop == 0 or (crop % 2 and 0 < crop < 2 * WIDTH)):
+            raise ConfigurationError(f"crop is 0 or an odd number up to {2 * WIDTH - 1}, got {crop!r}")
         for name in ("characters", "colours"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigurationError(f"{name} is True or False, got {getattr(self, name)!r}")
@@ -72,7 +77,7 @@ class NetHack:
 
     def describe(self) -> EnvSpec:
         """What the world shows and takes; the simulator is not needed."""
-        return _spec(self.task, self.limit, 1 + self.characters + self.colours)
+        return _spec(self.task, self.limit, 1 + self.characters + self.colours, self.crop)
 
     def make_env(self, render_mode: str | None = None) -> NetHackEnv:
         """The world as a PettingZoo ParallelEnv of one agent.
@@ -98,19 +103,20 @@ class NetHack:
 
 
 @lru_cache(maxsize=32)
-def _spec(task: str, max_cycles: int, planes: int) -> EnvSpec:
+def _spec(task: str, max_cycles: int, planes: int, crop: int) -> EnvSpec:
     glyph, last, texts = first_ids()[0], len(all_words()) - 1, wording().last
     silg = task in SILG_TASKS
     return EnvSpec(
         fields=(
             Grid(
                 "grid",
-                (HEIGHT, WIDTH, planes),
+                (crop or HEIGHT, crop or WIDTH, planes),
                 0,
                 last,
                 scenery_ids=(PAD, *range(glyph + BLANK, glyph + MAP_END)),
                 avatar_ids=(glyph + HERO,),
                 words_per_occupant=planes,
+                egocentric=crop > 0,
             ),
             Field("position", (2,), -1, WIDTH - 1),
             Text("goal", (GOAL_WORDS,), 0, texts, shared=True, lifetime=EPISODE),

@@ -92,22 +92,32 @@ def find_ways(kinds, row, column, away, first, queue):
 
 
 @cached_njit()
-def find_frontier(kinds, visited, unseen):
-    """Fill `unseen` [21, 79] with how many of the cells beside a cell that can be entered are not known.
-
-    Cells that have been visited count for nothing, nor do the corners of cells that are no door.
+def find_frontier(kinds, visited, unseen, ends):
+    """Find where the map may go on.
 
     Args:
         kinds: [21, 79] uint8.
         visited: [21, 79] bool.
-        unseen: [21, 79] int16, written.
+        unseen: [21, 79] int16, written: of each cell that can be entered and has not been, how many cells around it
+            are not known, if one of them is straight beside it; else 0.
+        ends: [21, 79] bool, written: cells that have been entered and have at most one neighbour to go on to.
     """
     for r in range(HEIGHT):
         for c in range(WIDTH):
             unseen[r, c] = 0
-            if visited[r, c] or (kinds[r, c] != FREE and kinds[r, c] != DOOR):
+            ends[r, c] = False
+            if kinds[r, c] != FREE and kinds[r, c] != DOOR:
                 continue
+            unknown = beside = neighbours = 0
             for d in range(8):
                 nr, nc = r + DIRECTIONS[d, 0], c + DIRECTIONS[d, 1]
-                if 0 <= nr < HEIGHT and 0 <= nc < WIDTH and kinds[nr, nc] == UNKNOWN:
-                    unseen[r, c] += 1
+                if 0 <= nr < HEIGHT and 0 <= nc < WIDTH:
+                    if kinds[nr, nc] == UNKNOWN:
+                        unknown += 1
+                        beside += d < 4
+                    elif kinds[nr, nc] != BLOCKED:
+                        neighbours += 1
+            if not visited[r, c]:
+                unseen[r, c] = unknown if beside > 0 else 0
+            else:
+                ends[r, c] = neighbours <= 1
