@@ -77,10 +77,10 @@ QUICK_RL_NETHACK = replace(
 PAPER_NETHACK = Preset(
     name="paper",
     about=(
-        "SIR with state, the best variant over all of SILG's worlds, as SILG trained it there (appendix H): V-trace, 1e8 "
-        "environment steps, unrolls of 64, a batch of 8 games; 50 steps an episode."
+        "SIR as SILG trained it there (appendix H): V-trace, 1e8 environment steps, unrolls of 64, a batch of 8 games; "
+        "50 steps an episode. Its best variant there is sir_local_conv."
     ),
-    agent="sir_state",
+    agent="sir",
     phases={
         REMAINING_STAGES: (
             Phase(ImpalaConfig(unroll=64, learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=8),

@@ -15,33 +15,33 @@ _SIZES = {"embedding": 30, "hidden": 100, "width": 200, "channels": (16, 32, 64)
 QUICK_TOUCHDOWN = Preset(
     name="quick",
     about=(
-        "Imitation of the walk along the route, which leads at first and labels the student's own walks later (DAgger); "
-        "panoramas are turned to where the agent looks, and coarse. Weights are chosen on `valid` routes."
+        "Imitation of the walk along the route, which leads at first and labels the student's own walks later "
+        "(DAgger); panoramas are turned to where the agent looks, and coarse. Weights are chosen on `valid` routes."
     ),
-    agent="sir_state",
+    agent="panoread",
     phases={
         REMAINING_STAGES: (
             Phase(
                 ImitationConfig(
                     unroll=20,
-                    epochs=1,
+                    epochs=2,
                     minibatches=2,
-                    learning_rate=1e-3,
+                    learning_rate=3e-3,
                     warm_up=5_000,
-                    anneal_steps=150_000,
+                    anneal_steps=400_000,
                     entropy=0.0,
                     value_coefficient=0.01,
-                    teacher_steps=75_000,
+                    weight_decay=1e-3,
+                    teacher_steps=200_000,
                     teacher_noise=0.1,
                 ),
-                Promotion(steps=150_000),
-                num_envs=16,
+                Promotion(steps=400_000),
+                num_envs=32,
             ),
         )
     },
     env_options={"patch": 4, "turned": True},
-    policy_options=_SIZES,
-    evaluate_every=30_000,
+    evaluate_every=100_000,
     selection_games=150,
     report_games=300,
     selection_set="valid",
@@ -53,22 +53,22 @@ QUICK_TOUCHDOWN = Preset(
 QUICK_RL_TOUCHDOWN = replace(
     QUICK_TOUCHDOWN,
     name="quick_rl",
-    about="PPO alone, no expert; coarse panoramas, turned to where the agent looks. Weights are chosen on `valid` routes.",
+    about="PPO alone, no expert; coarse panoramas, turned to where the agent looks. Chosen on `valid` routes.",
     phases={
         REMAINING_STAGES: (
             Phase(
                 PPOConfig(
                     unroll=20,
-                    epochs=1,
+                    epochs=2,
                     minibatches=2,
-                    learning_rate=7e-4,
-                    anneal_steps=150_000,
+                    learning_rate=1e-3,
+                    anneal_steps=600_000,
                     gamma=0.97,
                     entropy=0.02,
                     final_entropy=0.003,
                 ),
-                Promotion(steps=150_000),
-                num_envs=16,
+                Promotion(steps=600_000),
+                num_envs=32,
             ),
         )
     },
@@ -77,10 +77,10 @@ QUICK_RL_TOUCHDOWN = replace(
 PAPER_TOUCHDOWN = Preset(
     name="paper",
     about=(
-        "SIR with state, the best variant there, as SILG trained it (appendix H): V-trace, 1e8 environment steps, "
-        "unrolls of 64, a batch of 3 games."
+        "SIR as SILG trained it there (appendix H): V-trace, 1e8 environment steps, unrolls of 64, a batch of 3 games. "
+        "Its best variant there is sir_state."
     ),
-    agent="sir_state",
+    agent="sir",
     phases={
         REMAINING_STAGES: (
             Phase(ImpalaConfig(unroll=64, learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=3),

@@ -10,6 +10,7 @@ import numpy as np
 
 from magrounding.single.nethack.tasks import ACTIONS
 from magrounding.single.nethack.ways import (
+    BLOCKED,
     CLOSED_DOORS,
     DIRECTIONS,
     DOWN,
@@ -18,7 +19,6 @@ from magrounding.single.nethack.ways import (
     HOLE,
     KINDS,
     TRAP_DOOR,
-    BLOCKED,
     find_frontier,
     find_ways,
     stays,

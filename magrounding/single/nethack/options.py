@@ -62,7 +62,11 @@ class NetHack:
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit < 2**31):
             raise ConfigurationError(f"max_cycles is a number of steps, at least 1, or None; got {limit!r}")
         crop = self.crop
-        if isinstance(crop, bool) or not isinstance(crop, int) or not (crop == 0 or (crop % 2 and 0 < crop < 2 * WIDTH)):
+        if (
+            isinstance(crop, bool)
+            or not isinstance(crop, int)
+            or not (crop == 0 or (crop % 2 and 0 < crop < 2 * WIDTH))
+        ):
             raise ConfigurationError(f"crop is 0 or an odd number up to {2 * WIDTH - 1}, got {crop!r}")
         for name in ("characters", "colours"):
             if not isinstance(getattr(self, name), bool):

@@ -64,7 +64,7 @@ class Graph:
         return self.numbers[id]
 
     def open_ways(self, place: int, goal: int) -> list[bool]:
-        """Which ways from a place can be gone: none into a dead end, unless it is the goal, or there is no other way."""
+        """Which ways from a place can be gone: none into a dead end, unless it is the goal or there is no other."""
         is_goal = [end == goal for _, _, end in self.ways[place]]
         return [a or b for a, b in zip(self._are_open(place), is_goal, strict=True)]
 
