@@ -260,11 +260,59 @@ def test_the_screen_as_text_and_as_a_picture():
         ({"thresholds": "old"}, "unknown thresholds"),
         ({"max_cycles": 0}, "max_cycles"),
         ({"colours": 1}, "colours is True or False"),
+        ({"crop": 8}, "crop is 0 or an odd number"),
     ],
 )
 def test_wrong_options_are_refused(options, said):
     with pytest.raises(ConfigurationError, match=said):
         NetHack(**options)
+
+
+def test_the_explorer_wins_most_games_and_keeps_its_word():
+    env, won, games = mg.make("nethack", split="test"), 0, in_full(900, 60)
+    for seed in range(games):
+        env.reset(seed=seed)
+        while env.agents:
+            labels = env.best_actions()
+            assert labels.shape == (1, 23)
+            assert labels.sum() == 1
+            np.testing.assert_array_equal(labels, env.best_actions())
+            infos = env.step({AGENT: int(labels.argmax())})[4]
+        won += infos[AGENT]["won"]
+    assert env.best_actions().all()
+    assert won > 0.6 * games
+    env.close()
+    with pytest.raises(ConfigurationError, match="SILG's tasks"):
+        mg.make("nethack", task="eat").best_actions()
+
+
+def test_the_explorer_goes_on_from_where_another_player_has_led():
+    env, rng, won = mg.make("nethack", task="silg_scout", max_cycles=100), np.random.default_rng(0), 0
+    for seed in range(12):
+        env.reset(seed=seed)
+        while env.agents:
+            stray = len(env.played) < 20
+            action = int(rng.integers(23)) if stray else int(env.best_actions().argmax())
+            infos = env.step({AGENT: action})[4]
+        won += infos[AGENT]["won"]
+    assert won >= 9
+    env.close()
+
+
+def test_a_crop_is_what_lies_around_the_agent():
+    whole, near = (mg.make("nethack", characters=True, crop=crop) for crop in (0, 9))
+    for seed in range(4):
+        a, b = (env.reset(seed=seed)[0][AGENT] for env in (whole, near))
+        while whole.agents:
+            row, column = a["position"]
+            assert b["grid"].shape == (9, 9, 2)
+            wide = np.pad(a["grid"], ((4, 4), (4, 4), (0, 0)))
+            if row >= 0:
+                np.testing.assert_array_equal(b["grid"], wide[row : row + 9, column : column + 9])
+            action = 1 + (seed + len(whole.played)) % 16
+            a, b = (env.step({AGENT: action})[0][AGENT] for env in (whole, near))
+    whole.close()
+    near.close()
 
 
 @in_the_full_suite("a thousand games at random")

@@ -31,6 +31,11 @@ Observations:
 
     Ids of glyphs follow those of words: glyph g is `words.first_ids()[0] + g`.
 
+    `crop=21` shows so many rows and columns around the agent in the place of the whole map.
+
+Expert:
+    `best_actions()` asks a scripted explorer, in SILG's tasks only, who knows what has been shown in the episode.
+
 Rewards:
     SILG: −0.02 in a step; 1 in the step that wins, −1 in any other that ends the episode. Tasks of nle: its own.
 
