@@ -14,6 +14,7 @@ from magrounding.envs.messenger.splits import SPLITS
 from magrounding.envs.messenger.stages import STAGES, TEAM_STAGES, Stage
 from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import (
+    DEEDS,
     EPISODE,
     PLACES,
     READING,
@@ -176,6 +177,6 @@ def _describe(game: MessengerGame) -> EnvSpec:
         actions=FixedActions(ACTION_NAMES),
         words=words,
         max_cycles=game.limit,
-        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, READING}),
+        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, READING, DEEDS}),
         state_parts=(("grid", board), ("agents", (n, AGENT_FACTS))),
     )
