@@ -15,8 +15,8 @@ _SIZES = {"embedding": 30, "hidden": 100, "width": 200, "channels": (16, 32, 64)
 QUICK_TOUCHDOWN = Preset(
     name="quick",
     about=(
-        "Imitation of the walk along the route, which leads at first and labels the student's own walks later "
-        "(DAgger); panoramas are turned to where the agent looks, and coarse. Weights are chosen on `valid` routes."
+        "Cloning of walks along the routes, then PPO; panoramas are turned to where the agent looks, and coarse; 24 steps "
+        "a walk. Weights are chosen on `valid` routes."
     ),
     agent="panoread",
     phases={
@@ -28,19 +28,35 @@ QUICK_TOUCHDOWN = Preset(
                     minibatches=2,
                     learning_rate=3e-3,
                     warm_up=5_000,
-                    anneal_steps=400_000,
+                    anneal_steps=200_000,
                     entropy=0.0,
                     value_coefficient=0.01,
                     weight_decay=1e-3,
-                    teacher_steps=200_000,
-                    teacher_noise=0.1,
+                    # Off the route the way back depends on the goal, which nobody has seen: labels of the student's own
+                    # walks teach it to turn round and round.
+                    teacher_steps=None,
+                    teacher_noise=0.05,
                 ),
-                Promotion(steps=400_000),
+                Promotion(steps=200_000),
+                num_envs=32,
+            ),
+            Phase(
+                PPOConfig(
+                    unroll=20,
+                    epochs=2,
+                    minibatches=2,
+                    learning_rate=5e-4,
+                    anneal_steps=200_000,
+                    gamma=0.97,
+                    entropy=0.01,
+                    final_entropy=0.002,
+                ),
+                Promotion(steps=200_000),
                 num_envs=32,
             ),
         )
     },
-    env_options={"patch": 4, "turned": True},
+    env_options={"patch": 4, "turned": True, "max_cycles": 24},  # twice a route, as 64 are of Touchdown's
     evaluate_every=100_000,
     selection_games=150,
     report_games=300,
@@ -53,7 +69,7 @@ QUICK_TOUCHDOWN = Preset(
 QUICK_RL_TOUCHDOWN = replace(
     QUICK_TOUCHDOWN,
     name="quick_rl",
-    about="PPO alone, no expert; coarse panoramas, turned to where the agent looks. Chosen on `valid` routes.",
+    about="PPO alone, no expert; coarse panoramas, turned to where the agent looks; 24 steps a walk.",
     phases={
         REMAINING_STAGES: (
             Phase(
