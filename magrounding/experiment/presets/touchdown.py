@@ -15,8 +15,8 @@ _SIZES = {"embedding": 30, "hidden": 100, "width": 200, "channels": (16, 32, 64)
 QUICK_TOUCHDOWN = Preset(
     name="quick",
     about=(
-        "Cloning of walks along the routes, then PPO; panoramas are turned to where the agent looks, and coarse; 24 steps "
-        "a walk. Weights are chosen on `valid` routes."
+        "Cloning of walks along the routes, then PPO; panoramas are turned to where the agent looks, and coarse; 24 "
+        "steps a walk. Weights are chosen on `valid` routes."
     ),
     agent="panoread",
     phases={
