@@ -216,7 +216,7 @@ def public_classes() -> set[type]:
             and not each.__name__.startswith("_")
             and not getattr(each, "_is_protocol", False)
             and not inspect.isabstract(each)
-            and {"step", "act", "best_actions"} & set(vars(each))
+            and any(callable(vars(each).get(name)) for name in ("step", "act", "best_actions"))
         }
     return found
 
