@@ -16,6 +16,7 @@ from magrounding.cli.options import chosen_elsewhere, configure, parse_env_optio
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.settings import read_settings
+from magrounding.play.demonstrations import DescribedGames
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.film import film
 from magrounding.play.team import Team, TeamMemory, load_team
@@ -77,9 +78,10 @@ def watch(arguments: Arguments) -> None:
     stage = arguments.stage or settings.stages[-1]
     games = choose("split", arguments.split or _held_out(entry), tuple(entry.evaluation_sets))
     asked = parse_env_options(arguments.env_option, entry, {**chosen_elsewhere(entry, "--stage"), "agents": "the run"})
-    team = load_team(arguments.run, arguments.trained_seed, stage)
     options = {**settings.stage_options(stage.split("/")[0], games), **asked}
-    if not team.spec.reads_alike(configure(entry, options).describe()):
+    spec = configure(entry, options).describe()
+    team = load_team(arguments.run, arguments.trained_seed, stage).for_games(DescribedGames(entry.id, options, spec))
+    if not team.spec.reads_alike(spec):
         raise ConfigurationError(f"the team was trained to read and see other things than a game with {asked} shows")
     env = make(settings.env, render_mode="ansi" if arguments.out is None else "rgb_array", **options)
     try:

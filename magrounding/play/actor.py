@@ -17,7 +17,7 @@ class Actor(Protocol):
 
     What else it may have: `initial_memory(num_envs)`, handed on from call to call; `accepts_rows = True`, a keyword
     `rows` of `act` with the games to think about; `best_actions(rows)`, labels for imitation; `heeds`, what its actions
-    depend on of `spec.HEEDED` (everything, where it does not say).
+    depend on of `spec.HEEDED` (everything, where it does not say); `for_games(vec)`, the actor that plays them.
     """
 
     def act(self, obs: Any, memory: Any, info: Any, greedy: bool = True) -> tuple[Any, Any]: ...

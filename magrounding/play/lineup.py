@@ -60,7 +60,8 @@ class Seat:
             return RandomTeam(vec.num_agents, vec.spec.num_actions, seed)
         if self.kind == SCRIPT:
             return scripted(self.source, vec, seed)
-        return load_team(PREFIX + self.source if self.kind == PRETRAINED else self.source, stage=self.stage or None)
+        team = load_team(PREFIX + self.source if self.kind == PRETRAINED else self.source, stage=self.stage or None)
+        return team.for_games(vec)
 
 
 @dataclass(frozen=True)

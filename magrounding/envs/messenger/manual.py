@@ -149,7 +149,9 @@ def _parse_cells(content: bytes, path: Path) -> Cells:
     return {cell: tuple(sentences) for cell, sentences in cells.items()}
 
 
-def _named(found: Any, kind: str, known: Sequence[str], place: tuple[str, ...], path: Path) -> Iterator[tuple[str, Any]]:
+def _named(
+    found: Any, kind: str, known: Sequence[str], place: tuple[str, ...], path: Path
+) -> Iterator[tuple[str, Any]]:
     """Name and content of what a file has at a place; DataNotFound for what is no dictionary or has another name."""
     where = f"{path}: {_path(*place)}" if place else f"{path}"
     if not isinstance(found, Mapping):

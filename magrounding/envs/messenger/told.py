@@ -1,8 +1,8 @@
 """What is told in the games of a split and stage: the cells of a corpus that they draw from, and all that these say.
 
-A corpus need not say everything: no game of `test`, say, has a bird that is a message, and where entities stand still no
-sentence tells of a chase. What games do need follows from the triples of their split and from the movements, decoys and
-statements of their stage.
+A corpus need not say everything: no game of `test`, say, has a bird that is a message, and where entities stand still
+no sentence tells of a chase. What games do need follows from the triples of their split and from the movements, decoys
+and statements of their stage.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def told(game: MessengerGame) -> tuple[tuple[str, ...], ...]:
 
 
 def needed_cells(game: MessengerGame) -> list[tuple[Cell, ...]]:
-    """Cells from which statements are drawn, in order; where there are several, from all of them as if they were one."""
+    """Cells from which statements are drawn; where there are several together, from all of them as if they were one."""
     if game.game_id:
         return []
     stage, needed = game.kind, set()
@@ -67,8 +67,8 @@ def _statements(game: MessengerGame) -> Iterator[tuple[int, int, int]]:
     """Kind, role and movement of every statement of any game, as `generate._write_manual` has them."""
     split, stage = SPLITS[game.split], game.kind
     parts = ("many", "single") if split.combinations == "mixed" else (split.combinations,)
-    pairs = product((triple for part in parts for triple in triples(part).tolist()), stage.movements(split.new_dynamics))
-    for triple, movement in pairs:
+    who = [triple for part in parts for triple in triples(part).tolist()]
+    for triple, movement in product(who, stage.movements(split.new_dynamics)):
         made = [(triple[role], role, int(movement[role])) for role in (ENEMY, MESSAGE, GOAL)]
         if stage.decoys:
             made += [(triple[mimicked], ENEMY, int(movement[mimicked + 2])) for mimicked in (MESSAGE, GOAL)]
