@@ -121,6 +121,7 @@ class ZeroShot:
         baselines: set → "random" or "oracle" → summary of the same games.
         published: set → the papers' numbers, the main result first.
         together: scores of mixed teams, see `cross_play`.
+        text: whose sentences the games are told in, where the world says.
     """
 
     contenders: Sequence[Contender]
@@ -129,6 +130,7 @@ class ZeroShot:
     baselines: Mapping[str, Mapping[str, Summary]]
     published: Mapping[str, Sequence[PublishedResult]]
     together: Sequence[Score] = ()
+    text: str = ""
 
     @property
     def sets(self) -> tuple[str, ...]:
@@ -224,6 +226,7 @@ def zero_shot(
         scores,
         {name: others.play(name, first.options(name)) for name in chosen},
         {name: [table[first.stage, name] for table in tables if (first.stage, name) in table] for name in chosen},
+        text=entry.describe(**first.options(chosen[0])).source,
     )
 
 
