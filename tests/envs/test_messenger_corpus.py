@@ -120,7 +120,7 @@ def test_a_reassigned_manual_takes_another_movement_or_another_splits_file(tmp_p
     for text in TEXTS:
         data[text].get("airplane", {}).pop("message", None)
     folder = write_corpus(tmp_path / "none", data)
-    with pytest.raises(DataNotFound, match="no sentence for airplane → message → .* need with a reassigned manual"):
+    with pytest.raises(DataNotFound, match=r"no sentence for airplane → message → .* need with a reassigned manual"):
         mg.make("messenger", stage="s2", split="test", manual="reassigned", corpus=folder)
 
 
