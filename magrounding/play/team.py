@@ -78,7 +78,7 @@ class Team:
             ConfigurationError: other words than networks were made for that read no others.
         """
         spec, own = getattr(games, "spec", None), self.spec
-        if not isinstance(spec, EnvSpec):
+        if not isinstance(spec, EnvSpec) or not hasattr(games, "id"):
             raise ConfigurationError(f"games are a vector env or an env of magrounding, got {games!r}")
         alike = spec.num_agents == self.num_agents and games.id == self.origin.env
         if not alike or (spec.vocabulary_hash == own.vocabulary_hash and spec.words == own.words):
@@ -248,13 +248,21 @@ class Team:
         return actions
 
     def _check_words(self, seen: Mapping[str, np.ndarray], about: Any) -> None:
-        """Refuse statements that a single env says in other words than this team reads."""
-        said = about.get("text", {}).get(_RULES) if isinstance(about, Mapping) else None
-        if _RULES not in seen or not isinstance(said, list) or not self.spec.words:
+        """Refuse a manual whose ids stand for other words in the games that are played, as the infos of an env say it.
+
+        Ids that are no spelling at all of what is said there are another manual's, which one may be shown.
+        """
+        text = about.get("text") if isinstance(about, Mapping) else None
+        said = text.get(_RULES) if isinstance(text, Mapping) else None
+        if _RULES not in seen or seen[_RULES].ndim != 2 or not isinstance(said, list) or not self.spec.words:
             return
-        ids = seen[_RULES].reshape(-1, seen[_RULES].shape[-1])[:1].ravel().tolist()
-        if said and self.spec.vocabulary.decode(ids) != said[0]:
-            raise self.origin.refuse(f"a game that says {said[0]!r} in other words or ids; see `for_games`")
+        ids, lines = [[i for i in row if i] for row in seen[_RULES].tolist()], [str(line).split() for line in said]
+        if list(map(len, ids)) != list(map(len, lines)):
+            return
+        spelt = {pair for row, line in zip(ids, lines, strict=True) for pair in zip(row, line, strict=True)}
+        one_to_one = len(spelt) == len({i for i, _ in spelt}) == len({word for _, word in spelt})
+        if one_to_one and any(self.spec.words[i] != word for i, word in spelt):
+            raise self.origin.refuse(f"a game that says {said[0]!r} with other ids: `team.for_games(env)` may read it")
 
     def _place_of(self, agent: str) -> int:
         """The number of an agent: that behind the last underscore of its name."""
@@ -317,9 +325,10 @@ def load_team(
         raise CheckpointError(f"{root} holds no trained stage yet; let its run go on with --resume")
     stage = choose("trained stage of this run", stage or (trained or halfway)[-1], [*trained, *sorted(halfway)])
     spec = env.describe(**{**env_options, **env.with_stage(stage.split("/")[0])})
-    policies = [build_policy(agent, spec, policy_options, seed=0) for _ in range(num_agents)]
-    known = None if all(map(reads_any_words, policies)) else spec.vocabulary_hash
+    first = build_policy(agent, spec, policy_options, seed=0)
+    known = None if reads_any_words(first) else spec.vocabulary_hash
     weights, _ = load_weights(folder / stage, env=env.id, vocabulary_hash=known, num_agents=num_agents)
+    policies = [first, *(build_policy(agent, spec, policy_options, seed=0) for _ in weights[1:])]
     for policy, state in zip(policies, weights, strict=True):
         fit_weights(policy, state, folder / stage)
         policy.to(device).eval()
