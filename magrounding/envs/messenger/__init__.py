@@ -12,10 +12,10 @@ Text:
     `manual` has a sentence for each entity in random order (three; six in S3, of which one is false). Sentences are
     ours: templates with blanks for entity (3 synonyms), adjective (3) and role word (3); train, val and test share no
     template. There is no goal: it is the same in every game. `manual="reassigned"` is a test of reading: every
-    description names another role; where a corpus says nothing of an entity in that role, it takes another movement, else
-    the sentences of another split. `corpus` takes sentences from files, such as those of MESSENGER's authors, instead;
-    they need to say only what games of the split and stage are told (`told.needed_cells`). With `game_id` the manual is
-    no text but three ids: the symbols of enemy, message and goal.
+    description names another role. `corpus` takes sentences from files, such as those of MESSENGER's authors, instead;
+    these need to say only what games of the split and stage are told (`told.needed_cells`), and where they say nothing
+    of an entity in a reassigned role, sentences about another movement stand in, else those of another split. With
+    `game_id` the manual is no text but three ids: the symbols of enemy, message and goal.
 
 Actions:
     0 stay, 1 up, 2 down, 3 left, 4 right. Moves off the board are masked and do nothing.
