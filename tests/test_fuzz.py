@@ -30,6 +30,7 @@ NOT_HANDED_OUT = {
     "Vacant": "within a line-up",
     "MixedActor": "within a line-up",
     "ScriptedTeam": "within a line-up",
+    "FunctionTeam": "within a line-up",
     "Rerun": "within a recording of saved games",
     "Simulation": "within a ScienceWorldEnv",
     "ALFWorldEnv": "needs a simulator that the tests do not install",

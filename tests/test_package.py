@@ -82,7 +82,7 @@ def test_links_lead_somewhere(page):
 def test_the_readme_code_runs():
     namespace = {}
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         if "babyai" in block and find_spec("minigrid") is None:
             continue

@@ -156,6 +156,20 @@ class ManualReader(nn.Module):
         alike = torch.bmm((attention / length).transpose(1, 2), through / length)
         return Reading(mentions, alike, facts.transpose(1, 2)), which, of
 
+    def attention(self, words: Tensor, text: TextEncoding, gait: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Attention [U, S, P] to the statements, of the distinct among some words [...] that move so [...].
+
+        Arguments as in `read`.
+
+        Returns:
+            It, and which of the P each is [...].
+        """
+        if gait is None:
+            distinct, which = self._distinct(words, self.vocabulary_size)
+            return self._attend(distinct, text)[1], which
+        moving, which = self._distinct(words * GAITS + gait, self.vocabulary_size * GAITS)
+        return self._attend(moving // GAITS, text, moving % GAITS)[1], which
+
     def _attend(self, words: Tensor, text: TextEncoding, gait: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Whether each statement has each of some words [P] that move so, and attention to it, both [U, S, P].
 

@@ -33,6 +33,11 @@ MARKS = "marks"
 """What networks tell of a step that costs next to nothing: [T, B, H, W] int8, 1 for the cells that the agent claims, 0
 for those that it leaves to others, −1 where there is nothing."""
 
+RELIANCE = "reliance"
+"""What networks that attend to statements tell of a step: [T, B, S], how much they rely on each of the S rows of the
+manual, not negative, with a sum of 1 (0 where nothing in sight asks). It is their own attention, or kinship, averaged
+over all that asks: it says what was read, not what that changed."""
+
 CONTRAST = "contrast"
 """The loss that grounds symbols without rewards or labels: what is on a board is what its own manual speaks of.
 
@@ -221,3 +226,8 @@ class Policy(nn.Module, ABC):
 def mask_logits(logits: Tensor, action_mask: Tensor) -> Tensor:
     """logits […, A], those of masked actions at the dtype's minimum: probability exactly 0 and no infinity."""
     return torch.where(action_mask.bool(), logits, torch.finfo(logits.dtype).min)
+
+
+def shares(weights: Tensor) -> Tensor:
+    """Weights […, S] that are not negative, divided by their sum; zeros where that is 0."""
+    return weights / weights.sum(-1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)

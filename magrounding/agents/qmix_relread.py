@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from magrounding.agents.building import configure
-from magrounding.agents.policy import TextEncoding, mask_logits
+from magrounding.agents.policy import RELIANCE, Batch, PolicyOutput, TextEncoding, mask_logits
 from magrounding.agents.q_network import QNetwork
 from magrounding.agents.relread import Relread, RelreadConfig
 from magrounding.agents.respelling import within
@@ -40,6 +40,17 @@ class QmixRelread(QNetwork):
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader.encode_text(manual, goal)
+
+    def forward(self, batch: Batch) -> PolicyOutput:
+        """See `QNetwork.forward`, which tells RELIANCE besides."""
+        output, shape = super().forward(batch), batch.restarts.shape
+        seen = {name: batch.observation[name].flatten(0, 1) for name in self.looks_at if name in batch.observation}
+        read = batch.texts["document"]
+
+        def rely() -> Tensor:
+            return self.reader.rely(self.reader.find(seen), read.encoding, read.index.flatten()).unflatten(0, shape)
+
+        return output._replace(told={RELIANCE: rely})
 
     def evaluate(
         self,

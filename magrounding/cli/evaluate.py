@@ -96,9 +96,10 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
         raise ConfigurationError("nothing to evaluate: name run folders with --run, or a team with --pretrained")
     folders = dict(zip(distinct_names(sources, arguments.names), map(find_run, sources), strict=True))
     mate = None if arguments.teammate is None else _with_teammate(folders, arguments.teammate)
-    options = _env_options(arguments, read_settings(next(iter(folders.values()))).entry)
+    settings = read_settings(next(iter(folders.values())))
+    options = _env_options(arguments, settings.entry)
     device = resolve_device(arguments.device)
-    threads = plan_threads(1, arguments.episodes, cuda=device.type == "cuda")
+    threads = plan_threads(1, arguments.episodes, cuda=device.type == "cuda", simulators=settings.simulated)
     with using(threads), Display(quiet=arguments.quiet) as display:
         contenders = open_runs(folders, arguments.stage, names_of("--seeds", arguments.seeds), device)
         sets = names_of("--splits", arguments.splits)

@@ -16,7 +16,6 @@ from magrounding.cli.options import (
     choose_workers,
     chosen_elsewhere,
     configure,
-    is_simulator,
     parse_env_options,
 )
 from magrounding.envs.make import make, make_vec
@@ -30,7 +29,7 @@ from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.saved_games import Rerun, read_games, replayed
 from magrounding.play.team import load_team
 from magrounding.pretrained import find_run
-from magrounding.registry import EnvEntry, Game, env_entry
+from magrounding.registry import EnvEntry, Game, env_entry, is_simulator
 from magrounding.simulators.vectorize import vectorize
 from magrounding.storage import check_place
 from magrounding.threads import plan_threads, using

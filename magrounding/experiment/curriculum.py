@@ -73,7 +73,9 @@ def run_curriculum(
             about = {"versions": versions(), "command": command, "demonstrators": demonstrators}
             about |= {TEXT: text} if (text := settings.describe(settings.stages[0]).source) else {}
             write_json(folder / CONFIG_FILE, {**settings.to_dict(), **about}, sealed=True)
-        plan = plan_threads(settings.num_learners, settings.max_envs, cuda=where.type == "cuda")
+        plan = plan_threads(
+            settings.num_learners, settings.max_envs, cuda=where.type == "cuda", simulators=settings.simulated
+        )
         with StopRequest() as stop, using(plan) as parallel_map, display or Display() as shown:
             for seed in settings.seeds:
                 own = seed_folder(folder, seed, len(settings.seeds))

@@ -14,7 +14,7 @@ from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.presets import IMITATE, Phase, Preset, Promotion, find_preset
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.play.team import CONFIG_FILE
-from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry
+from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry, is_simulator
 from magrounding.spec import SCORE, EnvSpec
 from magrounding.storage import digest, read_json
 from magrounding.training.algorithm import parse_config
@@ -105,6 +105,11 @@ class RunSettings:
     def max_envs(self) -> int:
         """Games of the largest batch."""
         return max(phase.num_envs for _, phase in self.phases())
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the games are a simulator's, which plays one at a time."""
+        return is_simulator(self.entry.configure(**self.stage_options(self.stages[0])))
 
     @property
     def policy_options(self) -> Mapping[str, Any]:

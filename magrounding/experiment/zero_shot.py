@@ -137,6 +137,11 @@ class ZeroShot:
         return tuple(self.baselines)
 
     @property
+    def measure(self) -> str:
+        """What the runs go by, see `RunSettings.measure`."""
+        return self.contenders[0].settings.measure
+
+    @property
     def plays(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(score.play for score in self.scores))
 

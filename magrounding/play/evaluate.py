@@ -10,7 +10,7 @@ import numpy as np
 
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, choose
-from magrounding.play.actor import Actor
+from magrounding.play.actor import Actor, begin_memory
 from magrounding.play.diagnosis import Diagnosis
 from magrounding.play.misled import OtherManuals
 from magrounding.registry import env_entry
@@ -146,8 +146,7 @@ def play(
     played = np.zeros(vec.num_envs, np.int64)
     partial = bool(getattr(team, "accepts_rows", False))  # only the games still wanted need thought
     explains = hasattr(team, "diagnose")
-    initial_memory = getattr(team, "initial_memory", None)
-    memory = initial_memory(vec.num_envs) if initial_memory else None
+    memory = begin_memory(team, vec.num_envs)
     obs, info = vec.reset(seed=seed)
     while (open_rows := np.flatnonzero(played < quota)).size:
         chosen: dict[str, Any] = {"rows": open_rows} if partial else {}

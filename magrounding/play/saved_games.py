@@ -138,17 +138,27 @@ def read_games(path: Path) -> tuple[Header, list[SavedGame]]:
     return _read(path, whole=True)
 
 
-def replayed(path: Path, header: Header, games: Sequence[SavedGame]) -> Iterator[int]:
+def replayed(
+    path: Path, header: Header, games: Sequence[SavedGame], numbers: Sequence[int] | None = None
+) -> Iterator[int]:
     """Play games again, and compare: the number of each that was found equal.
+
+    Args:
+        path: the file that they are from.
+        header: of it.
+        games: all of its games.
+        numbers: of those to play; all by default.
 
     Raises:
         CheckpointError: a game that goes another way than the file says, or options that make no such games now.
     """
     vec = open_games(path, header)
     try:
-        for number, game in enumerate(games):
-            if play_again(vec, game) != game:
-                raise differs(path, number)
+        for number in range(len(games)) if numbers is None else numbers:
+            if play_again(vec, games[number]) != games[number]:
+                raise CheckpointError(
+                    f"{path}: game {number} goes another way now than when it was saved; it is not shown"
+                )
             yield number
     finally:
         vec.close()
@@ -194,6 +204,39 @@ class Rerun:
         return np.array(moves, np.int64), None
 
 
+class SavedLineup:
+    """The players of saved games, who do again what they did: a line-up for a `Session` in which nobody chooses.
+
+    Args:
+        path, header, games: of a file.
+        first: number of the game that is meant, should several have its seed.
+
+    Attributes:
+        seats: who played each agent.
+        people: nobody.
+    """
+
+    people: tuple[int, ...] = ()
+
+    def __init__(self, path: Path, header: Header, games: Sequence[SavedGame], first: int = 0) -> None:
+        self.seats = header.players
+        self._path, self._header, self._games = path, header, games
+        self._numbers = {game.seed: number for number, game in enumerate(games)} | {games[first].seed: first}
+
+    def sit(self, vec: VectorEnv, seed: int) -> Rerun:
+        """The moves of the game of a seed.
+
+        Raises:
+            ConfigurationError: there is none.
+            CheckpointError: one that goes another way now.
+        """
+        number = self._numbers.get(seed)
+        if number is None:
+            raise ConfigurationError(f"{self._path} holds no game of seed {seed}")
+        list(replayed(self._path, self._header, self._games, [number]))
+        return Rerun([self._games[number]])
+
+
 def open_games(path: Path, header: Header) -> VectorEnv:
     """A vector env of one game for those of a file; CheckpointError where they are other ones by now."""
     try:
@@ -204,11 +247,6 @@ def open_games(path: Path, header: Header) -> VectorEnv:
         vec.close()
         raise CheckpointError(f"the games of {path} had other words or another number of agents than they have now")
     return vec
-
-
-def differs(path: Path, number: int) -> CheckpointError:
-    """The refusal of a game that goes another way."""
-    return CheckpointError(f"{path}: game {number} goes another way now than when it was saved; it is not shown")
 
 
 class Tape:

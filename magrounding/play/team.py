@@ -46,7 +46,7 @@ class Team:
         heeds: what any of its networks heeds, see `Policy.heeds`.
     """
 
-    accepts_rows = True
+    accepts_rows = draws = explains = True
 
     def __init__(
         self,

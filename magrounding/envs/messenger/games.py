@@ -15,6 +15,7 @@ from magrounding.envs.messenger.stages import STAGES, TEAM_STAGES, Stage
 from magrounding.envs.messenger.told import told
 from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import (
+    DEEDS,
     EPISODE,
     PLACES,
     READING,
@@ -179,6 +180,6 @@ def _describe(game: MessengerGame, corpus: Corpus) -> EnvSpec:
         words=words,
         source=corpus.source,
         max_cycles=game.limit,
-        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, READING}),
+        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, READING, DEEDS}),
         state_parts=(("grid", board), ("agents", (n, AGENT_FACTS))),
     )

@@ -80,6 +80,9 @@ class MessengerWorld(CompiledWorld):
         places = entities[..., [Y, X]].astype(np.float32) / CELL
         return np.where(entities[..., PRESENT, None] == 1, places, np.float32(-1))
 
+    def deeds(self) -> dict[str, np.ndarray]:
+        return {"held": self._games.entities[:, : self.num_agents, HOLDS] - 1}
+
     def scene(self, row: int) -> Scene:
         entities, scalars, n = self._games.entities[row], self._games.scalars[row], self.num_agents
         roles = ["agent"] * n + ["enemy"] + ["message"] * n + ["goal"] * n + ["decoy"] * (2 * self._rules.decoys)

@@ -21,6 +21,7 @@ from magrounding.envs.rtfm.ontology import (
 from magrounding.envs.rtfm.tasks import LETTER_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
 from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import (
+    DEEDS,
     EPISODE,
     PLACES,
     READING,
@@ -220,6 +221,6 @@ def _describe(game: RtfmGame) -> EnvSpec:
         actions=FixedActions(ACTION_NAMES),
         words=words,
         max_cycles=game.max_cycles,
-        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE} | reading),
+        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, DEEDS} | reading),
         state_parts=(("grid", map_shape), ("agents", (n, AGENT_FACTS))),
     )

@@ -13,6 +13,7 @@ from magrounding.envs.rtfm import kernels
 from magrounding.envs.rtfm.arrays import (
     COLUMN,
     HELD,
+    KILLS,
     LOST,
     NUM_COLUMNS,
     NUM_SCALARS,
@@ -78,6 +79,10 @@ class RTFMWorld(CompiledWorld):
         """Monsters alive and items on the floor."""
         entities = self._games.entities[:, self.num_agents :]
         return np.where(entities[..., PRESENT, None] == 1, entities[..., [ROW, COLUMN]], -1).astype(np.float32)
+
+    def deeds(self) -> dict[str, np.ndarray]:
+        agents = self._games.entities[:, : self.num_agents]
+        return {"kills": agents[..., KILLS].copy(), "held": agents[..., HELD].copy()}
 
     def scene(self, row: int) -> Scene:
         entities, scalars, words = self._games.entities[row], self._games.scalars[row], self.spec.words
