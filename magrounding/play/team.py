@@ -16,7 +16,6 @@ from magrounding.agents.policy import Policy
 from magrounding.agents.respelling import reads_any_words, respell
 from magrounding.agents.weights import STATE_FILE, fit_weights, load_weights
 from magrounding.errors import CheckpointError, ConfigurationError, choose
-from magrounding.play.demonstrations import Games
 from magrounding.play.origin import Origin
 from magrounding.play.player import Player, Shown, shown_to
 from magrounding.pretrained import find_run
@@ -65,14 +64,14 @@ class Team:
         self._map = parallel_map
         self._known: tuple[str, EnvSpec] | None = None  # games that were found fit
 
-    def for_games(self, games: Games) -> Team:
+    def for_games(self, games: Any) -> Team:
         """This team where games are told in its own words; else a copy of it that reads those of the games.
 
         What it learnt of a word goes with the spelling; of a word that is new to it, it knows nothing but where it
         stands.
 
         Args:
-            games: a vector env or a single one, of `make_vec` or `make`.
+            games: a vector env or a single one, of `make_vec` or `make`; what has their `id`, `options` and `spec`.
 
         Raises:
             ConfigurationError: other words than networks were made for that read no others.

@@ -67,7 +67,10 @@ def test_an_evaluation_on_another_text_says_so_and_a_missing_one_is_a_sentence(c
 
 
 def test_a_match_says_what_was_read(corpus):
-    games = {"oracle": [SavedGame(0, (), (), True, 1.0, 1, (0.0,), False)]}
+    games = {
+        who: [SavedGame(0, (), (), won, float(won), 1, (0.0,), False)]
+        for who, won in (("oracle", True), ("random", False))
+    }
     assert "Text: our templates." in match_report(Results("messenger", {}, games, "won"), "x.png", "command")
     found = match_report(Results("messenger", {"corpus": corpus}, games, "won"), "x.png", "command")
     assert f"Text: corpus {corpus}, sha256 {find_corpus(corpus).digest}." in found
