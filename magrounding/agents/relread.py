@@ -22,6 +22,7 @@ from magrounding.agents.document_policy import DocumentPolicy, info_nce
 from magrounding.agents.manual_reader import ManualReader, Reading
 from magrounding.agents.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
 from magrounding.agents.policy import RELIANCE, Accepts, Learnt, PolicyOutput, TextEncoding, mask_logits, shares
+from magrounding.agents.respelling import within
 from magrounding.spec import HEEDED, SENTENCES, EnvSpec
 
 
@@ -95,6 +96,7 @@ class Relread(DocumentPolicy):
         self.num_agents = spec.num_agents
         self.reader = ManualReader(spec.vocabulary_size, config.kinship, config.meaning, config.motion, spec.words)
         self.heeds = frozenset(HEEDED if self.reader.knows_words else (SENTENCES,))
+        self.word_rows = within("reader", self.reader.word_rows)
         self.no_entity: Tensor
         self.register_buffer("no_entity", torch.zeros(spec.vocabulary_size, dtype=torch.bool), persistent=False)
         self.no_entity[[*spec.grid.scenery_ids, *spec.grid.avatar_ids]] = True
