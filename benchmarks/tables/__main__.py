@@ -119,7 +119,7 @@ def write_table(table: Table, arguments: Arguments, skipped: Mapping[str, str]) 
         try:
             for job in jobs_of(table, row, arguments.preset, arguments.budget):
                 if (found := finished_runs(job, seeds, arguments.out)) is not None:
-                    runs[job.training] = found
+                    runs[job.preset, job.training] = found
         except CheckpointError as error:
             skipped[row.id] = str(error)
     play, command = arguments.play or table.play, _command()
