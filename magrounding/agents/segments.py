@@ -1,0 +1,153 @@
+"""Segments: the pieces of running text that are read as one statement each, where rows are not.
+
+relread relates the words that share a statement, so it has to be told what one is. `Rows` take each row of a manual for
+one, which is what worlds write by default; `Stops` cut rows at full stops; a `Segmenter` has learnt to cut (see
+`segments_learning`). None cuts a statement that goes on in the next row together.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from magrounding.agents.language import TextEncoder
+from magrounding.agents.segments_kernels import Cutter, ends_of_pieces, pieces_of
+from magrounding.errors import ConfigurationError, choose
+from magrounding.spec import EnvSpec
+
+ROWS, STOPS, LEARNT = SEGMENTS = ("rows", "stops", "learnt")
+"""Ways to find the statements of a manual."""
+STOP = "."
+"""The word that ends a sentence. A question mark does not: it stands inside of statements as well."""
+EMBEDDING, UNITS = 24, 16
+"""Widths of the Segmenter's network."""
+MOST_SHAPES = 64
+"""Shapes that a Segmenter tells from others."""
+_NO_SHAPE = torch.iinfo(torch.int64).max
+
+
+class Pieces(NamedTuple):
+    """The statements of U manuals.
+
+    Attributes:
+        ids: [U, P, L] word ids, 0 is padding.
+        row_of: [U, P, S] bool, which of the manual's rows each is from; from none: it is padding.
+    """
+
+    ids: Tensor
+    row_of: Tensor
+
+
+class Stops(nn.Module):
+    """Cuts at full stops: what any reader of running text has to beat.
+
+    Args:
+        spec: of the world.
+
+    Raises:
+        ConfigurationError: a world without full stops.
+    """
+
+    def __init__(self, spec: EnvSpec) -> None:
+        super().__init__()
+        if STOP not in spec.words:
+            raise ConfigurationError(
+                f"this world has no word {STOP!r} to cut at: choose segments={ROWS} or segments={LEARNT}"
+            )
+        self.stop = spec.words.index(STOP)
+
+    def forward(self, manual: Tensor) -> Pieces:
+        """The sentences of manual [U, S, L]."""
+        texts = _array(manual)
+        return _pieces(manual, texts, (texts == self.stop) | _last_words(texts))
+
+
+class Segmenter(nn.Module):
+    """Cuts at the best boundaries: those that a network finds likely, between pieces of shapes that are known.
+
+    Words are told apart by class, not by identity: a word that the map shows is of the class of its place in an
+    occupant (a monster's name is one like any other), words that stand once in every manual are of one class (the
+    teams), function words of training each have their own, and all else shares one. So names that were never written in
+    training are read like any, and sentences that were not, as far as their function words are known.
+
+    The shape of a piece is the order of the classes of its words, function words left out. Its weights come from
+    `segments_learning.learn_segments`, and reinforcement does not change them.
+
+    Args:
+        spec: of the world.
+    """
+
+    def __init__(self, spec: EnvSpec) -> None:
+        super().__init__()
+        self.words, self.width = spec.vocabulary_size, spec.grid.words_per_occupant
+        self.unknown = self.words
+        """The token of words that training did not show; those of the classes follow."""
+        self.table = nn.Embedding(self.words + 2 + self.width, EMBEDDING)
+        self.encoder = TextEncoder(EMBEDDING, UNITS, "gru")
+        self.head = nn.Linear(self.encoder.width, 1)
+        self.requires_grad_(False)
+        self.letters: Tensor
+        self.tokens: Tensor
+        self.shapes: Tensor
+        self.scores: Tensor
+        self.register_buffer("letters", torch.zeros(self.words, dtype=torch.int64))  # 1 + place in an occupant; or last
+        self.register_buffer("tokens", torch.full((self.words,), self.unknown))
+        self.register_buffer("shapes", torch.full((MOST_SHAPES,), _NO_SHAPE))
+        self.register_buffer("scores", torch.zeros(MOST_SHAPES + 1))
+
+    @property
+    def base(self) -> int:
+        """Numbers of letters: a shape's letters are the digits of its code."""
+        return self.width + 2
+
+    def set_shapes(self, codes: np.ndarray, scores: np.ndarray, other: float) -> None:
+        """Take over what pieces of some shapes are worth, the most frequent first, and what one of any other is."""
+        kept = np.argsort(codes[:MOST_SHAPES])
+        self.shapes[: len(kept)] = torch.from_numpy(codes[kept])
+        self.scores[: len(kept)] = torch.from_numpy(scores[kept]).float()
+        self.scores[-1] = other
+
+    def forward(self, manual: Tensor) -> Pieces:
+        """The pieces of manual [U, S, L]; ConfigurationError where nothing was learnt."""
+        texts = _array(manual)
+        return _pieces(manual, texts, ends_of_pieces(texts, self.cutter()))
+
+    def cutter(self) -> Cutter:
+        """This module in the form in which it is computed; ConfigurationError where nothing was learnt."""
+        if int(self.shapes[0]) == _NO_SHAPE:
+            raise ConfigurationError(
+                f"segments={LEARNT} has learnt nothing yet: train the team, or put a trained one behind a segmenter "
+                "with `magrounding segments`"
+            )
+        ahead, back = self.encoder.ahead, self.encoder.back
+        given = [self.table.weight @ each.weight_ih_l0.t() + each.bias_ih_l0 for each in (ahead, back)]
+        recurrent = [each.weight_hh_l0.t().contiguous() for each in (ahead, back)]
+        parts = (*given, *recurrent, ahead.bias_hh_l0, back.bias_hh_l0, torch.cat((self.head.weight[0], self.head.bias)))
+        return Cutter(
+            *(_array(each) for each in (self.tokens, self.letters, *parts, self.shapes, self.scores)), self.base
+        )
+
+
+def make_segments(kind: str, spec: EnvSpec) -> Stops | Segmenter | None:
+    """What cuts manuals into statements, one of SEGMENTS; None: nothing, each row is one."""
+    if choose("way to find statements", kind, SEGMENTS) == ROWS:
+        return None
+    return Stops(spec) if kind == STOPS else Segmenter(spec)
+
+
+def _pieces(manual: Tensor, texts: np.ndarray, ends: np.ndarray) -> Pieces:
+    ids, rows = (torch.from_numpy(each).to(manual.device) for each in pieces_of(texts, ends))
+    return Pieces(ids, rows.unsqueeze(2) == torch.arange(manual.shape[1], device=manual.device))
+
+
+def _last_words(texts: np.ndarray) -> np.ndarray:
+    """[U, S, L] bool, the last word of each row that has any."""
+    there = texts != 0
+    return there & (np.cumsum(there[..., ::-1], -1)[..., ::-1] == 1)
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    return np.ascontiguousarray(tensor.detach().cpu().numpy())
