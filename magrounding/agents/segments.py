@@ -7,6 +7,7 @@ one, which is what worlds write by default; `Stops` cut rows at full stops; a `S
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +42,21 @@ class Pieces(NamedTuple):
     row_of: Tensor
 
 
-class Stops(nn.Module):
+class Cuts(nn.Module, ABC):
+    """What cuts the rows of a manual into pieces; a row's end is the end of a piece in any case."""
+
+    @abstractmethod
+    def ends(self, texts: np.ndarray) -> np.ndarray:
+        """[U, S, L] bool, the last word of each piece of texts [U, S, L]."""
+
+    def forward(self, manual: Tensor) -> Pieces:
+        """The pieces of manual [U, S, L]."""
+        texts = _array(manual)
+        ids, rows = (torch.from_numpy(each).to(manual.device) for each in pieces_of(texts, self.ends(texts)))
+        return Pieces(ids, rows.unsqueeze(2) == torch.arange(manual.shape[1], device=manual.device))
+
+
+class Stops(Cuts):
     """Cuts at full stops: what any reader of running text has to beat.
 
     Args:
@@ -59,13 +74,13 @@ class Stops(nn.Module):
             )
         self.stop = spec.words.index(STOP)
 
-    def forward(self, manual: Tensor) -> Pieces:
-        """The sentences of manual [U, S, L]."""
-        texts = _array(manual)
-        return _pieces(manual, texts, (texts == self.stop) | _last_words(texts))
+    def ends(self, texts: np.ndarray) -> np.ndarray:
+        there = texts != 0
+        last = np.cumsum(there[..., ::-1], -1)[..., ::-1] == 1  # or padding behind it
+        return (texts == self.stop) | (there & last)
 
 
-class Segmenter(nn.Module):
+class Segmenter(Cuts):
     """Cuts at the best boundaries: those that a network finds likely, between pieces of shapes that are known.
 
     Words are told apart by class, not by identity: a word that the map shows is of the class of its place in an
@@ -88,15 +103,12 @@ class Segmenter(nn.Module):
         self.table = nn.Embedding(self.words + 2 + self.width, EMBEDDING)
         self.encoder = TextEncoder(EMBEDDING, UNITS, "gru")
         self.head = nn.Linear(self.encoder.width, 1)
+        # Parameters, not buffers: networks that share their parameters with others share these.
+        self.letters = _fixed(torch.zeros(self.words, dtype=torch.int64))  # 1 + place in an occupant, or the last
+        self.tokens = _fixed(torch.full((self.words,), self.unknown))
+        self.shapes = _fixed(torch.full((MOST_SHAPES,), _NO_SHAPE))
+        self.scores = _fixed(torch.zeros(MOST_SHAPES + 1))
         self.requires_grad_(False)
-        self.letters: Tensor
-        self.tokens: Tensor
-        self.shapes: Tensor
-        self.scores: Tensor
-        self.register_buffer("letters", torch.zeros(self.words, dtype=torch.int64))  # 1 + place in an occupant; or last
-        self.register_buffer("tokens", torch.full((self.words,), self.unknown))
-        self.register_buffer("shapes", torch.full((MOST_SHAPES,), _NO_SHAPE))
-        self.register_buffer("scores", torch.zeros(MOST_SHAPES + 1))
 
     @property
     def base(self) -> int:
@@ -110,10 +122,8 @@ class Segmenter(nn.Module):
         self.scores[: len(kept)] = torch.from_numpy(scores[kept]).float()
         self.scores[-1] = other
 
-    def forward(self, manual: Tensor) -> Pieces:
-        """The pieces of manual [U, S, L]; ConfigurationError where nothing was learnt."""
-        texts = _array(manual)
-        return _pieces(manual, texts, ends_of_pieces(texts, self.cutter()))
+    def ends(self, texts: np.ndarray) -> np.ndarray:
+        return ends_of_pieces(texts, self.cutter())
 
     def cutter(self) -> Cutter:
         """This module in the form in which it is computed; ConfigurationError where nothing was learnt."""
@@ -131,22 +141,15 @@ class Segmenter(nn.Module):
         )
 
 
-def make_segments(kind: str, spec: EnvSpec) -> Stops | Segmenter | None:
+def make_segments(kind: str, spec: EnvSpec) -> Cuts | None:
     """What cuts manuals into statements, one of SEGMENTS; None: nothing, each row is one."""
     if choose("way to find statements", kind, SEGMENTS) == ROWS:
         return None
     return Stops(spec) if kind == STOPS else Segmenter(spec)
 
 
-def _pieces(manual: Tensor, texts: np.ndarray, ends: np.ndarray) -> Pieces:
-    ids, rows = (torch.from_numpy(each).to(manual.device) for each in pieces_of(texts, ends))
-    return Pieces(ids, rows.unsqueeze(2) == torch.arange(manual.shape[1], device=manual.device))
-
-
-def _last_words(texts: np.ndarray) -> np.ndarray:
-    """[U, S, L] bool, the last word of each row that has any."""
-    there = texts != 0
-    return there & (np.cumsum(there[..., ::-1], -1)[..., ::-1] == 1)
+def _fixed(tensor: Tensor) -> nn.Parameter:
+    return nn.Parameter(tensor, requires_grad=False)
 
 
 def _array(tensor: Tensor) -> np.ndarray:

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch.nn.utils.rnn import pad_sequence
 
 from magrounding.agents.language import Words
-from magrounding.agents.segments import Segmenter
+from magrounding.agents.segments import Cuts, Segmenter
 from magrounding.agents.segments_kernels import MOST_LETTERS
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
@@ -64,7 +65,7 @@ def learn_segments(spec: EnvSpec, manuals: Manuals, seed: int = 0) -> Segmenter:
         seen = _count_words(rows, segmenter.words)
         _classify(segmenter, manuals, seen)
         _count_shapes(segmenter, rows)
-        _train(segmenter, rows, seen, _punctuation(spec), np.random.default_rng(seed))
+        _train(segmenter, rows, seen, punctuation_of(spec), np.random.default_rng(seed))
     return segmenter
 
 
@@ -91,6 +92,27 @@ def render(
     return np.concatenate(chosen), ends
 
 
+def exactness(spec: EnvSpec, cuts: Cuts, rows: np.ndarray, seed: int = 0) -> dict[str, float]:
+    """Part of some manuals in which every statement is found, and nothing else, by how they are written.
+
+    Args:
+        spec: of the world.
+        cuts: a Segmenter, or what else cuts.
+        rows: [N, S, L] ids of manuals whose rows are statements.
+        seed: of the order of statements.
+
+    Returns:
+        "statements": one as it is; "merged": two in a row; "paragraph": all; "stream": all, without punctuation.
+    """
+    found, every = {}, rows.shape[1]
+    for name, statements in (("statements", 1), ("merged", 2), ("paragraph", every), ("stream", every)):
+        rng, marks = np.random.default_rng(seed), punctuation_of(spec)
+        texts = [render(manual, rng, marks, statements, stream=name == "stream") for manual in rows]
+        ids, ends = (pad_sequence([torch.from_numpy(t[k]) for t in texts], batch_first=True).numpy() for k in range(2))
+        found[name] = float((cuts.ends(ids[:, None])[:, 0] == ends).all(1).mean())
+    return found
+
+
 def _count_words(rows: np.ndarray, words: int) -> np.ndarray:
     """[N, V] how often each manual has each word; of the padding nothing."""
     flat = rows.reshape(len(rows), -1).astype(np.int64)
@@ -100,7 +122,7 @@ def _count_words(rows: np.ndarray, words: int) -> np.ndarray:
     return counts
 
 
-def _punctuation(spec: EnvSpec) -> np.ndarray:
+def punctuation_of(spec: EnvSpec) -> np.ndarray:
     """[V] bool, words without any letter or digit."""
     marks = np.zeros(spec.vocabulary_size, np.bool_)
     marks[1 : len(spec.words)] = [not any(map(str.isalnum, word)) for word in spec.words[1:]]
