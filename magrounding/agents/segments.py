@@ -135,10 +135,10 @@ class Segmenter(Cuts):
         ahead, back = self.encoder.ahead, self.encoder.back
         given = [self.table.weight @ each.weight_ih_l0.t() + each.bias_ih_l0 for each in (ahead, back)]
         recurrent = [each.weight_hh_l0.t().contiguous() for each in (ahead, back)]
-        parts = (*given, *recurrent, ahead.bias_hh_l0, back.bias_hh_l0, torch.cat((self.head.weight[0], self.head.bias)))
-        return Cutter(
-            *(_array(each) for each in (self.tokens, self.letters, *parts, self.shapes, self.scores)), self.base
-        )
+        head = torch.cat((self.head.weight[0], self.head.bias))
+        network = (*given, *recurrent, ahead.bias_hh_l0, back.bias_hh_l0, head)
+        parts = (self.tokens, self.letters, *network, self.shapes, self.scores)
+        return Cutter(*map(_array, parts), self.base)
 
 
 def make_segments(kind: str, spec: EnvSpec) -> Cuts | None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from typing import Any
 
 import numpy as np
 from torch import nn
 
-from magrounding.agents.segments import Cuts, Segmenter
+from magrounding.agents.segments import Segmenter
 from magrounding.agents.segments_learning import Manuals, exactness, learn_segments
 from magrounding.envs.make import make_vec
 from magrounding.experiment.settings import RunSettings
 from magrounding.vector import VectorEnv
 
-LAYOUT, STATEMENTS = "layout", "statements"
-"""The option of an environment that says how its manual's statements lie in rows, and its value for one in each."""
 GAMES, ROUNDS = 256, 16
 """Games at once, and how often they begin anew for manuals to learn from."""
 HELD_OUT = 2**40
@@ -57,20 +54,18 @@ def learn_from_games(settings: RunSettings, stage: str, seed: int = 0) -> Segmen
     return learn_segments(spec, Manuals(np.concatenate(manuals), places), seed)
 
 
-def statements_found(settings: RunSettings, stage: str, cuts: Cuts) -> dict[str, dict[str, float]]:
-    """Evaluation set → way of writing → part of its manuals of which every statement is found, and nothing else."""
+def statements_found(settings: RunSettings, stage: str, segmenter: Segmenter) -> dict[str, dict[str, float]]:
+    """Evaluation set → way of writing → part of its manuals divided as statements are, see `exactness`."""
     found = {}
     for name in settings.entry.evaluation_sets:
         with closing(_games(settings, stage, name)) as vec:
-            found[name] = exactness(vec.spec, cuts, _manuals(vec, vec.reset(seed=HELD_OUT)[0]))
+            found[name] = exactness(vec.spec, segmenter, _manuals(vec, vec.reset(seed=HELD_OUT)[0]))
     return found
 
 
 def _games(settings: RunSettings, stage: str, evaluation_set: str | None = None) -> VectorEnv:
     """Games of a stage in which each statement has a row."""
-    options: Mapping[str, Any] = settings.stage_options(stage, evaluation_set)
-    if LAYOUT in settings.entry.options:
-        options = {**options, LAYOUT: STATEMENTS}
+    options = {**settings.stage_options(stage, evaluation_set), **settings.entry.in_layouts()[0]}
     return make_vec(settings.env, GAMES, **options)
 
 
