@@ -107,7 +107,7 @@ class Segmenter(Cuts):
         self.letters = _fixed(torch.zeros(self.words, dtype=torch.int64))  # 1 + place in an occupant, or the last
         self.tokens = _fixed(torch.full((self.words,), self.unknown))
         self.shapes = _fixed(torch.full((MOST_SHAPES,), _NO_SHAPE))
-        self.scores = _fixed(torch.zeros(MOST_SHAPES + 1))
+        self.scores = _fixed(torch.zeros(MOST_SHAPES + 2))
         self.requires_grad_(False)
 
     @property
@@ -115,12 +115,12 @@ class Segmenter(Cuts):
         """Numbers of letters: a shape's letters are the digits of its code."""
         return self.width + 2
 
-    def set_shapes(self, codes: np.ndarray, scores: np.ndarray, other: float) -> None:
-        """Take over what pieces of some shapes are worth, the most frequent first, and what one of any other is."""
+    def set_shapes(self, codes: np.ndarray, scores: np.ndarray, other: tuple[float, float]) -> None:
+        """Take over what pieces of some shapes are worth, the most frequent first, and one of any other (`Cutter`)."""
         kept = np.argsort(codes[:MOST_SHAPES])
         self.shapes[: len(kept)] = torch.from_numpy(codes[kept])
         self.scores[: len(kept)] = torch.from_numpy(scores[kept]).float()
-        self.scores[-1] = other
+        self.scores[-2:] = torch.tensor(other)
 
     def ends(self, texts: np.ndarray) -> np.ndarray:
         return ends_of_pieces(texts, self.cutter())

@@ -29,7 +29,8 @@ class Cutter(NamedTuple):
         bias_ahead, bias_back: [3 H], of the recurrent part.
         head: [2 H + 1], weights and bias of a boundary's logit.
         shapes: [M] codes of shapes, in order.
-        scores: [M + 1] what a piece of each shape is worth, and last one of any other.
+        scores: [M + 2] what a piece of each shape is worth, and last one of any other: so much, and so much for each
+            letter.
         base: letters and one, of which the codes are numbers.
     """
 
@@ -118,8 +119,8 @@ def _best_cuts(words, logits, cutter):
         score = score_of(code, length, cutter.shapes, cutter.scores)
         for t in range(first, count):
             letter = cutter.letters[words[t]]
-            if letter > 0 and length <= MOST_LETTERS:
-                code, length = code * cutter.base + letter, length + 1
+            if letter > 0:
+                code, length = code * cutter.base + letter if length < MOST_LETTERS else 0, length + 1
                 score = score_of(code, length, cutter.shapes, cutter.scores)
             total = best[first] + score + (logits[t] if t < count - 1 else 0)
             if total > best[t + 1]:
@@ -134,16 +135,16 @@ def _best_cuts(words, logits, cutter):
 @njit(nogil=True)
 def score_of(code, length, shapes, scores):
     """What a piece is worth whose shape has this code and so many letters."""
-    if length > MOST_LETTERS:
-        return scores[-1]
-    low, high = 0, len(shapes)
+    low, high = 0, len(shapes) if length <= MOST_LETTERS else 0
     while low < high:
         middle = (low + high) // 2
         if shapes[middle] < code:
             low = middle + 1
         else:
             high = middle
-    return scores[low] if low < len(shapes) and shapes[low] == code else scores[-1]
+    if length <= MOST_LETTERS and low < len(shapes) and shapes[low] == code:
+        return scores[low]
+    return scores[-2] + length * scores[-1]
 
 
 @cached_njit(nogil=True)

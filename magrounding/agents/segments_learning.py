@@ -26,12 +26,8 @@ RATE = 0.01
 """Of Adam, falling to 0 by a cosine."""
 WHOLE = 0.5
 """Part of the texts that are all of a manual; the others are one, two or three of its statements."""
-SHAPE = 8.0
-"""How much the log-probability of a shape counts beside the logit of a boundary.
-
-Of the manuals of MA-RTFM's S5 with all but the five most frequent function words hidden, 2 divides .90 rightly, and 4 to
-20 every one.
-"""
+SHAPE = 2.0
+"""How much the log-probability of a shape counts beside the logit of a boundary."""
 
 
 class Manuals(NamedTuple):
@@ -159,7 +155,10 @@ def _classify(segmenter: Segmenter, manuals: Manuals, seen: np.ndarray) -> None:
 
 
 def _count_shapes(segmenter: Segmenter, rows: np.ndarray) -> None:
-    """Shapes of statements, and the logs of their probabilities, with one more of each, and one of any other."""
+    """Shapes of statements and the logs of their probabilities, with one more of each, and one of any other.
+
+    Of others each letter, and the end, is as likely as any: so long ones are the less likely.
+    """
     letters, codes = segmenter.letters.numpy()[rows], np.zeros(rows.shape[:2], np.int64)
     lengths = (letters > 0).sum(-1)
     for k in range(rows.shape[2]):
@@ -168,7 +167,9 @@ def _count_shapes(segmenter: Segmenter, rows: np.ndarray) -> None:
     shapes, counts = np.unique(codes[known], return_counts=True)
     order = np.argsort(-counts, kind="stable")
     total = np.log(counts.sum() + len(counts) + 1)
-    segmenter.set_shapes(shapes[order], SHAPE * (np.log(counts[order] + 1) - total), float(-SHAPE * total))
+    letter = float(np.log(segmenter.base))
+    known_scores = SHAPE * (np.log(counts[order] + 1) - total)
+    segmenter.set_shapes(shapes[order], known_scores, (-SHAPE * float(total + letter), -SHAPE * letter))
 
 
 def _train(
