@@ -78,7 +78,7 @@ def ends_of_pieces(texts, cutter):
     return ends
 
 
-@njit(nogil=True)
+@cached_njit(nogil=True)
 def boundary_logits(words, cutter):
     """Logit [T] that a statement ends with each of some words [T]."""
     logits, units = np.full(len(words), cutter.head[-1]), len(cutter.recurrent_ahead)
@@ -132,7 +132,7 @@ def _best_cuts(words, logits, cutter):
     return cuts
 
 
-@njit(nogil=True)
+@cached_njit(nogil=True)
 def score_of(code, length, shapes, scores):
     """What a piece is worth whose shape has this code and so many letters."""
     low, high = 0, len(shapes) if length <= MOST_LETTERS else 0
