@@ -96,7 +96,7 @@ def render(
 def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray, seed: int = 0) -> dict[str, float]:
     """Part of some manuals whose words of the map and names are divided just as statements divide them.
 
-    Where function words go, which tell nothing, does not count.
+    Where function words go does not count, as they tell nothing; unless the map shows no words of the manuals.
 
     Args:
         spec: of the world.
@@ -108,6 +108,7 @@ def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray, seed: int =
         "statements": one as it is; "merged": two in a row; "paragraph": all; "stream": all, without punctuation.
     """
     found, every, telling = {}, rows.shape[1], segmenter.letters.cpu().numpy() > 0
+    telling = telling | ~telling[rows].any()
     for name, statements in (("statements", 1), ("merged", 2), ("paragraph", every), ("stream", every)):
         rng, marks = np.random.default_rng(seed), punctuation_of(spec)
         texts = [render(manual, rng, marks, statements, stream=name == "stream") for manual in rows]

@@ -14,7 +14,7 @@ from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.progress import duration
 from magrounding.experiment.report import percent, table
 from magrounding.experiment.segmenting import learn_from_games, segmenters_of, statements_found
-from magrounding.experiment.settings import read_settings
+from magrounding.experiment.settings import check_seed, read_settings
 from magrounding.play.team import CONFIG_FILE, load_team, seed_folder
 from magrounding.pretrained import find_run
 from magrounding.storage import check_place, read_json, write_json
@@ -50,6 +50,7 @@ def main(line: CommandLine) -> int:
 def put_behind(arguments: Arguments, command: str) -> None:
     """Learn to cut, say how well, and write the team down."""
     choose("way to find statements --by", arguments.by, SEGMENTS)
+    check_seed(arguments.seed)
     if arguments.out.exists():
         raise CheckpointError(f"{arguments.out} exists already: remove it first, or choose another --out")
     settings, config = read_settings(find_run(arguments.run)), read_json(find_run(arguments.run) / CONFIG_FILE)

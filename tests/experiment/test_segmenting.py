@@ -11,7 +11,6 @@ from magrounding.cli import segments
 from magrounding.cli.command import CommandLine
 from magrounding.experiment import segmenting
 from magrounding.experiment.presets import Promotion
-from magrounding.experiment.settings import make_settings
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import evaluate
 from magrounding.play.team import load_team
@@ -29,7 +28,7 @@ def fast(monkeypatch):
 def session(agent, stage="s1", **changes):
     settings = tiny_settings(
         agent=agent,
-        stages=("s1", "s2"),
+        stages=("s1", "s5"),
         phases=phases_of({"*": Promotion(steps=60)}, LEARNER),
         policy_options={"segments": "learnt"},
         env_options={"max_cycles": 8, "layout": "stream"},
@@ -76,7 +75,7 @@ def test_a_stage_begins_with_cuts_that_learning_leaves_alone_and_checkpoints_kee
 
 
 def test_each_stage_learns_its_own_sentences():
-    first, second = session("relread"), session("relread", "s2")
+    first, second = session("relread"), session("relread", "s5")
     first.start()
     second.inherit(first.trained(), None)
     inherited = second.weights()[0]["segments.tokens"].clone()
@@ -108,6 +107,7 @@ def test_a_trained_team_wins_behind_a_segmenter_what_it_wins_of_rows(tmp_path, c
     [
         (("--run", "pretrained:messenger-s2", "--by", "words"), "unknown way to find statements --by 'words'"),
         (("--run", "pretrained:rtfm-nl", "--stage", "s9"), "unknown stage of this run 's9'"),
+        (("--run", "pretrained:ma_rtfm-s5-2agents-endi", "--seed", "-1"), "a seed is an integer"),
         (("--run", "nowhere"), "there is no run in nowhere"),
     ],
 )
@@ -115,8 +115,3 @@ def test_nonsense_is_refused(tmp_path, capsys, arguments, complaint):
     assert segments.main(CommandLine("magrounding segments", (*arguments, "--out", str(tmp_path / "team")))) == 2
     assert complaint in capsys.readouterr().err
     assert not (tmp_path / "team").exists()
-
-
-def test_other_worlds_and_networks(tmp_path):
-    with pytest.raises(Exception, match="cuts are learnt from manuals whose rows are statements"):
-        segmenting.learn_from_games(make_settings("ma_messenger"), "s1")
