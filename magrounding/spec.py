@@ -197,6 +197,7 @@ class EnvSpec:
         capabilities: of CAPABILITIES.
         state_parts: (name, shape) of the parts of `state()`, in order; empty without that capability.
         tokenizer: names what turns texts into ids, where that is no list of words.
+        source: where its sentences are from, for reports; "" for a world with but one answer.
     """
 
     fields: tuple[Field, ...]
@@ -209,6 +210,7 @@ class EnvSpec:
     capabilities: frozenset[str] = frozenset()
     state_parts: tuple[tuple[str, tuple[int, ...]], ...] = ()
     tokenizer: str = ""
+    source: str = ""
 
     def __getitem__(self, name: str) -> Field:
         for field in self.fields:

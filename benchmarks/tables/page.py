@@ -10,7 +10,7 @@ from benchmarks.tables.layout import Cell, Row, Table, Training
 from magrounding.experiment.comparison import plot_comparison
 from magrounding.experiment.progress import duration
 from magrounding.experiment.report import percent, published, spread, table
-from magrounding.experiment.results import RunResults
+from magrounding.experiment.results import TEXT, RunResults
 from magrounding.experiment.statistics import summarise
 from magrounding.play.evaluate import GREEDY, PLAYS, TRUE_MANUAL
 
@@ -44,6 +44,13 @@ class Filled:
         """The finished runs behind a row, each once."""
         trainings = dict.fromkeys(cell.training for cell in row.cells.values())
         return [self.runs[training] for training in trainings if training in self.runs]
+
+    def texts(self) -> dict[str, str]:
+        """Label of a row → whose sentences its runs read, where they say."""
+        told = {
+            row.label: dict.fromkeys(run.config.get(TEXT, "") for run in self.of_row(row)) for row in self.table.rows
+        }
+        return {label: "; ".join(filter(None, found)) for label, found in told.items() if any(found)}
 
     def win_rates(self, cell: Cell, play: str) -> dict[int, float]:
         """Seed → win rate, or score as a part of 100, of the seeds that have it."""
@@ -86,6 +93,7 @@ def markdown(filled: Filled, picture: str | None) -> str:
             if row.id in filled.skipped
         ),
         "\n".join(f"* preset `{name}`: {about}" for name, about in _presets(filled).items()),
+        "\n".join(f"* text of {label}: {text}" for label, text in filled.texts().items()),
         f"![win rates during training]({picture})\n\nLines are evaluations during training (sampled play, the mean "
         "over seeds); dotted lines are training games."
         if picture
@@ -207,6 +215,7 @@ def to_json(filled: Filled, versions: Mapping[str, str]) -> dict[str, Any]:
         "rows": {
             row.id: {
                 "label": row.label,
+                "text": filled.texts().get(row.label),
                 "skipped": filled.skipped.get(row.id),
                 "runs": {str(run.folder.parent.name): run.settings.to_dict() for run in filled.of_row(row)},
                 "cells": {column: of_cell(cell) for column, cell in row.cells.items()},

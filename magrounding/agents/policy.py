@@ -168,6 +168,9 @@ class Policy(nn.Module, ABC):
         reads: name → the text fields that it reads together, as one text. Fields that a world lacks are empty.
         heeds: of `spec.HEEDED`, what its choices depend on. A network to which a word is nothing but the statements it
             stands in heeds no NAMES.
+        word_rows: its parameters that have a row for each word, or piece of a word: name → the spelling of each row.
+            For games with other words it is made anew as `type(self)(spec, self.config)`, and rows go with the
+            spelling (`agents.respelling`). Empty: no parameter is about a word. None: it reads none but its own.
         needs: of LABELS, OTHERS, STATE, what its `losses` take.
         loss_weights: default weights of its `losses`, by name; a learner's options change them, 0 is left out.
         diagnostics: what can be counted over the steps of a team of such networks, from what they `told`.
@@ -176,6 +179,7 @@ class Policy(nn.Module, ABC):
     accepts: ClassVar[Accepts] = Accepts()
     reads: Mapping[str, tuple[str, ...]] = MappingProxyType({"document": ("manual", "goal")})
     heeds: frozenset[str] = frozenset(HEEDED)
+    word_rows: Mapping[str, Sequence[str]] | None = None
     needs: frozenset[str] = frozenset()
     loss_weights: ClassVar[Mapping[str, float]] = MappingProxyType({})
     diagnostics: ClassVar[StepDiagnostics | None] = None

@@ -13,6 +13,7 @@ from magrounding.agents.building import configure
 from magrounding.agents.policy import RELIANCE, Batch, PolicyOutput, TextEncoding, mask_logits
 from magrounding.agents.q_network import QNetwork
 from magrounding.agents.relread import Relread, RelreadConfig
+from magrounding.agents.respelling import within
 from magrounding.spec import EnvSpec
 
 
@@ -34,6 +35,7 @@ class QmixRelread(QNetwork):
         self.config = config
         self.reader = Relread(spec, config)
         self.heeds = self.reader.heeds
+        self.word_rows = within("reader", self.reader.word_rows)
         self.agent = nn.Linear(spec.num_agents, config.hidden, bias=False)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:

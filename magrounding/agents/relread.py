@@ -22,7 +22,8 @@ from magrounding.agents.document_policy import DocumentPolicy, info_nce
 from magrounding.agents.manual_reader import ROW_OF, ManualReader, Reading
 from magrounding.agents.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
 from magrounding.agents.policy import RELIANCE, Accepts, Learnt, PolicyOutput, TextEncoding, mask_logits, shares
-from magrounding.agents.segments import LEARNT, ROWS, make_segments
+from magrounding.agents.respelling import within
+from magrounding.agents.segments import LEARNT, ROWS, Segmenter, make_segments
 from magrounding.spec import HEEDED, SENTENCES, EnvSpec
 
 
@@ -101,6 +102,10 @@ class Relread(DocumentPolicy):
         self.segments = make_segments(config.segments, spec)
         told_apart = self.reader.knows_words or config.segments == LEARNT
         self.heeds = frozenset(HEEDED if told_apart else (SENTENCES,))
+        self.word_rows = within("reader", self.reader.word_rows)
+        if isinstance(self.segments, Segmenter):
+            own = within("segments", self.segments.word_rows)
+            self.word_rows = None if own is None or self.word_rows is None else {**self.word_rows, **own}
         self.no_entity: Tensor
         self.register_buffer("no_entity", torch.zeros(spec.vocabulary_size, dtype=torch.bool), persistent=False)
         self.no_entity[[*spec.grid.scenery_ids, *spec.grid.avatar_ids]] = True

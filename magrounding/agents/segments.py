@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.language import TextEncoder
+from magrounding.agents.language import TextEncoder, Words
 from magrounding.agents.segments_kernels import Cutter, ends_of_pieces, pieces_of
 from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import EnvSpec
@@ -93,22 +94,42 @@ class Segmenter(Cuts):
 
     Args:
         spec: of the world.
+
+    Attributes:
+        word_rows: see `Policy.word_rows`.
     """
 
     def __init__(self, spec: EnvSpec) -> None:
         super().__init__()
-        self.words, self.width = spec.vocabulary_size, spec.grid.words_per_occupant
-        self.unknown = self.words
-        """The token of words that training did not show; those of the classes follow."""
-        self.table = nn.Embedding(self.words + 2 + self.width, EMBEDDING)
+        self.size, self.width = spec.vocabulary_size, spec.grid.words_per_occupant
+        self.words = nn.Embedding(self.size, EMBEDDING)
+        self.classes = nn.Embedding(self.base, EMBEDDING)  # the first is that of words which training did not show
         self.encoder = TextEncoder(EMBEDDING, UNITS, "gru")
         self.head = nn.Linear(self.encoder.width, 1)
         # Parameters, not buffers: networks that share their parameters with others share these.
-        self.letters = _fixed(torch.zeros(self.words, dtype=torch.int64))  # 1 + place in an occupant, or the last
-        self.tokens = _fixed(torch.full((self.words,), self.unknown))
+        self.letters = _fixed(torch.zeros(self.size, dtype=torch.int64))  # 1 + place in an occupant, or the last
+        self.known = _fixed(torch.zeros(self.size, dtype=torch.bool))  # function words
         self.shapes = _fixed(torch.full((MOST_SHAPES,), _NO_SHAPE))
         self.scores = _fixed(torch.zeros(MOST_SHAPES + 2))
         self.requires_grad_(False)
+
+        rows = {"words.weight": spec.words, "letters": spec.words, "known": spec.words}
+        self.word_rows = rows if len(spec.words) == self.size else None
+
+    @property
+    def tokens(self) -> Tensor:
+        """[V] which row of `embeddings` is each word's."""
+        own = torch.arange(self.size, device=self.letters.device) + self.base
+        return torch.where(self.known, own, self.letters)
+
+    def embeddings(self) -> Tensor:
+        """[base + V, EMBEDDING] of classes and words."""
+        return torch.cat((self.classes.weight, self.words.weight))
+
+    def states(self, tokens: Tensor, length: Tensor) -> Tensor:
+        """States [U, L, 2 UNITS] of the network on texts of so many [U] tokens [U, L]."""
+        table = self.embeddings()
+        return self.encoder(lambda ids: F.embedding(ids, table), Words(tokens, length))[0]
 
     @property
     def base(self) -> int:
@@ -133,7 +154,7 @@ class Segmenter(Cuts):
                 "with `magrounding segments`"
             )
         ahead, back = self.encoder.ahead, self.encoder.back
-        given = [self.table.weight @ each.weight_ih_l0.t() + each.bias_ih_l0 for each in (ahead, back)]
+        given = [self.embeddings() @ each.weight_ih_l0.t() + each.bias_ih_l0 for each in (ahead, back)]
         recurrent = [each.weight_hh_l0.t().contiguous() for each in (ahead, back)]
         head = torch.cat((self.head.weight[0], self.head.bias))
         network = (*given, *recurrent, ahead.bias_hh_l0, back.bias_hh_l0, head)

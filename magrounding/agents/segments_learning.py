@@ -15,7 +15,6 @@ import torch
 import torch.nn.functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from magrounding.agents.language import Words
 from magrounding.agents.segments import Segmenter
 from magrounding.agents.segments_kernels import MOST_LETTERS
 from magrounding.errors import ConfigurationError
@@ -63,7 +62,7 @@ def learn_segments(spec: EnvSpec, manuals: Manuals, seed: int = 0, steps: int = 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         segmenter = Segmenter(spec)
-        seen = _count_words(rows, segmenter.words)
+        seen = _count_words(rows, segmenter.size)
         _classify(segmenter, manuals, seen)
         _count_shapes(segmenter, rows)
         _train(segmenter, rows, seen, punctuation_of(spec), np.random.default_rng(seed), steps)
@@ -144,15 +143,12 @@ def punctuation_of(spec: EnvSpec) -> np.ndarray:
 
 
 def _classify(segmenter: Segmenter, manuals: Manuals, seen: np.ndarray) -> None:
-    """Give each word its letter and its token."""
-    letters, places = np.zeros(segmenter.words, np.int64), manuals.places
+    """Give each word its letter, or note that it is a function word."""
+    letters, places = np.zeros(segmenter.size, np.int64), manuals.places
     letters[(seen == 1).all(0)] = segmenter.width + 1
     letters[places > 0] = places[places > 0]
-    function = (letters == 0) & seen.any(0)
-    tokens = np.where(letters > 0, segmenter.unknown + letters, segmenter.unknown)
-    tokens[function] = np.flatnonzero(function)
     segmenter.letters.copy_(torch.from_numpy(letters))
-    segmenter.tokens.copy_(torch.from_numpy(tokens))
+    segmenter.known.copy_(torch.from_numpy((letters == 0) & seen.any(0)))
 
 
 def _count_shapes(segmenter: Segmenter, rows: np.ndarray) -> None:
@@ -184,7 +180,8 @@ def _train(
     """Descend the mean cross-entropy of where statements end, the ends of texts left out."""
     tokens, is_function = segmenter.tokens.numpy(), segmenter.letters.numpy() == 0
     rarity = np.where(is_function, 1 - (seen > 0).mean(0), 0)
-    network = [*segmenter.table.parameters(), *segmenter.encoder.parameters(), *segmenter.head.parameters()]
+    parts = segmenter.words, segmenter.classes, segmenter.encoder, segmenter.head
+    network = [parameter for part in parts for parameter in part.parameters()]
     for parameter in network:
         parameter.requires_grad_(True)
     optimizer = torch.optim.Adam(network, RATE)
@@ -194,15 +191,15 @@ def _train(
         for manual in rows[rng.integers(len(rows), size=BATCH)]:
             statements = len(manual) if rng.random() < WHOLE else int(rng.integers(1, 4))
             words, ends = render(manual, rng, punctuation, statements, stream=rng.random() < 0.5)
-            hidden = rng.random(segmenter.words) < rng.random() * rarity
-            texts.append((np.where(hidden, segmenter.unknown, tokens)[words], ends[:-1]))
+            hidden = rng.random(segmenter.size) < rng.random() * rarity
+            texts.append((np.where(hidden, 0, tokens)[words], ends[:-1]))
         length = torch.tensor([len(ids) for ids, _ in texts])
         ids = torch.zeros(BATCH, int(length.max()), dtype=torch.int64)
         ends = torch.full((BATCH, int(length.max())), -1.0)
         for i, (words, last) in enumerate(texts):
             ids[i, : len(words)] = torch.from_numpy(words)
             ends[i, : len(last)] = torch.from_numpy(last)
-        states, _ = segmenter.encoder(segmenter.table, Words(ids, length))
+        states = segmenter.states(ids, length)
         asked = ends >= 0
         loss = F.binary_cross_entropy_with_logits(segmenter.head(states).squeeze(2)[asked], ends[asked])
         optimizer.zero_grad()

@@ -183,7 +183,7 @@ def _seat(
     team = load_team(source, stage=_stage(arguments, entry)) if source else None
     vec = make_vec(entry.id, min(arguments.games, entry.evaluation_games or ROWS), workers=workers, **options)
     if team is not None:
-        return vec, team, f"{read_settings(find_run(source)).agent} of {source}"
+        return vec, team.for_games(vec), f"{read_settings(find_run(source)).agent} of {source}"
     return vec, make_expert(vec), ORACLE if entry.oracle else "the simulator's bot"
 
 

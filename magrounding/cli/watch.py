@@ -18,6 +18,7 @@ from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.settings import read_settings
+from magrounding.play.demonstrations import DescribedGames
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.film import ENDINGS, film, picture_of
 from magrounding.play.lineup import RUN, Lineup, Seat
@@ -112,9 +113,10 @@ def _watch_run(arguments: Arguments, run: str) -> None:
     stage = arguments.stage or settings.stages[-1]
     games = choose("split", arguments.split or _held_out(entry), tuple(entry.evaluation_sets))
     asked = parse_env_options(arguments.env_option, entry, {**chosen_elsewhere(entry, "--stage"), "agents": "the run"})
-    team = load_team(run, arguments.trained_seed, stage)
     options = {**settings.stage_options(stage.split("/")[0], games), **asked}
-    if not team.spec.reads_alike(configure(entry, options).describe()):
+    spec = configure(entry, options).describe()
+    team = load_team(run, arguments.trained_seed, stage).for_games(DescribedGames(entry.id, options, spec))
+    if not team.spec.reads_alike(spec):
         raise ConfigurationError(f"the team was trained to read and see other things than a game with {asked} shows")
     if terminal is not None:
         seat = replace(Seat.parse(run if run.startswith(PREFIX) else f"{RUN}:{run}"), player=team)

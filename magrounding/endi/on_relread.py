@@ -24,6 +24,7 @@ from magrounding.agents.building import configure
 from magrounding.agents.motion import Motion
 from magrounding.agents.policy import RELIANCE, Learnt, PolicyOutput, TextEncoding
 from magrounding.agents.relread import Relread, RelreadConfig, Things, border_distances, look, with_presence
+from magrounding.agents.respelling import within
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import Places, distance_to_nearest
 from magrounding.spec import EnvSpec
@@ -65,6 +66,7 @@ class EnDiRelread(EnDi):
         super().__init__(spec, config)
         self.reader = Relread(spec, config)
         self.heeds = self.reader.heeds
+        self.word_rows = within("reader", self.reader.word_rows)
         last = nn.Linear(config.division_hidden, 2)
         with torch.no_grad():
             last.bias.add_(torch.tensor([_TAKE, 0.0]))

@@ -10,12 +10,14 @@ import numpy as np
 from magrounding.experiment.match import RESAMPLES, Interval, Results, mean_of, ratings
 from magrounding.experiment.plots import COLOURS
 from magrounding.experiment.report import percent, table
+from magrounding.registry import env_entry
 
 
 def match_report(results: Results, picture: str, command: str) -> str:
     """The match as Markdown; `picture` is the name of its figure, `command` what repeats it."""
     games = len(next(iter(results.games.values())))
     options = ", ".join(f"{name} {value}" for name, value in results.options.items())
+    text = env_entry(results.env).describe(**results.options).source
     won, counted = results.measure == "won", _counted(results)
     sections = [
         f"# Match: {results.env}",
@@ -24,7 +26,8 @@ def match_report(results: Results, picture: str, command: str) -> str:
         "first line-up. Ratings are Bradley–Terry on the Elo scale, their mean being 0: in each game the line-up that "
         f"{'wins' if won else 'has the higher score'} has beaten one that {'does not' if won else 'has less'}; others "
         "are drawn."
-        + (f" {' and '.join(counted).capitalize()} are means over games, agent by agent." if counted else ""),
+        + (f" {' and '.join(counted).capitalize()} are means over games, agent by agent." if counted else "")
+        + (f" Text: {text}." if text else ""),
         _table(results),
         f"![{'win rates' if won else 'scores'} and ratings]({picture})",
         f"Command: `{command}`",
@@ -75,6 +78,7 @@ def to_json(results: Results, command: str, versions: dict[str, str]) -> dict[st
             **{what: counts.mean(0).tolist() for what, counts in results.deeds.get(name, {}).items()},
         }
     about = {"env": results.env, "options": results.options, "games": len(next(iter(results.games.values())))}
+    about["text"] = env_entry(results.env).describe(**results.options).source
     return {**about, "resamples": RESAMPLES, "command": command, "versions": versions, "lineups": lineups}
 
 

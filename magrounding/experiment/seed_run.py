@@ -340,11 +340,10 @@ class SeedRun:
         if session is not None:
             tensors.update({f"now/session/{name}": tensor for name, tensor in session.state().items()})
             tensors["now/window"] = torch.tensor(list(self._window), dtype=torch.float32)
-        origin = self.settings.origin
         record = {
-            "env": origin["env"],
-            "vocabulary": origin["vocabulary_hash"],
-            "agents": origin["num_agents"],
+            "env": self.settings.env,
+            "vocabulary": self.settings.describe(self.settings.stages[0]).vocabulary_hash,
+            "agents": self.settings.agents,
             "seed": self.seed,
             "settings": self.settings.digest,
             "position": asdict(self.at),

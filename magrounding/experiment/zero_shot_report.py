@@ -8,6 +8,7 @@ from typing import Any
 from magrounding.experiment.baselines import Summary
 from magrounding.experiment.evaluations import PLAYED_AS, played_once
 from magrounding.experiment.report import interval, percent, published, shown_as, spread, table
+from magrounding.experiment.results import TEXT
 from magrounding.experiment.zero_shot import Score, ZeroShot
 from magrounding.play.team import CONFIG_FILE
 from magrounding.storage import read_json
@@ -56,6 +57,7 @@ def zero_shot_report(results: ZeroShot, picture: str, command: str) -> str:
         "play takes the most likely action, sampled play draws one. ± is the standard deviation over seeds; the "
         "interval is a 95 % bootstrap interval of the interquartile mean over seeds. "
         f"{note} {_played_once(results)}".strip(),
+        *([f"Text: {results.text}."] if results.text else []),
         tables(results),
         f"![win rates]({picture})",
         "Points are interquartile means with their intervals, small ones single seeds, stars the paper's main result.",
@@ -176,6 +178,7 @@ def to_json(results: ZeroShot, command: str, versions: dict[str, str]) -> dict[s
         "agents": first.settings.agents,
         "stage": first.stage,
         "episodes": results.episodes,
+        "text": results.text,
         "command": command,
         "versions": versions,
         "runs": {who.name: {"folder": str(who.folder), **who.settings.to_dict()} for who in results.contenders},
@@ -200,7 +203,9 @@ def _runs(results: ZeroShot) -> str:
         learnt = settings.learnt_by(who.stage, settings.preset.of_stage(who.stage)[-1].name)
         trained = ", ".join(f"{name} {value}" for name, value in settings.env_options.items())
         seeds = ", ".join(map(str, who.teams))
-        command = read_json(who.folder / CONFIG_FILE).get("command") or "run_curriculum"
+        config = read_json(who.folder / CONFIG_FILE)
+        command, text = config.get("command") or "run_curriculum", config.get(TEXT)
+        trained = ", ".join(filter(None, (trained, f"text: {text}" if text else "")))
         rows.append((who.name, f"`{settings.agent}`", learnt, seeds, trained, f"`{command}`"))
     return table(("run", "agent", "learnt by", "seeds", "trained with", "command"), rows)
 

@@ -118,6 +118,7 @@ def evaluate(
     vec = make_vec(env, rows, num_threads=num_threads, workers=workers, **options)
     try:
         actor = team(vec) if callable(team) else team
+        actor = getattr(actor, "for_games", lambda games: actor)(vec)
         if not callable(getattr(actor, "act", None)):
             raise ConfigurationError(f"a team has a method `act`, or is a function that makes one, got {actor!r}")
         actor = OtherManuals(actor, entry.rules_text) if manual == OTHER_GAME else actor

@@ -140,6 +140,7 @@ class Lineup:
         plays = {seat: [k for k, each in enumerate(self.seats) if each == seat] for seat in self.seats}
         actors = {seat: self._loaded.get(seat) or seat.sit(vec, seed, agents) for seat, agents in plays.items()}
         self._loaded.update({seat: actor for seat, actor in actors.items() if isinstance(actor, Team)})
+        actors = {seat: actor.for_games(vec) if isinstance(actor, Team) else actor for seat, actor in actors.items()}
         if len(actors) == 1:
             return next(iter(actors.values()))
         if all(isinstance(actor, Team) for actor in actors.values()):

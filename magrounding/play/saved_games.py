@@ -8,11 +8,12 @@ digests of what the agents saw, so a game that now goes another way is noticed a
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -136,6 +137,16 @@ def read_games(path: Path) -> tuple[Header, list[SavedGame]]:
         CheckpointError: it is none of saved games, of another version, or damaged.
     """
     return _read(path, whole=True)
+
+
+def parse_games(data: bytes, name: str) -> tuple[Header, list[SavedGame]]:
+    """The games in the content of a file, wherever it came from; errors call it `name`, see `read_games`."""
+    return _parse_file(io.BytesIO(data), Path(name), whole=True)
+
+
+def to_text(header: Header, games: Sequence[SavedGame]) -> str:
+    """Games as a file of them holds them."""
+    return "".join(map(_line, [asdict(header), *map(asdict, games)]))
 
 
 def replayed(
@@ -312,13 +323,18 @@ def _read(path: Path, *, whole: bool) -> tuple[Header, list[SavedGame]]:
     """Header and games; a last line without its end is left out unless the file has to be whole."""
     try:
         with path.open("rb") as file:
-            lines = []
-            while line := file.readline(_LONGEST_LINE):
-                lines.append(line)
+            return _parse_file(file, path, whole=whole)
     except FileNotFoundError:
         raise DataNotFound(f"there are no saved games at {path}") from None
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _parse_file(file: BinaryIO, path: Path, *, whole: bool) -> tuple[Header, list[SavedGame]]:
+    """What `_read` returns, of an open file."""
+    lines = []
+    while line := file.readline(_LONGEST_LINE):
+        lines.append(line)
     if lines and not lines[-1].endswith(b"\n") and not whole:
         lines.pop()
     contents = [_parse(line, path, number) for number, line in enumerate(lines, 1)]

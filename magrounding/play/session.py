@@ -149,7 +149,8 @@ class Session:
         """
         if agent not in self.people or agent not in self.living:
             raise InvalidAction(f"agent {agent} is not for a person to move now; waiting: {self.waiting}")
-        if action not in (move.action for move in self.moves(agent)):
+        legal = self._obs["action_mask"][0, agent]
+        if not 0 <= action < len(legal) or not legal[action]:
             raise InvalidAction(f"agent {agent} cannot do {action!r} now")
         self.chosen[agent] = action
 

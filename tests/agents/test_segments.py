@@ -10,7 +10,6 @@ import torch
 import magrounding as mg
 from magrounding.agents import segments_kernels
 from magrounding.agents.building import make_policy
-from magrounding.agents.language import Words
 from magrounding.agents.policy import RELIANCE
 from magrounding.agents.segments import SEGMENTS, Segmenter, make_segments
 from magrounding.agents.segments_learning import Manuals, exactness, learn_segments, punctuation_of, render
@@ -75,9 +74,8 @@ def test_boundaries_and_shapes_each_know_something(segmenter, manuals):
 
 
 def test_logits_are_those_of_the_network(segmenter):
-    words = np.random.default_rng(0).integers(1, segmenter.words, 40)
-    tokens = segmenter.tokens[torch.from_numpy(words)][None]
-    states, _ = segmenter.encoder(segmenter.table, Words(tokens, torch.tensor([40])))
+    words = np.random.default_rng(0).integers(1, segmenter.size, 40)
+    states = segmenter.states(segmenter.tokens[torch.from_numpy(words)][None], torch.tensor([40]))
     found = segments_kernels.boundary_logits(words, segmenter.cutter())
     torch.testing.assert_close(torch.from_numpy(found), segmenter.head(states)[0, :, 0], rtol=1e-4, atol=1e-4)
 
@@ -85,7 +83,7 @@ def test_logits_are_those_of_the_network(segmenter):
 def test_the_cuts_are_the_best_of_all(segmenter):
     rng, cutter, count = np.random.default_rng(1), segmenter.cutter(), 8
     for _ in range(20):
-        words = rng.integers(1, segmenter.words, count)
+        words = rng.integers(1, segmenter.size, count)
         words[::2] = rng.choice(np.flatnonzero(cutter.letters), count // 2)
         logits = segments_kernels.boundary_logits(words, cutter)
 

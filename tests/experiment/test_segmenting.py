@@ -78,10 +78,10 @@ def test_each_stage_learns_its_own_sentences():
     first, second = session("relread"), session("relread", "s5")
     first.start()
     second.inherit(first.trained(), None)
-    inherited = second.weights()[0]["segments.tokens"].clone()
-    torch.testing.assert_close(inherited, first.weights()[0]["segments.tokens"], rtol=0, atol=0)
+    inherited = second.weights()[0]["segments.known"].clone()
+    torch.testing.assert_close(inherited, first.weights()[0]["segments.known"], rtol=0, atol=0)
     second.start()
-    assert (second.weights()[0]["segments.tokens"] != inherited).any()
+    assert (second.weights()[0]["segments.known"] != inherited).any()
 
 
 def test_a_trained_team_wins_behind_a_segmenter_what_it_wins_of_rows(tmp_path, capsys):
