@@ -28,6 +28,7 @@ EMBEDDING, UNITS = 24, 16
 """Widths of the Segmenter's network."""
 MOST_SHAPES = 64
 """Shapes that a Segmenter tells from others."""
+_GATES = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
 _NO_SHAPE = torch.iinfo(torch.int64).max
 
 
@@ -153,13 +154,24 @@ class Segmenter(Cuts):
                 f"segments={LEARNT} has learnt nothing yet: train the team, or put a trained one behind a segmenter "
                 "with `magrounding segments`"
             )
-        ahead, back = self.encoder.ahead, self.encoder.back
-        given = [self.embeddings() @ each.weight_ih_l0.t() + each.bias_ih_l0 for each in (ahead, back)]
-        recurrent = [each.weight_hh_l0.t().contiguous() for each in (ahead, back)]
-        head = torch.cat((self.head.weight[0], self.head.bias))
-        network = (*given, *recurrent, ahead.bias_hh_l0, back.bias_hh_l0, head)
-        parts = (self.tokens, self.letters, *network, self.shapes, self.scores)
-        return Cutter(*map(_array, parts), self.base)
+        weights, table = dict(self.encoder.named_parameters()), self.embeddings()
+        of = [{name: weights[f"{side}.{name}_l0"] for name in _GATES} for side in ("ahead", "back")]
+        ahead, back = (_array(table @ each["weight_ih"].t() + each["bias_ih"]) for each in of)
+        recurrent_ahead, recurrent_back = (_array(each["weight_hh"].t()) for each in of)
+        return Cutter(
+            tokens=_array(self.tokens),
+            letters=_array(self.letters),
+            ahead=ahead,
+            back=back,
+            recurrent_ahead=recurrent_ahead,
+            recurrent_back=recurrent_back,
+            bias_ahead=_array(of[0]["bias_hh"]),
+            bias_back=_array(of[1]["bias_hh"]),
+            head=_array(torch.cat((self.head.weight[0], self.head.bias))),
+            shapes=_array(self.shapes),
+            scores=_array(self.scores),
+            base=self.base,
+        )
 
 
 def make_segments(kind: str, spec: EnvSpec) -> Cuts | None:

@@ -108,8 +108,9 @@ class Origin:
         """Shapes that each field has in any stage and layout of the environment, maps without height and width."""
         entry, specs = ENVS.get(self.env), [self.spec]
         for stage, layout in product(entry.stages, entry.in_layouts()) if entry else ():
+            options = {**self.options, **entry.with_stage(stage), **layout} if entry else {}
             try:
-                specs.append(entry.describe(**{**self.options, **entry.with_stage(stage), **layout}))
+                specs.append(entry.describe(**options) if entry else self.spec)
             except (ConfigurationError, DataNotFound):  # no room for so many agents, or nothing to tell them
                 continue
         return {

@@ -11,6 +11,7 @@ import magrounding as mg
 from magrounding.agents import segments_kernels
 from magrounding.agents.building import make_policy
 from magrounding.agents.policy import RELIANCE
+from magrounding.agents.respelling import respell
 from magrounding.agents.segments import SEGMENTS, Segmenter, make_segments
 from magrounding.agents.segments_learning import Manuals, exactness, learn_segments, punctuation_of, render
 from magrounding.errors import ConfigurationError
@@ -187,3 +188,16 @@ def test_what_cannot_be_is_refused():
         make_policy("relread", without, segments="stops")
     with pytest.raises(ConfigurationError, match="cuts are learnt from manuals whose rows are statements"):
         learn_segments(spec, Manuals(np.ones((4, 1, 9), np.int64), np.zeros(spec.vocabulary_size)))
+
+
+def test_what_was_learnt_of_a_word_goes_with_its_spelling(teams):
+    vec, observation = games("eval", 4, layout="stream")
+    spec, own = vec.spec, teams["learnt"]
+    order = np.concatenate(([0], 1 + np.random.default_rng(0).permutation(len(spec.words) - 1)))
+    other = replace(spec, words=tuple(spec.words[k] for k in order))
+    new_id = np.argsort(order)
+    manual = observation["manual"].astype(np.int64)
+    np.testing.assert_array_equal(
+        respell(own, other).segments(torch.from_numpy(new_id[manual])).ids.numpy(),
+        new_id[own.segments(torch.from_numpy(manual)).ids.numpy()],
+    )
