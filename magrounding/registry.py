@@ -83,6 +83,8 @@ class EnvEntry:
             otherwise, and all else is the same. A set that is not named differs in more.
         orientation: part of an evaluation's games that a random team and agents with wrong texts play, the first ones.
             Less than all where such games last up to the limit of steps, and cost more than all others.
+        layouts: values of its option `layout`, in which the same manual's statements lie in other rows; in the first
+            each has one of its own.
     """
 
     id: str
@@ -101,6 +103,11 @@ class EnvEntry:
     note: str = ""
     differences: Mapping[str, frozenset[str]] = field(default_factory=dict)
     orientation: float = 1.0
+    layouts: tuple[str, ...] = ()
+
+    def in_layouts(self) -> tuple[dict[str, str], ...]:
+        """The options that make each of its layouts; no option where it has one only."""
+        return tuple({"layout": layout} for layout in self.layouts) or ({},)
 
     @cached_property
     def factory(self) -> Callable[..., Game]:

@@ -281,10 +281,13 @@ class EnvSpec:
             start = stop
 
     def reads_alike(self, other: EnvSpec) -> bool:
-        """Whether agents made for the one can play with the other: all is equal but the size of the map."""
+        """Whether agents made for the one can play with the other: all is equal but the sizes of map and texts."""
+
+        def without_size(field: Field) -> tuple[int, ...] | int:
+            return len(field.shape) if isinstance(field, Text) else field.shape[2 * isinstance(field, Grid) :]
 
         def but_size(spec: EnvSpec) -> tuple[Any, ...]:
-            shapes = [(f.name, f.shape[2:] if isinstance(f, Grid) else f.shape, f.shared) for f in spec.fields]
+            shapes = [(f.name, without_size(f), f.shared) for f in spec.fields]
             return shapes, spec.num_agents, spec.actions, spec.vocabulary_size, spec.words, spec.tokenizer
 
         return but_size(self) == but_size(other)

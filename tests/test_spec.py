@@ -41,6 +41,10 @@ def without(*names):
     return tuple(field for field in SPEC.fields if field.name not in names)
 
 
+def resized(name, shape):
+    return tuple(replace(field, shape=shape) if field.name == name else field for field in SPEC.fields)
+
+
 def test_fields_are_found_by_name():
     assert SPEC["manual"].shared
     assert "position" in SPEC
@@ -116,6 +120,8 @@ def test_the_state_is_laid_out_in_parts():
         (replace(SPEC, max_cycles=9), True),
         (replace(SPEC, fields=(replace(SPEC.grid, shape=(8, 8, 2)), *SPEC.fields[1:])), True),
         (replace(SPEC, fields=(replace(SPEC.grid, shape=(4, 6, 4)), *SPEC.fields[1:])), False),
+        (replace(SPEC, fields=resized("manual", (1, 90))), True),
+        (replace(SPEC, fields=resized("manual", (90,))), False),
         (replace(SPEC, num_agents=2), False),
         (replace(SPEC, words=("<pad>", *"abcdefghj")), False),
         (replace(SPEC, actions=FixedActions(tuple("abcde"))), False),
@@ -123,7 +129,7 @@ def test_the_state_is_laid_out_in_parts():
         (replace(SPEC, tokenizer="bytes"), False),
     ],
 )
-def test_worlds_that_differ_in_the_size_of_the_map_alone_read_alike(other, alike):
+def test_worlds_that_differ_in_the_sizes_of_map_and_texts_alone_read_alike(other, alike):
     assert SPEC.reads_alike(other) is alike
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -66,8 +67,13 @@ class TextEncoder(nn.Module):
         self.ahead = network(width, hidden, batch_first=True)
         self.back = network(width, hidden, batch_first=True)
 
-    def forward(self, table: nn.Embedding, words: Words) -> tuple[Tensor, Tensor]:
-        """States [U, L, 2 · hidden], meaningless behind the terminator, and mask [U, L], true up to it."""
+    def forward(self, table: Callable[[Tensor], Tensor], words: Words) -> tuple[Tensor, Tensor]:
+        """States [U, L, 2 · hidden], meaningless behind the terminator, and mask [U, L], true up to it.
+
+        Args:
+            table: embeddings [U, L, width] of ids [U, L].
+            words: the texts.
+        """
         ids, length = words
         place = torch.arange(ids.shape[1], device=ids.device)
         mask = place < length[:, None]

@@ -25,6 +25,11 @@ _ABOUT = 0.5
 _DECIDED = 3.0
 """And what is more likely counts this much more, in logits: half of each of two statements is neither."""
 
+ROW_OF = "row_of"
+"""Of an encoding whose statements are pieces of rows: [U, P, S], 1 where a piece is from a row, 0 for padding."""
+_NOWHERE = -1e4
+"""Logit of a statement that is none."""
+
 
 class Reading(NamedTuple):
     """What each of U manuals says of the P distinct words of a batch.
@@ -201,7 +206,7 @@ class ManualReader(nn.Module):
     def _likeness(self, words: Tensor, text: TextEncoding) -> tuple[Tensor, Tensor]:
         """Whether each statement has each of some words [P], [U, S, P], and how much it is kin to it (or just 0)."""
         scores = text["key"].index_select(2, words)
-        kin = scores.new_zeros(()) if self.symbols is None else self.kinship(words, text).transpose(1, 2)
+        kin = _absence(text) if self.symbols is None else self.kinship(words, text).transpose(1, 2)
         return scores, kin
 
     def _facts(self, scores: Tensor, attention: Tensor, text: TextEncoding) -> Tensor:
@@ -216,7 +221,8 @@ class ManualReader(nn.Module):
         """[U, P, S]: how much each of some words [P] is kin to each statement, in [−8, 8]."""
         if self.symbols is None:
             raise ConfigurationError("relread grounds symbols by contrast only with embeddings: set its option kinship")
-        return _CLOSENESS * F.normalize(self.symbols(words.long()), dim=-1) @ text["kin"].transpose(1, 2)
+        close = _CLOSENESS * F.normalize(self.symbols(words.long()), dim=-1) @ text["kin"].transpose(1, 2)
+        return close + _absence(text).mT if ROW_OF in text else close
 
     def _distinct(self, words: Tensor, size: int) -> tuple[Tensor, Tensor]:
         """The distinct of some ids [...] below `size`, [P], and which each is (`unique` would sort them all)."""
@@ -225,3 +231,13 @@ class ManualReader(nn.Module):
         is_there = torch.zeros(size, dtype=torch.bool, device=words.device)
         is_there[words.long()] = True
         return is_there.nonzero().squeeze(1), (is_there.cumsum(0) - 1)[words.long()]
+
+
+def _absence(text: TextEncoding) -> Tensor:
+    """[U, P, 1] what is added to the logits of statements, so that padding is none; just 0 where they are rows.
+
+    A manual has as many rows as any of its world; how many pieces there are differs, also with what is encoded along.
+    """
+    if ROW_OF not in text:
+        return text["key"].new_zeros(())
+    return _NOWHERE * (1 - text[ROW_OF].sum(2, keepdim=True))

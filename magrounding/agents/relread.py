@@ -19,10 +19,11 @@ from torch import Tensor, nn
 from magrounding.agents import relread_kernels
 from magrounding.agents.building import check_config, configure
 from magrounding.agents.document_policy import DocumentPolicy, info_nce
-from magrounding.agents.manual_reader import ManualReader, Reading
+from magrounding.agents.manual_reader import ROW_OF, ManualReader, Reading
 from magrounding.agents.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
 from magrounding.agents.policy import RELIANCE, Accepts, Learnt, PolicyOutput, TextEncoding, mask_logits, shares
 from magrounding.agents.respelling import within
+from magrounding.agents.segments import LEARNT, ROWS, Segmenter, make_segments
 from magrounding.spec import HEEDED, SENTENCES, EnvSpec
 
 
@@ -42,6 +43,8 @@ class RelreadConfig:
         entity_hidden, features: widths of the network that sums up a thing, and of what it puts on the map.
         reach: R, cells that the egocentric map reaches in each direction; what is farther lies on its edge.
         hidden, top: widths of the layers between map and heads.
+        segments: what a statement is. "rows": a row of the manual; "stops": a sentence, rows being cut at full stops;
+            "learnt": what a `Segmenter` cuts rows into, which learns it before anything else is learnt.
     """
 
     kinship: int = 0
@@ -54,6 +57,7 @@ class RelreadConfig:
     reach: int = 5
     hidden: int = 512
     top: int = 256
+    segments: str = ROWS
 
     def __post_init__(self) -> None:
         check_config(self)
@@ -95,8 +99,13 @@ class Relread(DocumentPolicy):
         self.width = spec.grid.words_per_occupant
         self.num_agents = spec.num_agents
         self.reader = ManualReader(spec.vocabulary_size, config.kinship, config.meaning, config.motion, spec.words)
-        self.heeds = frozenset(HEEDED if self.reader.knows_words else (SENTENCES,))
+        self.segments = make_segments(config.segments, spec)
+        told_apart = self.reader.knows_words or config.segments == LEARNT
+        self.heeds = frozenset(HEEDED if told_apart else (SENTENCES,))
         self.word_rows = within("reader", self.reader.word_rows)
+        if isinstance(self.segments, Segmenter):
+            own = within("segments", self.segments.word_rows)
+            self.word_rows = None if own is None or self.word_rows is None else {**self.word_rows, **own}
         self.no_entity: Tensor
         self.register_buffer("no_entity", torch.zeros(spec.vocabulary_size, dtype=torch.bool), persistent=False)
         self.no_entity[[*spec.grid.scenery_ids, *spec.grid.avatar_ids]] = True
@@ -134,7 +143,10 @@ class Relread(DocumentPolicy):
             self.policy.bias.zero_()
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        return self.reader(manual, goal)
+        if self.segments is None:
+            return self.reader(manual, goal)
+        pieces = self.segments(manual)
+        return {**self.reader(pieces.ids, goal), ROW_OF: pieces.row_of.to(self.reader.fade.dtype)}
 
     def respond(
         self,
@@ -158,10 +170,12 @@ class Relread(DocumentPolicy):
         """RELIANCE [N, S]: the attention of each word of an entity in sight, and of what the agent holds, averaged."""
         gait = _gaits(motion)
         attention, which = self.reader.attention(things.words, text, gait)
-        asked = attention.transpose(1, 2)[document.view(-1, 1, 1), which]  # [N, M + 1, W, S]
+        attention, written = attention.transpose(1, 2), text["key"].any(2)
+        if ROW_OF in text:  # of the rows that the pieces are from
+            attention, written = torch.bmm(attention, text[ROW_OF]), text[ROW_OF].any(1)
+        asked = attention[document.view(-1, 1, 1), which]  # [N, M + 1, W, S]
         asks = F.pad(things.exists & ~things.is_ally, (0, 1), value=True).unsqueeze(2) & (things.words != 0)
-        written = text["key"].any(2)[document]
-        return shares((asked * asks.unsqueeze(3)).sum((1, 2)) * written)
+        return shares((asked * asks.unsqueeze(3)).sum((1, 2)) * written[document])
 
     def auxiliary(
         self,

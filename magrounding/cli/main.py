@@ -24,6 +24,7 @@ COMMANDS = {
     "guide": "Train a Guide, which narrows what a reader of texts chooses from.",
     "compare": "Put finished runs side by side.",
     "publish": "Keep a trained team in the package.",
+    "segments": "Put a trained team behind a segmenter, so that it reads running text.",
     "pieces": "Make word pieces of a world's texts, for networks that read in pieces.",
     "bench": "Measure how fast worlds and learners are.",
 }

@@ -27,6 +27,7 @@ from magrounding.experiment.checkpoint import (
     unpack_players,
 )
 from magrounding.experiment.progress import Display
+from magrounding.experiment.segmenting import learn_from_games, segmenters_of
 from magrounding.experiment.settings import RunSettings
 from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations, find_demonstrations
@@ -48,7 +49,7 @@ HANGING_SECONDS = 60.0
 RECORDED_AT_ONCE = 64
 """Games that an expert plays at once while it is recorded."""
 
-WEIGHTS, GAMES, ACTIONS, TEACHER = range(4)
+WEIGHTS, GAMES, ACTIONS, TEACHER, SEGMENTS = range(5)
 """What a derived seed is for."""
 
 
@@ -104,6 +105,7 @@ class StageSession:
         )
         self.vocabulary_hash = self.vec.spec.vocabulary_hash
         place = (settings.entry.stages.index(stage), phase)
+        self._first, self._segments_seed = phase == 0, derive_seed(seed, SEGMENTS, place[0])
         self.learners: list[Learner] = []
         for i in range(settings.num_learners):
             drawn_from = derive_seed(seed, WEIGHTS, i)
@@ -141,7 +143,9 @@ class StageSession:
         self._faults = 0
 
     def start(self) -> None:
-        """Begin the phase's games."""
+        """Begin the phase's games; segmenters learn the stage's sentences before its first phase."""
+        if self._first:
+            self._learn_segments()
         self._compile()
         self.worker.start(self._games_seed)
 
@@ -223,8 +227,8 @@ class StageSession:
 
         Games that cannot be kept begin anew, with seeds that those steps decide.
         """
-        self._compile()
         unpack_learners(tensors, self.learners, source)
+        self._compile()
         for i, learner in enumerate(self.learners):
             learner.restore(unpack_arrays(tensors, f"beside_{i}/"))
         unpack_players(tensors, self.players)
@@ -283,6 +287,16 @@ class StageSession:
     def _policy(self, agent: int) -> Policy:
         """The network that plays for an agent."""
         return self.learners[0 if self.settings.share_parameters else agent].policy_of(agent)
+
+    def _learn_segments(self) -> None:
+        """Let the networks that cut running text learn it, all the same."""
+        since, networks = time.perf_counter(), [each.module for each in self.learners]
+        segmenters = segmenters_of([*networks, *(player.policy for player in self.players)])
+        if segmenters:
+            learnt = learn_from_games(self.settings, self.stage, self._segments_seed).state_dict()
+            for each in segmenters:
+                each.load_state_dict(learnt)
+            self.clock.add("teaching", since)
 
     def _compile(self) -> None:
         """Run every kernel of simulator, teacher and network once, so that no clock of training sees it compiled.

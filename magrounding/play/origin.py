@@ -1,7 +1,7 @@
 """Origin: what a team was trained for, and whether it can play what it is shown.
 
-Other sizes of map, stages, splits and sentences of the same environment are fine; other agents, words, fields or
-actions are refused in a sentence, as networks would take them for their own and play on.
+Other sizes of map, stages, splits, sentences and layouts of the same environment are fine; other agents, words, fields
+or actions are refused in a sentence, as networks would take them for their own and play on.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -104,11 +105,12 @@ class Origin:
 
     @cached_property
     def _shapes(self) -> dict[str, set[tuple[int, ...]]]:
-        """Shapes that each field has in any stage of the environment, those of maps without height and width."""
+        """Shapes that each field has in any stage and layout of the environment, maps without height and width."""
         entry, specs = ENVS.get(self.env), [self.spec]
-        for stage in entry.stages if entry else ():
+        for stage, layout in product(entry.stages, entry.in_layouts()) if entry else ():
+            options = {**self.options, **entry.with_stage(stage), **layout} if entry else {}
             try:
-                specs.append(entry.describe(**{**self.options, **entry.with_stage(stage)}) if entry else self.spec)
+                specs.append(entry.describe(**options) if entry else self.spec)
             except (ConfigurationError, DataNotFound):  # no room for so many agents, or nothing to tell them
                 continue
         return {

@@ -29,6 +29,7 @@ FROM_A_CHECKOUT = {
     "guide": "guide",
     "compare": "compare",
     "publish": "publish",
+    "segments": "segments",
     "pieces": "pieces",
     "bench": "throughput",
 }

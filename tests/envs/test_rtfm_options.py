@@ -46,6 +46,9 @@ WRONG = [
     ("ma_rtfm", {"death": "slow"}, "death"),
     ("rtfm", {"resample_text": "yes"}, "resample_text"),
     ("rtfm", {"shuffle_manual": None}, "shuffle_manual"),
+    ("rtfm", {"layout": "verse"}, "layout"),
+    ("ma_rtfm", {"layout": None}, "layout"),
+    ("rock_paper_scissors", {"layout": "stream"}, "option"),
     ("rtfm", {"num_threads": 0}, "num_threads"),
 ]
 

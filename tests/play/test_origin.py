@@ -25,6 +25,7 @@ FITS = [
     ("rtfm-nl", "rtfm", {"task": "nl", "split": "eval_paraphrase"}),
     ("rtfm-nl", "rtfm", {"task": "nl", "split": "eval_new", "resample_text": True}),
     ("rtfm-nl", "ma_rtfm", {"stage": "s2", "agents": 1}),
+    ("ma_rtfm-s5-2agents", "ma_rtfm", {"stage": "s5", "layout": "stream"}),
     ("ma_rtfm-s5-2agents", "ma_rtfm", {"stage": "s1", "size": 12, "manual": "reassigned"}),
     ("ma_rtfm-s1-2agents", "ma_rtfm", {"stage": "s5", "death": "individual"}),
     ("messenger-s3", "messenger", {"stage": "s2", "split": "test"}),

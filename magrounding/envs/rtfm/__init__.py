@@ -16,6 +16,8 @@ Text:
     set of the same size is kept for the split `eval_paraphrase`. `eval_new` has monsters, modifiers and weapons that
     never occur in training. Assignments of `train` and `eval` are disjoint (see `splits`). `manual="reassigned"` is a
     test of reading: every statement is false, so who wins as often as with the true document has not read it.
+    `layout` puts the same sentences together: a row for each, two or three to a row, all in one row, or all in one row
+    without punctuation.
 
 Actions:
     0 stay, 1 up, 2 down, 3 left, 4 right. Walking into a wall is masked and does nothing.
@@ -27,7 +29,7 @@ Observations:
     `grid`          [H, W, 2 occupants]  two words for each occupant of a cell: me, allies, monsters, items
     `position`      [2]                  row and column of the agent; −1, −1 when dead
     `distance`      [H, W, 2]            (dx / W, dy / H) to each cell (single games; from `position`)
-    `manual`        [7, L]               the document; shared by the team
+    `manual`        [7, L]               the document; shared by the team; [3, L] or [1, L] in other layouts
     `goal`          [G]                  the instruction; shared by the team
     `inventory`     [2]                  words of the weapon held
     `action_mask`   [5]                  which actions do something

@@ -47,6 +47,8 @@ class Rules(NamedTuple):
     monsters_first: bool
     resample_text: bool
     shuffle_manual: bool
+    statements: int
+    layout: int
     reassigned: bool
     letters: bool
     sight_squared: float

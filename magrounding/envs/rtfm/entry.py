@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.registry import EnvEntry
 from magrounding.spec import NAMES, SENTENCES
 
@@ -50,6 +51,7 @@ ENVS = (
         published="magrounding.envs.rtfm.published:RTFM",
         note=_NOTE,
         differences=_DIFFERENCES,
+        layouts=LAYOUTS,
     ),
     EnvEntry(
         id="rock_paper_scissors",
@@ -75,5 +77,6 @@ ENVS = (
         multi_agent=True,
         note=_NOTE,
         differences=_DIFFERENCES,
+        layouts=LAYOUTS,
     ),
 )

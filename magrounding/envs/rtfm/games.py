@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from magrounding.envs.rtfm.arrays import ACTION_NAMES, AGENT_FACTS, TEAMMATE_WIDTH
+from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.envs.rtfm.ontology import (
     ALLY_ID,
     EMPTY_ID,
@@ -67,6 +68,8 @@ class RtfmGame(ABC):
         manual: "true", or "reassigned" for a document that is false from end to end: the same words, sentences and
             order, but each team has the monsters of another, each element the modifiers of another, and each letter is
             beaten by the one it beats. The game and the goal stay as they were: for tests of reading.
+        layout: how the manual's statements lie in rows. "statements": each has a row of its own; "merged": two or three
+            share one; "paragraph": all stand in one row, as running text; "stream": the same without punctuation.
 
     Raises:
         ConfigurationError: an option out of its range, or a map too small for its entities.
@@ -84,6 +87,7 @@ class RtfmGame(ABC):
     resample_text: bool = False
     shuffle_manual: bool = True
     manual: str = "true"
+    layout: str = "statements"
 
     def __post_init__(self) -> None:
         _check_options(self)
@@ -152,6 +156,7 @@ class RockPaperScissors(RtfmGame):
     agents: int = field(default=1, init=False)
     death: str = field(default="team", init=False)
     resample_text: bool = field(default=False, init=False)
+    layout: str = field(default="statements", init=False)
 
     @property
     def kind(self) -> Task:
@@ -163,6 +168,7 @@ def _check_options(game: RtfmGame) -> None:
     choose("death", game.death, ("team", "individual"))
     choose("put_aside", game.put_aside, ("destroyed", "left"))
     choose("manual", game.manual, ("true", "reassigned"))
+    choose("layout", game.layout, LAYOUTS)
     for name, low, high in (("agents", 1, MOST), ("size", 4, MOST_SIZE), ("max_cycles", 1, MOST)):
         value = getattr(game, name)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -194,7 +200,7 @@ def _describe(game: RtfmGame) -> EnvSpec:
     n, size = game.agents, game.size
     words = (rock_paper_scissors_vocabulary() if game.kind.letters else rtfm_vocabulary()).words
     top, lifetime = len(words) - 1, STEP if game.resample_text else EPISODE
-    statements, length, goal_length = document_shape(game.kind)
+    rows, length, goal_length = document_shape(game.kind, game.layout)
     map_shape = (size, size, 2 * game.occupants)
     fields: list[Field] = [
         Grid(
@@ -207,7 +213,7 @@ def _describe(game: RtfmGame) -> EnvSpec:
             words_per_occupant=2,
         ),
         Field("position", (2,), -1, size - 1),
-        Text("manual", (statements, length), 0, top, shared=True, lifetime=lifetime),
+        Text("manual", (rows, length), 0, top, shared=True, lifetime=lifetime),
         Text("goal", (goal_length,), 0, top, shared=True, lifetime=lifetime),
         Field("inventory", (2,), 0, top),
         Mask("action_mask", (len(ACTION_NAMES),)),

@@ -25,6 +25,7 @@ from magrounding.envs.rtfm.arrays import (
     WORD_1,
     WORD_2,
 )
+from magrounding.envs.rtfm.layouts import MERGED, STATEMENTS
 from magrounding.envs.rtfm.splits import draw_assignment
 from magrounding.seeding import LAYOUT, NUM_STREAMS, ORDER, TASK, TEXT, below, stream_key
 
@@ -150,7 +151,7 @@ def write_text(b, rules, tables, games, manual, goal):
     A reassigned document gives every element and every team the members of another one.
     """
     key, scalars = games.keys[b, TEXT], games.scalars[b]
-    statements = manual.shape[1]
+    statements = rules.statements
     draws = statements  # counters below are for the order of the rows
     if rules.resample_text:
         draws += scalars[STEP] * 16
@@ -160,16 +161,65 @@ def write_text(b, rules, tables, games, manual, goal):
         # Drawn once an episode, at counters that neither the order nor the templates of any step use.
         element_shift = 1 + below(key, 2 * statements + 1, of_element.shape[1] - 1)
         team_shift = 1 + below(key, 2 * statements + 2, of_team.shape[1] - 1)
-    for k in range(statements):
-        line = manual[b, shuffled_place(key, k, statements) if rules.shuffle_manual else k]
+    # The row of three is drawn at a counter that nothing else uses.
+    triple = below(key, 2 * statements + 3, manual.shape[1]) if rules.layout == MERGED else 0
+    row, end = 0, 0
+    for place in range(statements):
+        if rules.layout == STATEMENTS:
+            k = place  # the order is that of the rows
+            line = manual[b, shuffled_place(key, k, statements) if rules.shuffle_manual else k]
+        else:
+            k = _statement_at(key, place, statements) if rules.shuffle_manual else place
+            if _row_of(rules.layout, place, statements, triple) != row:
+                manual[b, row, end:] = 0
+                row, end = row + 1, 0
+            line = manual[b, row]
         if k < of_element.shape[1]:
             members = tables.element_lists[scalars[ELEMENT_DIVISION], _further(k, element_shift, of_element.shape[1])]
-            copy_row(of_element[below(key, draws + k, of_element.shape[0]), k, members], line)
+            sentence = of_element[below(key, draws + k, of_element.shape[0]), k, members]
         else:
             team = k - of_element.shape[1]
             members = tables.team_lists[scalars[TEAM_DIVISION], _further(team, team_shift, of_team.shape[1])]
-            copy_row(of_team[below(key, draws + k, of_team.shape[0]), team, members], line)
+            sentence = of_team[below(key, draws + k, of_team.shape[0]), team, members]
+        if rules.layout == STATEMENTS:
+            copy_row(sentence, line)
+        else:
+            end = append(sentence, line, end)
+    if rules.layout != STATEMENTS:
+        manual[b, row, end:] = 0
     copy_row(of_goal[below(key, draws + statements, of_goal.shape[0]), scalars[TEAM], 0], goal[b])
+
+
+@njit(inline="always")
+def _statement_at(key, place, statements):
+    """Which of the statements is shuffled to `place`."""
+    for k in range(statements):
+        if shuffled_place(key, k, statements) == place:
+            return k
+    return place
+
+
+@njit(inline="always")
+def _row_of(layout, place, statements, triple):
+    """The row of the statement at `place`; merged rows have two each, and row `triple` three if the number is odd."""
+    if layout == STATEMENTS:
+        return place
+    if layout != MERGED:
+        return 0
+    if statements % 2 == 0 or place < 2 * triple + 2:
+        return place // 2
+    return (place - 1) // 2
+
+
+@njit(inline="always")
+def append(source, line, end):
+    """Copy the words of `source` (up to its padding) into `line` from `end` on; where they end."""
+    for i in range(source.shape[0]):
+        if source[i] == 0:
+            break
+        line[end] = source[i]
+        end += 1
+    return end
 
 
 @njit(inline="always")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from magrounding import seeding
 from magrounding.envs import compiled
-from magrounding.envs.rtfm import arrays, dynamics, generate, observe, ontology, splits
+from magrounding.envs.rtfm import arrays, dynamics, generate, layouts, observe, ontology, splits
 from magrounding.jit import cached_njit
 
-_SOURCES = (arrays, compiled, dynamics, generate, observe, ontology, seeding, splits)
+_SOURCES = (arrays, compiled, dynamics, generate, layouts, observe, ontology, seeding, splits)
 
 
 def _entry_points(version: int):

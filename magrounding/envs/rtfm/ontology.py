@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from magrounding.envs.rtfm.layouts import layout_shape
 from magrounding.envs.rtfm.tasks import Task
 from magrounding.envs.rtfm.text import sentence_length, template_words
 from magrounding.vocabulary import Vocabulary
@@ -62,14 +63,21 @@ def rock_paper_scissors_vocabulary() -> Vocabulary:
     return Vocabulary([*_GRID_WORDS, *LETTERS, DRAGON, BEATS, STOP, *DRAGON_GOAL.split()[:2]])
 
 
-def document_shape(task: Task) -> tuple[int, int, int]:
-    """Statements of a manual, words of a statement and words of a goal."""
+def num_statements(task: Task) -> int:
+    """Statements of a manual: one about each element and each team, or about each letter."""
+    return 3 if task.letters else len(ELEMENTS) + len(TEAMS)
+
+
+def document_shape(task: Task, layout: str = "statements") -> tuple[int, int, int]:
+    """Rows of a manual, words of a row and words of a goal."""
     if task.letters:
         return 3, len(statement_of_letters("a", "b").split()), len(DRAGON_GOAL.split())
     monsters, modifiers = (3, 2) if task.group else (1, 1)
-    about_team = sentence_length("team", task.language, monsters, TEAMS)
-    about_element = sentence_length("modifier", task.language, modifiers, ELEMENTS)
-    return len(ELEMENTS) + len(TEAMS), max(about_element, about_team), sentence_length("goal", task.language, 0, TEAMS)
+    stream = layout == "stream"
+    about_team = sentence_length("team", task.language, monsters, TEAMS, stream=stream)
+    about_element = sentence_length("modifier", task.language, modifiers, ELEMENTS, stream=stream)
+    rows, length = layout_shape(layout, [about_element] * len(ELEMENTS) + [about_team] * len(TEAMS))
+    return rows, length, sentence_length("goal", task.language, 0, TEAMS)
 
 
 def statement_of_letters(winner: str, loser: str) -> str:

@@ -41,7 +41,7 @@ def make_tables(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
 def _monsters(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
     task = game.kind
     words = UNSEEN if game.split == "eval_new" else TRAINING
-    held_out = game.split == "eval_paraphrase"
+    held_out, stream = game.split == "eval_paraphrase", game.layout == "stream"
     teams, elements = splits.assignment_tables(task.group)
     team_lists, monsters = _lists(teams, words.monsters)
     element_lists, modifiers = _lists(elements, words.modifiers)
@@ -56,8 +56,10 @@ def _monsters(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
         element_words=_encode(vocabulary, ELEMENTS),
         team_lists=team_lists,
         element_lists=element_lists,
-        team_sentences=sentence_table(vocabulary, "team", task.language, held_out, monsters, TEAMS),
-        element_sentences=sentence_table(vocabulary, "modifier", task.language, held_out, modifiers, ELEMENTS),
+        team_sentences=sentence_table(vocabulary, "team", task.language, held_out, monsters, TEAMS, stream=stream),
+        element_sentences=sentence_table(
+            vocabulary, "modifier", task.language, held_out, modifiers, ELEMENTS, stream=stream
+        ),
         goal_sentences=sentence_table(vocabulary, "goal", task.language, held_out, [()], TEAMS),
         background=_NOTHING[0, 0],
     )

@@ -9,6 +9,7 @@ from importlib.resources import files
 
 import numpy as np
 
+from magrounding.envs.rtfm.layouts import PUNCTUATION
 from magrounding.vocabulary import Vocabulary
 
 KINDS = ("modifier", "team", "goal")
@@ -47,14 +48,20 @@ def fill(template: str, members: Sequence[str], name: str) -> str:
     return template
 
 
-def sentence_length(kind: str, language: bool, members: int, names: Sequence[str]) -> int:
-    """Words of the longest sentence of a kind about lists of `members`.
+def without_punctuation(sentence: str) -> str:
+    """A sentence as a stream has it."""
+    return " ".join(word for word in sentence.split() if word not in PUNCTUATION)
+
+
+def sentence_length(kind: str, language: bool, members: int, names: Sequence[str], *, stream: bool = False) -> int:
+    """Words of the longest sentence of a kind about lists of `members`; of a stream, without punctuation.
 
     There is room for the held-out templates too, so that all splits have one shape.
     """
     longest = max(names, key=lambda name: len(name.split()))
     both = [template for out in (False, True) for template in templates()[template_set(language, out)][kind]]
-    return max(len(fill(template, ["word"] * members, longest).split()) for template in both)
+    sentences = (fill(template, ["word"] * members, longest) for template in both)
+    return max(len((without_punctuation(s) if stream else s).split()) for s in sentences)
 
 
 def sentence_table(
@@ -64,6 +71,8 @@ def sentence_table(
     held_out: bool,
     lists: Sequence[Sequence[str]],
     names: Sequence[str],
+    *,
+    stream: bool = False,
 ) -> np.ndarray:
     """All sentences of one kind.
 
@@ -73,11 +82,16 @@ def sentence_table(
         language, held_out: which set of templates.
         lists: C lists of modifiers or monsters that a sentence can be about (one empty list for goals).
         names: N elements or teams.
+        stream: without punctuation.
 
     Returns:
         [T, N, C, L] int16, T templates; L as `sentence_length`.
     """
-    length = sentence_length(kind, language, len(lists[0]), names)
+    length = sentence_length(kind, language, len(lists[0]), names, stream=stream)
     chosen = templates()[template_set(language, held_out)][kind]
-    rows = [vocabulary.encode(fill(t, members, name), length) for t in chosen for name in names for members in lists]
-    return np.stack(rows).reshape(len(chosen), len(names), len(lists), length)
+    sentences = [fill(t, members, name) for t in chosen for name in names for members in lists]
+    if stream:
+        sentences = [without_punctuation(sentence) for sentence in sentences]
+    return np.stack([vocabulary.encode(sentence, length) for sentence in sentences]).reshape(
+        len(chosen), len(names), len(lists), length
+    )

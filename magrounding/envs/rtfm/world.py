@@ -32,6 +32,8 @@ from magrounding.envs.rtfm.arrays import (
     Views,
 )
 from magrounding.envs.rtfm.games import RtfmGame
+from magrounding.envs.rtfm.layouts import LAYOUTS
+from magrounding.envs.rtfm.ontology import num_statements
 from magrounding.envs.rtfm.tables import make_tables
 from magrounding.envs.rtfm.tasks import SPLITS
 from magrounding.envs.world import StepBuffers
@@ -135,6 +137,8 @@ def _make_rules(game: RtfmGame) -> Rules:
         monsters_first=bool(task.letters),
         resample_text=game.resample_text,
         shuffle_manual=game.shuffle_manual,
+        statements=num_statements(task),
+        layout=LAYOUTS.index(game.layout),
         reassigned=game.manual == "reassigned",
         letters=bool(task.letters),
         sight_squared=-1.0 if game.sight is None else float(game.sight) ** 2,

@@ -1,0 +1,185 @@
+"""Cutting text into pieces, compiled: boundary logits of a bidirectional GRU, the best cuts, and the pieces themselves.
+
+A text comes a few at a time, as games begin, and its words one after another: calls of torch would take fifty times as
+long. Whatever numba compiles here is in this file, so its cache on disk notices every change.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from magrounding.jit import cached_njit
+
+MOST_LETTERS = 12
+"""Letters of a shape that is told from others; longer ones are as if never seen."""
+_IMPOSSIBLE = -1e30
+
+
+class Cutter(NamedTuple):
+    """What cuts: a network in the form in which it is computed, and a histogram of shapes.
+
+    Attributes:
+        tokens: [V] which row of `ahead` and `back` is a word's.
+        letters: [V] which letter of a shape a word is; 0: none.
+        ahead, back: [C, 3 H], what each token gives to the gates of a GRU, in torch's order: reset, update, new.
+        recurrent_ahead, recurrent_back: [H, 3 H].
+        bias_ahead, bias_back: [3 H], of the recurrent part.
+        head: [2 H + 1], weights and bias of a boundary's logit.
+        shapes: [M] codes of shapes, in order.
+        scores: [M + 2] what a piece of each shape is worth, and last one of any other: so much, and so much for each
+            letter.
+        base: letters and one, of which the codes are numbers.
+    """
+
+    tokens: np.ndarray
+    letters: np.ndarray
+    ahead: np.ndarray
+    back: np.ndarray
+    recurrent_ahead: np.ndarray
+    recurrent_back: np.ndarray
+    bias_ahead: np.ndarray
+    bias_back: np.ndarray
+    head: np.ndarray
+    shapes: np.ndarray
+    scores: np.ndarray
+    base: int
+
+
+@cached_njit(nogil=True)
+def ends_of_pieces(texts, cutter):
+    """Cut each row of some texts so that the sum of the logits of its cuts and of the scores of its pieces is greatest.
+
+    The end of a row is a cut in any case.
+
+    Args:
+        texts: [U, S, L] ids, 0 is padding.
+        cutter: a Cutter.
+
+    Returns:
+        [U, S, L] bool, the last word of each piece.
+    """
+    ends = np.zeros(texts.shape, np.bool_)
+    place = np.empty(texts.shape[2], np.int64)
+    words = np.empty(texts.shape[2], np.int64)
+    for u in range(texts.shape[0]):
+        for s in range(texts.shape[1]):
+            count = 0
+            for k in range(texts.shape[2]):
+                if texts[u, s, k] != 0:
+                    place[count], words[count] = k, texts[u, s, k]
+                    count += 1
+            if count > 0:
+                cuts = _best_cuts(words[:count], boundary_logits(words[:count], cutter), cutter)
+                for k in range(count):
+                    ends[u, s, place[k]] = cuts[k]
+    return ends
+
+
+@cached_njit(nogil=True)
+def boundary_logits(words, cutter):
+    """Logit [T] that a statement ends with each of some words [T]."""
+    logits, units = np.full(len(words), cutter.head[-1]), len(cutter.recurrent_ahead)
+    _read(words, cutter.tokens, cutter.ahead, cutter.recurrent_ahead, cutter.bias_ahead, cutter.head[:units], logits)
+    turned, weights = logits[::-1], cutter.head[units:-1]
+    _read(words[::-1], cutter.tokens, cutter.back, cutter.recurrent_back, cutter.bias_back, weights, turned)
+    return logits
+
+
+@njit(nogil=True)
+def _read(words, tokens, given, recurrent, bias, weights, logits):
+    """Run a GRU over the words and add what its states say to the logits."""
+    units = len(recurrent)
+    state, gates = np.zeros(units, np.float32), np.empty(3 * units, np.float32)
+    for t in range(len(words)):
+        gates[:] = bias
+        for j in range(units):
+            own = state[j]
+            for k in range(3 * units):
+                gates[k] += own * recurrent[j, k]
+        new = given[tokens[words[t]]]
+        for j in range(units):
+            reset = 1 / (1 + np.exp(-(new[j] + gates[j])))
+            update = 1 / (1 + np.exp(-(new[units + j] + gates[units + j])))
+            wanted = np.tanh(new[2 * units + j] + reset * gates[2 * units + j])
+            state[j] = wanted + update * (state[j] - wanted)
+            logits[t] += weights[j] * state[j]
+
+
+@njit(nogil=True)
+def _best_cuts(words, logits, cutter):
+    """Which words [T] are the last of a piece."""
+    count = len(words)
+    best, since = np.full(count + 1, _IMPOSSIBLE), np.zeros(count + 1, np.int64)
+    best[0] = 0
+    for first in range(count):
+        code, length = 0, 0
+        score = score_of(code, length, cutter.shapes, cutter.scores)
+        for t in range(first, count):
+            letter = cutter.letters[words[t]]
+            if letter > 0:
+                code, length = code * cutter.base + letter if length < MOST_LETTERS else 0, length + 1
+                score = score_of(code, length, cutter.shapes, cutter.scores)
+            total = best[first] + score + (logits[t] if t < count - 1 else 0)
+            if total > best[t + 1]:
+                best[t + 1], since[t + 1] = total, first
+    cuts, end = np.zeros(count, np.bool_), count
+    while end > 0:
+        cuts[end - 1] = True
+        end = since[end]
+    return cuts
+
+
+@cached_njit(nogil=True)
+def score_of(code, length, shapes, scores):
+    """What a piece is worth whose shape has this code and so many letters."""
+    low, high = 0, len(shapes) if length <= MOST_LETTERS else 0
+    while low < high:
+        middle = (low + high) // 2
+        if shapes[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    if length <= MOST_LETTERS and low < len(shapes) and shapes[low] == code:
+        return scores[low]
+    return scores[-2] + length * scores[-1]
+
+
+@cached_njit(nogil=True)
+def pieces_of(texts, ends):
+    """The pieces of some texts.
+
+    Args:
+        texts: [U, S, L] ids, 0 is padding.
+        ends: [U, S, L] bool, the last word of each piece; the last of a row is one too.
+
+    Returns:
+        The pieces [U, P, L'] as `texts`, P and L' being the most of any; and the row of each [U, P], −1 for padding.
+    """
+    most, longest = 1, 1
+    for u in range(texts.shape[0]):
+        count = 0
+        for s in range(texts.shape[1]):
+            length = 0
+            for k in range(texts.shape[2]):
+                length += texts[u, s, k] != 0
+                longest = max(longest, length)
+                if ends[u, s, k]:
+                    count, length = count + 1, 0
+        most = max(most, count)
+    pieces = np.zeros((texts.shape[0], most, longest), texts.dtype)
+    rows = np.full((texts.shape[0], most), -1)
+    for u in range(texts.shape[0]):
+        count = 0
+        for s in range(texts.shape[1]):
+            length = 0
+            for k in range(texts.shape[2]):
+                if texts[u, s, k] != 0:
+                    pieces[u, count, length] = texts[u, s, k]
+                    rows[u, count] = s
+                    length += 1
+                if ends[u, s, k]:
+                    count, length = count + 1, 0
+    return pieces, rows

@@ -1,0 +1,209 @@
+"""Learning to cut running text, from manuals whose rows are statements, in seconds of one core.
+
+Ordinary manuals are written as running text, in another order, in pieces of one, two, three or all statements, with or
+without punctuation; where their rows ended is what the network has to say. The rarer a function word, the more often
+it is hidden, by a rate that differs from text to text: so the network learns to do with those that other sentences
+have as well.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch.nn.utils.rnn import pad_sequence
+
+from magrounding.agents.segments import Segmenter
+from magrounding.agents.segments_kernels import MOST_LETTERS
+from magrounding.errors import ConfigurationError
+from magrounding.spec import EnvSpec
+
+STEPS, BATCH = 300, 64
+RATE = 0.03
+"""Of Adam, falling to 0 by a cosine."""
+WHOLE = 0.5
+"""Part of the texts that are all of a manual; the others are one, two or three of its statements."""
+SHAPE = 2.0
+"""How much the log-probability of a shape counts beside the logit of a boundary."""
+
+
+class Manuals(NamedTuple):
+    """What is learnt from.
+
+    Attributes:
+        rows: [N, S, L] ids of manuals whose rows are statements, 0 is padding.
+        places: [V] where in an occupant the map shows a word, counted from 1; 0: nowhere.
+    """
+
+    rows: np.ndarray
+    places: np.ndarray
+
+
+def learn_segments(spec: EnvSpec, manuals: Manuals, seed: int = 0, steps: int = STEPS) -> Segmenter:
+    """A Segmenter for a world; torch's own random state is left as it was.
+
+    Args:
+        spec: of the world.
+        manuals: what to learn from.
+        seed: of weights and of what is drawn.
+        steps: of gradient descent.
+
+    Raises:
+        ConfigurationError: manuals of one row, from which no cut is learnt.
+    """
+    rows = manuals.rows
+    if rows.ndim != 3 or rows.shape[1] < 2:
+        raise ConfigurationError(
+            f"cuts are learnt from manuals whose rows are statements, [S, L]; those of this world are "
+            f"{list(rows.shape[1:])}"
+        )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        segmenter = Segmenter(spec)
+        seen = _count_words(rows, segmenter.size)
+        _classify(segmenter, manuals, seen)
+        _count_shapes(segmenter, rows)
+        _train(segmenter, rows, seen, punctuation_of(spec), np.random.default_rng(seed), steps)
+    return segmenter
+
+
+def render(
+    rows: np.ndarray, rng: np.random.Generator, punctuation: np.ndarray, statements: int, *, stream: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Some statements of a manual as running text.
+
+    Args:
+        rows: [S, L] ids.
+        rng: decides which, and their order.
+        punctuation: [V] bool.
+        statements: how many.
+        stream: leave punctuation out.
+
+    Returns:
+        Words [T], and [T] bool which of them are the last of a statement.
+    """
+    chosen = [row[row != 0] for row in rows[rng.permutation(len(rows))] if row.any()][:statements]
+    if stream:
+        chosen = [row[~punctuation[row]] for row in chosen]
+    ends = np.zeros(sum(map(len, chosen)), np.bool_)
+    ends[np.cumsum([len(row) for row in chosen]) - 1] = True
+    return np.concatenate(chosen), ends
+
+
+def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray, seed: int = 0) -> dict[str, float]:
+    """Part of some manuals whose words of the map and names are divided just as statements divide them.
+
+    Where function words go does not count, as they tell nothing; unless the map shows no words of the manuals.
+
+    Args:
+        spec: of the world.
+        segmenter: what cuts.
+        rows: [N, S, L] ids of manuals whose rows are statements.
+        seed: of the order of statements.
+
+    Returns:
+        "statements": one as it is; "merged": two in a row; "paragraph": all; "stream": all, without punctuation.
+    """
+    found, every, telling = {}, rows.shape[1], segmenter.letters.cpu().numpy() > 0
+    telling = telling | ~telling[rows].any()
+    for name, statements in (("statements", 1), ("merged", 2), ("paragraph", every), ("stream", every)):
+        rng, marks = np.random.default_rng(seed), punctuation_of(spec)
+        texts = [render(manual, rng, marks, statements, stream=name == "stream") for manual in rows]
+        ids, ends = (pad_sequence([torch.from_numpy(t[k]) for t in texts], batch_first=True).numpy() for k in range(2))
+        cuts = segmenter.ends(ids[:, None])[:, 0]
+        divided = (
+            (_divides(own, telling[row]) == _divides(cut, telling[row])).all()
+            for row, own, cut in zip(ids, ends, cuts, strict=True)
+        )
+        found[name] = float(np.mean(list(divided)))
+    return found
+
+
+def _divides(ends: np.ndarray, telling: np.ndarray) -> np.ndarray:
+    """Whether a statement ends between each two telling words of a text and the next, by its last words [T]."""
+    return np.diff(np.cumsum(ends)[telling] - ends[telling]) > 0
+
+
+def _count_words(rows: np.ndarray, words: int) -> np.ndarray:
+    """[N, V] how often each manual has each word; of the padding nothing."""
+    flat = rows.reshape(len(rows), -1).astype(np.int64)
+    counts = np.zeros((len(rows), words), np.int16)
+    np.add.at(counts, (np.arange(len(rows))[:, None], flat), 1)
+    counts[:, 0] = 0
+    return counts
+
+
+def punctuation_of(spec: EnvSpec) -> np.ndarray:
+    """[V] bool, words without any letter or digit."""
+    marks = np.zeros(spec.vocabulary_size, np.bool_)
+    marks[1 : len(spec.words)] = [not any(map(str.isalnum, word)) for word in spec.words[1:]]
+    return marks
+
+
+def _classify(segmenter: Segmenter, manuals: Manuals, seen: np.ndarray) -> None:
+    """Give each word its letter, or note that it is a function word."""
+    letters, places = np.zeros(segmenter.size, np.int64), manuals.places
+    letters[(seen == 1).all(0)] = segmenter.width + 1
+    letters[places > 0] = places[places > 0]
+    segmenter.letters.copy_(torch.from_numpy(letters))
+    segmenter.known.copy_(torch.from_numpy((letters == 0) & seen.any(0)))
+
+
+def _count_shapes(segmenter: Segmenter, rows: np.ndarray) -> None:
+    """Shapes of statements and the logs of their probabilities, with one more of each, and one of any other.
+
+    Of others each letter, and the end, is as likely as any: so long ones are the less likely.
+    """
+    letters, codes = segmenter.letters.numpy()[rows], np.zeros(rows.shape[:2], np.int64)
+    lengths = (letters > 0).sum(-1)
+    for k in range(rows.shape[2]):
+        codes = np.where(letters[..., k] > 0, codes * segmenter.base + letters[..., k], codes)
+    known = rows.any(-1) & (lengths <= MOST_LETTERS)
+    shapes, counts = np.unique(codes[known], return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    total = np.log(counts.sum() + len(counts) + 1)
+    letter = float(np.log(segmenter.base))
+    known_scores = SHAPE * (np.log(counts[order] + 1) - total)
+    segmenter.set_shapes(shapes[order], known_scores, (-SHAPE * float(total + letter), -SHAPE * letter))
+
+
+def _train(
+    segmenter: Segmenter,
+    rows: np.ndarray,
+    seen: np.ndarray,
+    punctuation: np.ndarray,
+    rng: np.random.Generator,
+    steps: int,
+) -> None:
+    """Descend the mean cross-entropy of where statements end, the ends of texts left out."""
+    tokens, is_function = segmenter.tokens.numpy(), segmenter.letters.numpy() == 0
+    rarity = np.where(is_function, 1 - (seen > 0).mean(0), 0)
+    parts = segmenter.words, segmenter.classes, segmenter.encoder, segmenter.head
+    network = [parameter for part in parts for parameter in part.parameters()]
+    for parameter in network:
+        parameter.requires_grad_(True)
+    optimizer = torch.optim.Adam(network, RATE)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    for _ in range(steps):
+        texts = []
+        for manual in rows[rng.integers(len(rows), size=BATCH)]:
+            statements = len(manual) if rng.random() < WHOLE else int(rng.integers(1, 4))
+            words, ends = render(manual, rng, punctuation, statements, stream=rng.random() < 0.5)
+            hidden = rng.random(segmenter.size) < rng.random() * rarity
+            texts.append((np.where(hidden, 0, tokens)[words], ends[:-1]))
+        length = torch.tensor([len(ids) for ids, _ in texts])
+        ids = torch.zeros(BATCH, int(length.max()), dtype=torch.int64)
+        ends = torch.full((BATCH, int(length.max())), -1.0)
+        for i, (words, last) in enumerate(texts):
+            ids[i, : len(words)] = torch.from_numpy(words)
+            ends[i, : len(last)] = torch.from_numpy(last)
+        states = segmenter.states(ids, length)
+        asked = ends >= 0
+        loss = F.binary_cross_entropy_with_logits(segmenter.head(states).squeeze(2)[asked], ends[asked])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    segmenter.requires_grad_(False)

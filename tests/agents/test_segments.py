@@ -1,0 +1,203 @@
+"""Running text is cut into the statements that it was made of; behind that, relread reads what it read of rows."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents import segments_kernels
+from magrounding.agents.building import make_policy
+from magrounding.agents.policy import RELIANCE
+from magrounding.agents.respelling import respell
+from magrounding.agents.segments import SEGMENTS, Segmenter, make_segments
+from magrounding.agents.segments_learning import Manuals, exactness, learn_segments, punctuation_of, render
+from magrounding.errors import ConfigurationError
+from magrounding.experiment.segmenting import _manuals, _shown
+from magrounding.play.team import load_team
+from tests.agents.samples import documents_of, seen_by
+
+SETS = ("train", "eval", "eval_new", "eval_paraphrase")
+
+
+def games(split="train", rows=256, seed=0, **options):
+    vec = mg.make_vec("ma_rtfm", rows, copy=True, stage="s5", agents=2, split=split, **options)
+    return vec, vec.reset(seed=seed)[0]
+
+
+@pytest.fixture(scope="module")
+def manuals():
+    """Split → held-out manuals, one statement a row."""
+    return {split: _manuals(*games(split, seed=10**6)) for split in SETS[1:]}
+
+
+@pytest.fixture(scope="module")
+def segmenter():
+    seen = [games(split) for split in SETS]
+    shown = sum(_shown(*each) for each in seen)
+    places = np.where(shown.any(1), shown.argmax(1) + 1, 0)
+    return learn_segments(seen[0][0].spec, Manuals(_manuals(*seen[0]), places), steps=120)
+
+
+def changed(segmenter, **tensors):
+    """A copy with some of its weights set to a number."""
+    spec = games(rows=1)[0].spec
+    copy = Segmenter(spec)
+    copy.load_state_dict(segmenter.state_dict())
+    for name, value in tensors.items():
+        dict(copy.named_parameters())[name.replace("_", ".")].fill_(value)
+    return copy
+
+
+def test_held_out_manuals_and_names_are_divided_exactly(segmenter, manuals):
+    spec = games(rows=1)[0].spec
+    for split in ("eval", "eval_new"):
+        assert min(exactness(spec, segmenter, manuals[split]).values()) == 1
+        marks, rng = punctuation_of(spec), np.random.default_rng(0)
+        for manual in manuals[split][:50]:
+            words, ends = render(manual, rng, marks, 7, stream=True)
+            np.testing.assert_array_equal(segmenter.ends(words[None, None])[0, 0], ends)
+    assert exactness(spec, segmenter, manuals["eval_paraphrase"])["stream"] > 0.9
+
+
+def test_boundaries_and_shapes_each_know_something(segmenter, manuals):
+    """Of either alone most manuals are divided rightly; with neither there is no cut."""
+    spec, rows = games(rows=1)[0].spec, manuals["eval"]
+    of_words = exactness(spec, changed(segmenter, scores=0), rows)
+    of_shapes = exactness(spec, changed(segmenter, head_weight=0, head_bias=0), rows)
+    assert of_words["stream"] > 0.3
+    assert of_words["paragraph"] > 0.9
+    assert of_shapes["stream"] > 0.9
+    nothing = changed(segmenter, scores=0, head_weight=0, head_bias=-1)
+    assert exactness(spec, nothing, rows)["stream"] == 0
+
+
+def test_logits_are_those_of_the_network(segmenter):
+    words = np.random.default_rng(0).integers(1, segmenter.size, 40)
+    states = segmenter.states(segmenter.tokens[torch.from_numpy(words)][None], torch.tensor([40]))
+    found = segments_kernels.boundary_logits(words, segmenter.cutter())
+    torch.testing.assert_close(torch.from_numpy(found), segmenter.head(states)[0, :, 0], rtol=1e-4, atol=1e-4)
+
+
+def test_the_cuts_are_the_best_of_all(segmenter):
+    rng, cutter, count = np.random.default_rng(1), segmenter.cutter(), 8
+    for _ in range(20):
+        words = rng.integers(1, segmenter.size, count)
+        words[::2] = rng.choice(np.flatnonzero(cutter.letters), count // 2)
+        logits = segments_kernels.boundary_logits(words, cutter)
+
+        def worth(cuts, words=words, logits=logits):
+            total, first = 0.0, 0
+            for t in range(count):
+                if t == count - 1 or cuts[t]:
+                    letters = [letter for letter in cutter.letters[words[first : t + 1]] if letter]
+                    code = int("".join(map(str, letters)) or "0", cutter.base)
+                    total += segments_kernels.score_of(code, len(letters), cutter.shapes, cutter.scores)
+                    total, first = total + (logits[t] if t < count - 1 else 0), t + 1
+            return total
+
+        found = segmenter.ends(words[None, None])[0, 0]
+        assert worth(found) == pytest.approx(max(map(worth, product((False, True), repeat=count - 1))))
+
+
+def test_stops_cut_behind_each_full_stop_and_nowhere_else():
+    spec = games(rows=1)[0].spec
+    one, two, stop, why = 40, 41, spec.words.index("."), spec.words.index("?")
+    manual = torch.tensor([[[one, why, two, stop, two, 0], [stop, one, one, 0, 0, 0], [0] * 6], [[one] + [0] * 5] * 3])
+    pieces = make_segments("stops", spec)(manual)
+    assert pieces.ids[0].tolist() == [[one, why, two, stop], [two, 0, 0, 0], [stop, 0, 0, 0], [one, one, 0, 0]]
+    assert pieces.row_of.int().argmax(2).tolist() == [[0, 0, 1, 1], [0, 1, 2, 0]]
+    assert pieces.row_of.sum(2).tolist() == [[1, 1, 1, 1], [1, 1, 1, 0]]
+
+
+@pytest.fixture(scope="module")
+def teams(segmenter):
+    """Way to find statements → the first network of the shipped team, and behind EnDi, with it."""
+    team, found = load_team("pretrained:ma_rtfm-s5-2agents"), {}
+    for kind in SEGMENTS:
+        policy = make_policy("relread", team.spec, segments=kind).eval()
+        policy.load_state_dict(team.policies[0].state_dict(), strict=False)
+        if kind == "learnt":
+            policy.segments.load_state_dict(segmenter.state_dict())
+        found[kind] = policy
+    return found
+
+
+def act(policy, layout, rows=24):
+    vec, observation = games("eval", rows, layout=layout)
+    manual, goal = documents_of(observation)
+    with torch.no_grad():
+        text = policy.encode_text(manual, goal)
+        return policy.respond(seen_by(0, observation, vec.spec), text, torch.arange(rows))
+
+
+@pytest.mark.parametrize(
+    ("kind", "layouts"),
+    [("stops", ("statements", "merged", "paragraph")), ("learnt", ("statements", "merged", "paragraph", "stream"))],
+)
+def test_a_trained_network_decides_as_if_it_read_rows(teams, kind, layouts):
+    wanted = act(teams["rows"], "statements")
+    for layout in layouts:
+        found = act(teams[kind], layout)
+        if layout != "stream":
+            torch.testing.assert_close(found.logits, wanted.logits, rtol=1e-3, atol=1e-3)
+        assert (found.logits.argmax(1) == wanted.logits.argmax(1)).float().mean() > 0.9  # a stream has no commas
+        told = found.told[RELIANCE]()
+        torch.testing.assert_close(told.sum(1), torch.ones(24))
+        if layout == "statements":
+            torch.testing.assert_close(told, wanted.told[RELIANCE](), rtol=1e-3, atol=1e-4)
+    read = act(teams["rows"], layouts[-1]).logits
+    assert (read.argmax(1) != wanted.logits.argmax(1)).any()
+
+
+def test_what_is_encoded_along_makes_no_difference(teams):
+    policy = teams["stops"]
+    vec, observation = games("eval", 2, layout="merged")
+    manual, goal = documents_of(observation)
+    stop = vec.spec.words.index(".")
+    longer = torch.cat((manual, manual.new_tensor([1, stop] * 20).expand(2, manual.shape[1], 40)), 2)
+    seen = {name: each[:1] for name, each in seen_by(0, observation, vec.spec).items()}
+    with torch.no_grad():
+        alone = policy.encode_text(manual[:1], goal[:1])
+        along = policy.encode_text(torch.cat((torch.nn.functional.pad(manual[:1], (0, 40)), longer)), goal[[0, 0, 1]])
+        first, second = (policy.respond(seen, text, torch.tensor([0])).logits for text in (alone, along))
+    torch.testing.assert_close(first, second)
+
+
+@pytest.mark.parametrize("agent", ["relread", "qmix_relread", "endi_dis_relread"])
+def test_only_relread_s_own_weights_learn(agent, segmenter):
+    spec = games(rows=1)[0].spec
+    policy = make_policy(agent, spec, segments="learnt")
+    own = {name for name, each in policy.named_parameters() if not each.requires_grad}
+    assert {name.rpartition("segments.")[2] for name in own} == set(segmenter.state_dict())
+    assert set(policy.state_dict()) >= own
+    assert "names" in policy.heeds
+
+
+def test_what_cannot_be_is_refused():
+    spec = games(rows=1)[0].spec
+    with pytest.raises(ConfigurationError, match="unknown way to find statements 'sentences'"):
+        make_policy("relread", spec, segments="sentences")
+    policy = make_policy("relread", spec, segments="learnt")
+    with pytest.raises(ConfigurationError, match="has learnt nothing yet"):
+        policy.encode_text(torch.ones(1, 1, 5), torch.ones(1, 2))
+    without = replace(spec, words=tuple("<stop>" if word == "." else word for word in spec.words))
+    with pytest.raises(ConfigurationError, match=r"has no word '\.' to cut at"):
+        make_policy("relread", without, segments="stops")
+    with pytest.raises(ConfigurationError, match="cuts are learnt from manuals whose rows are statements"):
+        learn_segments(spec, Manuals(np.ones((4, 1, 9), np.int64), np.zeros(spec.vocabulary_size)))
+
+
+def test_what_was_learnt_of_a_word_goes_with_its_spelling(teams):
+    vec, observation = games("eval", 4, layout="stream")
+    spec, own = vec.spec, teams["learnt"]
+    order = np.concatenate(([0], 1 + np.random.default_rng(0).permutation(len(spec.words) - 1)))
+    other = replace(spec, words=tuple(spec.words[k] for k in order))
+    new_id = np.argsort(order)
+    manual = observation["manual"].astype(np.int64)
+    np.testing.assert_array_equal(
+        respell(own, other).segments(torch.from_numpy(new_id[manual])).ids.numpy(),
+        new_id[own.segments(torch.from_numpy(manual)).ids.numpy()],
+    )

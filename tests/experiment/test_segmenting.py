@@ -1,0 +1,117 @@
+"""Segmenters learn before anything else does, are kept with the weights, and stand in front of trained teams."""
+
+from functools import partial
+
+import pytest
+import torch
+
+from magrounding.agents.segments import Segmenter
+from magrounding.agents.segments_learning import learn_segments
+from magrounding.cli import segments
+from magrounding.cli.command import CommandLine
+from magrounding.experiment import segmenting
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.stage import StageSession
+from magrounding.play.evaluate import evaluate
+from magrounding.play.team import load_team
+from magrounding.threads import ThreadPlan
+from tests.experiment.tiny_runs import LEARNER, phases_of, tiny_settings
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch):
+    monkeypatch.setattr(segmenting, "GAMES", 64)
+    monkeypatch.setattr(segmenting, "ROUNDS", 2)
+    monkeypatch.setattr(segmenting, "learn_segments", partial(learn_segments, steps=10))
+
+
+def session(agent, stage="s1", **changes):
+    settings = tiny_settings(
+        agent=agent,
+        stages=("s1", "s5"),
+        phases=phases_of({"*": Promotion(steps=60)}, LEARNER),
+        policy_options={"segments": "learnt"},
+        env_options={"max_cycles": 8, "layout": "stream"},
+        **changes,
+    )
+    return StageSession(settings, stage, 0, 0, torch.device("cpu"), ThreadPlan(1, 1, 1))
+
+
+def cut(session):
+    """What each agent's network makes of a manual."""
+    observation, _ = session.vec.reset(seed=5)
+    manual = torch.from_numpy(observation["manual"].copy())
+    found = [
+        each(manual).ids
+        for player in session.players
+        for each in player.policy.modules()
+        if isinstance(each, Segmenter)
+    ]
+    assert len(found) == session.settings.agents
+    return found
+
+
+@pytest.mark.parametrize("agent", ["relread", "endi_dis_relread"])
+def test_a_stage_begins_with_cuts_that_learning_leaves_alone_and_checkpoints_keep(agent):
+    begun = session(agent)
+    begun.start()
+    first = cut(begun)
+    assert len(first[0]) > 1 < first[0].shape[1]
+    begun.worker.start(3)
+    for steps in (0, 30):
+        begun.iterate(steps)
+    for now, before in zip(cut(begun), first, strict=True):
+        torch.testing.assert_close(now, before)
+    resumed = session(agent)
+    begun.worker.start(3)
+    resumed.resume(begun.state(), None, 60)
+    for now, before in zip(cut(resumed), first, strict=True):
+        torch.testing.assert_close(now, before)
+    for own, kept in zip(resumed.weights(), begun.weights(), strict=True):
+        assert own.keys() == kept.keys()
+        assert any("segments." in name for name in own)
+        for name, tensor in own.items():
+            torch.testing.assert_close(tensor, kept[name], rtol=0, atol=0)
+
+
+def test_each_stage_learns_its_own_sentences():
+    first, second = session("relread"), session("relread", "s5")
+    first.start()
+    second.inherit(first.trained(), None)
+    inherited = second.weights()[0]["segments.known"].clone()
+    torch.testing.assert_close(inherited, first.weights()[0]["segments.known"], rtol=0, atol=0)
+    second.start()
+    assert (second.weights()[0]["segments.known"] != inherited).any()
+
+
+def test_a_trained_team_wins_behind_a_segmenter_what_it_wins_of_rows(tmp_path, capsys):
+    line = ("--run", "pretrained:ma_rtfm-s5-2agents", "--out", str(tmp_path / "team"))
+    assert segments.main(CommandLine("magrounding segments", line)) == 0
+    assert "| eval | 100.0 % | 100.0 % | 100.0 % | 100.0 % |" in capsys.readouterr().out
+    options = {"stage": "s5", "agents": 2, "split": "eval", "max_cycles": 80}
+    before, behind = load_team("pretrained:ma_rtfm-s5-2agents"), load_team(tmp_path / "team")
+    won = [
+        evaluate(team, "ma_rtfm", {**options, "layout": layout}, 64, seed=3 * 2**40).won.mean()
+        for team, layout in ((before, "statements"), (behind, "stream"), (before, "stream"))
+    ]
+    assert won[0] > 0.7
+    assert abs(won[0] - won[1]) <= 0.05
+    assert won[2] < 0.2
+    for own, shipped in zip(behind.policies, before.policies, strict=True):
+        for name, tensor in shipped.state_dict().items():
+            torch.testing.assert_close(own.state_dict()[name], tensor, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--run", "pretrained:messenger-s2", "--by", "words"), "unknown way to find statements --by 'words'"),
+        (("--run", "pretrained:rtfm-nl", "--stage", "s9"), "unknown stage of this run 's9'"),
+        (("--run", "pretrained:ma_rtfm-s5-2agents-endi", "--seed", "-1"), "a seed is an integer"),
+        (("--run", "nowhere"), "there is no run in nowhere"),
+    ],
+)
+def test_nonsense_is_refused(tmp_path, capsys, arguments, complaint):
+    assert segments.main(CommandLine("magrounding segments", (*arguments, "--out", str(tmp_path / "team")))) == 2
+    assert complaint in capsys.readouterr().err
+    assert not (tmp_path / "team").exists()
