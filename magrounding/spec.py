@@ -28,7 +28,7 @@ NAMES, SENTENCES = HEEDED = "names", "sentences"
 WON, SCORE = "won", "score"
 """The outcome that promotion, selection and reports go by."""
 
-STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, READING = CAPABILITIES = (
+STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, READING, FACTS = CAPABILITIES = (
     "state",
     "snapshot",
     "expert",
@@ -36,6 +36,7 @@ STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, READING = CAPABILITIES = (
     "scene",
     "score",
     "reading",
+    "facts",
 )
 """What a world may offer beside playing.
 
@@ -46,6 +47,7 @@ places: `entity_places()`, where things are that agents can go to.
 scene: `scene()`, a picture.
 score: an outcome beside winning, in `info["score"]`.
 reading: a shared text of the whole episode that states the rules of the game, so that a false one is a test of reading.
+facts: `facts(row)` and `fact_table()`, what a text claims and where, for diagnoses of readers; no agent sees it.
 """
 
 
