@@ -92,14 +92,26 @@ class Template:
 
     @property
     def balanced(self) -> bool:
-        """Whether every sentence has the same words when the two groups exchange their members."""
+        """Whether the text of a twin has sentences of the same words.
+
+        Twins exchange all modifiers of two elements, or two monsters of two teams: these must stand in one sentence.
+        """
+        if self.groups != 2:
+            return False
+        if self.kind == TEAM:
+            return all(sentence.count("{a") == sentence.count("{b") for sentence in _singly(self.text).split(" ."))
         exchanged = re.sub(r"\{([ab])(2?)\}", lambda m: "{" + "ba"["ab".index(m[1])] + m[2] + "}", self.text)
-        return self.groups == 2 and _bags(self.text) == _bags(exchanged)
+        return _bags(self.text) == _bags(exchanged)
+
+
+def _singly(text: str) -> str:
+    """A template with a slot of both lists as two slots."""
+    return text.replace("{ab}", "{a} {b}")
 
 
 def _bags(text: str) -> Counter[tuple[str, ...]]:
     """How often each bag of words is a sentence's."""
-    same = re.sub(r"\{(a|b|A|B)2\}", r"{\1}", text).replace("{ab}", "{a} {b}")
+    same = _singly(re.sub(r"\{(a|b|A|B)2\}", r"{\1}", text))
     return Counter(tuple(sorted(sentence.split())) for sentence in same.split(" ."))
 
 
