@@ -130,8 +130,9 @@ class EnvEntry:
 
     def same_games(self, one: str, other: str, heeds: Collection[str]) -> bool:
         """Whether games of two evaluation sets go the same way for players who heed no more than that of a text."""
-        choose("evaluation set", one, self.evaluation_sets)
-        choose("evaluation set", other, self.evaluation_sets)
+        known = list(dict.fromkeys(name for stage in self.stages for name in self.sets_of(stage)))
+        choose("evaluation set", one, known)
+        choose("evaluation set", other, known)
         if isinstance(heeds, str) or not isinstance(heeds, Collection) or not all(isinstance(x, str) for x in heeds):
             raise ConfigurationError(f"what players heed are names, a set of strings, got {heeds!r}")
         first, second = self.differences.get(one), self.differences.get(other)

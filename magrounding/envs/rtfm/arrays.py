@@ -72,21 +72,18 @@ class Prose(NamedTuple):
     """What manuals are put together from (see `prose`); kinds are modifiers of elements, monsters of teams, fillers.
 
     Attributes:
-        tokens: [T, L] int16 templates. claims: [T, C, 4] mention, group, name and polarity of each claim, or −1.
-        pools: [3 kinds, 3 numbers of groups, constructions, N] templates; pool_sizes: how many there are.
-        classes: [J, N] int16 words of each class; class_sizes: [J].
-        alphabet: [2, M] members in alphabetical order; member_words: [2, M] int16; name_words: [2, 4, 4] int16.
+        tokens: [T, L] int16 templates.
+        pools: [3 kinds, 3 numbers of groups, constructions, 1 + N]: how many templates there are, and which.
+        classes: [J, 1 + N] int16: how many words a class has, and which.
+        members: [2, 2, M] modifiers and monsters in alphabetical order (−1 behind the last), and the words of each.
+        name_words: [2, 4, 4] int16 words of elements and teams.
         comma: id of what stands between the members of a list, 0 for nothing.
     """
 
     tokens: np.ndarray
-    claims: np.ndarray
     pools: np.ndarray
-    pool_sizes: np.ndarray
     classes: np.ndarray
-    class_sizes: np.ndarray
-    alphabet: np.ndarray
-    member_words: np.ndarray
+    members: np.ndarray
     name_words: np.ndarray
     comma: int
 

@@ -165,7 +165,7 @@ def write_states(rules, tables, games, states):
 
 
 @njit
-def write_facts(rules, tables, games, manuals, facts, counts):
+def write_facts(rules, tables, games, claims, manuals, facts, counts):
     """facts [B, F, 9] of the manuals on show, counts [B] of them, and the manuals [B, R, L] once more."""
     for b in range(facts.shape[0]):
         key, scalars = games.keys[b, TEXT], games.scalars[b]
@@ -179,5 +179,6 @@ def write_facts(rules, tables, games, manuals, facts, counts):
             tables,
             scalars,
             manuals[b],
+            claims,
             facts[b],
         )

@@ -47,7 +47,7 @@ _FILLERS = 2  # `constructions.MOST_FILLERS`
 
 
 @njit
-def tell(line_order, key, base, shifts, rules, tables, scalars, manual, facts):
+def tell(line_order, key, base, shifts, rules, tables, scalars, manual, claims, facts):
     """Write the manual [R, L] of a game, and its claims into facts [F, 9] where there are rows for them.
 
     Args:
@@ -56,13 +56,14 @@ def tell(line_order, key, base, shifts, rules, tables, scalars, manual, facts):
         base: the counter.
         shifts: (elements, teams): how far on the group is whose members are told (`manual="reassigned"`).
         rules, tables, scalars: of the game.
+        claims: of the templates (`prose_tables.make_claims`), where facts are to be written.
         manual, facts: what is written.
 
     Returns:
         How many claims were written.
     """
     plan = np.empty((MOST_UNITS, 5), np.int64)
-    words = np.empty(tables.prose.class_sizes.shape[0], np.int64)
+    words = np.empty(tables.prose.classes.shape[0], np.int64)
     mentions = np.empty((MOST_MENTIONS, MOST_MEMBERS, 4), np.int64)
     sizes = np.empty(MOST_MENTIONS, np.int64)
     own = hash64(key, _PROSE_COUNTER + base)
@@ -74,8 +75,8 @@ def tell(line_order, key, base, shifts, rules, tables, scalars, manual, facts):
         units, order = rules.statements, key
         for k in range(units):
             kind = BEATS if k < tables.elements.shape[1] else BELONGS
-            pool = tables.prose.pool_sizes[kind, 1, 0]
-            plan[k, TEMPLATE] = tables.prose.pools[kind, 1, 0, below(key, base + k, pool)]
+            pool = tables.prose.pools[kind, 1, 0]
+            plan[k, TEMPLATE] = pool[1 + below(key, base + k, pool[0])]
             plan[k, KIND] = kind
             plan[k, GROUP] = k - kind * tables.elements.shape[1]
             plan[k, PARTNER] = 0
@@ -92,11 +93,11 @@ def tell(line_order, key, base, shifts, rules, tables, scalars, manual, facts):
             manual[row, end:] = 0
             row, end = next_row, 0
         for j in range(words.shape[0]):
-            words[j] = tables.prose.classes[j, below(own, at, tables.prose.class_sizes[j])]
+            words[j] = tables.prose.classes[j, 1 + below(own, at, tables.prose.classes[j, 0])]
             at += 1
         end = _write(plan[k], words, shifts, tables, scalars, manual[row], end, mentions, sizes)
         if facts.shape[0]:
-            told = _claim(plan[k], tables.prose.claims[plan[k, TEMPLATE]], row, mentions, sizes, facts, told)
+            told = _claim(plan[k], claims[plan[k, TEMPLATE]], row, mentions, sizes, facts, told)
     manual[row, end:] = 0
     manual[row + 1 :] = 0
     return told
@@ -147,11 +148,12 @@ def _plan(key, at, rules, tables, scalars, plan):
                 at = _add(key, at, tables.prose, plan, units, kind, 1, partner, groups[first])
                 units += 1
     if _any(tables.prose, NOTHING, 0):
-        size = tables.prose.pool_sizes[NOTHING, 0, 0]
+        pool = tables.prose.pools[NOTHING, 0, 0]
+        size = pool[0]
         fillers, first, step = below(key, at, _FILLERS + 1), below(key, at + 1, size), 1 + below(key, at + 2, size - 1)
         at += 3
         for f in range(fillers):
-            plan[units, TEMPLATE] = tables.prose.pools[NOTHING, 0, 0, (first + f * step) % size]
+            plan[units, TEMPLATE] = pool[1 + (first + f * step) % size]
             plan[units, KIND] = NOTHING
             units += 1
     return units, at
@@ -160,7 +162,7 @@ def _plan(key, at, rules, tables, scalars, plan):
 @njit(inline="always")
 def _any(prose, kind, groups):
     """Whether there is a text of a kind about so many groups."""
-    return prose.pool_sizes[kind, groups, 0] > 0
+    return prose.pools[kind, groups, 0, 0] > 0
 
 
 @njit(inline="always")
@@ -176,10 +178,10 @@ def _bring(groups, count, wanted, place):
 def _add(key, at, prose, plan, unit, kind, groups, first, partner):
     """Choose a construction, then one of its templates; the counter of the next draw."""
     constructions = 0
-    while constructions < prose.pool_sizes.shape[2] and prose.pool_sizes[kind, groups, constructions]:
+    while constructions < prose.pools.shape[2] and prose.pools[kind, groups, constructions, 0]:
         constructions += 1
-    c = below(key, at, constructions)
-    plan[unit, TEMPLATE] = prose.pools[kind, groups, c, below(key, at + 1, prose.pool_sizes[kind, groups, c])]
+    pool = prose.pools[kind, groups, below(key, at, constructions)]
+    plan[unit, TEMPLATE] = pool[1 + below(key, at + 1, pool[0])]
     plan[unit, KIND] = kind
     plan[unit, GROUP] = first
     plan[unit, PARTNER] = partner
@@ -212,8 +214,8 @@ def _write(unit, words, shifts, tables, scalars, line, end, mentions, sizes):
             mention += 1
         else:
             size = 0
-            for k in range(prose.alphabet.shape[1]):
-                member = prose.alphabet[kind, k]
+            for k in range(prose.members.shape[2]):
+                member = prose.members[kind, 0, k]
                 group = -1
                 if member >= 0 and token != SECOND_LIST and _told(member, kind, unit[GROUP], shifts, tables, scalars):
                     group = 0
@@ -224,7 +226,7 @@ def _write(unit, words, shifts, tables, scalars, line, end, mentions, sizes):
                 if size and prose.comma:
                     line[end] = prose.comma
                     end += 1
-                line[end] = prose.member_words[kind, member]
+                line[end] = prose.members[kind, 1, member]
                 mentions[mention, size, 0], mentions[mention, size, 1] = group, member
                 mentions[mention, size, 2], mentions[mention, size, 3] = end, end
                 size += 1

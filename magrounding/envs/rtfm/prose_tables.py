@@ -29,18 +29,7 @@ _KINDS = (MODIFIER, TEAM, FILLER)
 MOST_CLAIMS = 4
 
 _WORDS, _NUMBERS = np.zeros((1, 1), np.int16), np.zeros((1, 1), np.int64)
-NO_PROSE = Prose(
-    tokens=_WORDS,
-    claims=_NUMBERS[None],
-    pools=_NUMBERS[None, None],
-    pool_sizes=_NUMBERS[None],
-    classes=_WORDS,
-    class_sizes=_NUMBERS[0],
-    alphabet=_NUMBERS,
-    member_words=_WORDS,
-    name_words=_WORDS[None],
-    comma=0,
-)
+NO_PROSE = Prose(_WORDS, _NUMBERS[None, None], _WORDS, _NUMBERS[None], _WORDS[None], 0)
 """Where there is nothing to put together, in rock-paper-scissors."""
 
 
@@ -53,32 +42,31 @@ def make_prose(game: RtfmGame, vocabulary: Vocabulary, words: Ontology) -> Prose
     pools = [[_pool(templates, kind, groups) for groups in (0, 1, 2)] for kind in _KINDS]
     widest = max(len(pool) for of_kind in pools for pool in of_kind)
     deepest = max(len(ids) for of_kind in pools for pool in of_kind for ids in pool)
-    table = np.zeros((len(pools), 3, widest, deepest), np.int64)
-    sizes = np.zeros(table.shape[:3], np.int64)
+    table = np.zeros((len(pools), 3, widest, 1 + deepest), np.int64)
     for k, of_kind in enumerate(pools):
         for groups, pool in enumerate(of_kind):
             for c, ids in enumerate(pool):
-                table[k, groups, c, : len(ids)], sizes[k, groups, c] = ids, len(ids)
-    tokens = [_encode(template.text, vocabulary, list(classes), stream) for template in templates]
+                table[k, groups, c, : 1 + len(ids)] = len(ids), *ids
+    orders = [sorted(range(len(listed)), key=listed.__getitem__) for listed in (words.modifiers, words.monsters)]
+    members = [[vocabulary[word] for word in listed] for listed in (words.modifiers, words.monsters)]
+    return Prose(
+        tokens=_pad([_encode(template.text, vocabulary, list(classes), stream) for template in templates], np.int16),
+        pools=table,
+        classes=_pad([[len(of), *(vocabulary[word] for word in of)] for of in classes.values()] or [[1, 0]], np.int16),
+        members=np.stack([_pad(orders, np.int64, -1), _pad(members, np.int64)], axis=1),
+        name_words=np.stack([[vocabulary.encode(name, 4) for name in (*of, "")[:4]] for of in (ELEMENTS, TEAMS)]),
+        comma=0 if stream else vocabulary[","],
+    )
+
+
+def make_claims(game: RtfmGame) -> np.ndarray:
+    """[T, C, 4] mention, group, name and polarity of each claim of each template, −1 behind the last."""
+    templates = templates_of(game.told_constructions, game.kind.language, game.split)
     claims = np.full((len(templates), MOST_CLAIMS, 4), -1, np.int64)
     for t, template in enumerate(templates):
         for c, claim in enumerate(template.claims):
             claims[t, c] = claim.mention, claim.group, claim.name, claim.polarity
-    members = words.modifiers, words.monsters
-    return Prose(
-        tokens=_pad(tokens, np.int16),
-        claims=claims,
-        pools=table,
-        pool_sizes=sizes,
-        classes=_pad([[vocabulary[word] for word in listed] for listed in classes.values()] or [[0]], np.int16),
-        class_sizes=np.array([len(listed) for listed in classes.values()] or [1], np.int64),
-        alphabet=_pad([sorted(range(len(listed)), key=listed.__getitem__) for listed in members], np.int64, -1),
-        member_words=_pad([[vocabulary[word] for word in listed] for listed in members], np.int16),
-        name_words=np.stack(
-            [[vocabulary.encode(name, 4) for name in (*listed, "")[:4]] for listed in (ELEMENTS, TEAMS)]
-        ),
-        comma=0 if stream else vocabulary[","],
-    )
+    return claims
 
 
 def _pool(templates: tuple[Template, ...], kind: str, groups: int) -> list[list[int]]:

@@ -35,6 +35,7 @@ from magrounding.envs.rtfm.facts import MOST_FACTS, Fact, name_facts
 from magrounding.envs.rtfm.games import RtfmGame
 from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.envs.rtfm.ontology import num_statements
+from magrounding.envs.rtfm.prose_tables import make_claims
 from magrounding.envs.rtfm.tables import make_tables
 from magrounding.envs.rtfm.tasks import PROSE_SPLITS, SPLITS
 from magrounding.envs.world import StepBuffers
@@ -96,7 +97,7 @@ class RTFMWorld(CompiledWorld):
             raise NotImplementedError("manuals of letters have no table of facts")
         facts = np.full((self.num_envs, MOST_FACTS, NUM_FACT_COLUMNS), -1, np.int64)
         counts, manuals = np.zeros(self.num_envs, np.int64), np.zeros_like(self.observation["manual"])
-        kernels.write_facts(self._rules, self._tables, self._games, manuals, facts, counts)
+        kernels.write_facts(self._rules, self._tables, self._games, make_claims(self.game), manuals, facts, counts)
         return facts
 
     def scene(self, row: int) -> Scene:
