@@ -4,7 +4,10 @@
 #   make test        run the whole test suite
 #   make test-full   the same and longer tests, with the heavy optional simulators (alfworld compiles for minutes,
 #                    scienceworld needs Java)
-#   make fuzz        ten thousand calls of what is public with wrong arguments; `make test` makes a few hundred of them
+#   make test-browser  the page of `magrounding serve` in a real Chromium; installs Playwright, and chromium where root
+#                    may on Debian
+#   make fuzz        ten thousand calls of what is public with wrong arguments, and a hundred thousand messages of hostile
+#                    clients to a server; `make test` makes a few hundred of each
 #   make test-clients  the adapters against the real TorchRL, BenchMARL, AgileRL and others, in environments of their own
 #   make test-kills  kill a run at twenty random moments: it has to end as if nothing had happened, bit for bit
 #   make lint        ruff and pyright; `make format` lets ruff mend what it can
@@ -21,7 +24,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full test-clients test-kills fuzz lint format clean
+.PHONY: help setup demo test test-full test-browser test-clients test-kills fuzz lint format clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -59,8 +62,18 @@ test: setup
 test-full: $(VENV)/.installed-full
 	MAGROUNDING_FULL=1 $(PYTEST) $(ARGS)
 
+$(VENV)/.installed-browser: $(VENV)/.installed
+	$(PIP) --editable ".[all,dev,browser]"
+	@touch $@
+
+test-browser: $(VENV)/.installed-browser
+	@command -v chromium chromium-browser google-chrome > /dev/null || apt-get install --yes --no-install-recommends chromium || { \
+		echo "The tests drive a chromium, and none is installed: on Debian and Ubuntu, apt install chromium"; exit 1; }
+	$(BIN)/python -m pytest -rs tests/play/web $(ARGS)
+
 fuzz: setup
 	MAGROUNDING_FUZZ_DRAWS=10000 $(BIN)/python -m pytest -rP tests/test_fuzz.py $(ARGS)
+	MAGROUNDING_FUZZ_MESSAGES=100000 $(BIN)/python -m pytest -rP tests/play/web/test_hostile_clients.py $(ARGS)
 
 # Two environments: AgileRL pins tensordict 0.13 and PettingZoo below 1.27, TorchRL 0.11 wants tensordict 0.11.
 CLIENTS := $(VENV)-clients $(VENV)-agilerl

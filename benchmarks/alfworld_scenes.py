@@ -21,7 +21,7 @@ import magrounding as mg
 from magrounding.cli.command import items, run_command
 from magrounding.errors import choose
 from magrounding.play.actor import Actor, make_expert
-from magrounding.play.evaluate import play
+from magrounding.play.evaluate import play, quotas
 from magrounding.play.misled import OtherManuals
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import load_team
@@ -49,20 +49,11 @@ class Arguments:
 class WithoutGoal(OtherManuals):
     """A team to which all goals are blank."""
 
-    def act(
-        self,
-        obs: Mapping[str, Any],
-        memory: Any,
-        info: Mapping[str, Any] | None = None,
-        greedy: bool = True,
-        *,
-        rows: np.ndarray | None = None,
-    ) -> tuple[Any, Any]:
-        """See `OtherManuals.act`."""
-        blank = {**obs, GOAL: np.zeros_like(obs[GOAL])}
-        info = None if info is None else {**info, "document": np.zeros(len(obs[GOAL]), np.int64)}
-        chosen = {} if rows is None else {"rows": rows}
-        return self._team.act(blank, memory, info, greedy, **chosen)
+    def _mislead(
+        self, obs: Mapping[str, Any], info: Mapping[str, Any] | None
+    ) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+        told = None if info is None else {**info, "document": np.zeros(len(obs[GOAL]), np.int64)}
+        return {**obs, GOAL: np.zeros_like(obs[GOAL])}, told
 
 
 def main() -> int:
@@ -108,9 +99,7 @@ def every_scene(split: str, rows: int) -> VectorEnv:
     from magrounding.single.alfworld.env import ALFWorldEnv
 
     scenes = len(shipped_scenes(split))
-    quota = np.full(rows, scenes // rows)
-    quota[: scenes % rows] += 1
-    first = np.cumsum(quota) - quota
+    _, first = quotas(scenes, rows)
 
     class InTurn(ALFWorldEnv):
         """The scenes from a number on, anew whenever the seed is that of the first game."""

@@ -11,13 +11,15 @@ from magrounding.registration import register_env
 from magrounding.registry import register_agent, register_algorithm, register_preset
 from magrounding.single.alfworld.entry import ENVS as ALFWORLD
 from magrounding.single.babyai.entry import ENVS as BABYAI
+from magrounding.single.nethack.entry import ENVS as NETHACK
 from magrounding.single.scienceworld.entry import ENVS as SCIENCEWORLD
+from magrounding.single.touchdown.entry import ENVS as TOUCHDOWN
 from magrounding.training.entries import ALGORITHMS
 
 
 def register_builtin() -> None:
     """Register all environments, agents, algorithms and presets of the package; none of them is imported for it."""
-    for env in (*RTFM, *MESSENGER, *BABYAI, *ALFWORLD, *SCIENCEWORLD):
+    for env in (*RTFM, *MESSENGER, *BABYAI, *ALFWORLD, *SCIENCEWORLD, *NETHACK, *TOUCHDOWN):
         register_env(env)
     for agent in (*AGENTS, *ENDI_AGENTS):
         register_agent(agent)

@@ -53,6 +53,11 @@ class Game(Protocol):
         ...
 
 
+def is_simulator(game: Game) -> bool:
+    """Whether it plays one game at a time, so that processes make it faster."""
+    return not hasattr(game, "make_world")
+
+
 @dataclass(frozen=True)
 class EnvEntry:
     """One environment id.

@@ -28,7 +28,7 @@ NAMES, SENTENCES = HEEDED = "names", "sentences"
 WON, SCORE = "won", "score"
 """The outcome that promotion, selection and reports go by."""
 
-STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, READING, FACTS = CAPABILITIES = (
+STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, READING, DEEDS, FACTS = CAPABILITIES = (
     "state",
     "snapshot",
     "expert",
@@ -36,6 +36,7 @@ STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, READING, FACTS = CAPABILITIES = 
     "scene",
     "score",
     "reading",
+    "deeds",
     "facts",
 )
 """What a world may offer beside playing.
@@ -46,6 +47,7 @@ expert: `best_actions()`, labels for imitation.
 places: `entity_places()`, where things are that agents can go to.
 scene: `scene()`, a picture.
 score: an outcome beside winning, in `info["score"]`.
+deeds: `deeds()`, what agents did in the last step, and what they hold.
 reading: a shared text of the whole episode that states the rules of the game, so that a false one is a test of reading.
 facts: `facts(row)` and `fact_table()`, what a text claims and where, for diagnoses of readers; no agent sees it.
 """
@@ -197,6 +199,7 @@ class EnvSpec:
         capabilities: of CAPABILITIES.
         state_parts: (name, shape) of the parts of `state()`, in order; empty without that capability.
         tokenizer: names what turns texts into ids, where that is no list of words.
+        source: where its sentences are from, for reports; "" for a world with but one answer.
     """
 
     fields: tuple[Field, ...]
@@ -209,6 +212,7 @@ class EnvSpec:
     capabilities: frozenset[str] = frozenset()
     state_parts: tuple[tuple[str, tuple[int, ...]], ...] = ()
     tokenizer: str = ""
+    source: str = ""
 
     def __getitem__(self, name: str) -> Field:
         for field in self.fields:

@@ -139,6 +139,9 @@ def _babyai():
     return _single("babyai", "played")
 
 
+NEEDED = {"babyai": "minigrid", "nethack": "nle"}
+"""Subject → the module of its simulator."""
+
 SUBJECTS = {
     **{
         f"{id}, {state}": Subject(lambda id=id, state=state: _single(id, state))
@@ -156,6 +159,8 @@ SUBJECTS = {
     },
     "processes": Subject(lambda: _many(lambda: mg.vectorize(Walk, 2, workers=1), "played"), shared=True),
     "babyai": Subject(_babyai),
+    "nethack": Subject(lambda: _single("nethack", "played")),
+    "touchdown": Subject(lambda: _single("touchdown", "played")),
     "gymnasium": Subject(_gym),
     "gymnasium, batch": Subject(_gym_vec),
     "for tensors": Subject(lambda: _adapted(lambda env: for_tensors(env, flatten=True, dead="padded"))),
@@ -211,7 +216,7 @@ def public_classes() -> set[type]:
             and not each.__name__.startswith("_")
             and not getattr(each, "_is_protocol", False)
             and not inspect.isabstract(each)
-            and {"step", "act", "best_actions"} & set(vars(each))
+            and any(callable(vars(each).get(name)) for name in ("step", "act", "best_actions"))
         }
     return found
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import torch
-from gymnasium.spaces import Discrete
 from torch import nn
 
 import magrounding as mg
@@ -10,6 +9,7 @@ from magrounding.agents.policy import Accepts, Policy, PolicyOutput, mask_logits
 from magrounding.play.player import Player
 from magrounding.spec import CHOICES, EPISODE, SCORE, SCORES, STEP, EnvSpec, Mask, Text, TextChoices
 from magrounding.training.rollout import RolloutWorker
+from tests.text_world import TextWorld
 
 MOST, STEPS = 2475, 4
 SPEC = EnvSpec(
@@ -29,28 +29,19 @@ SPEC = EnvSpec(
 )
 
 
-class ManyChoices:
+class ManyChoices(TextWorld):
     """The task names a word; a choice that begins with it is worth a point. The score is the part of points won."""
 
     metadata = {"name": "many_choices"}  # noqa: RUF012  PettingZoo has it so
-    possible_agents = ("agent_0",)
     spec = SPEC
 
     def __init__(self, most=MOST):
-        self.agents, self.most, self.rng = [], most, np.random.default_rng()
-        self.spaces = SPEC.space(), Discrete(MOST)
+        super().__init__()
+        self.most = most
 
-    def observation_space(self, agent):
-        return self.spaces[0]
-
-    def action_space(self, agent):
-        return self.spaces[1]
-
-    def reset(self, seed=None, options=None):
-        self.rng = self.rng if seed is None else np.random.default_rng(seed)
-        self.agents, self.points, self.length = ["agent_0"], 0, 0
+    def begin(self):
+        self.points = 0
         self.task = int(self.rng.integers(1, 5))
-        return {"agent_0": self.look()}, {"agent_0": {}}
 
     def step(self, actions):
         gain = int(self.offered[actions["agent_0"], 0] == self.task)
@@ -73,9 +64,6 @@ class ManyChoices:
             CHOICES: self.offered,
             "action_mask": mask,
         }
-
-    def close(self):
-        pass
 
 
 class ChoiceReader(Policy):

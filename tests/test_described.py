@@ -15,7 +15,9 @@ from magrounding.pretrained import PREFIX, pretrained_names
 from magrounding.registry import PRESETS
 from magrounding.single.alfworld import ALFWorld
 from magrounding.single.babyai import BabyAI
+from magrounding.single.nethack import NetHack
 from magrounding.single.scienceworld import ScienceWorld
+from magrounding.single.touchdown import Touchdown
 from magrounding.spec import EnvSpec
 
 STAGES = [(entry.id, stage) for entry in mg.ENVS.values() for stage in entry.stages]
@@ -28,9 +30,11 @@ OTHERS = {
     "babyai": {"split": "test", "max_cycles": 7},
     "scienceworld": {"split": "test", "max_cycles": 7, "simplifications": ""},
     "alfworld": {"split": "test", "max_cycles": 7, "games": "nowhere"},
+    "nethack": {"split": "test", "max_cycles": 7, "thresholds": "new"},
+    "touchdown": {"split": "test", "max_cycles": 7, "turned": True},
 }
 """Some options beside the stage."""
-MODULES = {"babyai": "minigrid", "alfworld": "alfworld", "scienceworld": "scienceworld"}
+MODULES = {"babyai": "minigrid", "alfworld": "alfworld", "scienceworld": "scienceworld", "nethack": "nle"}
 """Extra and id → the module that it brings."""
 
 
@@ -41,7 +45,7 @@ def nothing_starts(monkeypatch):
 
     monkeypatch.setattr(RTFMWorld, "__init__", refuse)
     monkeypatch.setattr(MessengerWorld, "__init__", refuse)
-    for game in (ALFWorld, BabyAI, ScienceWorld):
+    for game in (ALFWorld, BabyAI, ScienceWorld, NetHack, Touchdown):
         monkeypatch.setattr(game, "make_env", refuse)
     for module in (*MODULES.values(), "py4j"):
         monkeypatch.setitem(sys.modules, module, None)  # what is imported now is not there

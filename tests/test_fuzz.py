@@ -8,6 +8,7 @@ import inspect
 import os
 import resource
 import signal
+from importlib.util import find_spec
 
 import gymnasium
 import pettingzoo
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import magrounding as mg
-from tests.fuzzing import FUNCTIONS, GOOD, SUBJECTS, arguments, methods, public_classes
+from tests.fuzzing import FUNCTIONS, GOOD, NEEDED, SUBJECTS, arguments, methods, public_classes
 
 DRAWS = int(os.environ.get("MAGROUNDING_FUZZ_DRAWS", "300"))
 SECONDS = 120
@@ -26,10 +27,12 @@ MEMORY = 2 * 2**30
 NOT_HANDED_OUT = {
     "Game": "a row of a vector env of simulators",
     "GymnasiumFace": "an env behind the face of PettingZoo's, within a vector env",
-    "Engine": "within an ALFWorldEnv",
+    "Engine": "within an ALFWorldEnv, or a NetHackEnv",
+    "OneAgentEnv": "what envs of one agent are made of",
     "Vacant": "within a line-up",
     "MixedActor": "within a line-up",
     "ScriptedTeam": "within a line-up",
+    "FunctionTeam": "within a line-up",
     "Rerun": "within a recording of saved games",
     "Simulation": "within a ScienceWorldEnv",
     "ALFWorldEnv": "needs a simulator that the tests do not install",
@@ -41,19 +44,16 @@ def calls():
     """(subject or "", name) of everything that is called."""
     pairs = [("", name) for name in FUNCTIONS] * 4  # they take more kinds of arguments than methods do
     for name, subject in SUBJECTS.items():
-        if name == "babyai" and not has_minigrid():
+        if not is_there(name):
             continue
         thing, _ = subject.get()
         pairs += [(name, method) for method in methods(thing) if not (subject.shared and method == "close")]
     return pairs
 
 
-def has_minigrid():
-    try:
-        import minigrid  # noqa: F401
-    except ImportError:
-        return False
-    return True
+def is_there(name):
+    """Whether a subject's simulator is installed."""
+    return name not in NEEDED or find_spec(NEEDED[name]) is not None
 
 
 @pytest.fixture
@@ -125,5 +125,5 @@ def test_everything_at_the_top_of_the_package_is_called():
 
 
 def test_every_class_that_plays_is_called():
-    covered = {type(subject.get()[0]) for name, subject in SUBJECTS.items() if name != "babyai" or has_minigrid()}
+    covered = {type(subject.get()[0]) for name, subject in SUBJECTS.items() if is_there(name)}
     assert {each.__name__ for each in public_classes() - covered} == set(NOT_HANDED_OUT)

@@ -47,7 +47,9 @@ LATE = {
     ("magrounding/simulators/game.py", "magrounding.texts"): "numba: workers that need none start faster",
     ("magrounding/single/alfworld/options.py", "magrounding.single.alfworld.env"): "a question loads no scenes",
     ("magrounding/single/babyai/options.py", "magrounding.single.babyai.env"): "needs minigrid, an extra",
+    ("magrounding/single/nethack/options.py", "magrounding.single.nethack.env"): "needs nle, an extra",
     ("magrounding/single/scienceworld/options.py", "magrounding.single.scienceworld.env"): "needs an extra",
+    ("magrounding/single/touchdown/options.py", "magrounding.single.touchdown.env"): "a question loads no city",
 }
 """(file, module) of every import of ours within a function, with its reason."""
 

@@ -5,6 +5,7 @@ import runpy
 import subprocess
 import sys
 import tomllib
+from fnmatch import fnmatch
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,8 @@ from magrounding.registry import AGENTS, ENVS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
 
 
 def python(code):
@@ -53,8 +55,10 @@ def test_types_and_every_data_file_are_shipped_and_have_an_origin():
     data = [p.relative_to(ROOT).as_posix() for p in (ROOT / "magrounding").glob("**/data/*") if p.suffix != ".py"]
     assert data
     third_party = (ROOT / "THIRD_PARTY.md").read_text(encoding="utf-8")
-    assert [path for path in data if path not in third_party] == []
-    assert [path for path in data if not path.endswith((".json", ".json.gz"))] == []  # what package-data ships
+    known = re.findall(r"`(magrounding/[^`]+)`", third_party)
+    assert [path for path in data if not any(fnmatch(path, each) for each in known)] == []
+    shipped = [f"magrounding/{each}" for each in PYPROJECT["tool"]["setuptools"]["package-data"]["magrounding"]]
+    assert [path for path in data if not any(Path(path).match(each) for each in shipped)] == []
 
 
 def test_all_holds_the_light_extras_only():
@@ -82,7 +86,7 @@ def test_links_lead_somewhere(page):
 def test_the_readme_code_runs():
     namespace = {}
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         if "babyai" in block and find_spec("minigrid") is None:
             continue

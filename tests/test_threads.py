@@ -29,6 +29,10 @@ def test_shares_of_the_cores(agents, envs, cores, plan):
     assert plan_threads(agents, envs, cores=cores) == plan
 
 
+def test_simulators_keep_their_cores():
+    assert plan_threads(1, 8, cores=2, simulators=True) == ThreadPlan(torch=1, agents=1, world=1)
+
+
 def test_a_gpu_needs_no_threads_of_torch():
     assert plan_threads(2, 64, cores=16, cuda=True) == ThreadPlan(torch=1, agents=2, world=1)
 

@@ -5,10 +5,10 @@ has learnt to fetch some things can fetch the others.
 """
 
 import numpy as np
-from gymnasium.spaces import Discrete
 
 from magrounding.spec import CHOICES, EPISODE, EXPERT, STEP, EnvSpec, Mask, Text, TextChoices
 from magrounding.vocabulary import PAD, Vocabulary
+from tests.text_world import TextWorld
 
 BOXES, STEPS = 5, 8
 THINGS = ("apple", "book", "cup", "doll", "egg", "fork", "glove", "hat", "ink", "jar", "key", "lamp")
@@ -30,31 +30,22 @@ SPEC = EnvSpec(
 )
 
 
-class TinyRooms:
+class TinyRooms(TextWorld):
     """In each of BOXES boxes lies a thing. To take another than the one asked for ends the game, and loses it."""
 
     metadata = {"name": "tiny_rooms"}  # noqa: RUF012  PettingZoo has it so
-    possible_agents = ("agent_0",)
     spec = SPEC
 
     def __init__(self, things=TRAIN):
-        self.things, self.agents, self.rng = things, [], np.random.default_rng()
-        self.spaces = SPEC.space(), Discrete(MOST)
+        super().__init__()
+        self.things = things
 
-    def observation_space(self, agent):
-        return self.spaces[0]
-
-    def action_space(self, agent):
-        return self.spaces[1]
-
-    def reset(self, seed=None, options=None):
-        self.rng = self.rng if seed is None else np.random.default_rng(seed)
-        self.agents, self.here, self.length, self.opened = ["agent_0"], None, 0, set()
+    def begin(self):
+        self.here, self.opened = None, set()
         self.target = str(self.rng.choice(self.things))
         others = [thing for thing in THINGS if thing != self.target]
         self.boxes = [str(thing) for thing in self.rng.choice(others, BOXES, replace=False)]
         self.boxes[int(self.rng.integers(BOXES))] = self.target
-        return {"agent_0": self.look()}, {"agent_0": {}}
 
     def step(self, actions):
         self.length += 1
@@ -94,9 +85,6 @@ class TinyRooms:
             CHOICES: np.stack([row(text, 6) for text in (*offered, *[""] * (MOST - len(offered)))]),
             "action_mask": (np.arange(MOST) < len(offered)).astype(np.int8),
         }
-
-    def close(self):
-        pass
 
 
 def row(text, length):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from benchmarks.tables.endi import ENDI
 from benchmarks.tables.layout import Table
 from benchmarks.tables.lge import LGE
+from benchmarks.tables.messenger import MESSENGER
 from benchmarks.tables.rtfm import RTFM
 from benchmarks.tables.silg import SILG
 
-TABLES: dict[str, Table] = {table.id: table for table in (*ENDI, *RTFM, *LGE, *SILG)}
+TABLES: dict[str, Table] = {table.id: table for table in (*ENDI, *MESSENGER, *RTFM, *LGE, *SILG)}

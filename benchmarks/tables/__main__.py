@@ -12,11 +12,13 @@ import tyro
 
 from benchmarks.tables import TABLES, guide
 from benchmarks.tables.layout import PRESETS, Row, Table
+from benchmarks.tables.messenger import takes_corpus, with_corpus
 from benchmarks.tables.page import Filled, figure, markdown, to_json
 from benchmarks.tables.runs import check_folder, finished_runs, in_order, jobs_of, learn
 from magrounding.agents.weights import versions
 from magrounding.cli.command import CommandLine, items, run_command
-from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra, choose
+from magrounding.envs.messenger.manual import find_corpus
+from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MissingExtra, choose
 from magrounding.experiment.settings import check_seed
 from magrounding.play.evaluate import PLAYS
 from magrounding.storage import write_atomic, write_json
@@ -46,6 +48,9 @@ class Arguments:
     """--no-train fills the tables with what is finished already."""
     out: Path = Path("runs/tables")
     """Folder of all runs and tables."""
+    corpus: str | None = None
+    """Folder of people's sentences (text_train.json, text_val.json and text_test.json): each row of the tables of
+    MESSENGER is there once more, trained and tested on them."""
     gold: Path = Path("runs/scienceworld/gold.jsonl")
     """Gold trajectories, for the Guide of lge_table1."""
     guide: Path = Path("runs/scienceworld/guide")
@@ -79,7 +84,7 @@ def fill(arguments: Arguments) -> None:
     if not arguments.tables:
         raise ConfigurationError(f"name one or more tables: {', '.join((*TABLES, guide.ID))}")
     named = [choose("table", name, (*TABLES, guide.ID)) for name in arguments.tables]
-    chosen = [TABLES[name] for name in named if name != guide.ID]
+    chosen = _told([TABLES[name] for name in named if name != guide.ID], arguments.corpus)
     for row in items(arguments.rows or ""):
         choose("row of these tables", row, tuple(dict.fromkeys(row.id for table in chosen for row in table.rows)))
     if not 0 < arguments.budget < float("inf"):
@@ -94,6 +99,17 @@ def fill(arguments: Arguments) -> None:
         write_table(table, arguments, skipped[table.id])
 
 
+def _told(tables: list[Table], corpus: str | None) -> list[Table]:
+    """Tables with rows for a corpus, where they can have some."""
+    if corpus is None:
+        return tables
+    if not any(map(takes_corpus, tables)):
+        able = ", ".join(table.id for table in TABLES.values() if takes_corpus(table))
+        raise ConfigurationError(f"--corpus is for tables of MESSENGER: {able}")
+    find_corpus(corpus)  # what is missing or damaged is told before anything is trained
+    return [with_corpus(table, corpus) if takes_corpus(table) else table for table in tables]
+
+
 def write_table(table: Table, arguments: Arguments, skipped: Mapping[str, str]) -> None:
     """Read what is finished and write the table; a row whose runs are of other settings says so."""
     seeds, runs, skipped = _seeds(arguments.seeds), {}, dict(skipped)
@@ -103,7 +119,7 @@ def write_table(table: Table, arguments: Arguments, skipped: Mapping[str, str]) 
         try:
             for job in jobs_of(table, row, arguments.preset, arguments.budget):
                 if (found := finished_runs(job, seeds, arguments.out)) is not None:
-                    runs[job.training] = found
+                    runs[job.preset, job.training] = found
         except CheckpointError as error:
             skipped[row.id] = str(error)
     play, command = arguments.play or table.play, _command()
@@ -145,7 +161,7 @@ def _skipped(table: Table, arguments: Arguments) -> dict[str, str]:
             jobs = jobs_of(table, row, arguments.preset, arguments.budget)
             settings = [job.settings(seed) for job in jobs for seed in _seeds(arguments.seeds)]
             settings[0].make_network()
-        except (ConfigurationError, MissingExtra) as error:
+        except (ConfigurationError, DataNotFound, MissingExtra) as error:
             if row.id in items(arguments.rows or ""):
                 raise
             skipped[row.id] = str(error)

@@ -26,6 +26,7 @@ class Training:
         budget_of: the stage whose phases the first one has instead of its own.
         size: of the maps that the last stage learns on; that stage's own by default.
         network: (name, value) of options of the networks that a table decides.
+        games: the same of the environment.
     """
 
     agent: str
@@ -33,6 +34,7 @@ class Training:
     budget_of: str | None = None
     size: int | None = None
     network: tuple[tuple[str, str], ...] = ()
+    games: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ LGE: tuple[Table, ...] = (
         columns=COLUMNS,
         rows=(
             _row("drrn", "DRRN", "drrn", _PRESETS, _DRRN),
+            _row("drrn_bow", "DRRN, a bag of words for each text", "drrn_bow", {"quick": "quick", "quick_rl": "quick"}),
             _row("lge_fix", "LGE fix (ε = .1)", "lge", _presets("lge"), _FIX, guided=True),
             _row("lge_inc", "LGE inc", "lge", _presets("lge_inc"), _INC, guided=True),
             _row("lge_released", "LGE as released", "lge", {"paper": "paper_lge_released"}, guided=True),

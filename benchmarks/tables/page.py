@@ -10,7 +10,7 @@ from benchmarks.tables.layout import Cell, Row, Table, Training
 from magrounding.experiment.comparison import plot_comparison
 from magrounding.experiment.progress import duration
 from magrounding.experiment.report import percent, published, spread, table
-from magrounding.experiment.results import RunResults
+from magrounding.experiment.results import TEXT, RunResults
 from magrounding.experiment.statistics import summarise
 from magrounding.play.evaluate import GREEDY, PLAYS, TRUE_MANUAL
 
@@ -23,7 +23,7 @@ class Filled:
 
     Attributes:
         table: the table.
-        runs: what is finished, seeds together.
+        runs: (preset, training) → what is finished, seeds together; rows that differ in their preset alone are others.
         skipped: id of a row → why it cannot be trained here.
         seeds: those asked for.
         preset, budget: those asked for.
@@ -32,7 +32,7 @@ class Filled:
     """
 
     table: Table
-    runs: Mapping[Training, RunResults]
+    runs: Mapping[tuple[str, Training], RunResults]
     skipped: Mapping[str, str]
     seeds: Sequence[int]
     preset: str
@@ -42,12 +42,23 @@ class Filled:
 
     def of_row(self, row: Row) -> list[RunResults]:
         """The finished runs behind a row, each once."""
-        trainings = dict.fromkeys(cell.training for cell in row.cells.values())
-        return [self.runs[training] for training in trainings if training in self.runs]
+        found = (self.run(row, cell) for cell in row.cells.values())
+        return list({id(run): run for run in found if run is not None}.values())
 
-    def win_rates(self, cell: Cell, play: str) -> dict[int, float]:
+    def run(self, row: Row, cell: Cell) -> RunResults | None:
+        """The finished runs behind a cell."""
+        return self.runs.get((row.preset(self.preset), cell.training))
+
+    def texts(self) -> dict[str, str]:
+        """Label of a row → whose sentences its runs read, where they say."""
+        told = {
+            row.label: dict.fromkeys(run.config.get(TEXT, "") for run in self.of_row(row)) for row in self.table.rows
+        }
+        return {label: "; ".join(filter(None, found)) for label, found in told.items() if any(found)}
+
+    def win_rates(self, row: Row, cell: Cell, play: str) -> dict[int, float]:
         """Seed → win rate, or score as a part of 100, of the seeds that have it."""
-        run = self.runs.get(cell.training)
+        run = self.run(row, cell)
         if run is None:
             return {}
         where = {"stage": cell.stage, "phase": run.settings.preset.of_stage(cell.stage)[-1].name}
@@ -86,6 +97,7 @@ def markdown(filled: Filled, picture: str | None) -> str:
             if row.id in filled.skipped
         ),
         "\n".join(f"* preset `{name}`: {about}" for name, about in _presets(filled).items()),
+        "\n".join(f"* text of {label}: {text}" for label, text in filled.texts().items()),
         f"![win rates during training]({picture})\n\nLines are evaluations during training (sampled play, the mean "
         "over seeds); dotted lines are training games."
         if picture
@@ -122,7 +134,7 @@ def filled_table(filled: Filled) -> str:
     """Row × column, with what each row learnt by and what it cost; random and oracle below."""
     columns, lines = filled.table.columns, []
     for row in filled.table.rows:
-        cells = [_cell(filled, row.cells[column]) if column in row.cells else "" for column in columns]
+        cells = [_cell(filled, row, row.cells[column]) if column in row.cells else "" for column in columns]
         lines.append((row.label, *_facts(filled, row), *cells))
     for who in ("random", "oracle"):
         rates = [filled.baseline(column, who) for column in columns]
@@ -131,11 +143,11 @@ def filled_table(filled: Filled) -> str:
     return table(("", "learnt by", "seeds", "environment steps", "training", *columns), lines)
 
 
-def _cell(filled: Filled, cell: Cell) -> str:
-    rates, paper = filled.win_rates(cell, filled.play), "–" if cell.paper is None else published(cell.paper)
-    if not rates:
+def _cell(filled: Filled, row: Row, cell: Cell) -> str:
+    rates, paper = filled.win_rates(row, cell, filled.play), "–" if cell.paper is None else published(cell.paper)
+    run = filled.run(row, cell)
+    if not rates or run is None:
         return f"{NOT_RUN} ({paper})"
-    run = filled.runs[cell.training]
     ends = [run.select("phase", seed, stage=cell.stage)[-1] for seed in rates if cell.evaluation_set is not None]
     kept = sum(line["best_steps"] == 0 for line in ends)
     return f"{spread(summarise(list(rates.values())))}{f' †{kept}' if kept else ''} ({paper})"
@@ -143,10 +155,10 @@ def _cell(filled: Filled, cell: Cell) -> str:
 
 def _facts(filled: Filled, row: Row) -> list[str]:
     """What a row learnt by, how many seeds there are, and the least and most that one of its runs cost."""
-    run_cells = [cell for cell in row.cells.values() if cell.training in filled.runs]
-    if not run_cells:
+    found = [(run, cell.stage) for cell in row.cells.values() if (run := filled.run(row, cell)) is not None]
+    if not found:
         return ["–"] * 4
-    settings = [(filled.runs[cell.training].settings, cell.stage) for cell in run_cells]
+    settings = [(run.settings, stage) for run, stage in found]
     learnt = dict.fromkeys(each.learnt_by(stage, each.preset.of_stage(stage)[-1].name) for each, stage in settings)
     runs = filled.of_row(row)
     ends = [run.select("phase", seed)[-1] for run in runs for seed in run.settings.seeds]
@@ -181,8 +193,8 @@ def _presets(filled: Filled) -> dict[str, str]:
 def to_json(filled: Filled, versions: Mapping[str, str]) -> dict[str, Any]:
     """Everything that the table is made of, both ways of playing included."""
 
-    def of_cell(cell: Cell) -> dict[str, Any]:
-        found = {play: filled.win_rates(cell, play) for play in PLAYS}
+    def of_cell(row: Row, cell: Cell) -> dict[str, Any]:
+        found = {play: filled.win_rates(row, cell, play) for play in PLAYS}
         return {
             "stage": cell.stage,
             "set": cell.evaluation_set,
@@ -207,9 +219,10 @@ def to_json(filled: Filled, versions: Mapping[str, str]) -> dict[str, Any]:
         "rows": {
             row.id: {
                 "label": row.label,
+                "text": filled.texts().get(row.label),
                 "skipped": filled.skipped.get(row.id),
                 "runs": {str(run.folder.parent.name): run.settings.to_dict() for run in filled.of_row(row)},
-                "cells": {column: of_cell(cell) for column, cell in row.cells.items()},
+                "cells": {column: of_cell(row, cell) for column, cell in row.cells.items()},
             }
             for row in filled.table.rows
         },

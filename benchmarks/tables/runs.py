@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.tables.layout import Row, Table, Training
+from magrounding.cli.train import with_env_options
 from magrounding.errors import CheckpointError
 from magrounding.experiment.branch import beginning, branch
 from magrounding.experiment.curriculum import run_curriculum
@@ -15,6 +17,7 @@ from magrounding.experiment.report import REPORT_FILE
 from magrounding.experiment.results import RunResults, over_seeds, read_results
 from magrounding.experiment.settings import RunSettings, make_settings, read_settings
 from magrounding.play.team import CONFIG_FILE
+from magrounding.registry import env_entry
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,10 @@ class Job:
         first = f"-as-{training.budget_of}" if training.budget_of else ""
         size = f"-{training.size}x{training.size}" if training.size else ""
         who = f"{self.env}-{training.agent}-{self.agents}-{self.preset}{budget}"
-        return f"{'-'.join((who, *filter(None, training.stages)))}{first}{size}"
+        # What is read is known by its content: a folder may be named otherwise, or hold other files tomorrow.
+        read = env_entry(self.env).describe(**dict(training.games)).source if training.games else ""
+        text = f"-text-{hashlib.sha256(read.encode()).hexdigest()[:8]}" if read else ""
+        return f"{'-'.join((who, *filter(None, training.stages)))}{first}{size}{text}"
 
     def folder(self, out: Path, seed: int) -> Path:
         """Of the run of a seed: a run of its own, so that seeds can be added later."""
@@ -52,6 +58,8 @@ class Job:
         """Of the run of a seed; ConfigurationError where there can be none."""
         training = self.training
         settings = make_settings(self.env, training.agent, self.agents, self.preset, training.stages, (seed,))
+        if training.games:
+            settings = with_env_options(settings, dict(training.games))
         if training.network:
             settings = settings.with_network(dict(training.network))
         preset, last = settings.preset, training.stages[-1]

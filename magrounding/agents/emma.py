@@ -6,6 +6,7 @@ Also its ablation Game-ID, which reads nothing: it is given the symbols of enemy
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from magrounding.agents.building import configure
 from magrounding.agents.document_policy import info_nce
 from magrounding.agents.language import WordStates, distinct_rows
 from magrounding.agents.modules import SelfAttention, masked_softmax
-from magrounding.agents.policy import TextEncoding
+from magrounding.agents.policy import RELIANCE, TextEncoding, shares
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.symbols import EmmaConfig, SymbolPolicy, initialize
 from magrounding.errors import ConfigurationError
@@ -56,22 +57,46 @@ class Emma(SymbolPolicy):
 
     def identify(self, queries: Tensor, text: TextEncoding, document: Tensor) -> Tensor:
         """x = (1 / S) Σ_j a_j v_j; where a query is 0, nothing asks, and x is 0 too."""
-        key, value, spoken = (text[name].index_select(0, document) for name in ("key", "value", "spoken"))
-        weights = masked_softmax(torch.bmm(key, self._scaled(queries).unsqueeze(2)).squeeze(2), spoken)  # [D, S]
-        weights = weights * queries.any(1, keepdim=True)
+        value, spoken = (text[name].index_select(0, document) for name in ("value", "spoken"))
+        weights = self._attend(queries, text, document)
         read = torch.bmm(weights.unsqueeze(1), value.to(weights.dtype)).squeeze(1)
         return read / spoken.sum(1, keepdim=True).clamp(min=1)
 
+    def tell(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor
+    ) -> dict[str, Callable[[], Tensor]]:
+        return {RELIANCE: lambda: self.rely(observation, text, document)}
+
+    def rely(self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor) -> Tensor:
+        """RELIANCE [N, S]: the attention of each entity in sight, averaged."""
+        board, queries, which = self._asking(observation["grid"])
+        weights = self._attend(queries.index_select(0, which), text, document.index_select(0, board))
+        return shares(weights.new_zeros(len(document), weights.shape[1]).index_add(0, board, weights))
+
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
-        occupants = observation["grid"].flatten(1, 2).unflatten(2, (-1, self.width)).flatten(1, 2).long()  # [U, P, W]
-        is_entity = self.occupant[occupants[:, :, 0]] & ~self.avatar[occupants[:, :, 0]]
-        board = is_entity.nonzero()[:, 0]
-        entities, which = distinct_rows(occupants[is_entity])
-        queries = self.symbols(entities).sum(1) / (entities != 0).sum(1, keepdim=True)
+        board, queries, which = self._asking(observation["grid"])
         fits = torch.matmul(text["key"], self._scaled(queries).t())  # [U, S, E]
         fits = torch.where(text["spoken"].unsqueeze(2), fits, torch.finfo(fits.dtype).min).logsumexp(1)
-        scores = fits.new_zeros(len(occupants), len(fits)).index_add(0, board, fits.t().index_select(0, which))
+        scores = fits.new_zeros(len(fits), len(fits)).index_add(0, board, fits.t().index_select(0, which))
         return info_nce(scores)
+
+    def _asking(self, grid: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The entities in sight: the boards [E] of grid [N, H, W, K] they are on, distinct queries, and whose is which.
+
+        Returns:
+            board [E] int64; queries [D, width]; which [E] int64, the query of each.
+        """
+        occupants = grid.flatten(1, 2).unflatten(2, (-1, self.width)).flatten(1, 2).long()  # [N, P, W]
+        is_entity = self.occupant[occupants[:, :, 0]] & ~self.avatar[occupants[:, :, 0]]
+        entities, which = distinct_rows(occupants[is_entity])
+        queries = self.symbols(entities).sum(1) / (entities != 0).sum(1, keepdim=True)
+        return is_entity.nonzero()[:, 0], queries, which
+
+    def _attend(self, queries: Tensor, text: TextEncoding, document: Tensor) -> Tensor:
+        """Attention [D, S] to the sentences of documents [D]; zeros where a query is 0."""
+        key, spoken = (text[name].index_select(0, document) for name in ("key", "spoken"))
+        weights = masked_softmax(torch.bmm(key, self._scaled(queries).unsqueeze(2)).squeeze(2), spoken)
+        return weights * queries.any(1, keepdim=True)
 
     def _scaled(self, queries: Tensor) -> Tensor:
         return queries / math.sqrt(self.config.width)

@@ -13,6 +13,7 @@ _SIR_PARTS = ("state", "local_conv", "entity_attn", "bert")
 AGENTS = (
     AgentEntry("relread", "magrounding.agents.relread:make_relread"),
     AgentEntry("viewread", "magrounding.agents.viewread:make_viewread"),
+    AgentEntry("panoread", "magrounding.agents.panoread:make_panoread"),
     AgentEntry("choiceread", "magrounding.agents.choiceread:make_choiceread"),
     AgentEntry("babyai_small", "magrounding.agents.babyai:make_babyai_small"),
     AgentEntry("babyai_large", "magrounding.agents.babyai:make_babyai_large"),
@@ -23,8 +24,8 @@ AGENTS = (
     AgentEntry("film", _BASELINE, {"modulate": True}),
     AgentEntry("conv", _BASELINE, {"modulate": False}),
     AgentEntry("sir", _SIR),
-    *(AgentEntry(f"sir_{part}", _SIR, {part: True}) for part in _SIR_PARTS),
-    AgentEntry("sir_all", _SIR, dict.fromkeys(_SIR_PARTS, True)),
+    *(AgentEntry(f"sir_{part}", _SIR, {part: True}, built_on="sir") for part in _SIR_PARTS),
+    AgentEntry("sir_all", _SIR, dict.fromkeys(_SIR_PARTS, True), built_on="sir"),
     AgentEntry("drrn", _DRRN, algorithm="drrn"),
     AgentEntry("drrn_bow", _DRRN, {"reader": "bag"}, built_on="drrn", algorithm="drrn"),
     AgentEntry("drrn_bc", _DRRN, built_on="drrn"),

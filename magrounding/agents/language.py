@@ -34,6 +34,17 @@ def join_statements(text: Tensor) -> Words:
     return Words(words[:, : int(length.max())], length)  # the only wait for a GPU in reading a text
 
 
+def statements_of(text: Tensor) -> Tensor:
+    """[U, L', S] bool: which of the S statements each word of `join_statements` is from; its terminator is from none.
+
+    Args:
+        text: [U, S, L] ids; 0 is padding.
+    """
+    count = text.shape[1]
+    numbers = torch.arange(1, count + 1, device=text.device).unsqueeze(1) * (text != 0)
+    return F.one_hot(join_statements(numbers).ids, count + 1)[..., 1:].bool()
+
+
 class TextEncoder(nn.Module):
     """A bidirectional LSTM or GRU over words (RTFM eq. 9, 13).
 

@@ -5,7 +5,7 @@ No identity of a word gets out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -67,7 +67,7 @@ class ManualReader(nn.Module):
         self, vocabulary_size: int, kinship: int = 0, meaning: int = 0, motion: int = 0, spelling: Sequence[str] = ()
     ) -> None:
         super().__init__()
-        self.vocabulary_size = vocabulary_size
+        self.vocabulary_size, self._spelling = vocabulary_size, tuple(spelling)
         self.fade = nn.Parameter(torch.tensor(1.0))
         self.sharpness = nn.Parameter(torch.tensor(6.0))
         self.symbols = nn.Embedding(vocabulary_size, kinship) if kinship else None
@@ -82,6 +82,15 @@ class ManualReader(nn.Module):
     def knows_words(self) -> bool:
         """Whether anything was learnt of single words; else a word is nothing but the statements that it stands in."""
         return any(table is not None for table in (self.symbols, self.words, self.meanings, self.moves))
+
+    @property
+    def word_rows(self) -> Mapping[str, Sequence[str]] | None:
+        """See `Policy`; None where words were learnt whose spelling is not known."""
+        tables = {"symbols": self.symbols, "words": self.words, "meanings": self.meanings}
+        rows = {f"{name}.weight": self._spelling for name, table in tables.items() if table is not None}
+        if self.moves is not None:
+            rows["moves.embedding.weight"] = self.moves.ngrams
+        return rows if len(self._spelling) == self.vocabulary_size or not rows else None
 
     def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         """Encode U documents.
@@ -146,6 +155,20 @@ class ManualReader(nn.Module):
         mentions = torch.bmm(attention.transpose(1, 2), mentioned)  # [U, P, P]
         alike = torch.bmm((attention / length).transpose(1, 2), through / length)
         return Reading(mentions, alike, facts.transpose(1, 2)), which, of
+
+    def attention(self, words: Tensor, text: TextEncoding, gait: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Attention [U, S, P] to the statements, of the distinct among some words [...] that move so [...].
+
+        Arguments as in `read`.
+
+        Returns:
+            It, and which of the P each is [...].
+        """
+        if gait is None:
+            distinct, which = self._distinct(words, self.vocabulary_size)
+            return self._attend(distinct, text)[1], which
+        moving, which = self._distinct(words * GAITS + gait, self.vocabulary_size * GAITS)
+        return self._attend(moving // GAITS, text, moving % GAITS)[1], which
 
     def _attend(self, words: Tensor, text: TextEncoding, gait: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Whether each statement has each of some words [P] that move so, and attention to it, both [U, S, P].

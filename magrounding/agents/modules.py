@@ -64,6 +64,11 @@ class SelfAttention(nn.Module):
         return torch.bmm(weights.unsqueeze(1), states).squeeze(1)
 
 
+def attention(states: Tensor, mask: Tensor, queries: Tensor) -> Tensor:
+    """The weights [U, Q, L] of `attend`; arguments as there."""
+    return masked_softmax(torch.bmm(queries, states.transpose(1, 2)), mask.unsqueeze(1))
+
+
 def attend(states: Tensor, mask: Tensor, queries: Tensor) -> Tensor:
     """attend: dot-product attention without scale or parameters (RTFM eq. 14–16).
 
@@ -75,8 +80,7 @@ def attend(states: Tensor, mask: Tensor, queries: Tensor) -> Tensor:
     Returns:
         [U, Q, D], the weighted sums of the states.
     """
-    weights = masked_softmax(torch.bmm(queries, states.transpose(1, 2)), mask.unsqueeze(1))
-    return torch.bmm(weights.to(states.dtype), states)
+    return torch.bmm(attention(states, mask, queries).to(states.dtype), states)
 
 
 class DocumentIndex(NamedTuple):

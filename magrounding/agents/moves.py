@@ -23,12 +23,16 @@ class Moves(nn.Module):
     Args:
         width: of the embeddings.
         words: how each id is spelt; ids without a spelling are names that are like no other.
+
+    Attributes:
+        ngrams: those of all words, in the order of the rows of `embedding`.
     """
 
     def __init__(self, width: int, words: Sequence[str]) -> None:
         super().__init__()
         spelt = [ngrams(word) for word in words]
-        number = {ngram: k for k, ngram in enumerate(sorted({ngram for word in spelt for ngram in word}))}
+        self.ngrams = tuple(sorted({ngram for word in spelt for ngram in word}))
+        number = {ngram: k for k, ngram in enumerate(self.ngrams)}
         self.embedding = nn.EmbeddingBag(len(number), width, mode="sum")
         nn.init.zeros_(self.embedding.weight)
         self.gaits = nn.Linear(width, GAITS)

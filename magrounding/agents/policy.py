@@ -33,6 +33,11 @@ MARKS = "marks"
 """What networks tell of a step that costs next to nothing: [T, B, H, W] int8, 1 for the cells that the agent claims, 0
 for those that it leaves to others, −1 where there is nothing."""
 
+RELIANCE = "reliance"
+"""What networks that attend to statements tell of a step: [T, B, S], how much they rely on each of the S rows of the
+manual, not negative, with a sum of 1 (0 where nothing in sight asks). It is their own attention, or kinship, averaged
+over all that asks: it says what was read, not what that changed."""
+
 CONTRAST = "contrast"
 """The loss that grounds symbols without rewards or labels: what is on a board is what its own manual speaks of.
 
@@ -163,6 +168,9 @@ class Policy(nn.Module, ABC):
         reads: name → the text fields that it reads together, as one text. Fields that a world lacks are empty.
         heeds: of `spec.HEEDED`, what its choices depend on. A network to which a word is nothing but the statements it
             stands in heeds no NAMES.
+        word_rows: its parameters that have a row for each word, or piece of a word: name → the spelling of each row.
+            For games with other words it is made anew as `type(self)(spec, self.config)`, and rows go with the
+            spelling (`agents.respelling`). Empty: no parameter is about a word. None: it reads none but its own.
         needs: of LABELS, OTHERS, STATE, what its `losses` take.
         loss_weights: default weights of its `losses`, by name; a learner's options change them, 0 is left out.
         diagnostics: what can be counted over the steps of a team of such networks, from what they `told`.
@@ -171,6 +179,7 @@ class Policy(nn.Module, ABC):
     accepts: ClassVar[Accepts] = Accepts()
     reads: Mapping[str, tuple[str, ...]] = MappingProxyType({"document": ("manual", "goal")})
     heeds: frozenset[str] = frozenset(HEEDED)
+    word_rows: Mapping[str, Sequence[str]] | None = None
     needs: frozenset[str] = frozenset()
     loss_weights: ClassVar[Mapping[str, float]] = MappingProxyType({})
     diagnostics: ClassVar[StepDiagnostics | None] = None
@@ -217,3 +226,8 @@ class Policy(nn.Module, ABC):
 def mask_logits(logits: Tensor, action_mask: Tensor) -> Tensor:
     """logits […, A], those of masked actions at the dtype's minimum: probability exactly 0 and no infinity."""
     return torch.where(action_mask.bool(), logits, torch.finfo(logits.dtype).min)
+
+
+def shares(weights: Tensor) -> Tensor:
+    """Weights […, S] that are not negative, divided by their sum; zeros where that is 0."""
+    return weights / weights.sum(-1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)

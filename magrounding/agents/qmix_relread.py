@@ -10,9 +10,10 @@ from typing import Any
 from torch import Tensor, nn
 
 from magrounding.agents.building import configure
-from magrounding.agents.policy import TextEncoding, mask_logits
+from magrounding.agents.policy import RELIANCE, Batch, PolicyOutput, TextEncoding, mask_logits
 from magrounding.agents.q_network import QNetwork
 from magrounding.agents.relread import Relread, RelreadConfig
+from magrounding.agents.respelling import within
 from magrounding.spec import EnvSpec
 
 
@@ -34,10 +35,22 @@ class QmixRelread(QNetwork):
         self.config = config
         self.reader = Relread(spec, config)
         self.heeds = self.reader.heeds
+        self.word_rows = within("reader", self.reader.word_rows)
         self.agent = nn.Linear(spec.num_agents, config.hidden, bias=False)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader.encode_text(manual, goal)
+
+    def forward(self, batch: Batch) -> PolicyOutput:
+        """See `QNetwork.forward`, which tells RELIANCE besides."""
+        output, shape = super().forward(batch), batch.restarts.shape
+        seen = {name: batch.observation[name].flatten(0, 1) for name in self.looks_at if name in batch.observation}
+        read = batch.texts["document"]
+
+        def rely() -> Tensor:
+            return self.reader.rely(self.reader.find(seen), read.encoding, read.index.flatten()).unflatten(0, shape)
+
+        return output._replace(told={RELIANCE: rely})
 
     def evaluate(
         self,

@@ -21,7 +21,8 @@ from magrounding.agents.building import check_config, configure
 from magrounding.agents.document_policy import DocumentPolicy, info_nce
 from magrounding.agents.manual_reader import ManualReader, Reading
 from magrounding.agents.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
-from magrounding.agents.policy import Accepts, Learnt, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.policy import RELIANCE, Accepts, Learnt, PolicyOutput, TextEncoding, mask_logits, shares
+from magrounding.agents.respelling import within
 from magrounding.spec import HEEDED, SENTENCES, EnvSpec
 
 
@@ -95,6 +96,7 @@ class Relread(DocumentPolicy):
         self.num_agents = spec.num_agents
         self.reader = ManualReader(spec.vocabulary_size, config.kinship, config.meaning, config.motion, spec.words)
         self.heeds = frozenset(HEEDED if self.reader.knows_words else (SENTENCES,))
+        self.word_rows = within("reader", self.reader.word_rows)
         self.no_entity: Tensor
         self.register_buffer("no_entity", torch.zeros(spec.vocabulary_size, dtype=torch.bool), persistent=False)
         self.no_entity[[*spec.grid.scenery_ids, *spec.grid.avatar_ids]] = True
@@ -144,8 +146,22 @@ class Relread(DocumentPolicy):
         things = self.find(observation)
         motion, memory = self.follow(things, observation, memory)
         logits, value = self.decide(observation, things, self.relate(things, text, document, motion))
-        seen = things, motion
-        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory, seen=seen)
+        return PolicyOutput(
+            mask_logits(logits.float(), observation["action_mask"]),
+            value.float(),
+            memory,
+            told={RELIANCE: lambda: self.rely(things, text, document, motion)},
+            seen=(things, motion),
+        )
+
+    def rely(self, things: Things, text: TextEncoding, document: Tensor, motion: Motion | None = None) -> Tensor:
+        """RELIANCE [N, S]: the attention of each word of an entity in sight, and of what the agent holds, averaged."""
+        gait = _gaits(motion)
+        attention, which = self.reader.attention(things.words, text, gait)
+        asked = attention.transpose(1, 2)[document.view(-1, 1, 1), which]  # [N, M + 1, W, S]
+        asks = F.pad(things.exists & ~things.is_ally, (0, 1), value=True).unsqueeze(2) & (things.words != 0)
+        written = text["key"].any(2)[document]
+        return shares((asked * asks.unsqueeze(3)).sum((1, 2)) * written)
 
     def auxiliary(
         self,
@@ -247,8 +263,7 @@ class Relread(DocumentPolicy):
 
     def relate(self, things: Things, text: TextEncoding, document: Tensor, motion: Motion | None = None) -> Tensor:
         """Features [N, M, C] of every thing: its bonds with the others, with the goal and with what the agent holds."""
-        gait = None if motion is None else F.pad(motion.gait, (0, 1)).unsqueeze(-1)  # what is held does not move
-        reading, which, of = self.reader.read(things.words, text, gait)  # [N, M + 1, W]
+        reading, which, of = self.reader.read(things.words, text, _gaits(motion))  # [N, M + 1, W]
         row = document.view(-1, 1, 1) * reading.facts.shape[1] + of[:, :-1]
         facts = F.embedding(row, reading.facts.flatten(0, 1)).flatten(2)  # [N, M, (2 + D) W]
         alone = [facts, things.is_ally.to(facts.dtype).unsqueeze(-1)]
@@ -349,6 +364,11 @@ def look(base: Tensor, known: Tensor, mixing: Tensor, patterns: Tensor, near: Te
     there = F.one_hot(which + 1, len(near) + 1)[..., 1:].to(known.dtype)  # [N, M, 5]
     on_cells = torch.bmm(there.transpose(1, 2), known).flatten(1) @ near.flatten(0, 1)
     return base + on_cells + ((known @ mixing) * F.embedding(cell, patterns, len(patterns) - 1)).sum(1)  # of [N, M, H]
+
+
+def _gaits(motion: Motion | None) -> Tensor | None:
+    """[N, M + 1, 1], how each thing and what is held, which stands still, moves; None: motion is off."""
+    return None if motion is None else F.pad(motion.gait, (0, 1)).unsqueeze(-1)
 
 
 def border_distances(position: Tensor, shape: torch.Size, reach: int) -> Tensor:

@@ -30,7 +30,7 @@ from magrounding.agents.policy import Accepts, Batch, PolicyOutput, TextEncoding
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.sir_heads import ChoiceHead, make_action_head
 from magrounding.agents.sir_reader import DOCUMENT, SUMMARY, Fields, SirReader, further_texts, goal_field
-from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding
+from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding, tell_reliance
 from magrounding.errors import ConfigurationError
 from magrounding.spec import CHOICES, Directions, EnvSpec, FixedActions, TextChoices
 
@@ -179,12 +179,14 @@ class Sir(DocumentPolicy):
         document: Tensor,
         memory: Tensor | None = None,
     ) -> PolicyOutput:
-        hidden, maps = self._perceive(observation, text, document)
+        queries: list[Tensor] = []
+        hidden, maps = self._perceive(observation, text, document, queries)
         if self.tracker is not None:
             if memory is None:
                 memory = torch.zeros(len(hidden), 2, self.config.width, device=hidden.device)
             hidden, memory = self._track(self.tracker, hidden, memory)
-        return self._decide(hidden, maps, observation, text, memory)
+        told = tell_reliance(queries, text, document) if self.reader.has_manual else {}
+        return self._decide(hidden, maps, observation, text, memory)._replace(told=told)
 
     def unroll(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor, restarts: Tensor
@@ -229,10 +231,16 @@ class Sir(DocumentPolicy):
         positions = distance_map(position, *grid.shape[1:3])
         return _Seen(cells, positions, self.reader.merge(fields))
 
-    def _perceive(self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor) -> tuple[Tensor, Tensor]:
-        """H [N, width] of the present alone, and V_last."""
+    def _perceive(
+        self,
+        observation: dict[str, Tensor],
+        text: TextEncoding,
+        document: Tensor,
+        queries: list[Tensor] | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """H [N, width] of the present alone, and V_last; for `queries` see `Txt2PiGrounding`."""
         seen = self._look(observation, text, document)
-        maps = self.grounding(*seen, text, document)
+        maps = self.grounding(*seen, text, document, queries)
         pooled = spatial_max(maps)
         if self.local is not None:
             near = (around(part, observation["position"], self.config.crop) for part in (seen.cells, seen.positions))

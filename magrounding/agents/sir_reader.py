@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.language import TextEncoder, distinct_rows, join_statements
+from magrounding.agents.language import TextEncoder, distinct_rows, join_statements, statements_of
 from magrounding.agents.modules import DocumentAttention, SelfAttention, attend
 from magrounding.agents.policy import TextEncoding
 from magrounding.agents.pretrained_language import PretrainedStates
@@ -111,6 +111,7 @@ class SirReader(nn.Module):
         self.width = self.joint.width
         self.scorers = nn.ModuleDict({name: SelfAttention(self.width) for name in scorers(spec)})
         self.further = further_texts(spec)
+        self.has_manual = MANUAL in spec
         self.merge_told, self.merge_joint = SelfAttention(self.width), SelfAttention(self.width)
 
     def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
@@ -120,7 +121,8 @@ class SirReader(nn.Module):
 
         Returns:
             `states` [U, L', D] and `mask` [U, L'] of the joint text; `said`, `about` [U, n, D] and `spoken` [U, n] of
-            the fields that are read along with it: goal or statements.
+            the fields that are read along with it: goal or statements; `from` [U, L', S] of a manual, see
+            `statements_of`.
         """
         if manual.dim() == 2:
             manual = goal.unsqueeze(1)
@@ -132,7 +134,9 @@ class SirReader(nn.Module):
         else:
             said, spoken = states.new_zeros(0, self.width), mask.new_zeros(len(manual), 0)
         said = said.view(*spoken.shape, self.width)
-        return {"states": states, "mask": mask, "said": said, "about": attend(states, mask, said), "spoken": spoken}
+        about = attend(states, mask, said)
+        read = {"states": states, "mask": mask, "said": said, "about": about, "spoken": spoken}
+        return {**read, "from": statements_of(manual)} if self.has_manual else read
 
     def sum_up_text(self, name: str, ids: Tensor) -> TextEncoding:
         """SUMMARY [U, S, D] of a further text [U, S, L] or [U, L], row by row."""

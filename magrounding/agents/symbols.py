@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -93,6 +94,12 @@ class SymbolPolicy(DocumentPolicy):
         """What entities are, [D, width], by queries [D, width] and the documents [D] of U that are read for them."""
         raise NotImplementedError
 
+    def tell(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor
+    ) -> dict[str, Callable[[], Tensor]]:
+        """`PolicyOutput.told` of a step; arguments as in `respond`."""
+        return {}
+
     def constants(self, text: TextEncoding) -> Tensor | None:
         """[U, G] what all cells of a game show; None: nothing."""
         return None
@@ -110,7 +117,8 @@ class SymbolPolicy(DocumentPolicy):
         else:
             maps = self.trunk(self._ground(seen, text, document)).permute(0, 2, 3, 1)
         logits, value = self.decide(F.leaky_relu(maps).flatten(1))
-        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory)
+        told = self.tell(observation, text, document)
+        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory, told=told)
 
     def find(
         self, observation: dict[str, Tensor], document: Tensor, memory: Tensor | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,21 +12,21 @@ from torch import Tensor, nn
 
 from magrounding.agents.building import check_config, configure
 from magrounding.agents.document_policy import DocumentPolicy
-from magrounding.agents.language import RECURRENT, TextEncoder, distinct_rows, join_statements
+from magrounding.agents.language import RECURRENT, TextEncoder, distinct_rows, join_statements, statements_of
 from magrounding.agents.modules import (
     HEADS,
     ActorCritic,
     DocumentAttention,
     FiLM2,
     SelfAttention,
-    attend,
+    attention,
     distance_map,
     embed_cells,
     layer_widths,
     skips,
     spatial_max,
 )
-from magrounding.agents.policy import Accepts, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.policy import RELIANCE, Accepts, PolicyOutput, TextEncoding, mask_logits, shares
 from magrounding.errors import choose
 from magrounding.spec import EnvSpec
 
@@ -121,18 +121,22 @@ class Txt2PiReader(nn.Module):
         Returns:
             `summary` [U, D], the text that no map changes (goal, document given the goal, without visual attention the
             document too), and with visual attention `states` [U, L, 2 · document_hidden] and `mask` [U, L], what maps
-            attend to.
+            attend to. For `tell_reliance`: `from` [U, L, S], see `statements_of`, and with task attention `asked`
+            [U, L], its weights.
         """
         document = join_statements(manual)
         task = self.goal_attention(*self.goal(self.words, join_statements(goal)))  # c_goal
         summary = [task] if self.goal_in_text else []
+        read = {"from": statements_of(manual)}
         if self.task_attention:
             states, mask = self.goal(self.words, document)
-            summary.append(attend(states, mask, task.unsqueeze(1)).squeeze(1))  # c_doc
+            weights = attention(states, mask, task.unsqueeze(1))
+            summary.append(torch.bmm(weights.to(states.dtype), states).squeeze(1))  # c_doc
+            read["asked"] = weights.squeeze(1)
         states, mask = self.document(self.words, document)
         if self.document_attention is not None:
-            return {"summary": torch.cat((*summary, self.document_attention(states, mask)), 1)}
-        return {"summary": torch.cat(summary, 1), "states": states, "mask": mask}
+            return {**read, "summary": torch.cat((*summary, self.document_attention(states, mask)), 1)}
+        return {**read, "summary": torch.cat(summary, 1), "states": states, "mask": mask}
 
     def read_inventory(self, inventory: Tensor) -> Tensor:
         """c_inv [N, 2 · inventory_hidden] of inventory [N, I]."""
@@ -178,7 +182,13 @@ class Txt2PiGrounding(nn.Module):
         )
 
     def forward(
-        self, cells: Tensor, positions: Tensor, summary: Tensor, text: TextEncoding, document: Tensor
+        self,
+        cells: Tensor,
+        positions: Tensor,
+        summary: Tensor,
+        text: TextEncoding,
+        document: Tensor,
+        queries: list[Tensor] | None = None,
     ) -> Tensor:
         """V_last [N, C, H, W].
 
@@ -188,6 +198,7 @@ class Txt2PiGrounding(nn.Module):
             summary: [N, D], the text that no map changes.
             text: encoding of U documents; with visual attention its `states` and `mask` are asked.
             document: [N], which document each row reads.
+            queries: gets what each floor asks the document [N, query_width], with visual attention.
         """
         ask = None if self.initial is None else DocumentAttention(text["states"], text["mask"], document)
         features = torch.cat((cells, positions), 1)
@@ -198,6 +209,8 @@ class Txt2PiGrounding(nn.Module):
                 entering = maps + below if self.skip and i == len(self.layers) - 1 else maps
                 features = torch.cat((entering, positions.to(entering.dtype)), 1)
             below = maps
+            if queries is not None and query is not None:
+                queries.append(query)
             heard = summary if ask is None or query is None else torch.cat((summary, ask(query)), 1)
             maps = layer(features, heard)
             query = layer.query(spatial_max(maps)) if layer.query is not None else None
@@ -247,9 +260,34 @@ class Txt2Pi(DocumentPolicy):
         positions = distance_map(observation["position"], grid.shape[1], grid.shape[2])
         held = self.reader.read_inventory(observation["inventory"])
         summary = torch.cat((text["summary"].index_select(0, document), held), 1)
-        maps = self.grounding(cells, positions, summary, text, document)
+        queries: list[Tensor] = []
+        maps = self.grounding(cells, positions, summary, text, document, queries)
         logits, value = self.head(spatial_max(maps))
-        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float())
+        told = tell_reliance(queries, text, document)
+        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), told=told)
+
+
+def tell_reliance(queries: Sequence[Tensor], text: TextEncoding, document: Tensor) -> dict[str, Callable[[], Tensor]]:
+    """RELIANCE [N, S], where anything attends to the document.
+
+    It is the mean of the weights that the floors' queries give to each statement's words, and of those that the goal's
+    query does (`asked`).
+
+    Args:
+        queries: [N, D] of each floor; none without visual attention.
+        text: encoding of U documents.
+        document: [N], which document each row reads.
+    """
+
+    def rely() -> Tensor:
+        weights = [text["asked"].index_select(0, document).unsqueeze(1)] if "asked" in text else []
+        if queries:
+            states, mask = (text[name].index_select(0, document) for name in ("states", "mask"))
+            weights.append(attention(states, mask, torch.stack(list(queries), 1)))
+        mean = torch.cat(weights, 1).mean(1, keepdim=True)
+        return shares(torch.bmm(mean, text["from"].index_select(0, document).to(mean.dtype)).squeeze(1))
+
+    return {RELIANCE: rely} if queries or "asked" in text else {}
 
 
 def make_txt2pi(spec: EnvSpec, *, profile: str = "paper", **options: Any) -> Txt2Pi:

@@ -58,9 +58,13 @@ def save_weights(folder: Path, weights: Sequence[Mapping[str, Tensor]], record: 
 
 
 def load_weights(
-    folder: Path, *, env: str, vocabulary_hash: str, num_agents: int
+    folder: Path, *, env: str, vocabulary_hash: str | None, num_agents: int
 ) -> tuple[list[Weights], dict[str, Any]]:
     """Read a team's weights and their record.
+
+    Args:
+        folder: of the stage.
+        env, vocabulary_hash, num_agents: what they must be of; None for networks that read any words.
 
     Raises:
         CheckpointError: missing, truncated or altered files; weights of another env, vocabulary or number of agents.
@@ -70,13 +74,15 @@ def load_weights(
     return [_load_file(folder / weights_file(i), record) for i in range(num_agents)], record
 
 
-def check_origin(record: Mapping[str, Any], source: Path, *, env: str, vocabulary_hash: str, num_agents: int) -> None:
+def check_origin(
+    record: Mapping[str, Any], source: Path, *, env: str, vocabulary_hash: str | None, num_agents: int
+) -> None:
     """Refuse a checkpoint of another env, vocabulary or number of agents, in a sentence that names the difference."""
     if record.get("env") != env:
         raise CheckpointError(f"{source} was trained on {record.get('env')!r}, not on {env!r}")
     if record.get("agents") != num_agents:
         raise CheckpointError(f"{source} holds {record.get('agents')} agents, not {num_agents}")
-    if record.get("vocabulary") != vocabulary_hash:
+    if vocabulary_hash is not None and record.get("vocabulary") != vocabulary_hash:
         raise CheckpointError(
             f"{source} was trained with another vocabulary: its words have other ids than those of {env!r} now"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -96,16 +96,19 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
         raise ConfigurationError("nothing to evaluate: name run folders with --run, or a team with --pretrained")
     folders = dict(zip(distinct_names(sources, arguments.names), map(find_run, sources), strict=True))
     mate = None if arguments.teammate is None else _with_teammate(folders, arguments.teammate)
-    options = _env_options(arguments, read_settings(next(iter(folders.values()))).entry)
+    settings = read_settings(next(iter(folders.values())))
+    options = _env_options(arguments, settings.entry)
     device = resolve_device(arguments.device)
-    threads = plan_threads(1, arguments.episodes, cuda=device.type == "cuda")
+    threads = plan_threads(1, arguments.episodes, cuda=device.type == "cuda", simulators=settings.simulated)
     with using(threads), Display(quiet=arguments.quiet) as display:
         contenders = open_runs(folders, arguments.stage, names_of("--seeds", arguments.seeds), device)
-        contenders = [replace(_in_games(each, options, arguments.workers), display=display) for each in contenders]
+        sets = names_of("--splits", arguments.splits)
+        contenders = [_in_games(each, options, arguments.workers, sets) for each in contenders]
+        contenders = [replace(each, display=display) for each in contenders]
         pairs = (
             [] if mate is None else [(one, other, seed_pairs(one, other)) for one, other in _meetings(contenders, mate)]
         )
-        results = zero_shot(contenders, names_of("--splits", arguments.splits), arguments.episodes, plays)
+        results = zero_shot(contenders, sets, arguments.episodes, plays)
         together = [score for pair in pairs for score in cross_play(*pair, results.sets, arguments.episodes, plays)]
         return replace(results, together=together)
 
@@ -117,11 +120,15 @@ def _env_options(arguments: Arguments, entry: EnvEntry) -> dict[str, Any]:
     return parse_env_options(arguments.env_option, entry, reserved)
 
 
-def _in_games(contender: Contender, options: Mapping[str, Any], workers: int | None) -> Contender:
+def _in_games(
+    contender: Contender, options: Mapping[str, Any], workers: int | None, sets: Sequence[str] | None
+) -> Contender:
     """The contender in games with other options; ConfigurationError where its networks cannot look at them."""
-    changed = replace(contender, games={**contender.games, **options})
-    game = configure(contender.settings.entry, changed.options())
-    if not all(team.spec.reads_alike(game.describe()) for team in contender.teams.values()):
+    changed, entry = replace(contender, games={**contender.games, **options}), contender.settings.entry
+    first = choose(f"evaluation set of {entry.id}", next(iter(sets or entry.evaluation_sets)), entry.evaluation_sets)
+    game = configure(entry, changed.options(first))  # of a set that is played: a corpus need not have others
+    changed = changed.reading(game.describe())
+    if not all(team.spec.reads_alike(game.describe()) for team in changed.teams.values()):
         raise ConfigurationError(
             f"{contender.name} was trained to read and see other things than games with {dict(options)} show: leave "
             "out --env-option"

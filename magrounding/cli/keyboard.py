@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError
+from magrounding.play.action_names import letters_of
 from magrounding.play.recording import StopRecording
 from magrounding.vector import VectorEnv
 
@@ -29,7 +29,7 @@ class Keyboard:
         self._show = show
         self._names = vec.spec.actions.names
         self._num_agents = vec.num_agents
-        self._letters = letters_of(self._names)
+        self._letters = letters_of(self._names, STOP)
 
     def act(self, obs: Any, memory: None, info: Any, greedy: bool = True) -> tuple[np.ndarray, None]:
         """Show the game and ask for a letter for each living agent; StopRecording at q or the end of the input."""
@@ -64,14 +64,3 @@ class Keyboard:
             if not mask[agent, self._letters[letter]]:
                 return f"agent {agent} cannot go {self._names[self._letters[letter]]} there"
         return ""
-
-
-def letters_of(names: Sequence[str]) -> dict[str, int]:
-    """Letter → action: the first letter of each name that none before has; ConfigurationError where there is none."""
-    letters: dict[str, int] = {}
-    for action, name in enumerate(names):
-        own = next((letter for letter in name.lower() if letter.isalpha() and letter not in (*letters, STOP)), None)
-        if own is None:
-            raise ConfigurationError(f"no letter is left for the action {name!r}: a person cannot play this game here")
-        letters[own] = action
-    return letters

@@ -17,6 +17,8 @@ COMMANDS = {
     "watch": "Show one game of a trained team, as text, film or pictures.",
     "record": "Record games of the oracle, a trained team or a person, to learn from.",
     "play": "Play at this terminal together with agents, or watch them.",
+    "serve": "Serve a page on which people and agents play together in the browser.",
+    "study": "Say what people did in a study that was held in the browser.",
     "match": "Let line-ups of agents, experts, scripts and chance play the same games.",
     "replay": "Play saved games again, check them, and show one as text, film or page.",
     "guide": "Train a Guide, which narrows what a reader of texts chooses from.",

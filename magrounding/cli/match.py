@@ -16,7 +16,7 @@ from magrounding.experiment.match_report import match_report, plot_match, to_jso
 from magrounding.experiment.progress import Display
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.lineup import Lineup
-from magrounding.registry import env_entry
+from magrounding.registry import env_entry, is_simulator
 from magrounding.storage import write_atomic, write_json
 from magrounding.threads import plan_threads, using
 
@@ -78,7 +78,10 @@ def match(arguments: Arguments, line: CommandLine) -> None:
         raise ConfigurationError("a match needs at least one line-up: name players with --players")
     stage = options.get(entry.stage_option)
     folder = arguments.out or Path("runs") / "-".join(filter(None, (NAME, entry.id, stage)))
-    with using(plan_threads(1, arguments.games, cuda=False)), Display(quiet=arguments.quiet) as display:
+    with (
+        using(plan_threads(1, arguments.games, simulators=is_simulator(game))),
+        Display(quiet=arguments.quiet) as display,
+    ):
         results = play_match(
             entry.id,
             options,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from magrounding.cli.command import items
 from magrounding.errors import ConfigurationError, choose
-from magrounding.registry import EnvEntry, Game
+from magrounding.registry import EnvEntry, Game, is_simulator
 
 if TYPE_CHECKING:
     from magrounding.agents.policy import Policy
@@ -110,11 +110,6 @@ def game_options(
     if "max_cycles" in entry.options and not is_simulator(configure(entry, options)):
         options["max_cycles"] = MAX_CYCLES
     return options | parse_env_options(env_option, entry, reserved)
-
-
-def is_simulator(game: Game) -> bool:
-    """Whether it plays one game at a time, so that processes make it faster."""
-    return not hasattr(game, "make_world")
 
 
 def choose_workers(asked: int | None, game: Game) -> int:

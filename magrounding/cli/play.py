@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tyro
 
@@ -17,6 +19,9 @@ from magrounding.play.session import Session
 from magrounding.registry import env_entry
 from magrounding.storage import check_place
 from magrounding.threads import plan_threads, using
+
+if TYPE_CHECKING:
+    from magrounding.play.terminal import Terminal
 
 
 @dataclass(frozen=True)
@@ -61,19 +66,27 @@ def play(arguments: Arguments) -> None:
     entry = env_entry(arguments.env)
     options = game_options(entry, arguments.stage, arguments.agents, arguments.split, arguments.env_option)
     lineup = Lineup.parse(arguments.players, configure(entry, options).describe().num_agents)
-    try:
-        from magrounding.play.terminal import Terminal
-    except ImportError:
-        raise MissingExtra("playing at the terminal", "play") from None
+    terminal = find_terminal()
     if arguments.out is not None:
         check_place(arguments.out)
     with using(plan_threads(1, 1, cuda=False)):
         session = Session(entry.id, options, lineup, arguments.seed, arguments.play == GREEDY)
-        try:
+        with closing(session):
             file = None if arguments.out is None else GameWriter(arguments.out, session.header)
-            app = Terminal(session, lambda played: file and file.write([played.saved()]), arguments.seconds)
-            app.run()
-        finally:
-            session.close()
+            run_terminal(terminal(session, lambda played: file and file.write([played.saved()]), arguments.seconds))
+
+
+def find_terminal() -> type[Terminal]:
+    """The terminal's class; MissingExtra where textual is not installed."""
+    try:
+        from magrounding.play.terminal import Terminal
+    except ImportError:
+        raise MissingExtra("playing at the terminal", "play") from None
+    return Terminal
+
+
+def run_terminal(app: Terminal) -> None:
+    """Show a terminal until people leave it; ConfigurationError where it ended with an error."""
+    app.run()
     if app.return_code:
         raise ConfigurationError("the terminal ended with an error, see above")

@@ -16,7 +16,6 @@ from magrounding.cli.options import (
     choose_workers,
     chosen_elsewhere,
     configure,
-    is_simulator,
     parse_env_options,
 )
 from magrounding.envs.make import make, make_vec
@@ -30,7 +29,7 @@ from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.saved_games import Rerun, read_games, replayed
 from magrounding.play.team import load_team
 from magrounding.pretrained import find_run
-from magrounding.registry import EnvEntry, Game, env_entry
+from magrounding.registry import EnvEntry, Game, env_entry, is_simulator
 from magrounding.simulators.vectorize import vectorize
 from magrounding.storage import check_place
 from magrounding.threads import plan_threads, using
@@ -184,7 +183,7 @@ def _seat(
     team = load_team(source, stage=_stage(arguments, entry)) if source else None
     vec = make_vec(entry.id, min(arguments.games, entry.evaluation_games or ROWS), workers=workers, **options)
     if team is not None:
-        return vec, team, f"{read_settings(find_run(source)).agent} of {source}"
+        return vec, team.for_games(vec), f"{read_settings(find_run(source)).agent} of {source}"
     return vec, make_expert(vec), ORACLE if entry.oracle else "the simulator's bot"
 
 

@@ -15,7 +15,7 @@ from magrounding.cli.command import CommandLine, run_command
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.progress import Display
-from magrounding.play.film import ENDINGS, film, page
+from magrounding.play.film import ENDINGS, film, page, picture_of
 from magrounding.play.saved_games import Header, SavedGame, read_games, replayed
 from magrounding.storage import check_place, write_atomic
 from magrounding.threads import plan_threads, using
@@ -62,6 +62,7 @@ def replay(arguments: Arguments) -> None:
         if arguments.game is None:
             _check_all(arguments, header, games)
         elif 0 <= arguments.game < len(games):
+            list(replayed(arguments.file, header, games, [arguments.game]))
             _show(arguments, header, games[arguments.game])
         else:
             raise ConfigurationError(f"{arguments.file} has games 0 to {len(games) - 1}, got {arguments.game}")
@@ -78,7 +79,6 @@ def _check_all(arguments: Arguments, header: Header, games: list[SavedGame]) -> 
 
 
 def _show(arguments: Arguments, header: Header, game: SavedGame) -> None:
-    list(replayed(arguments.file, header, [game]))
     end = f"{'won' if game.won else 'lost'} after {game.length} steps"
     mode = "ansi" if arguments.out is None else "rgb_array"
     frames, texts, about = zip(*_frames(header, game, mode), strict=True)
@@ -105,18 +105,11 @@ def _frames(header: Header, game: SavedGame, mode: str) -> Iterator[tuple[Any, s
         for actions in game.actions:
             places = {agent: int(agent.rpartition("_")[2]) for agent in env.agents}
             chosen = {agent: actions[place] for agent, place in places.items()}
-            yield _picture(env), _said(header, chosen, infos), about
+            yield picture_of(env), _said(header, chosen, infos), about
             _, _, _, _, infos = env.step(chosen)
-        yield _picture(env), "won" if game.won else "lost", about
+        yield picture_of(env), "won" if game.won else "lost", about
     finally:
         env.close()
-
-
-def _picture(env: Any) -> Any:
-    frame = env.render()
-    if frame is None:
-        raise ConfigurationError(f"{type(env).__name__} shows no {env.render_mode} of its games")
-    return frame
 
 
 def _said(header: Header, chosen: dict[str, int], infos: dict[str, Any]) -> str:

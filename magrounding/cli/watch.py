@@ -1,11 +1,12 @@
-"""Watch a trained team play a game: `magrounding watch --run runs/quick --out game.gif`."""
+"""Watch a trained team play a game: `magrounding watch --run runs/quick --out game.gif`, or saved games again."""
 
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import tyro
@@ -13,13 +14,18 @@ from PIL import Image
 
 from magrounding.cli.command import CommandLine, run_command
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
+from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.settings import read_settings
+from magrounding.play.demonstrations import DescribedGames
 from magrounding.play.evaluate import GREEDY, PLAYS
-from magrounding.play.film import film
+from magrounding.play.film import ENDINGS, film, picture_of
+from magrounding.play.lineup import RUN, Lineup, Seat
+from magrounding.play.saved_games import SavedLineup, open_games, read_games
+from magrounding.play.session import Session
 from magrounding.play.team import Team, TeamMemory, load_team
-from magrounding.pretrained import find_run
+from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import EnvEntry
 from magrounding.storage import write_atomic
 from magrounding.threads import plan_threads, using
@@ -27,15 +33,19 @@ from magrounding.threads import plan_threads, using
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
 
-ENDINGS = (".gif", ".png", ".mp4")
-
 
 @dataclass(frozen=True)
 class Arguments:
-    """Let a trained team play one game, and show it, with what each agent takes for itself where they divide."""
+    """Let a trained team play one game, and show it and what each agent takes for itself; or show saved games."""
 
-    run: str
+    file: Annotated[Path | None, tyro.conf.Positional] = None
+    """Saved games, of `play` or a match, to go through on the terminal, forwards and backwards (extra `play`). For a
+    film of one, or to check them all, there is `magrounding replay`."""
+    run: str | None = None
     """A run's folder, or pretrained:<name>."""
+    terminal: bool = False
+    """Go through the run's game on the terminal, forwards and backwards, and see what each agent goes by (extra
+    `play`)."""
     out: Path | None = None
     """A film (.gif, or .mp4 with the extra `play`), or a sheet of its pictures (.png) of at most 2,000 × 2,000 pixels;
     by default the game is printed as text."""
@@ -48,11 +58,11 @@ class Arguments:
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the game, name=value, instead of the run's; may be repeated, or several separated by commas."""
     game: int = 0
-    """Seed of the game."""
+    """Seed of the game; of saved games its number, counted from 0."""
     play: str = GREEDY
     """greedy (the most likely action) or sampled (drawn)."""
     milliseconds: int = 600
-    """How long a film shows a step."""
+    """How long a film, or the terminal, shows a step."""
     quiet: bool = False
     """Print nothing but where the pictures are (--out), and errors."""
 
@@ -66,21 +76,56 @@ def main(line: CommandLine) -> int:
 def watch(arguments: Arguments) -> None:
     """Play and show."""
     choose("way to --play", arguments.play, PLAYS)
+    if (arguments.run is None) == (arguments.file is None):
+        raise ConfigurationError("name a file of saved games, or a run with --run")
+    if (arguments.file is not None or arguments.terminal) and (arguments.out is not None or arguments.quiet):
+        raise ConfigurationError("a game on the terminal makes no file: leave out --out and --quiet")
     if arguments.out is not None:
         choose("ending of --out", arguments.out.suffix.lower(), ENDINGS)
     if arguments.quiet and arguments.out is None:
         raise ConfigurationError("--quiet prints nothing but where the pictures are: name a file for them with --out")
     if arguments.milliseconds < 1:
         raise ConfigurationError(f"--milliseconds must be positive, got {arguments.milliseconds}")
-    settings = read_settings(find_run(arguments.run))
+    if arguments.file is not None:
+        _open_saved(arguments, arguments.file)
+    elif arguments.run is not None:
+        _watch_run(arguments, arguments.run)
+
+
+def _open_saved(arguments: Arguments, path: Path) -> None:
+    """Go through saved games on the terminal."""
+    terminal = find_terminal()
+    header, games = read_games(path)
+    if not 0 <= arguments.game < len(games):
+        raise ConfigurationError(f"{path} has games 0 to {len(games) - 1}, got --game {arguments.game}")
+    with using(plan_threads(1, 1, cuda=False)):
+        open_games(path, header).close()  # refuses games that are other ones by now
+        lineup = SavedLineup(path, header, games, arguments.game)
+        with closing(Session(header.env, header.options, lineup, games[arguments.game].seed)) as session:
+            run_terminal(terminal(session, pause=arguments.milliseconds / 1000, paused=True))
+
+
+def _watch_run(arguments: Arguments, run: str) -> None:
+    """Play a game of a run's team, and show it."""
+    terminal = find_terminal() if arguments.terminal else None
+    settings = read_settings(find_run(run))
     entry = settings.entry
     stage = arguments.stage or settings.stages[-1]
     games = choose("split", arguments.split or _held_out(entry), tuple(entry.sets_of(stage.split("/")[0])))
     asked = parse_env_options(arguments.env_option, entry, {**chosen_elsewhere(entry, "--stage"), "agents": "the run"})
-    team = load_team(arguments.run, arguments.trained_seed, stage)
     options = {**settings.stage_options(stage.split("/")[0], games), **asked}
-    if not team.spec.reads_alike(configure(entry, options).describe()):
+    spec = configure(entry, options).describe()
+    team = load_team(run, arguments.trained_seed, stage).for_games(DescribedGames(entry.id, options, spec))
+    if not team.spec.reads_alike(spec):
         raise ConfigurationError(f"the team was trained to read and see other things than a game with {asked} shows")
+    if terminal is not None:
+        seat = replace(Seat.parse(run if run.startswith(PREFIX) else f"{RUN}:{run}"), player=team)
+        lineup = Lineup((seat,) * team.num_agents, str(seat))
+        with using(plan_threads(1, 1, cuda=False)):
+            session = Session(settings.env, options, lineup, arguments.game, arguments.play == GREEDY)
+            with closing(session):
+                run_terminal(terminal(session, pause=arguments.milliseconds / 1000, paused=True))
+        return
     env = make(settings.env, render_mode="ansi" if arguments.out is None else "rgb_array", **options)
     try:
         with using(plan_threads(1, 1, cuda=False)):
@@ -107,20 +152,12 @@ def play_game(team: Team, env: ParallelEnv, seed: int, *, greedy: bool) -> tuple
     memory, frames = team.initial_memory(1), []
     while env.agents:
         actions, memory = team.act(seen, memory, infos if frames else None, greedy=greedy, explain=True)
-        frames.append(_picture(env, _claims(team, memory, env)))
+        frames.append(picture_of(env, _claims(team, memory, env)))
         seen, _, _, _, infos = env.step(actions)
-    return [*frames, _picture(env, None)], any(info.get("won", False) for info in infos.values())
+    return [*frames, picture_of(env)], any(info.get("won", False) for info in infos.values())
 
 
 def _claims(team: Team, memory: TeamMemory, env: ParallelEnv) -> np.ndarray | None:
     """[n, H, W], see `Team.marks`; the dead claim nothing. None where nothing is claimed, or nothing can show it."""
     marks = team.marks(memory) if "marks" in inspect.signature(env.render).parameters else None
     return None if marks is None else np.where([[[agent in env.agents]] for agent in env.possible_agents], marks[0], -1)
-
-
-def _picture(env: Any, marks: np.ndarray | None) -> Any:
-    """What the env shows; ConfigurationError where it shows nothing."""
-    frame = env.render() if marks is None else env.render(marks=marks)
-    if frame is None:
-        raise ConfigurationError(f"{type(env).__name__} shows no {env.render_mode} of its games: it cannot be watched")
-    return frame

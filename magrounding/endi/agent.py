@@ -116,6 +116,12 @@ class EnDi(DocumentPolicy):
     ) -> Tensor:
         """Logits [N, n − 1, A] of what each of the others does, given what `mask` [N, P] leaves to be seen."""
 
+    def tell(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: Any, mask: Tensor
+    ) -> dict[str, Callable[[], Tensor]]:
+        """What the grounding module has to tell beside the division; arguments as in `decide`."""
+        return {}
+
     def respond(
         self,
         observation: dict[str, Tensor],
@@ -131,7 +137,8 @@ class EnDi(DocumentPolicy):
         places, scores, seen, memory = self.survey(observation, text, document, memory)
         division = divide(scores, places, self._noise_at(places, observation))
         logits, value = self.decide(observation, text, document, seen, division.own)
-        told: dict[str, Callable[[], Tensor]] = {MARKS: lambda: division.taken(*observation["grid"].shape[1:3])}
+        told = self.tell(observation, text, document, seen, division.own)
+        told[MARKS] = lambda: division.taken(*observation["grid"].shape[1:3])
         if self.config.modelling:
             told["guesses"] = lambda: (
                 self.foresee(observation, text, document, seen, division.others).float().argmax(-1)

@@ -6,6 +6,7 @@ nearest of the others. One mask serves all frames: what moves leaves its traces 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from magrounding.agents.building import configure
 from magrounding.agents.emma import Emma
 from magrounding.agents.occupied import Occupied
-from magrounding.agents.policy import TextEncoding
+from magrounding.agents.policy import RELIANCE, TextEncoding
 from magrounding.agents.symbols import EmmaConfig, action_head, initialize
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import cells, shown_entities
@@ -130,6 +131,11 @@ class EnDiEmma(EnDi):
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
     ) -> tuple[Tensor, Tensor]:
         return self.emma.decide(self._look(seen, mask, self.emma.trunk))
+
+    def tell(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
+    ) -> dict[str, Callable[[], Tensor]]:
+        return {RELIANCE: lambda: self.emma.rely(observation, text, document)}
 
     def foresee(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor

@@ -12,7 +12,7 @@ what foresees them best, before the first game is won.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,8 +22,9 @@ from torch import Tensor, nn
 
 from magrounding.agents.building import configure
 from magrounding.agents.motion import Motion
-from magrounding.agents.policy import Learnt, PolicyOutput, TextEncoding
+from magrounding.agents.policy import RELIANCE, Learnt, PolicyOutput, TextEncoding
 from magrounding.agents.relread import Relread, RelreadConfig, Things, border_distances, look, with_presence
+from magrounding.agents.respelling import within
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import Places, distance_to_nearest
 from magrounding.spec import EnvSpec
@@ -65,6 +66,7 @@ class EnDiRelread(EnDi):
         super().__init__(spec, config)
         self.reader = Relread(spec, config)
         self.heeds = self.reader.heeds
+        self.word_rows = within("reader", self.reader.word_rows)
         last = nn.Linear(config.division_hidden, 2)
         with torch.no_grad():
             last.bias.add_(torch.tensor([_TAKE, 0.0]))
@@ -119,6 +121,11 @@ class EnDiRelread(EnDi):
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
     ) -> tuple[Tensor, Tensor]:
         return self.reader.decide(observation, seen.things, _hide(seen, mask))
+
+    def tell(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
+    ) -> dict[str, Callable[[], Tensor]]:
+        return {RELIANCE: lambda: self.reader.rely(seen.things, text, document, seen.motion)}
 
     def foresee(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,8 +11,8 @@ from torch import Tensor, nn
 
 from magrounding.agents.building import configure
 from magrounding.agents.modules import distance_map, embed_cells, spatial_max
-from magrounding.agents.policy import TextEncoding
-from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader
+from magrounding.agents.policy import RELIANCE, TextEncoding
+from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader, tell_reliance
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import cells, distance_to_nearest, shown_entities
 from magrounding.spec import EnvSpec
@@ -87,16 +88,36 @@ class EnDiTxt2Pi(EnDi):
         features = self._look(text, document, seen, mask)
         return self.policy(features), self.value(features).squeeze(1)
 
+    def tell(
+        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
+    ) -> dict[str, Callable[[], Tensor]]:
+        if not (self.config.visual_attention or self.config.task_attention):
+            return {}
+
+        def rely() -> Tensor:
+            queries: list[Tensor] = []
+            self._look(text, document, seen, mask, queries)
+            return tell_reliance(queries, text, document)[RELIANCE]()
+
+        return {RELIANCE: rely}
+
     def foresee(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
     ) -> Tensor:
         features = self._look(text, document, seen, mask)
         return torch.stack([head(features) for head in self.modelling], 1)
 
-    def _look(self, text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor) -> Tensor:
-        """[N, C] of what a mask [N, P] leaves."""
+    def _look(
+        self,
+        text: TextEncoding,
+        document: Tensor,
+        seen: _Seen,
+        mask: Tensor,
+        queries: list[Tensor] | None = None,
+    ) -> Tensor:
+        """[N, C] of what a mask [N, P] leaves; for `queries` see `Txt2PiGrounding`."""
         left = seen.cells * mask.view(-1, 1, *seen.cells.shape[2:]).to(seen.cells.dtype)
-        return spatial_max(self.grounding(left, seen.positions, seen.summary, text, document))
+        return spatial_max(self.grounding(left, seen.positions, seen.summary, text, document, queries))
 
 
 def make_endi_txt2pi(spec: EnvSpec, **options: Any) -> EnDiTxt2Pi | Txt2Pi:

@@ -119,6 +119,14 @@ class BatchedWorld(ABC):
         """The same for all games as numbers [B, F, columns], −1 behind the last; capability "facts"."""
         raise NotImplementedError
 
+    def deeds(self) -> dict[str, np.ndarray]:
+        """What agents did in the last step, and what they hold, each [B, n] integers; capability "deeds".
+
+        "kills": monsters that an agent has killed in it, where there are any to kill; "held": the number of the thing
+        that it holds now, −1 for nothing. Of a game that has begun anew in the step only what it holds is known.
+        """
+        raise NotImplementedError
+
     def scene(self, row: int) -> Scene:
         """One game as a picture's worth of facts, for the renderers; capability "scene"."""
         raise NotImplementedError

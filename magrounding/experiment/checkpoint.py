@@ -43,9 +43,9 @@ def save_checkpoint(path: Path, record: Mapping[str, Any], tensors: Mapping[str,
 
 
 def load_checkpoint(
-    path: Path, *, env: str, vocabulary_hash: str, num_agents: int
+    path: Path, *, env: str, vocabulary_hash: str | None, num_agents: int
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Read what `save_checkpoint` wrote.
+    """Read what `save_checkpoint` wrote; the vocabulary may be any where None is given.
 
     Raises:
         CheckpointError: a file that is missing, truncated, altered, or of another env, vocabulary or number of agents.

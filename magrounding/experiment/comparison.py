@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.plots import COLOURS, finish, make_figure
+from magrounding.experiment.plots import COLOURS, finish, make_figure, scale_of
 from magrounding.experiment.progress import duration
-from magrounding.experiment.report import percent, spread, table
+from magrounding.experiment.report import shown_as, spread, table
 from magrounding.experiment.results import RunResults
 from magrounding.play.evaluate import MANUALS, SAMPLED, TRUE_MANUAL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from magrounding.experiment.plots import Scale
 
 Runs = Mapping[str, RunResults]
 """Name → run, in the order of the comparison."""
@@ -44,14 +46,15 @@ def comparison(runs: Runs, picture: str) -> str:
     """
     check_comparable(runs)
     first = next(iter(runs.values())).settings
+    what = "Scores" if first.measure == "score" else "Win rates"
     agents = f"{first.agents} agent{'s' if first.agents > 1 else ''}"
     sections = [
         f"# {first.env}, {agents}: " + ", ".join(runs),
-        "Win rates after the last phase of each stage, in the way of playing (greedy or sampled) in which each run "
-        "wins more training games; ± is the standard deviation over seeds. Every run met the same games. The wrong "
+        f"{what} after the last phase of each stage, in the way of playing (greedy or sampled) in which each run "
+        "is better on training games; ± is the standard deviation over seeds. Every run met the same games. The wrong "
         f"manuals were read in the games of `{first.entry.reading_set}`.",
         *(f"## {stage}\n\n{stage_table(runs, stage)}" for stage in shared_stages(runs)),
-        f"![win rates during training]({picture})",
+        f"![{what.lower()} during training]({picture})",
         "Lines are evaluations during training (sampled play, the mean over seeds); dotted lines are training games.",
         "## Runs",
         table(
@@ -74,7 +77,8 @@ def comparison(runs: Runs, picture: str) -> str:
 
 def stage_table(runs: Runs, stage: str) -> str:
     """Run × evaluation set and wrong manual, with the cost; random and oracle below."""
-    entry = next(iter(runs.values())).settings.entry
+    settings = next(iter(runs.values())).settings
+    entry, show = settings.entry, shown_as(settings.measure)
     found = {name: [row for row in _rows(run) if row[0] == stage] for name, run in runs.items()}
     sets = [name for name in entry.sets_of(stage) if any(row[2] == name for rows in found.values() for row in rows)]
     wrong = [m for m in MANUALS if m != TRUE_MANUAL and any(m in run.settings.wrong_manuals for run in runs.values())]
@@ -84,15 +88,16 @@ def stage_table(runs: Runs, stage: str) -> str:
         if not rows:
             continue
         phase = rows[-1][1]
-        wins = [spread(run.final(stage, phase, which, run.better_play)) for which in sets]
+        reached = [spread(run.final(stage, phase, which, run.better_play), show=show) for which in sets]
         misled = [
-            spread(run.final(stage, phase, entry.reading_set, run.better_play, manual=manual)) for manual in wrong
+            spread(run.final(stage, phase, entry.reading_set, run.better_play, manual=manual), show=show)
+            for manual in wrong
         ]
-        lines.append([name, *wins, *misled, *_cost(run, stage)])
+        lines.append([name, *reached, *misled, *_cost(run, stage)])
     for who in ("random", "oracle"):
         played = {which: _baseline(runs, stage, which, who) for which in sets}
         if any(share is not None for share in played.values()):
-            lines.append([who, *(percent(p) if p is not None else "–" for p in played.values()), *["–"] * len(wrong)])
+            lines.append([who, *(show(p) if p is not None else "–" for p in played.values()), *["–"] * len(wrong)])
             lines[-1] += ["", ""]
     return table(("run", *sets, *(f"manual: {m}" for m in wrong), "environment steps", "training"), lines)
 
@@ -115,7 +120,7 @@ def _baseline(runs: Runs, stage: str, which: str, who: str) -> float | None:
     for run in runs.values():
         summary = run.baselines.get(f"{stage}/{which}", {}).get(who)
         if summary is not None:
-            return summary["win_rate"]
+            return summary[run.settings.measure]
     return None
 
 
@@ -128,12 +133,13 @@ def plot_comparison(runs: Runs) -> bytes:
         for k, (name, run) in enumerate(runs.items()):
             _draw(run, stage, name, COLOURS[k % len(COLOURS)], panel)
         panel.set_title(stage, fontsize=11)
-    return finish(figure, panels, columns=2 * len(stages))
+    return finish(figure, panels, scale_of(next(iter(runs.values())).settings))
 
 
 def _draw(run: RunResults, stage: str, name: str, colour: str, panel: Axes) -> None:
+    scale = scale_of(run.settings)
     held_out = [which for which in run.settings.preset.watched_sets if which != "train"]
-    points: dict[int, dict[int, float]] = {}  # steps → seed → win rate
+    points: dict[int, dict[int, float]] = {}  # steps → seed → win rate or score
     games: dict[int, dict[int, float]] = {}
     for seed in run.settings.seeds:
         start = run.start_of(seed, stage)
@@ -143,15 +149,15 @@ def _draw(run: RunResults, stage: str, name: str, colour: str, panel: Axes) -> N
         for which in held_out[-1:]:
             # A phase ends with an evaluation of its best weights: a point of the curve only where there is no other.
             for line in run.select("evaluation", seed, stage=stage, set=which, play=SAMPLED, manual=TRUE_MANUAL):
-                points.setdefault(line["total_steps"] - start, {}).setdefault(seed, line["win_rate"])
-    _line(panel, games, color=colour, linestyle=":", linewidth=1.2)
+                points.setdefault(line["total_steps"] - start, {}).setdefault(seed, line[scale.quantity])
+    _line(panel, games, scale, color=colour, linestyle=":", linewidth=1.2)
     label = f"{name} ({held_out[-1]})" if held_out else name
-    _line(panel, points, color=colour, marker="D", markersize=4, linewidth=1.6, label=label)
+    _line(panel, points, scale, color=colour, marker="D", markersize=4, linewidth=1.6, label=label)
 
 
-def _line(panel: Axes, values: Mapping[int, Mapping[int, float]], **style: Any) -> None:
+def _line(panel: Axes, values: Mapping[int, Mapping[int, float]], scale: Scale, **style: Any) -> None:
     """The mean over seeds at every step that all of them have."""
     full = max((len(v) for v in values.values()), default=0)
     steps = sorted(step for step, v in values.items() if len(v) == full)
     if steps:
-        panel.plot(steps, [100 * sum(values[step].values()) / full for step in steps], **style)
+        panel.plot(steps, [scale.factor * sum(values[step].values()) / full for step in steps], **style)

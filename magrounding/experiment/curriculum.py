@@ -14,6 +14,7 @@ from magrounding.experiment.owner import OWNER_FILE, RunOwner
 from magrounding.experiment.presets import IMITATE
 from magrounding.experiment.progress import Display
 from magrounding.experiment.report import write_report
+from magrounding.experiment.results import TEXT
 from magrounding.experiment.seed_run import SeedRun
 from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.play.actor import find_expert
@@ -65,12 +66,16 @@ def run_curriculum(
         if resume:
             if read_settings(folder).digest != settings.digest:
                 raise CheckpointError(f"the run in {folder} has other settings: resume it with its own (read_settings)")
+            _check_text(settings, folder)
         elif (folder / CONFIG_FILE).exists():
             raise CheckpointError(f"{folder} exists already: add --resume to go on with it, or name another with --out")
         else:
             about = {"versions": versions(), "command": command, "demonstrators": demonstrators}
+            about |= {TEXT: text} if (text := settings.describe(settings.stages[0]).source) else {}
             write_json(folder / CONFIG_FILE, {**settings.to_dict(), **about}, sealed=True)
-        plan = plan_threads(settings.num_learners, settings.max_envs, cuda=where.type == "cuda")
+        plan = plan_threads(
+            settings.num_learners, settings.max_envs, cuda=where.type == "cuda", simulators=settings.simulated
+        )
         with StopRequest() as stop, using(plan) as parallel_map, display or Display() as shown:
             for seed in settings.seeds:
                 own = seed_folder(folder, seed, len(settings.seeds))
@@ -79,6 +84,15 @@ def run_curriculum(
             with stop.immediate():
                 play_missing(settings, folder, shown)
                 write_report(folder)
+
+
+def _check_text(settings: RunSettings, folder: Path) -> None:
+    """CheckpointError where a run began with other sentences than its files hold now."""
+    before, now = read_json(folder / CONFIG_FILE).get(TEXT), settings.describe(settings.stages[0]).source
+    if before is not None and before != now:
+        raise CheckpointError(
+            f"the run in {folder} read {before}, which is {now} now: restore the files, or train again"
+        )
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ import numpy as np
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.progress import Display
+from magrounding.play.actor import begin_memory
+from magrounding.play.deeds import count_deeds
 from magrounding.play.evaluate import GREEDY, SAMPLED
-from magrounding.play.lineup import Lineup, begin_memory
+from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import GameWriter, Header, SavedGame, Tape
 from magrounding.registry import env_entry
 from magrounding.spec import SCORE
@@ -37,12 +39,14 @@ class Results:
         env, options: what was played.
         games: line-up → its games.
         measure: "won" or "score", what the world goes by.
+        deeds: line-up → "kills" and "items" of its games, [G, n], as far as the world has them (see `count_deeds`).
     """
 
     env: str
     options: dict[str, Any]
     games: dict[str, list[SavedGame]]
     measure: str
+    deeds: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
 
     def outcomes(self, name: str) -> np.ndarray:
         """[G] float64 of a line-up: 1 or 0 for a game won or lost, or its score."""
@@ -112,7 +116,8 @@ def play_match(
         measure = "score" if vec.spec.outcome == SCORE else "won"
     finally:
         vec.close()
-    return Results(env, dict(options), found, measure)
+    deeds = {name: count_deeds(env, options, played) for name, played in found.items()}
+    return Results(env, dict(options), found, measure, deeds)
 
 
 def play_batch(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool = True) -> list[SavedGame]:

@@ -10,20 +10,24 @@ import numpy as np
 from magrounding.experiment.match import RESAMPLES, Interval, Results, mean_of, ratings
 from magrounding.experiment.plots import COLOURS
 from magrounding.experiment.report import percent, table
+from magrounding.registry import env_entry
 
 
 def match_report(results: Results, picture: str, command: str) -> str:
     """The match as Markdown; `picture` is the name of its figure, `command` what repeats it."""
     games = len(next(iter(results.games.values())))
     options = ", ".join(f"{name} {value}" for name, value in results.options.items())
-    won = results.measure == "won"
+    text = env_entry(results.env).describe(**results.options).source
+    won, counted = results.measure == "won", _counted(results)
     sections = [
         f"# Match: {results.env}",
         f"{games:,} games of the same seeds for every line-up ({options}). Brackets are 95 % bootstrap intervals over "
         f"games. The difference is {'of win rates' if won else 'of scores'} and is paired: game by game, against the "
         "first line-up. Ratings are Bradley–Terry on the Elo scale, their mean being 0: in each game the line-up that "
         f"{'wins' if won else 'has the higher score'} has beaten one that {'does not' if won else 'has less'}; others "
-        "are drawn.",
+        "are drawn."
+        + (f" {' and '.join(counted).capitalize()} are means over games, agent by agent." if counted else "")
+        + (f" Text: {text}." if text else ""),
         _table(results),
         f"![{'win rates' if won else 'scores'} and ratings]({picture})",
         f"Command: `{command}`",
@@ -37,7 +41,7 @@ def _table(results: Results) -> str:
     show = percent if won else "{:.2f}".format
     agents = len(next(iter(results.games.values()))[0].returns)
     heads = ["line-up", "wins" if won else "score", "difference", "steps", "timed out"]
-    heads += [f"return of agent {i}" for i in range(agents)] + ["rating"]
+    heads += [f"return of agent {i}" for i in range(agents)] + [*_counted(results), "rating"]
     rows = []
     for name, games in results.games.items():
         outcomes = results.outcomes(name)
@@ -46,8 +50,16 @@ def _table(results: Results) -> str:
         returns = np.mean([game.returns for game in games], axis=0)
         rating = _with_interval(rated[name], "{:+.0f}".format)
         cells = [f"`{name}`", _with_interval(mean_of(outcomes), show), difference, f"{steps:.1f}", percent(float(late))]
-        rows.append([*cells, *(f"{each:.2f}" for each in returns), rating])
+        deeds = [
+            " · ".join(f"{each:.2f}" for each in counts.mean(0)) for counts in results.deeds.get(name, {}).values()
+        ]
+        rows.append([*cells, *(f"{each:.2f}" for each in returns), *deeds, rating])
     return table(heads, rows)
+
+
+def _counted(results: Results) -> list[str]:
+    """What agents did beside winning that the world counts."""
+    return list(next(iter(results.deeds.values()), {}))
 
 
 def to_json(results: Results, command: str, versions: dict[str, str]) -> dict[str, Any]:
@@ -63,8 +75,10 @@ def to_json(results: Results, command: str, versions: dict[str, str]) -> dict[st
             "length": float(np.mean([game.length for game in games])),
             "timed_out": float(np.mean([game.timed_out for game in games])),
             "returns": np.mean([game.returns for game in games], axis=0).tolist(),
+            **{what: counts.mean(0).tolist() for what, counts in results.deeds.get(name, {}).items()},
         }
     about = {"env": results.env, "options": results.options, "games": len(next(iter(results.games.values())))}
+    about["text"] = env_entry(results.env).describe(**results.options).source
     return {**about, "resamples": RESAMPLES, "command": command, "versions": versions, "lineups": lineups}
 
 

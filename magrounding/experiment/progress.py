@@ -22,10 +22,11 @@ class Status:
         seed, stage: names; a stage of several phases is named with its phase.
         part: share of the phase's budget that is spent, 0 to 1; None where only a win rate ends it.
         steps: environment steps in the phase.
-        win_rate: over the window of training games; None before the first game has ended.
+        win_rate: over the window of training games, or their mean score; None before the first game has ended.
         speed: environment steps a second.
         seconds_left: until the end of the whole run, at this speed and if no phase ends early; None if unknown.
         budget: environment steps of the phase; None where only a win rate ends it.
+        scores: whether `win_rate` is a mean score.
     """
 
     seed: int
@@ -36,14 +37,15 @@ class Status:
     speed: float
     seconds_left: float | None
     budget: int | None = None
+    scores: bool = False
 
     @property
     def numbers(self) -> str:
-        wins = "–" if self.win_rate is None else f"{self.win_rate:.1%}"
+        shown = "–" if self.win_rate is None else f"{self.win_rate:.2f}" if self.scores else f"{self.win_rate:.1%}"
+        reached = f"score {shown}" if self.scores else f"wins {shown}"
         total = "" if self.budget is None else f" of {self.budget:,}"
-        return (
-            f"{self.steps:,}{total} steps, wins {wins}, {self.speed:,.0f} steps/s, {duration(self.seconds_left)} left"
-        )
+        left = duration(self.seconds_left)
+        return f"{self.steps:,}{total} steps, {reached}, {self.speed:,.0f} steps/s, {left} left"
 
 
 def duration(seconds: float | None) -> str:

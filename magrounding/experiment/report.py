@@ -11,7 +11,7 @@ from magrounding.experiment.evaluations import AFTER, played_once
 from magrounding.experiment.plots import plot_curves
 from magrounding.experiment.presets import Promotion
 from magrounding.experiment.progress import duration
-from magrounding.experiment.results import RunResults, read_results
+from magrounding.experiment.results import TEXT, RunResults, read_results
 from magrounding.experiment.statistics import Statistics
 from magrounding.play.evaluate import OTHER_GAME, PLAYS, REASSIGNED, TRUE_MANUAL
 from magrounding.spec import SNAPSHOT
@@ -226,6 +226,7 @@ def facts(results: RunResults) -> str:
         ("command", f"`{config.get('command') or 'run_curriculum'}`"),
         ("seeds", ", ".join(map(str, settings.seeds))),
         ("environment", _options(settings.env_options)),
+        *([(TEXT, results.config[TEXT])] if results.config.get(TEXT) else []),
         ("network", _options(settings.policy_options) or "as its authors made it"),
         ("parameters", "one network for all agents" if settings.share_parameters else "each agent its own network"),
         (

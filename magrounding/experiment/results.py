@@ -19,6 +19,9 @@ from magrounding.play.team import CONFIG_FILE, seed_folder
 from magrounding.registry import load
 from magrounding.storage import read_json
 
+TEXT = "text"
+"""Entry of `config.json`: whose sentences the run read, where its world says (`EnvSpec.source`)."""
+
 
 @dataclass(frozen=True)
 class RunResults:

@@ -312,7 +312,8 @@ class SeedRun:
         part = None if until.steps is None else min(1.0, self.at.steps / until.steps)
         name = self.stage if len(self.preset.of_stage(self.stage)) == 1 else f"{self.stage} {self.phase.name}"
         left = self._seconds_left()
-        return Status(self.seed, name, part, self.at.steps, self._win_rate(), self._speed, left, until.steps)
+        scores = self.settings.measure == "score"
+        return Status(self.seed, name, part, self.at.steps, self._win_rate(), self._speed, left, until.steps, scores)
 
     def _seconds_left(self) -> float | None:
         """Training that is left at the present speed, if no phase ends early; None where it is unknown."""
@@ -339,11 +340,10 @@ class SeedRun:
         if session is not None:
             tensors.update({f"now/session/{name}": tensor for name, tensor in session.state().items()})
             tensors["now/window"] = torch.tensor(list(self._window), dtype=torch.float32)
-        origin = self.settings.origin
         record = {
-            "env": origin["env"],
-            "vocabulary": origin["vocabulary_hash"],
-            "agents": origin["num_agents"],
+            "env": self.settings.env,
+            "vocabulary": self.settings.describe(self.settings.stages[0]).vocabulary_hash,
+            "agents": self.settings.agents,
             "seed": self.seed,
             "settings": self.settings.digest,
             "position": asdict(self.at),

@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from magrounding.agents.building import make_policy
+from magrounding.agents.building import build_policy, make_policy
 from magrounding.agents.policy import Policy
+from magrounding.agents.respelling import reads_any_words
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.presets import IMITATE, Phase, Preset, Promotion, find_preset
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.play.team import CONFIG_FILE
-from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry
+from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry, is_simulator
 from magrounding.spec import SCORE, EnvSpec
 from magrounding.storage import digest, read_json
 from magrounding.training.algorithm import parse_config
@@ -106,6 +107,11 @@ class RunSettings:
         return max(phase.num_envs for _, phase in self.phases())
 
     @property
+    def simulated(self) -> bool:
+        """Whether the games are a simulator's, which plays one at a time."""
+        return is_simulator(self.entry.configure(**self.stage_options(self.stages[0])))
+
+    @property
     def policy_options(self) -> Mapping[str, Any]:
         """Options of the networks: the preset's, unless they are other ones than its own, and not built on those."""
         own = self.preset.agent in (self.agent, agent_entry(self.agent).built_on)
@@ -159,9 +165,11 @@ class RunSettings:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """What `load_checkpoint` and `load_weights` compare a file with."""
+        """What `load_checkpoint` compares a file with; for networks that read any words, not with which."""
         spec = self.describe(self.stages[0])
-        return {"env": self.env, "vocabulary_hash": spec.vocabulary_hash, "num_agents": self.agents}
+        network = build_policy(self.agent, spec, self.policy_options, seed=0)
+        known = None if reads_any_words(network) else spec.vocabulary_hash
+        return {"env": self.env, "vocabulary_hash": known, "num_agents": self.agents}
 
     @property
     def digest(self) -> str:

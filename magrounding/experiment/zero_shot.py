@@ -18,9 +18,11 @@ from magrounding.experiment.evaluations import PLAYED_AS
 from magrounding.experiment.progress import Display
 from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.experiment.statistics import Statistics, summarise
+from magrounding.play.demonstrations import DescribedGames
 from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, Evaluation, evaluate
 from magrounding.play.team import Team, load_team, seed_folder
 from magrounding.registry import load
+from magrounding.spec import EnvSpec
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class Contender:
         """Options of the games of an evaluation set, and what this contender's networks need to be shown."""
         settings = replace(self.settings, preset=replace(self.settings.preset, env_options=self.games))
         return settings.stage_options(self.stage, evaluation_set)
+
+    def reading(self, spec: EnvSpec) -> Contender:
+        """The contender with teams that read the words of games; ConfigurationError where its networks cannot."""
+        games = DescribedGames(self.settings.env, self.options(), spec)
+        return replace(self, teams={seed: team.for_games(games) for seed, team in self.teams.items()})
 
     def look_at(self, evaluation_set: str) -> None:
         """Let a team decide one step in a game of an evaluation set; ConfigurationError where its networks cannot."""
@@ -114,6 +121,7 @@ class ZeroShot:
         baselines: set → "random" or "oracle" → summary of the same games.
         published: set → the papers' numbers, the main result first.
         together: scores of mixed teams, see `cross_play`.
+        text: whose sentences the games are told in, where the world says.
     """
 
     contenders: Sequence[Contender]
@@ -122,10 +130,16 @@ class ZeroShot:
     baselines: Mapping[str, Mapping[str, Summary]]
     published: Mapping[str, Sequence[PublishedResult]]
     together: Sequence[Score] = ()
+    text: str = ""
 
     @property
     def sets(self) -> tuple[str, ...]:
         return tuple(self.baselines)
+
+    @property
+    def measure(self) -> str:
+        """What the runs go by, see `RunSettings.measure`."""
+        return self.contenders[0].settings.measure
 
     @property
     def plays(self) -> tuple[str, ...]:
@@ -170,7 +184,8 @@ def open_runs(
         teams = {seed: _load(folders[name], settings, seed, stage, device) for seed in chosen}
         contender = Contender(name, folders[name], settings, stage, teams, games)
         spec = settings.entry.describe(**contender.options())
-        if not all(team.spec.reads_alike(spec) for team in teams.values()):
+        contender = contender.reading(spec)
+        if not all(team.spec.reads_alike(spec) for team in contender.teams.values()):
             raise ConfigurationError(
                 f"{name} was trained to read and see other things than the games of {next(iter(runs))} show "
                 f"({settings.env_options}, not {dict(games)}): evaluate it by itself"
@@ -217,6 +232,7 @@ def zero_shot(
         scores,
         {name: others.play(name, first.options(name)) for name in chosen},
         {name: [table[first.stage, name] for table in tables if (first.stage, name) in table] for name in chosen},
+        text=entry.describe(**first.options(chosen[0])).source,
     )
 
 

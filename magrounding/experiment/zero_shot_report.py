@@ -7,7 +7,8 @@ from typing import Any
 
 from magrounding.experiment.baselines import Summary
 from magrounding.experiment.evaluations import PLAYED_AS, played_once
-from magrounding.experiment.report import interval, percent, published, spread, table
+from magrounding.experiment.report import interval, percent, published, shown_as, spread, table
+from magrounding.experiment.results import TEXT
 from magrounding.experiment.zero_shot import Score, ZeroShot
 from magrounding.play.team import CONFIG_FILE
 from magrounding.storage import read_json
@@ -56,6 +57,7 @@ def zero_shot_report(results: ZeroShot, picture: str, command: str) -> str:
         "play takes the most likely action, sampled play draws one. ± is the standard deviation over seeds; the "
         "interval is a 95 % bootstrap interval of the interquartile mean over seeds. "
         f"{note} {_played_once(results)}".strip(),
+        *([f"Text: {results.text}."] if results.text else []),
         tables(results),
         f"![win rates]({picture})",
         "Points are interquartile means with their intervals, small ones single seeds, stars the paper's main result.",
@@ -81,7 +83,7 @@ def _played_once(results: ZeroShot) -> str:
 def tables(results: ZeroShot) -> str:
     """Win rates of all on all sets, everything else set by set, and cross-play."""
     legend = " ".join(_LEGEND[name] for name in _known(results, _LEGEND))
-    sections = ["## Win rates", overview(results)]
+    sections = ["## Scores" if results.measure == "score" else "## Win rates", overview(results)]
     if results.together:
         sections += ["## Cross-play", _CROSS_PLAY, cross_table(results)]
     for name in results.sets:
@@ -90,16 +92,15 @@ def tables(results: ZeroShot) -> str:
 
 
 def overview(results: ZeroShot) -> str:
-    """Who and how × set: win rates."""
-    sets = results.sets
+    """Who and how × set: win rates, or scores."""
+    sets, measure = results.sets, results.measure
+    show = shown_as(measure)
     rows = [
-        (who, play, *(spread(results.score(who, name, play).over_seeds("win_rate")) for name in sets))
+        (who, play, *(spread(results.score(who, name, play).over_seeds(measure), show=show) for name in sets))
         for who in _names(results)
         for play in results.plays
     ]
-    rows += [
-        (who, "", *(percent(results.baselines[name][who]["win_rate"]) for name in sets)) for who in _others(results)
-    ]
+    rows += [(who, "", *(show(results.baselines[name][who][measure]) for name in sets)) for who in _others(results)]
     for source in dict.fromkeys(paper.source for name in sets for paper in results.published[name]):
         found = {name: published(paper) for name in sets for paper in results.published[name] if paper.source == source}
         rows.append((f"paper: {source}", "", *(found.get(name, "–") for name in sets)))
@@ -108,22 +109,31 @@ def overview(results: ZeroShot) -> str:
 
 def set_table(results: ZeroShot, evaluation_set: str) -> str:
     """Who and how × measure, on one set."""
-    measures = _known(results, MEASURES)
+    measures = [name for name in _known(results, MEASURES) if name != results.measure]
+    show = shown_as(results.measure)
     rows = []
     for who in _names(results):
         for play in results.plays:
             score = results.score(who, evaluation_set, play)
-            won = score.over_seeds("win_rate")
+            reached = score.over_seeds(results.measure)
             cells = [spread(score.over_seeds(name), show=MEASURES[name][1]) for name in measures]
-            rows.append((who, play, spread(won), "–" if won is None else interval(won), *cells))
+            rows.append(
+                (who, play, spread(reached, show=show), "–" if reached is None else interval(reached, show), *cells)
+            )
     for who, summary in results.baselines[evaluation_set].items():
         cells = [MEASURES[name][1](summary[name]) if name in summary else "–" for name in measures]
-        rows.append((who, "", percent(summary["win_rate"]), "–", *cells))
+        rows.append((who, "", show(summary[results.measure]), "–", *cells))
     rows += [
         (f"paper: {paper.source}", "", published(paper), *["–"] * (1 + len(measures)))
         for paper in results.published[evaluation_set]
     ]
-    heads = ("run", "play", "win rate", "IQM, 95 % interval", *(MEASURES[name][0] for name in measures))
+    heads = (
+        "run",
+        "play",
+        results.measure.replace("_", " "),
+        "IQM, 95 % interval",
+        *(MEASURES[name][0] for name in measures),
+    )
     return table(heads, rows)
 
 
@@ -168,6 +178,7 @@ def to_json(results: ZeroShot, command: str, versions: dict[str, str]) -> dict[s
         "agents": first.settings.agents,
         "stage": first.stage,
         "episodes": results.episodes,
+        "text": results.text,
         "command": command,
         "versions": versions,
         "runs": {who.name: {"folder": str(who.folder), **who.settings.to_dict()} for who in results.contenders},
@@ -192,7 +203,9 @@ def _runs(results: ZeroShot) -> str:
         learnt = settings.learnt_by(who.stage, settings.preset.of_stage(who.stage)[-1].name)
         trained = ", ".join(f"{name} {value}" for name, value in settings.env_options.items())
         seeds = ", ".join(map(str, who.teams))
-        command = read_json(who.folder / CONFIG_FILE).get("command") or "run_curriculum"
+        config = read_json(who.folder / CONFIG_FILE)
+        command, text = config.get("command") or "run_curriculum", config.get(TEXT)
+        trained = ", ".join(filter(None, (trained, f"text: {text}" if text else "")))
         rows.append((who.name, f"`{settings.agent}`", learnt, seeds, trained, f"`{command}`"))
     return table(("run", "agent", "learnt by", "seeds", "trained with", "command"), rows)
 

@@ -16,8 +16,10 @@ class Actor(Protocol):
     """Who chooses actions for a batch.
 
     What else it may have: `initial_memory(num_envs)`, handed on from call to call; `accepts_rows = True`, a keyword
-    `rows` of `act` with the games to think about; `best_actions(rows)`, labels for imitation; `heeds`, what its actions
-    depend on of `spec.HEEDED` (everything, where it does not say).
+    `rows` of `act` with the games to think about; `draws = True`, a second argument of `initial_memory` is the seed of
+    what it draws; `explains = True`, a keyword `explain` of `act`, after which `told(memory)` says for each agent what
+    its network reports of the choice; `best_actions(rows)`, labels for imitation; `heeds`, what its actions depend on
+    of `spec.HEEDED` (everything, where it does not say); `for_games(vec)`, who plays games with other words.
     """
 
     def act(self, obs: Any, memory: Any, info: Any, greedy: bool = True) -> tuple[Any, Any]: ...
@@ -29,6 +31,14 @@ class Expert(Protocol):
     def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
         """All best actions now, [B, n, A] bool, never none, never a masked one; of games `rows` [R], by default all."""
         ...
+
+
+def begin_memory(actor: Any, num_envs: int, seed: int = 0) -> Any:
+    """What an actor remembers of games that are about to start; one that draws does so by `seed`."""
+    make = getattr(actor, "initial_memory", None)
+    if make is None:
+        return None
+    return make(num_envs, seed) if getattr(actor, "draws", False) else make(num_envs)
 
 
 class Bot:

@@ -10,7 +10,7 @@ import numpy as np
 
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, choose
-from magrounding.play.actor import Actor
+from magrounding.play.actor import Actor, begin_memory
 from magrounding.play.diagnosis import Diagnosis
 from magrounding.play.misled import OtherManuals
 from magrounding.registry import env_entry
@@ -118,6 +118,7 @@ def evaluate(
     vec = make_vec(env, rows, num_threads=num_threads, workers=workers, **options)
     try:
         actor = team(vec) if callable(team) else team
+        actor = getattr(actor, "for_games", lambda games: actor)(vec)
         if not callable(getattr(actor, "act", None)):
             raise ConfigurationError(f"a team has a method `act`, or is a function that makes one, got {actor!r}")
         actor = OtherManuals(actor, entry.rules_text) if manual == OTHER_GAME else actor
@@ -145,8 +146,7 @@ def play(
     played = np.zeros(vec.num_envs, np.int64)
     partial = bool(getattr(team, "accepts_rows", False))  # only the games still wanted need thought
     explains = hasattr(team, "diagnose")
-    initial_memory = getattr(team, "initial_memory", None)
-    memory = initial_memory(vec.num_envs) if initial_memory else None
+    memory = begin_memory(team, vec.num_envs)
     obs, info = vec.reset(seed=seed)
     while (open_rows := np.flatnonzero(played < quota)).size:
         chosen: dict[str, Any] = {"rows": open_rows} if partial else {}

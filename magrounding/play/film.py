@@ -10,11 +10,12 @@ import math
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from magrounding.errors import MissingExtra, choose
+from magrounding.errors import ConfigurationError, MissingExtra, choose
 
 GIF, PNG, MP4 = ENDINGS = (".gif", ".png", ".mp4")
 _LAST_FRAMES = 3
@@ -42,6 +43,19 @@ def film(pictures: list[Image.Image], ending: str, milliseconds: int) -> bytes:
     if ending == PNG:
         return sheet(pictures)
     return animate(pictures, milliseconds) if ending == GIF else encode(pictures, milliseconds)
+
+
+def picture_of(env: Any, marks: np.ndarray | None = None) -> Any:
+    """What an env shows of its game; ConfigurationError where it shows nothing.
+
+    Args:
+        env: with `render`.
+        marks: see `WorldEnv.render`.
+    """
+    frame = env.render() if marks is None else env.render(marks=marks)
+    if frame is None:
+        raise ConfigurationError(f"{type(env).__name__} shows no {env.render_mode} of its games: it cannot be watched")
+    return frame
 
 
 def encode(pictures: list[Image.Image], milliseconds: int) -> bytes:

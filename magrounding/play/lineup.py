@@ -1,22 +1,31 @@
-"""Line-up: who plays which agent, "run:runs/quick,oracle": trained agents, experts, scripts and chance in one game."""
+"""Line-up: who plays which agent, "run:runs/quick,oracle": trained agents, experts, scripts and chance in one game.
+
+From Python, functions and actors of one's own play as well:
+
+    def cautious(observation, legal_actions, info):
+        return legal_actions["stay"]
+
+    Lineup.parse(["oracle", cautious], num_agents=2)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from magrounding.errors import ConfigurationError, choose
-from magrounding.play.actor import make_expert
-from magrounding.play.script import scripted
+from magrounding.play.actor import begin_memory, make_expert
+from magrounding.play.function import FunctionTeam
+from magrounding.play.script import Script, ScriptedTeam
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team, load_team, mixed_team
 from magrounding.pretrained import PREFIX
 from magrounding.vector import VectorEnv
 
-HUMAN, ORACLE, RANDOM, RUN, SCRIPT = "human", "oracle", "random", "run", "script"
+HUMAN, ORACLE, RANDOM, RUN, SCRIPT, PYTHON = "human", "oracle", "random", "run", "script", "python"
 PRETRAINED = PREFIX.removesuffix(":")
 GRAMMAR = f"{RUN}:DIR, {RUN}:DIR@STAGE, {PREFIX}NAME, {ORACLE}, {RANDOM}, {SCRIPT}:FILE or, in `play`, {HUMAN}"
 """What may stand for an agent."""
@@ -27,22 +36,28 @@ class Seat:
     """Who plays one agent.
 
     Attributes:
-        kind: HUMAN, ORACLE, RANDOM, RUN, PRETRAINED or SCRIPT.
-        source: the run's folder, the name of the pretrained team, or the script's file.
+        kind: HUMAN, ORACLE, RANDOM, RUN, PRETRAINED, SCRIPT or PYTHON.
+        source: the run's folder, the name of the pretrained team, the script's file, or what the function is called.
         stage: whose weights of a run; the last stage's where it is empty.
+        player: of PYTHON: a function (see `FunctionTeam`), or an Actor; or a team of a run that is loaded already.
     """
 
     kind: str
     source: str = ""
     stage: str = ""
+    player: Any = None
 
     @classmethod
-    def parse(cls, text: str) -> Seat:
-        """A seat as it is typed; ConfigurationError for anything but the GRAMMAR."""
-        kind, colon, source = text.strip().partition(":")
+    def parse(cls, player: Any) -> Seat:
+        """A seat as it is typed, or of a function or an Actor; ConfigurationError for anything but these."""
+        if not isinstance(player, str):
+            if not callable(player) and not callable(getattr(player, "act", None)):
+                raise ConfigurationError(f"a player is {GRAMMAR}, a function or an actor, got {player!r}")
+            return cls(PYTHON, getattr(player, "__name__", type(player).__name__), player=player)
+        kind, colon, source = player.strip().partition(":")
         choose("player", kind, (HUMAN, ORACLE, RANDOM, RUN, PRETRAINED, SCRIPT))
         if bool(source) != (kind in (RUN, PRETRAINED, SCRIPT)) or (colon and not source):
-            raise ConfigurationError(f"a player is {GRAMMAR}, got {text!r}")
+            raise ConfigurationError(f"a player is {GRAMMAR}, got {player!r}")
         folder, _, stage = source.rpartition("@") if kind == RUN and "@" in source else (source, "", "")
         return cls(kind, folder, stage)
 
@@ -50,8 +65,18 @@ class Seat:
         source = f":{self.source}" if self.source else ""
         return f"{self.kind}{source}{'@' if self.stage else ''}{self.stage}"
 
-    def sit(self, vec: VectorEnv, seed: int) -> Any:
-        """An Actor for a vector env's games; `seed` decides what it draws. That of a person does nothing."""
+    def sit(self, vec: VectorEnv, seed: int, agents: Sequence[int] | None = None) -> Any:
+        """An Actor for a vector env's games; `seed` decides what it draws. That of a person does nothing.
+
+        Args:
+            vec: the games.
+            seed: of draws.
+            agents: whom it moves, by default all. A function is asked for no others.
+        """
+        if hasattr(self.player, "act"):
+            return self.player
+        if self.kind == PYTHON:
+            return FunctionTeam(self.player, vec.spec, range(vec.num_agents) if agents is None else agents)
         if self.kind == HUMAN:
             return Vacant(vec.num_agents)
         if self.kind == ORACLE:
@@ -59,7 +84,7 @@ class Seat:
         if self.kind == RANDOM:
             return RandomTeam(vec.num_agents, vec.spec.num_actions, seed)
         if self.kind == SCRIPT:
-            return scripted(self.source, vec, seed)
+            return ScriptedTeam(Script.load(self.source), vec.spec, seed)
         return load_team(PREFIX + self.source if self.kind == PRETRAINED else self.source, stage=self.stage or None)
 
 
@@ -69,23 +94,29 @@ class Lineup:
 
     Attributes:
         seats: one for each agent.
-        name: as it was typed.
+        name: as it was typed; functions and actors as "python:NAME".
     """
 
     seats: tuple[Seat, ...]
     name: str
+    _loaded: dict[Seat, Team] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
-    def parse(cls, text: str, num_agents: int) -> Lineup:
-        """A line-up as it is typed: players separated by commas, one for each agent or one for all of them.
+    def parse(cls, players: str | Sequence[Any], num_agents: int) -> Lineup:
+        """A line-up of one player for each agent, or one for all of them.
+
+        Args:
+            players: as they are typed, separated by commas; or a list of such texts, functions (see `FunctionTeam`) and
+                actors.
+            num_agents: n.
 
         Raises:
             ConfigurationError: another number of players, or one that is none.
         """
-        typed = [part for part in text.split(",") if part.strip()]
+        typed = [part for part in players.split(",") if part.strip()] if isinstance(players, str) else list(players)
         if len(typed) not in (1, num_agents):
             raise ConfigurationError(
-                f"a line-up has one player for all agents, or one for each of the {num_agents}, got {text!r}"
+                f"a line-up has one player for all agents, or one for each of the {num_agents}, got {players!r}"
             )
         seats = tuple(map(Seat.parse, typed))
         return cls(seats * num_agents if len(seats) == 1 else seats, ",".join(map(str, seats)))
@@ -96,7 +127,7 @@ class Lineup:
         return tuple(agent for agent, seat in enumerate(self.seats) if seat.kind == HUMAN)
 
     def sit(self, vec: VectorEnv, seed: int) -> Any:
-        """An Actor that plays a vector env's games in this line-up.
+        """An Actor that plays a vector env's games in this line-up; teams are loaded when it first sits.
 
         Args:
             vec: the games.
@@ -106,7 +137,10 @@ class Lineup:
             ConfigurationError: a player that cannot play these games.
             CheckpointError: no trained team where one was named.
         """
-        actors = {seat: seat.sit(vec, seed) for seat in dict.fromkeys(self.seats)}
+        plays = {seat: [k for k, each in enumerate(self.seats) if each == seat] for seat in self.seats}
+        actors = {seat: self._loaded.get(seat) or seat.sit(vec, seed, agents) for seat, agents in plays.items()}
+        self._loaded.update({seat: actor for seat, actor in actors.items() if isinstance(actor, Team)})
+        actors = {seat: actor.for_games(vec) if isinstance(actor, Team) else actor for seat, actor in actors.items()}
         if len(actors) == 1:
             return next(iter(actors.values()))
         if all(isinstance(actor, Team) for actor in actors.values()):
@@ -137,7 +171,7 @@ class MixedActor:
         plays: [n], which of them moves each agent.
     """
 
-    accepts_rows = True
+    accepts_rows = draws = explains = True
 
     def __init__(self, actors: list[Any], plays: list[int]) -> None:
         self._actors, self._plays = actors, np.array(plays)
@@ -153,19 +187,22 @@ class MixedActor:
         info: Mapping[str, Any],
         greedy: bool = True,
         rows: np.ndarray | None = None,
+        explain: bool = False,
     ) -> tuple[np.ndarray, list[Any]]:
         """Actions [B, n] int64."""
         chosen: list[np.ndarray] = []
         for k, actor in enumerate(self._actors):
-            some = {"rows": rows} if getattr(actor, "accepts_rows", False) else {}
-            actions, memory[k] = actor.act(obs, memory[k], info, greedy, **some)
+            wanted: dict[str, Any] = {"rows": rows} if getattr(actor, "accepts_rows", False) else {}
+            if getattr(actor, "explains", False):
+                wanted["explain"] = explain
+            actions, memory[k] = actor.act(obs, memory[k], info, greedy, **wanted)
             chosen.append(actions)
         return np.choose(self._plays, np.stack(chosen)), memory
 
-
-def begin_memory(actor: Any, num_envs: int, seed: int = 0) -> Any:
-    """What an actor remembers of games that are about to start; a trained team draws by `seed`."""
-    make = getattr(actor, "initial_memory", None)
-    if make is None:
-        return None
-    return make(num_envs, seed) if isinstance(actor, Team | MixedActor) else make(num_envs)
+    def told(self, memory: list[Any]) -> list[dict[str, np.ndarray]]:
+        """See `Team.told`; nothing of an agent whom no network moves."""
+        told = [
+            actor.told(memory[k]) if getattr(actor, "explains", False) else [{}] * len(self._plays)
+            for k, actor in enumerate(self._actors)
+        ]
+        return [told[k][agent] for agent, k in enumerate(self._plays)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from magrounding.errors import ConfigurationError
-from magrounding.play.actor import Actor
+from magrounding.play.actor import Actor, begin_memory
 
 _ODD = 0x1E37_79B9_7F4A_7C15
 _POSITIVE = np.iinfo(np.int64).max
@@ -31,8 +31,7 @@ class OtherManuals:
 
     def initial_memory(self, num_envs: int) -> Any:
         """The team's own."""
-        make = getattr(self._team, "initial_memory", None)
-        return make(num_envs) if make else None
+        return begin_memory(self._team, num_envs)
 
     def act(
         self,
@@ -48,6 +47,13 @@ class OtherManuals:
         Raises:
             ConfigurationError: a single env, or a vector env of one game: there is no other manual.
         """
+        misled, info = self._mislead(obs, info)
+        return self._team.act(misled, memory, info, greedy, **({} if rows is None else {"rows": rows}))
+
+    def _mislead(
+        self, obs: Mapping[str, Any], info: Mapping[str, Any] | None
+    ) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+        """What the team is shown instead."""
         rules = obs.get(self._text) if isinstance(obs, Mapping) else None
         if not isinstance(rules, np.ndarray) or not rules.ndim or len(rules) < 2:
             raise ConfigurationError(
@@ -56,8 +62,7 @@ class OtherManuals:
             )
         if isinstance(info, Mapping) and isinstance(info.get("document"), np.ndarray):
             info = {**info, "document": _pair_keys(info["document"], _of_next(info["document"]))}
-        chosen = {} if rows is None else {"rows": rows}
-        return self._team.act({**obs, self._text: _of_next(rules)}, memory, info, greedy, **chosen)
+        return {**obs, self._text: _of_next(rules)}, info
 
 
 def _of_next(array: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError
+from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.registry import ENVS
 from magrounding.spec import EnvSpec, Field, FixedActions, Grid, Mask, Text
 
@@ -53,7 +53,10 @@ class Origin:
             raise self.refuse(f"{games} with {spec.num_agents}")
         if spec.vocabulary_hash != self.spec.vocabulary_hash:
             known, other = (f"a vocabulary of {each.vocabulary_size:,}" for each in (self.spec, spec))
-            raise self.refuse(f"{games} with {other} other words or ids", expected=f"{known} words")
+            raise self.refuse(
+                f"{games} with {other} other words or ids",
+                expected=f"{known} words (`team.for_games(env)` reads others, where a network can)",
+            )
         mine, theirs = self.spec.actions, spec.actions
         if type(mine) is not type(theirs) or (isinstance(mine, FixedActions) and mine != theirs):
             raise self.refuse(f"{games} with the actions {list(theirs.names)[:9]}", expected=f"{list(mine.names)[:9]}")
@@ -106,7 +109,7 @@ class Origin:
         for stage in entry.stages if entry else ():
             try:
                 specs.append(entry.describe(**{**self.options, **entry.with_stage(stage)}) if entry else self.spec)
-            except ConfigurationError:  # a stage that has no room for so many agents
+            except (ConfigurationError, DataNotFound):  # no room for so many agents, or nothing to tell them
                 continue
         return {
             name: {_but_size(spec[name], spec[name].shape) for spec in specs if name in spec}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from magrounding.errors import ConfigurationError
-from magrounding.play.actor import Actor
+from magrounding.play.actor import Actor, begin_memory
 from magrounding.play.demonstrations import Demonstrations, Header
 from magrounding.play.evaluate import Tell, quotas
 from magrounding.vector import Observation, VectorEnv
@@ -46,9 +46,9 @@ def record(
     """
     if games < 1:
         raise ConfigurationError(f"the number of games to record must be positive, got {games}")
-    best_actions, make_memory = getattr(actor, "best_actions", None), getattr(actor, "initial_memory", None)
+    best_actions = getattr(actor, "best_actions", None)
     partial = bool(getattr(actor, "accepts_rows", False))
-    memory = make_memory(vec.num_envs) if make_memory else None
+    memory = begin_memory(actor, vec.num_envs)
     quota, first = quotas(games, vec.num_envs)
     played = np.zeros(vec.num_envs, np.int64)
     tape = _Tape(vec, games)

@@ -8,11 +8,12 @@ digests of what the agents saw, so a game that now goes another way is noticed a
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -138,17 +139,37 @@ def read_games(path: Path) -> tuple[Header, list[SavedGame]]:
     return _read(path, whole=True)
 
 
-def replayed(path: Path, header: Header, games: Sequence[SavedGame]) -> Iterator[int]:
+def parse_games(data: bytes, name: str) -> tuple[Header, list[SavedGame]]:
+    """The games in the content of a file, wherever it came from; errors call it `name`, see `read_games`."""
+    return _parse_file(io.BytesIO(data), Path(name), whole=True)
+
+
+def to_text(header: Header, games: Sequence[SavedGame]) -> str:
+    """Games as a file of them holds them."""
+    return "".join(map(_line, [asdict(header), *map(asdict, games)]))
+
+
+def replayed(
+    path: Path, header: Header, games: Sequence[SavedGame], numbers: Sequence[int] | None = None
+) -> Iterator[int]:
     """Play games again, and compare: the number of each that was found equal.
+
+    Args:
+        path: the file that they are from.
+        header: of it.
+        games: all of its games.
+        numbers: of those to play; all by default.
 
     Raises:
         CheckpointError: a game that goes another way than the file says, or options that make no such games now.
     """
     vec = open_games(path, header)
     try:
-        for number, game in enumerate(games):
-            if play_again(vec, game) != game:
-                raise differs(path, number)
+        for number in range(len(games)) if numbers is None else numbers:
+            if play_again(vec, games[number]) != games[number]:
+                raise CheckpointError(
+                    f"{path}: game {number} goes another way now than when it was saved; it is not shown"
+                )
             yield number
     finally:
         vec.close()
@@ -194,6 +215,39 @@ class Rerun:
         return np.array(moves, np.int64), None
 
 
+class SavedLineup:
+    """The players of saved games, who do again what they did: a line-up for a `Session` in which nobody chooses.
+
+    Args:
+        path, header, games: of a file.
+        first: number of the game that is meant, should several have its seed.
+
+    Attributes:
+        seats: who played each agent.
+        people: nobody.
+    """
+
+    people: tuple[int, ...] = ()
+
+    def __init__(self, path: Path, header: Header, games: Sequence[SavedGame], first: int = 0) -> None:
+        self.seats = header.players
+        self._path, self._header, self._games = path, header, games
+        self._numbers = {game.seed: number for number, game in enumerate(games)} | {games[first].seed: first}
+
+    def sit(self, vec: VectorEnv, seed: int) -> Rerun:
+        """The moves of the game of a seed.
+
+        Raises:
+            ConfigurationError: there is none.
+            CheckpointError: one that goes another way now.
+        """
+        number = self._numbers.get(seed)
+        if number is None:
+            raise ConfigurationError(f"{self._path} holds no game of seed {seed}")
+        list(replayed(self._path, self._header, self._games, [number]))
+        return Rerun([self._games[number]])
+
+
 def open_games(path: Path, header: Header) -> VectorEnv:
     """A vector env of one game for those of a file; CheckpointError where they are other ones by now."""
     try:
@@ -204,11 +258,6 @@ def open_games(path: Path, header: Header) -> VectorEnv:
         vec.close()
         raise CheckpointError(f"the games of {path} had other words or another number of agents than they have now")
     return vec
-
-
-def differs(path: Path, number: int) -> CheckpointError:
-    """The refusal of a game that goes another way."""
-    return CheckpointError(f"{path}: game {number} goes another way now than when it was saved; it is not shown")
 
 
 class Tape:
@@ -274,13 +323,18 @@ def _read(path: Path, *, whole: bool) -> tuple[Header, list[SavedGame]]:
     """Header and games; a last line without its end is left out unless the file has to be whole."""
     try:
         with path.open("rb") as file:
-            lines = []
-            while line := file.readline(_LONGEST_LINE):
-                lines.append(line)
+            return _parse_file(file, path, whole=whole)
     except FileNotFoundError:
         raise DataNotFound(f"there are no saved games at {path}") from None
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _parse_file(file: BinaryIO, path: Path, *, whole: bool) -> tuple[Header, list[SavedGame]]:
+    """What `_read` returns, of an open file."""
+    lines = []
+    while line := file.readline(_LONGEST_LINE):
+        lines.append(line)
     if lines and not lines[-1].endswith(b"\n") and not whole:
         lines.pop()
     contents = [_parse(line, path, number) for number, line in enumerate(lines, 1)]

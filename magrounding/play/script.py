@@ -13,7 +13,6 @@ import numpy as np
 from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.wording import plain_text, split
 from magrounding.spec import CHOICES, EnvSpec, TextChoices
-from magrounding.vector import VectorEnv
 
 ANY, AGAIN = "?", "*"
 _COMMENT = "#"
@@ -151,8 +150,3 @@ class ScriptedTeam:
             said = {plain_text(self._spec.words, rows[j].tolist()): int(j) for j in np.flatnonzero(legal)}
             found.append(said.get(wanted, int(legal.argmin())))
         return found
-
-
-def scripted(source: str, vec: VectorEnv, seed: int = 0) -> ScriptedTeam:
-    """The team that plays the script of a file in a vector env's games."""
-    return ScriptedTeam(Script.load(source), vec.spec, seed)

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from magrounding.agents.policy import MARKS, RELIANCE
 from magrounding.envs.make import make, make_vec
+from magrounding.envs.parallel import WorldEnv
+from magrounding.envs.render import Scene
 from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.play.action_names import action_name
+from magrounding.play.actor import begin_memory
 from magrounding.play.evaluate import GREEDY, SAMPLED
-from magrounding.play.lineup import Lineup, begin_memory
-from magrounding.play.saved_games import Header, SavedGame, Tape
+from magrounding.play.lineup import Lineup
+from magrounding.play.saved_games import Header, SavedGame, SavedLineup, Tape
 from magrounding.single.wording import plain_text
-from magrounding.spec import CHOICES, TextChoices
+from magrounding.spec import SCENE
+
+MANUAL = "manual"
+"""The field whose rows are statements."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,15 @@ class View:
         last: what each agent did in the step before, and what came of it.
         over, won: whether the game has ended, and how.
         score: of the episode so far.
+        statements: what the manual says, statement by statement, in the order in which the picture has them; none in a
+            world without a manual.
+        reliance: agent → how much its network relies on each of the statements in the choice that it is about to make,
+            numbers that are not negative and add up to 1, or are all 0 where nothing in sight asks (see
+            `agents.policy.RELIANCE`). None for an agent whose network has none to tell, that no network plays, or that
+            does not act.
+        scene: the game as facts, for who draws it; None in a world that offers none.
+        claims: agent → [H, W] int8, the cells that it takes for itself (1) and leaves to others (0), −1 where nothing
+            is; for living agents whose networks divide (see `agents.policy.MARKS`).
     """
 
     step: int
@@ -48,6 +65,10 @@ class View:
     over: bool
     won: bool
     score: float
+    statements: tuple[str, ...]
+    reliance: Mapping[int, tuple[float, ...] | None]
+    scene: Scene | None = None
+    claims: Mapping[int, np.ndarray] = field(default_factory=dict)
 
 
 class Session:
@@ -55,13 +76,14 @@ class Session:
 
     Args:
         env, options: environment id and its options.
-        lineup: who plays; its people choose by `choose`.
+        lineup: who plays; its people choose by `choose`. Those of a file of saved games do again what they did.
         seed: of the game.
         greedy: trained agents take the most likely action instead of drawing one.
 
     Attributes:
         views: all moments of the game, the last being the present.
         header: of the files that keep its games.
+        people: agents whom people move; may change while the game goes on, the line-up's actors move the others.
         chosen: agent → what its person has chosen for the step to come.
 
     Raises:
@@ -69,7 +91,12 @@ class Session:
     """
 
     def __init__(
-        self, env: str, options: Mapping[str, Any], lineup: Lineup, seed: int = 0, greedy: bool = True
+        self,
+        env: str,
+        options: Mapping[str, Any],
+        lineup: Lineup | SavedLineup,
+        seed: int = 0,
+        greedy: bool = True,
     ) -> None:
         self.vec = make_vec(env, 1, **options)
         # The batch begins anew in the step that ends a game; a single env of the same seed still shows the end.
@@ -83,15 +110,16 @@ class Session:
         self.begin(seed)
 
     def begin(self, seed: int) -> None:
-        """Start the game of a seed afresh."""
+        """Start the game of a seed afresh; the game goes on where it was if a player refuses."""
+        self._actor: Any = self.lineup.sit(self.vec, seed)
         self.seed, self.chosen = seed, {}
-        self._actor = self.lineup.sit(self.vec, seed)
         self._memory = begin_memory(self._actor, 1, seed)
         self._tape = Tape(1, self.vec.spec)
         self._obs, self._info = self.vec.reset(seed=seed)
         self._shown.reset(seed=seed)
         self._over = False
         self.views = []
+        self._think()
         self.views.append(self._look(()))
 
     @property
@@ -121,7 +149,8 @@ class Session:
         """
         if agent not in self.people or agent not in self.living:
             raise InvalidAction(f"agent {agent} is not for a person to move now; waiting: {self.waiting}")
-        if action not in (move.action for move in self.moves(agent)):
+        legal = self._obs["action_mask"][0, agent]
+        if not 0 <= action < len(legal) or not legal[action]:
             raise InvalidAction(f"agent {agent} cannot do {action!r} now")
         self.chosen[agent] = action
 
@@ -130,14 +159,12 @@ class Session:
         if self._over or self.waiting:
             return False
         self._tape.see(self._obs, self._info)
-        partial = {"rows": np.arange(1)} if getattr(self._actor, "accepts_rows", False) else {}
-        actions, self._memory = self._actor.act(self._obs, self._memory, self._info, self._greedy, **partial)
-        actions = np.where(self._info.alive, actions, 0)
+        actions = np.where(self._info.alive, self._planned, 0)
         for agent, action in self.chosen.items():
             actions[0, agent] = action
         done = [f"agent {agent}: {self._name(agent, int(actions[0, agent]))}" for agent in self.living]
         living, self.chosen = self.living, {}
-        self._shown.step({name: int(actions[0, agent]) for agent, name in self._names(living)})
+        self._shown.step({self._shown.possible_agents[agent]: int(actions[0, agent]) for agent in living})
         self._obs, rewards, _, truncated, self._info = self.vec.step(actions)
         self._tape.played(actions, truncated, self._info)
         self._over = bool(self._info.done[0])
@@ -145,6 +172,7 @@ class Session:
             blocked = ", which it could not" if self._info.illegal[0, agent] else ""
             paid = f", reward {rewards[0, agent]:+.2f}" if rewards[0, agent] else ""
             done[k] += blocked + paid
+        self._think()
         self.views.append(self._look(tuple(done)))
         return True
 
@@ -159,18 +187,60 @@ class Session:
         self.vec.close()
         self._shown.close()
 
-    def _names(self, agents: list[int]) -> list[tuple[int, str]]:
-        return [(agent, self._shown.possible_agents[agent]) for agent in agents]
+    def _think(self) -> None:
+        """Let the actors choose for the step to come, before people do: so it can be shown what they rely on."""
+        if self._over:
+            return
+        wanted: dict[str, Any] = {"rows": np.arange(1)} if getattr(self._actor, "accepts_rows", False) else {}
+        if getattr(self._actor, "explains", False):
+            wanted["explain"] = True
+        self._planned, self._memory = self._actor.act(self._obs, self._memory, self._info, self._greedy, **wanted)
 
     def _look(self, last: tuple[str, ...]) -> View:
         """The present."""
         won, score = bool(self._info.won[0]) and self._over, float(self._info.score[0])
-        return View(len(self.views), str(self._shown.render()), last, self._over, won, score)
+        told, (statements, reliance) = [] if self._over else self._told(), self._rely()
+        claims = {agent: told[agent][MARKS][0] for agent in self.living if MARKS in told[agent]}
+        shows_claims = claims and isinstance(self._shown, WorldEnv)
+        picture = self._shown.render(marks=self._claimed(claims)) if shows_claims else self._shown.render()
+        return View(
+            len(self.views), str(picture), last, self._over, won, score, statements, reliance, self._scene(), claims
+        )
+
+    def _claimed(self, claims: Mapping[int, np.ndarray]) -> np.ndarray:
+        """[n, H, W] int8 of `View.claims`; who has none claims nothing."""
+        nothing = np.full_like(next(iter(claims.values())), -1)
+        return np.stack([claims.get(agent, nothing) for agent in range(self.vec.num_agents)])
+
+    def _scene(self) -> Scene | None:
+        """The present as facts; a simulator of one game shows its own, a world that of its only row."""
+        if SCENE not in self._shown.spec.capabilities:
+            return None
+        world = getattr(self._shown, "world", None)
+        return self._shown.scene() if world is None else world.scene(0)
+
+    def _told(self) -> list[dict[str, np.ndarray]]:
+        """What each agent's network reports of the choice to come."""
+        explains = getattr(self._actor, "explains", False)
+        return self._actor.told(self._memory) if explains else [{}] * self.vec.num_agents
+
+    def _rely(self) -> tuple[tuple[str, ...], dict[int, tuple[float, ...] | None]]:
+        """`View.statements` and `View.reliance` of the present."""
+        agents = range(self.vec.num_agents)
+        spec = self.vec.spec
+        if MANUAL not in spec.shared_texts or spec[MANUAL].shape[1:] == () or self._over:
+            # The batch has begun anew where the game is over: it still says what the game's last moment did.
+            return self.views[-1].statements if self.views else (), dict.fromkeys(agents)
+        rows = self._obs[MANUAL][0]
+        written = rows.any(1)
+        told = self._told()
+        reliance = {
+            agent: tuple(told[agent][RELIANCE][0][written].tolist())
+            if agent in self.living and RELIANCE in told[agent]
+            else None
+            for agent in agents
+        }
+        return tuple(plain_text(spec.words, row.tolist()) for row in rows[written]), reliance
 
     def _name(self, agent: int, action: int) -> str:
-        spec = self.vec.spec
-        if not isinstance(spec.actions, TextChoices):
-            return spec.actions.names[action]
-        offered = self._obs[CHOICES][0]
-        row = offered[action] if offered.ndim == 2 else offered[agent, action]
-        return plain_text(spec.words, row.tolist()) or "nothing"
+        return action_name(self.vec.spec, self._obs, 0, agent, action)

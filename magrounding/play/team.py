@@ -13,6 +13,7 @@ import torch
 
 from magrounding.agents.building import build_policy
 from magrounding.agents.policy import Policy
+from magrounding.agents.respelling import reads_any_words, respell
 from magrounding.agents.weights import STATE_FILE, fit_weights, load_weights
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.play.origin import Origin
@@ -25,6 +26,7 @@ from magrounding.threads import ParallelMap
 from magrounding.vector import check_count, check_rows
 
 CONFIG_FILE = "config.json"
+_RULES = "manual"
 TeamMemory = list[Player]
 """What a team remembers between steps: one Player for each agent, changed in place by `act`."""
 
@@ -43,7 +45,7 @@ class Team:
         heeds: what any of its networks heeds, see `Policy.heeds`.
     """
 
-    accepts_rows = True
+    accepts_rows = draws = explains = True
 
     def __init__(
         self,
@@ -61,6 +63,31 @@ class Team:
         self.heeds = frozenset[str]().union(*(policy.heeds for policy in self.policies))
         self._map = parallel_map
         self._known: tuple[str, EnvSpec] | None = None  # games that were found fit
+
+    def for_games(self, games: Any) -> Team:
+        """This team where games are told in its own words; else a copy of it that reads those of the games.
+
+        What it learnt of a word goes with the spelling; of a word that is new to it, it knows nothing but where it
+        stands.
+
+        Args:
+            games: a vector env or a single one, of `make_vec` or `make`; what has their `id`, `options` and `spec`.
+
+        Raises:
+            ConfigurationError: other words than networks were made for that read no others.
+        """
+        spec, own = getattr(games, "spec", None), self.spec
+        if not isinstance(spec, EnvSpec) or not hasattr(games, "id"):
+            raise ConfigurationError(f"games are a vector env or an env of magrounding, got {games!r}")
+        alike = spec.num_agents == self.num_agents and games.id == self.origin.env
+        if not alike or (spec.vocabulary_hash == own.vocabulary_hash and spec.words == own.words):
+            return self  # what is no matter of words `act` refuses
+        try:
+            policies = [respell(policy, spec) for policy in self.policies]
+        except ConfigurationError as error:
+            source = f" ({spec.source})" if spec.source else ""
+            raise self.origin.refuse(f"games with other words{source}, and {error}") from None
+        return Team(policies, spec, self._map, env=games.id, options=games.options)
 
     def initial_memory(self, num_envs: int, seed: int = 0) -> TeamMemory:
         """Memory for B games that are about to start; `seed` decides every action that will be drawn."""
@@ -211,12 +238,30 @@ class Team:
             key = about.get("document") if isinstance(about, Mapping) else None
             if key is not None and not isinstance(key, int | np.integer):
                 raise ConfigurationError(f"'document' in the infos of {agent} is a whole number, got {key!r}")
+            self._check_words(seen, about)
             own = {each.name: seen[each.name][None] for each in fields}
             texts = {text.name: own.pop(text.name) for text in self.spec.texts}
             shown = Shown(own, texts, None if key is None else np.array([key], np.int64))
             player = memory[places[agent]]
             actions[agent] = int(player.choose(shown, restarts, greedy=greedy, explain=explain).action[0])
         return actions
+
+    def _check_words(self, seen: Mapping[str, np.ndarray], about: Any) -> None:
+        """Refuse a manual whose ids stand for other words in the games that are played, as the infos of an env say it.
+
+        Ids that are no spelling at all of what is said there are another manual's, which one may be shown.
+        """
+        text = about.get("text") if isinstance(about, Mapping) else None
+        said = text.get(_RULES) if isinstance(text, Mapping) else None
+        if _RULES not in seen or seen[_RULES].ndim != 2 or not isinstance(said, list) or not self.spec.words:
+            return
+        ids, lines = [[i for i in row if i] for row in seen[_RULES].tolist()], [str(line).split() for line in said]
+        if list(map(len, ids)) != list(map(len, lines)):
+            return
+        spelt = {pair for row, line in zip(ids, lines, strict=True) for pair in zip(row, line, strict=True)}
+        one_to_one = len(spelt) == len({i for i, _ in spelt}) == len({word for _, word in spelt})
+        if one_to_one and any(self.spec.words[i] != word for i, word in spelt):
+            raise self.origin.refuse(f"a game that says {said[0]!r} with other ids: `team.for_games(env)` may read it")
 
     def _place_of(self, agent: str) -> int:
         """The number of an agent: that behind the last underscore of its name."""
@@ -279,12 +324,13 @@ def load_team(
         raise CheckpointError(f"{root} holds no trained stage yet; let its run go on with --resume")
     stage = choose("trained stage of this run", stage or (trained or halfway)[-1], [*trained, *sorted(halfway)])
     spec = env.describe(**{**env_options, **env.with_stage(stage.split("/")[0])})
-    weights, _ = load_weights(folder / stage, env=env.id, vocabulary_hash=spec.vocabulary_hash, num_agents=num_agents)
-    policies = []
-    for state in weights:
-        policy = build_policy(agent, spec, policy_options, seed=0)
+    first = build_policy(agent, spec, policy_options, seed=0)
+    known = None if reads_any_words(first) else spec.vocabulary_hash
+    weights, _ = load_weights(folder / stage, env=env.id, vocabulary_hash=known, num_agents=num_agents)
+    policies = [first, *(build_policy(agent, spec, policy_options, seed=0) for _ in weights[1:])]
+    for policy, state in zip(policies, weights, strict=True):
         fit_weights(policy, state, folder / stage)
-        policies.append(policy.to(device).eval())
+        policy.to(device).eval()
     return Team(policies, spec, env=env.id, options=env_options)
 
 

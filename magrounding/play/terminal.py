@@ -1,4 +1,4 @@
-"""Terminal: people play in a text terminal, over ssh as well; everything is done by keys."""
+"""Terminal: people play in a text terminal, or watch, over ssh as well; everything is done by keys."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from magrounding.errors import ConfigurationError, InvalidAction
-from magrounding.play.session import Move, Session
+from magrounding.errors import InvalidAction, MagroundingError
+from magrounding.play.action_names import letters_of
+from magrounding.play.colours import coloured, marked
+from magrounding.play.session import Move, Session, View
 
 _ARROWS = ("up", "down", "left", "right")
 _FEW = 12
 """Moves that each have a key; more are chosen from a list."""
-_STYLES = ((r"\d", "bold cyan"), (r"[A-Z]", "bold red"), (r"[a-z]", "bold green"), (r"#+", "bright_black"))
-"""Signs on a map: agents, monsters, things, walls."""
 _TEXTS = re.compile(r"\n\n(?=goal:|manual:)")
 """Where, below a map, the texts begin."""
 
@@ -30,38 +30,57 @@ class Terminal(App[None]):
     """A session on a terminal.
 
     A letter or an arrow moves the agent whose person is asked; where there are many moves, typing filters a list and
-    Enter takes its first. Page up and page down look at other moments. The footer names the other keys.
+    Enter takes its first. Page up and page down look at other moments; where no person plays, page down behind the last
+    one plays a single step. Tab chooses the agent whose legal moves are shown and, where its network tells, by what
+    statements of the manual it goes. The footer names the other keys.
 
     Args:
         session: the game.
         save: is called with every game that has ended.
         pause: seconds between two steps where only agents play.
+        paused: agents who play alone begin by waiting for a key.
     """
 
     CSS = """
     #game { width: 3fr; padding: 0 1; }
     #side { width: 2fr; padding: 0 1; border-left: solid $primary; }
+    .-narrow #game, .-narrow #side { width: 1fr; }
+    #status { text-wrap: nowrap; text-overflow: ellipsis; }
     #moves { height: auto; max-height: 14; border: none; padding: 0; }
     """
     AUTO_FOCUS = ""
     ENABLE_COMMAND_PALETTE = False
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012  so in App
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q,escape", "quit", "leave"),
-        Binding("ctrl+r", "again", "same seed"),
+        Binding("ctrl+r", "again", "again"),
         Binding("ctrl+n", "following", "next seed"),
-        Binding("pageup", "look(-1)", "back"),
-        Binding("pagedown", "look(1)", "forth"),
+        Binding("pageup", "look(-1)", "back", key_display="pgup", priority=True),
+        Binding("pagedown", "look(1)", "forth", key_display="pgdn", priority=True),
         Binding("ctrl+p", "pause", "pause"),
+        Binding("tab", "agent", "agent", priority=True),
+        Binding("ctrl+down", "scroll(1)", "scroll", key_display="^↓"),
+        Binding("ctrl+up", "scroll(-1)", show=False),
+        Binding("home", "look(-1000000)", show=False),
+        Binding("end", "look(1000000)", show=False),
     ]
 
-    def __init__(self, session: Session, save: Callable[[Session], object] = lambda session: None, pause: float = 0.5):
+    def __init__(
+        self,
+        session: Session,
+        save: Callable[[Session], object] = lambda session: None,
+        pause: float = 0.5,
+        *,
+        paused: bool = False,
+    ) -> None:
         super().__init__()
         self.session, self._save = session, save
-        self._pause, self._paused = pause, False
-        self._at = 0
+        self._pause, self._paused = pause, paused
+        self._at, self._agent = 0, self._first_reader()
         names = session.vec.spec.actions.names
         self._listed = len(names) > _FEW
-        self._keys = {} if self._listed else keys_of([Move(action, name) for action, name in enumerate(names)])
+        self._letters = {} if self._listed else letters_of(names)
+        self._keys = self._letters | {name: action for action, name in enumerate(names) if name in _ARROWS}
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -69,11 +88,12 @@ class Terminal(App[None]):
                 yield Static(id="picture")
             with VerticalScroll(id="side", can_focus=False):
                 yield Static(id="status")
-                yield Input(id="filter", placeholder="type to filter, Enter takes the first")
+                yield Static(id="keys")
+                yield Input(id="filter", placeholder="filter; Enter takes the first", compact=True)
                 yield OptionList(id="moves")
                 yield Static(id="last")
                 yield Static(id="texts")
-        yield Footer()
+        yield Footer(compact=True)
 
     def on_mount(self) -> None:
         self.query_one("#moves", OptionList).can_focus = False
@@ -100,30 +120,55 @@ class Terminal(App[None]):
 
     def action_again(self) -> None:
         """The same game from its start."""
-        self.session.begin(self.session.seed)
-        self._at = 0
-        self._refresh()
+        self._begin(self.session.seed)
 
     def action_following(self) -> None:
         """The game of the next seed."""
-        self.session.begin(self.session.seed + 1)
-        self._at = 0
-        self._refresh()
+        self._begin(self.session.seed + 1)
 
     def action_look(self, by: int) -> None:
-        """Look at another moment."""
-        self._at = max(0, min(len(self.session.views) - 1, self._at + by))
+        """Look at another moment; behind the last one, let agents who play alone do a single step."""
+        last = len(self.session.views) - 1
+        if by == 1 and self._at == last and not self.session.people:
+            self._paused = True
+            self._advance()
+            return
+        self._at = max(0, min(last, self._at + by))
         self._refresh()
 
     def action_pause(self) -> None:
         """Stop agents who play alone, or let them go on."""
         self._paused = not self._paused
+        self._at = self._at if self._paused else len(self.session.views) - 1
         self._refresh()
+
+    def action_agent(self) -> None:
+        """Choose the next agent."""
+        self._agent = (self._agent + 1) % self.session.vec.num_agents
+        self._refresh()
+
+    def action_scroll(self, by: int) -> None:
+        """Scroll what is longer than the screen."""
+        for pane in ("#game", "#side"):
+            self.query_one(pane).scroll_relative(y=by * max(1, self.size.height // 3), animate=False)
 
     @property
     def _turn(self) -> int | None:
         """The agent whose person chooses next."""
         return next(iter(self.session.waiting), None)
+
+    def _first_reader(self) -> int:
+        """The first agent that tells what it relies on, or agent 0."""
+        return next((agent for agent, weights in self.session.now.reliance.items() if weights is not None), 0)
+
+    def _begin(self, seed: int) -> None:
+        try:
+            self.session.begin(seed)
+        except MagroundingError as error:  # there is no saved game of that seed
+            self.notify(str(error), severity="warning")
+            return
+        self._at = 0
+        self._refresh()
 
     def _choose(self, agent: int, action: int) -> None:
         try:
@@ -152,68 +197,49 @@ class Terminal(App[None]):
     def _offer(self, typed: str = "") -> None:
         moves = self.query_one("#moves", OptionList)
         moves.clear_options()
-        keys = {action: key for key, action in self._keys.items() if key not in _ARROWS}
-        for move in self._found(typed):
-            moves.add_option(Option(move.name if self._listed else f"{keys[move.action]}  {move.name}"))
+        moves.display = self._listed and self._turn is not None
+        if moves.display:
+            moves.add_options([Option(move.name) for move in self._found(typed)])
 
     def _refresh(self) -> None:
         view = self.session.views[self._at]
         picture, *texts = _TEXTS.split(view.picture, maxsplit=1)
         self.query_one("#picture", Static).update(coloured(picture))
-        self.query_one("#texts", Static).update(coloured("\n".join([*texts, ""])))
+        weights = view.reliance.get(self._agent)
+        told = marked("\n".join(texts), weights, f"bars: what agent {self._agent} goes by")
+        self.query_one("#texts", Static).update(told)
         listed = self._listed and self._turn is not None
         self.query_one("#filter", Input).display = listed
         if listed:
             self.query_one("#filter", Input).focus()
         self._offer()
-        self.query_one("#status", Static).update(self._status())
-        self.query_one("#last", Static).update("\n".join(["", *view.last]))
+        self.query_one("#status", Static).update(self._status(view))
+        keys = self.query_one("#keys", Static)
+        keys.display = not self._listed
+        keys.update(self._legal())
+        self.query_one("#last", Static).update("\n".join(["", *view.last, ""] if view.last else [""]))
 
-    def _status(self) -> Text:
-        session, view = self.session, self.session.views[self._at]
-        lines = [f"seed {session.seed}, step {view.step}"]
+    def _status(self, view: View) -> Text:
+        """Where the game is, and who plays."""
+        session, seats = self.session, self.session.header.players
+        text = Text(f"seed {session.seed}, step {view.step}\n", style="bold")
         if view.over:
-            lines.append("The game is won." if view.won else f"The game is over, score {view.score:g}.")
+            text.append("The game is won.\n" if view.won else f"The game is over, score {view.score:g}.\n")
         elif self._at < len(session.views) - 1:
-            lines.append(f"looking back from step {session.now.step}")
+            text.append(f"looking back from step {session.now.step}\n")
         elif self._turn is not None:
-            lines.append(f"agent {self._turn} moves")
+            text.append(f"agent {self._turn} moves\n")
         elif self._paused:
-            lines.append("stopped")
-        return Text("\n".join(lines) + "\n", style="bold")
+            text.append("stopped\n")
+        for agent, player in enumerate(seats):
+            text.append(f"{'▸' if agent == self._agent else ' '} {agent} {player}\n", style="not bold")
+        return text
 
-
-def coloured(shown: str) -> Text:
-    """A picture with its signs in colour: those of a map's lines, and the one that begins a line of its legend."""
-    text, begin = Text(shown), 0
-    for line in shown.split("\n"):
-        words = line.split()
-        if line.startswith(("step ", "goal:", "manual:", "task:")):
-            text.stylize("bold", begin, begin + len(line))
-        elif words and (max(map(len, words)) < 4 or "#" in line):
-            for pattern, style in _STYLES:
-                for sign in re.finditer(pattern, line):
-                    text.stylize(style, begin + sign.start(), begin + sign.end())
-        elif words and len(words[0]) == 1:
-            for pattern, style in _STYLES:
-                if re.match(pattern, line):
-                    text.stylize(style, begin, begin + 1)
-        begin += len(line) + 1
-    return text
-
-
-def keys_of(moves: list[Move]) -> dict[str, int]:
-    """Key → action: an arrow for a direction, and the first letter of its name that none before has.
-
-    Raises:
-        ConfigurationError: a move for which no letter is left.
-    """
-    keys: dict[str, int] = {}
-    for move in moves:
-        letter = next((each for each in move.name.lower() if each.isalnum() and each not in keys), None)
-        if letter is None:
-            raise ConfigurationError(f"no key is left for the move {move.name!r}")
-        keys[letter] = move.action
-        if move.name in _ARROWS:
-            keys[move.name] = move.action
-    return keys
+    def _legal(self) -> Text:
+        """The legal moves, with their keys, of the agent whose person chooses next, or of the one that is chosen."""
+        text, mover = Text(), self._agent if self._turn is None else self._turn
+        if self._letters and self._at == len(self.session.views) - 1 and mover in self.session.living:
+            keys = {action: letter for letter, action in self._letters.items()}
+            for move in self.session.moves(mover):
+                text.append(keys[move.action], style="bold cyan").append(f":{move.name}  ")
+        return text

@@ -20,6 +20,7 @@ class Transitions(NamedTuple):
 
     Attributes:
         texts: reader → [U, …] ids of each of its fields, every distinct text of the batch once.
+        places: reader → [U] where these texts are in the replay, until its next sweep.
         state: reader → [b] which of them the state showed.
         action: [b] which choice was made.
         reward: [b] float32.
@@ -30,6 +31,7 @@ class Transitions(NamedTuple):
     """
 
     texts: dict[str, dict[str, np.ndarray]]
+    places: dict[str, np.ndarray]
     state: dict[str, np.ndarray]
     action: np.ndarray
     reward: np.ndarray
@@ -56,6 +58,9 @@ class ChoiceReplay:
         fraction: part of them, and of what is drawn, that is for positive rewards.
         as_code: nothing ever counts as positive, and its part of a batch is not drawn: what the published program does.
         texts: reader → [0, …] of each of its fields.
+
+    Attributes:
+        sweeps: how often what nothing refers to was dropped, so that texts have other places since.
     """
 
     def __init__(
@@ -65,7 +70,7 @@ class ChoiceReplay:
         self.fraction, self.as_code = fraction, as_code
         self._begin, self._capacity = np.array([0, first]), np.array([first, capacity - first])
         self._written = np.zeros(2, np.int64)
-        self._stale = 0
+        self._stale = self.sweeps = 0
         self._pools = {name: TextPool(fields) for name, fields in texts.items()}
         self._lists = ListPool()
         self._readers = tuple(name for name in texts if name != CHOICES)
@@ -171,6 +176,7 @@ class ChoiceReplay:
     def _sweep(self) -> None:
         """Drop the texts and lists that no transition refers to."""
         rows, kept, self._stale = self._used(), self._kept, 0
+        self.sweeps += 1
 
         def mark(size: int, *places: np.ndarray) -> np.ndarray:
             used = np.zeros(size + 1, np.bool_)
@@ -196,20 +202,20 @@ class ChoiceReplay:
         kept = {name: array[rows] for name, array in self._kept.items()}
         follows = np.flatnonzero(kept["offered"] != _NONE)
         items, owner = self._lists.take(kept["offered"][follows])
-        texts, state, following = {}, {}, {}
+        texts, places, state, following = {}, {}, {}, {}
         for name in self._readers:
             both = np.concatenate((kept[f"state.{name}"], kept[f"next.{name}"][follows]))
-            texts[name], local = self._distinct(name, both)
+            texts[name], places[name], local = self._distinct(name, both)
             state[name], following[name] = local[: len(rows)], local[len(rows) :]
-        texts[CHOICES], local = self._distinct(CHOICES, np.concatenate((kept["action"], items)))
+        texts[CHOICES], places[CHOICES], local = self._distinct(CHOICES, np.concatenate((kept["action"], items)))
         action, offered = local[: len(rows)], local[len(rows) :]
-        return Transitions(texts, state, action, kept["reward"], follows, following, offered, owner)
+        return Transitions(texts, places, state, action, kept["reward"], follows, following, offered, owner)
 
-    def _distinct(self, name: str, places: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """The distinct texts [U, …] at some places, and which of them each is; in the order of the pool."""
+    def _distinct(self, name: str, places: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+        """The distinct texts [U, …] at some places, their places [U] in order, and which of them each is."""
         pool = self._pools[name]
         used, local = np.zeros(len(pool), np.bool_), np.zeros(len(pool), np.int64)
         used[places] = True
         distinct = np.flatnonzero(used)
         local[distinct] = np.arange(len(distinct))
-        return pool.take(distinct), local[places]
+        return pool.take(distinct), distinct, local[places]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from magrounding.training.algorithm import count, share
 from magrounding.training.choice_replay import ChoiceReplay, Transitions
 from magrounding.training.experience import Column
 from magrounding.training.q_learning import QLearner, QLearningConfig, falling, td_loss
+from magrounding.training.target_texts import TargetTexts
 
 if TYPE_CHECKING:
     from magrounding.spec import EnvSpec
@@ -89,8 +91,10 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
     def __init__(self, policy: ChoiceValues, config: DrrnLearnerConfig, spec: EnvSpec, seed: int = 0) -> None:
         super().__init__(policy, config, seed)
         self.network = self.target = policy
+        self._known: dict[str, TargetTexts] = {}
         if config.target_every:
             self.target = copy.deepcopy(policy).requires_grad_(False)
+            self._known = {name: TargetTexts(partial(_part, self.target, name), self.device) for name in policy.reads}
         self._learning = [parameter for parameter in policy.parameters() if parameter.requires_grad]
         self.optimizer = torch.optim.Adam(self._learning, config.learning_rate, fused=True)
         texts = {
@@ -100,6 +104,7 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
         self.replay_buffer = ChoiceReplay(
             config.replay_transitions, config.priority_fraction, config.priority == "off_as_code", texts
         )
+        self._sweeps = self.replay_buffer.sweeps
         self._finish()
 
     @property
@@ -137,11 +142,12 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
 
     def copy_to_target(self) -> None:
         self.target.load_state_dict(self.network.state_dict())
+        self._forget()
 
     def loss(self, transitions: Transitions) -> tuple[Tensor, dict[str, Tensor]]:
         """Huber's error of Q(s, a) from r + γ max Q(s', ·), its mean over the batch, and the mean of Q(s, a)."""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
-            states = self._states(self.network, transitions)
+            states = self._states(transitions)
             network = self.network
             state = sum(
                 (network.part(name, states[name][self.tensor(index)]) for name, index in transitions.state.items()),
@@ -161,26 +167,51 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
     def _following(self, states: dict[str, Tensor], transitions: Transitions) -> Tensor:
         """[b] max Q of what follows over all valid actions; 0 where nothing does."""
         target, owner = self.target, self.tensor(transitions.owner)
-        if target is not self.network:
-            states = self._states(target, transitions)
-        choice = target.part(CHOICES, states[CHOICES])
-        state = choice.new_zeros(len(transitions.follows), choice.shape[1])
+        if self._known:
+            if self._sweeps != self.replay_buffer.sweeps:
+                self._forget()
+            parts = {
+                name: self._known[name].parts(transitions.places[name], texts)
+                for name, texts in transitions.texts.items()
+            }
+        else:
+            parts = {name: target.part(name, each) for name, each in states.items()}
+        state = parts[CHOICES].new_zeros(len(transitions.follows), parts[CHOICES].shape[1])
         for name, index in transitions.following.items():
-            state = state + target.part(name, states[name][self.tensor(index)])
-        values = target.values(state, choice, owner, self.tensor(transitions.offered))
+            state = state + parts[name][self.tensor(index)]
+        values = target.values(state, parts[CHOICES], owner, self.tensor(transitions.offered))
         best = values.new_zeros(len(state)).scatter_reduce(0, owner, values, "amax", include_self=False)
         return values.new_zeros(len(transitions.action)).index_copy(0, self.tensor(transitions.follows), best)
 
-    def _states(self, network: ChoiceValues, transitions: Transitions) -> dict[str, Tensor]:
-        """Each distinct text of a batch, read once."""
-        return {
-            name: network.read(name, {field: self.tensor(ids) for field, ids in texts.items()})
-            for name, texts in transitions.texts.items()
-        }
+    def _states(self, transitions: Transitions) -> dict[str, Tensor]:
+        """Reader → [U, width] of the distinct texts of a batch, each read once.
+
+        Where a target network values what follows, the network reads what was seen and done before; other rows are 0.
+        """
+        states = {}
+        for name, texts in transitions.texts.items():
+            if not self._known:
+                states[name] = self.network.read(name, {field: self.tensor(ids) for field, ids in texts.items()})
+                continue
+            some = np.unique(transitions.action if name == CHOICES else transitions.state[name])
+            read = self.network.read(name, {field: self.tensor(ids[some]) for field, ids in texts.items()})
+            count = len(next(iter(texts.values())))
+            states[name] = read.new_zeros(count, read.shape[1]).index_copy(0, self.tensor(some), read)
+        return states
+
+    def _forget(self) -> None:
+        self._sweeps = self.replay_buffer.sweeps
+        for texts in self._known.values():
+            texts.forget()
 
     def _finish(self) -> None:
         """Outside of a rollout, play is as it will be at the end."""
         self.network.temperature.fill_(self.config.final_temperature)
+
+
+def _part(network: ChoiceValues, name: str, ids: dict[str, Tensor]) -> Tensor:
+    """What texts add to a network's hidden layer."""
+    return network.part(name, network.read(name, ids))
 
 
 def _row(spec: EnvSpec, field: str, name: str) -> tuple[int, ...]:

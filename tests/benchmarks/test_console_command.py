@@ -22,6 +22,8 @@ FROM_A_CHECKOUT = {
     "watch": "watch",
     "record": "demonstrations",
     "play": "play",
+    "serve": "serve",
+    "study": "study",
     "match": "match",
     "replay": "replay",
     "guide": "guide",

@@ -9,6 +9,7 @@ import torch
 
 from benchmarks.tables import TABLES, __main__, runs
 from benchmarks.tables.layout import QUICK, Cell, Row, Table, Training
+from benchmarks.tables.messenger import with_corpus
 from benchmarks.tables.runs import Job, jobs_of
 from magrounding.envs.published import PublishedResult
 from magrounding.experiment import baselines
@@ -16,6 +17,7 @@ from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.presets import Promotion
 from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json
+from tests.envs.people_corpus import small_corpus, write_corpus
 from tests.experiment.tiny_runs import TINY, killed_run, phases_of, quiet, weights_of
 
 BRIEF = replace(
@@ -211,3 +213,33 @@ def test_the_list_names_every_table_and_row(monkeypatch, capsys):
     for table in TABLES.values():
         assert f"{table.id}: {table.title}" in out
         assert all(row.id in out for row in table.rows)
+
+
+def test_rows_for_a_corpus_are_trained_and_tested_on_it(tmp_path, monkeypatch, capsys):
+    folder = write_corpus(tmp_path / "people", small_corpus(whole=True))
+    table = TABLES["messenger_test"]
+    wide = with_corpus(table, folder)
+    assert wide.rows[: len(table.rows)] == table.rows
+    assert [row.id for row in wide.rows[len(table.rows) :]] == ["relread_corpus", "emma_corpus", "emma_game_id_corpus"]
+    (own,), (other,) = (jobs_of(wide, wide.rows[k], "quick_rl", 1.0) for k in (0, len(table.rows)))
+    assert own.settings(0).env_options == {}
+    assert other.settings(0).stage_options("s2", "test") == {"corpus": folder, "stage": "s2", "split": "test"}
+    name = other.name
+    assert name.startswith(f"{own.name}-text-")
+    data = small_corpus(whole=True)
+    data["test"]["mage"]["enemy"]["unknown"] += ["Beware!"]
+    write_corpus(tmp_path / "people", data)
+    assert other.name != name  # other files are another run
+    out = ("--out", tmp_path / "out", "--no-train")
+    assert command(monkeypatch, "messenger_test", "--corpus", folder, *out) == 0
+    assert f"| relread, text: {folder} |" in (tmp_path / "out/messenger_test-quick.md").read_text()
+    capsys.readouterr()
+    for arguments, sentence in (
+        (
+            ("rtfm_table1", "--corpus", folder),
+            "--corpus is for tables of MESSENGER: endi_table1_messenger, endi_table3",
+        ),
+        (("messenger_test", "--corpus", tmp_path / "nowhere"), "text_train.json is missing"),
+    ):
+        assert command(monkeypatch, *arguments, *out) == 2
+        assert sentence in capsys.readouterr().err

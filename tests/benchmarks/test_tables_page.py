@@ -56,7 +56,7 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
         },
     )
     table = Table("hand", "By hand", "ma_rtfm", 2, ("eval", "new", "games", "none"), (shown,), note="A note.")
-    filled = Filled(table, {training: run}, {"x": "y"}, (0, 1, 2), "quick", 0.5, "sampled", "as typed")
+    filled = Filled(table, {("quick", training): run}, {"x": "y"}, (0, 1, 2), "quick", 0.5, "sampled", "as typed")
     heads, _, ours, random, oracle = cells(filled_table(filled))
     assert heads == ["", "learnt by", "seeds", "environment steps", "training", "eval", "new", "games", "none"]
     facts = ["By hand", "reinforcement after imitation", "2", "1,000 to 1,001", "30 s to 1 min 00 s"]
@@ -65,6 +65,11 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
     assert (random[5:], oracle[5:]) == (["12.5 %", "", "", ""], ["87.5 %", "", "", ""])
     greedy = cells(filled_table(replace(filled, play="greedy")))[2]
     assert greedy[5] == "50.0 % ± 35.4 % †1 (41.0 %)"
+
+    other = replace(shown, id="other", label="Other", presets={"quick": "quick_other"})
+    both = cells(filled_table(replace(filled, table=replace(table, rows=(other, shown)))))
+    assert both[2][5] == "not run (41.0 %)", "it learns as the other row does, but for the preset"
+    assert both[3] == ours
 
     text = markdown(filled, None)
     for fact in (
@@ -80,7 +85,7 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
     ):
         assert fact in text
     alone = replace(run, settings=tiny_settings(stages=("s1",), seeds=(0, 1)))
-    assert "Nobody had a teacher." in markdown(replace(filled, runs={training: alone}), None)
+    assert "Nobody had a teacher." in markdown(replace(filled, runs={("quick", training): alone}), None)
     found = json.loads(json.dumps(to_json(filled, {"x": "1"})))
     assert found["rows"]["hand"]["cells"]["eval"]["play"]["greedy"]["seeds"] == {"0": 0.75, "1": 0.25}
     assert found["rows"]["hand"]["cells"]["new"]["play"] == {}

@@ -247,10 +247,10 @@ def test_a_team_shows_how_it_divides():
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_what_is_told_of_a_step(agent):
-    """Marks and guesses, computed on demand; guesses are those that the losses count as right."""
+    """Marks, guesses and reliance, computed on demand; guesses are those that the losses count as right."""
     policy, shown = network(agent, 3), scene(agent, 3)
     output, text, document = act(policy, shown)
-    assert output.told.keys() == {"marks", "guesses"}
+    assert output.told.keys() == {"marks", "guesses", "reliance"}
     assert output.told["marks"]().dtype == torch.int8
     guesses = output.told["guesses"]()
     assert guesses.shape == (12, 2)
@@ -258,7 +258,7 @@ def test_what_is_told_of_a_step(agent):
     beside = policy.auxiliary(shown.observation, text, document, output, guesses)
     assert beside.facts["modelling_accuracy"].eq(1).all()
     blind = network(agent, 3, modelling=False)
-    assert act(blind, shown)[0].told.keys() == {"marks"}
+    assert act(blind, shown)[0].told.keys() == {"marks", "reliance"}
     assert blind.auxiliary(shown.observation, text, document, act(blind, shown)[0], None).losses.keys() == {"division"}
 
 

@@ -55,14 +55,21 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "valid": {"split": "valid"},
     "fast_view": {"fast_view": True, "max_cycles": 70},
     "minigrids_view": {"fast_view": False, "max_cycles": 70},
+    "manual_stop": {"manual_stop": True},
+    "turned": {"turned": True, "patch": 4},
+    "all_planes": {"characters": True, "colours": True, "thresholds": "new", "max_cycles": 60},
 }
-PLAYED = {"babyai": ("GoToLocal", "SynthLoc"), "scienceworld": ("find-plant", "lifespan-shortest-lived")}
+PLAYED = {
+    "babyai": ("GoToLocal", "SynthLoc"),
+    "scienceworld": ("find-plant", "lifespan-shortest-lived"),
+    "nethack": ("silg", "staircase_pet", "eat"),
+}
 """The stages that are played of worlds whose stages differ in nothing that is checked here; of the others, all."""
-NEEDS = {"babyai": "minigrid", "alfworld": "alfworld", "scienceworld": "scienceworld"}
+NEEDS = {"babyai": "minigrid", "alfworld": "alfworld", "scienceworld": "scienceworld", "nethack": "nle"}
 """The module that an id's simulator is, where it comes with an extra."""
 PROGRAMS = {"scienceworld": "java"}
 """And the program that it needs."""
-NOOPS = {"alfworld": None, "scienceworld": None}
+NOOPS = {"alfworld": None, "scienceworld": None, "touchdown": None}
 """The action that a masked one is the same as; None where each does something and a masked one nothing."""
 
 

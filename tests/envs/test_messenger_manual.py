@@ -1,6 +1,5 @@
 """MESSENGER's splits and manuals: what is held out is held out, and the text says what the world does."""
 
-import json
 import re
 
 import numpy as np
@@ -9,9 +8,10 @@ import pytest
 import magrounding as mg
 from magrounding.envs.messenger.arrays import KIND, MOVEMENT, ROLE
 from magrounding.envs.messenger.entities import ENTITIES, FIRST_SYMBOL, MOVEMENTS, ROLES
-from magrounding.envs.messenger.manual import CELLS, TEXTS, our_corpus, read_corpus
+from magrounding.envs.messenger.manual import CELLS, TEXTS, our_corpus
 from magrounding.envs.messenger.splits import SPLITS, triples
 from magrounding.errors import ConfigurationError, DataNotFound
+from tests.envs.people_corpus import our_sentences, write_corpus
 
 
 def games(split, rows=3000, env="messenger", **options):
@@ -110,34 +110,14 @@ def test_stages_that_wander_say_nothing_of_movement():
     assert "unknown" not in {m for b in range(50) for *_, m in _read(vec.world.text(b)["manual"], "train")}
 
 
-def write_corpus(folder, change=lambda data: None):
-    for text in TEXTS:
-        data = {e: {r: {m: [f"The {e}-{text} is {r}, {m}."] for m in MOVEMENTS} for r in ROLES} for e in ENTITIES}
-        change(data)
-        (folder / f"text_{text}.json").write_text(json.dumps(data), encoding="utf-8")
-    return str(folder)
-
-
-def test_another_corpus_can_be_read(tmp_path):
-    vec, _, _ = games("test", rows=4, stage="s2", corpus=write_corpus(tmp_path))
-    assert all(re.fullmatch(r"the \w+ - test is \w+ , \w+ \.", line) for line in vec.world.text(0)["manual"])
-
-
-def test_a_corpus_that_lacks_something_is_refused(tmp_path):
-    def empty(data):
-        data["mage"]["enemy"]["unknown"] = []
-
-    def wrong(data):
-        data["mage"]["enemy"] = "everywhere"
-
-    for change, words in ((empty, "no sentence for mage → enemy → unknown"), (wrong, "must be a list of sentences")):
-        read_corpus.cache_clear()
-        with pytest.raises(DataNotFound, match=words):
-            mg.make("messenger", corpus=write_corpus(tmp_path, change))
+def test_a_corpus_whose_files_are_missing_or_damaged_is_refused(tmp_path):
+    folder = write_corpus(tmp_path, our_sentences())
     (tmp_path / "text_val.json").write_text("{", encoding="utf-8")
+    with pytest.raises(DataNotFound, match=r"text_val.json is no readable JSON"):
+        mg.make("messenger", corpus=folder)
     (tmp_path / "text_train.json").unlink()
     with pytest.raises(DataNotFound, match=r"text_train.json is missing"):
-        mg.make("messenger", corpus=str(tmp_path))
+        mg.make("messenger", corpus=folder)
 
 
 def test_more_agents_than_cells_are_refused():

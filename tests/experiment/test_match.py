@@ -11,6 +11,7 @@ import magrounding as mg
 from benchmarks import match as command
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.match import Results, mean_of, play_match, ratings
+from magrounding.play import lineup as lineup_module
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import SavedGame, read_games
 
@@ -65,6 +66,17 @@ def test_agents_of_a_pretrained_team_beside_others(tmp_path):
     np.testing.assert_array_equal(actions[:, 1], oracle.act(obs, None, info)[0][:, 1])
 
 
+def test_teams_are_loaded_once(monkeypatch):
+    loaded = []
+    load = lineup_module.load_team
+    monkeypatch.setattr(lineup_module, "load_team", lambda *args, **more: loaded.append(args) or load(*args, **more))
+    vec = mg.make_vec("ma_rtfm", 2, stage="s2", agents=2)
+    lineup = Lineup.parse("pretrained:ma_rtfm-s2-2agents,oracle", 2)
+    for seed in range(3):
+        lineup.sit(vec, seed)
+    assert loaded == [("pretrained:ma_rtfm-s2-2agents",)]
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -111,6 +123,8 @@ def test_the_command(monkeypatch, capsys, tmp_path):
     assert re.search(rf"\| `{re.escape(script)}` \| [\d.]+ % \[", shown)
     found = json.loads((tmp_path / "out" / "match.json").read_text())
     assert list(found["lineups"]) == [script, "oracle"]
+    assert sum(found["lineups"]["oracle"]["kills"]) == 2, "each game has two monsters, and the oracle wins all"
+    assert "| kills | items | rating |" in shown
     assert found["lineups"]["oracle"]["won"]["value"] == 1
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         *("match.md", "match.json", "match.png"),

@@ -5,7 +5,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.errors import ConfigurationError, DataNotFound
-from magrounding.play.script import Script, ScriptedTeam, scripted
+from magrounding.play.script import Script, ScriptedTeam
 from tests.many_choices import ManyChoices
 
 
@@ -44,7 +44,7 @@ def test_files_that_are_none(tmp_path):
     with pytest.raises(
         ConfigurationError, match=r"'jump' is no action here; choose from: stay, up, down, left, right, \?"
     ):
-        scripted(str(tmp_path / "moves"), vec)
+        ScriptedTeam(Script.load(tmp_path / "moves"), vec.spec)
 
 
 def test_every_game_begins_at_the_first_line():

@@ -7,17 +7,19 @@ import numpy as np
 import pytest
 
 from magrounding.cli import play as command
+from magrounding.cli import watch
 from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.play.action_names import letters_of
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import GameWriter, read_games, replayed
-from magrounding.play.session import Move, Session
+from magrounding.play.session import Session
 
 pytest.importorskip("textual")
 
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, Static
 
-from magrounding.play.terminal import Terminal, keys_of
+from magrounding.play.terminal import Terminal
 
 S2 = {"stage": "s2", "agents": 2, "max_cycles": 40}
 
@@ -92,7 +94,9 @@ def test_a_whole_game_is_won_by_keys(env, players, options):
 def test_a_text_world_has_a_list():
     pytest.importorskip("alfworld")
     game = session("alfworld", "human", split="train")
-    assert "The game is won." in play(game, listed=True)["status"]
+    shown = play(game, listed=True)
+    assert "The game is won." in shown["status"]
+    assert "looking back from step" in shown["back"]
     game.close()
 
 
@@ -102,18 +106,123 @@ def test_all_moves_and_the_goal_are_on_the_screen(screen):
         app = Terminal(session(), pause=60)
         async with app.run_test(size=screen) as pilot:
             await pilot.pause()
-            moves = app.query_one("#moves", OptionList)
-            assert [str(option.prompt) for option in moves.options] == [
-                f"{key}  {name}"
+            keys, legal = app.query_one("#keys", Static), [move.name for move in app.session.moves(0)]
+            assert str(keys.render()).split() == [
+                f"{key}:{name}"
                 for key, name in zip("sudlr", ("stay", "up", "down", "left", "right"), strict=True)
-                if name in [move.name for move in app.session.moves(0)]
+                if name in legal
             ]
-            assert moves.region.bottom <= screen[1]
+            assert keys.region.bottom <= screen[1]
             texts = app.query_one("#texts", Static)
             assert "goal:" in str(texts.render())
             assert texts.region.bottom <= screen[1]  # the whole manual, without scrolling
 
     asyncio.run(run())
+
+
+def shown(app, name):
+    return str(app.query_one(f"#{name}", Static).render())
+
+
+def drive(monkeypatch, screenplay):
+    """Let apps that a command runs be driven by `screenplay(app, pilot)`."""
+
+    async def run(app):
+        async with app.run_test() as pilot:
+            await pilot.pause()
+            await screenplay(app, pilot)
+
+    monkeypatch.setattr(Terminal, "run", lambda app: asyncio.run(run(app)))
+
+
+def test_statements_are_marked_for_the_agent_that_tab_chooses():
+    async def run():
+        game = session("ma_rtfm", "human,pretrained:ma_rtfm-s2-2agents")
+        app = Terminal(game, pause=60)
+        async with app.run_test() as pilot:
+            await pilot.pause()
+            weights = game.now.reliance[1]
+            assert len(weights) == len(game.now.statements) > 3
+            assert sum(weights) == pytest.approx(1)
+            assert game.now.reliance[0] is None
+            lines = shown(app, "texts").partition("manual: bars: what agent 1 goes by\n")[2].splitlines()
+            assert [line[2:] for line in lines] == list(game.now.statements)
+            heights = ["▁▂▃▄▅▆▇█".index(line[0]) for line in lines]
+            assert heights == [round(7 * weight / max(weights)) for weight in weights]
+            await pilot.press("tab")
+            assert "▸ 0 human" in shown(app, "status")
+            assert "bars" not in shown(app, "texts")
+            await pilot.press("tab", "s")
+            assert "agent 1 goes by" in shown(app, "texts")
+
+    asyncio.run(run())
+
+
+def test_step_by_step():
+    async def run():
+        app = Terminal(session(players="oracle"), pause=60, paused=True)
+        async with app.run_test() as pilot:
+            await pilot.press("pagedown", "pagedown")
+            assert [view.step for view in app.session.views] == [0, 1, 2]
+            assert "stopped" in shown(app, "status")
+            assert shown(app, "keys")  # the legal moves of the agent that is chosen
+            await pilot.press("home")
+            assert "step 0\nlooking back from step 2" in shown(app, "status")
+            await pilot.press("pagedown", "end")
+            assert "step 2\nstopped" in shown(app, "status")
+            assert len(app.session.views) == 3
+
+    asyncio.run(run())
+
+
+def test_a_saved_game_is_gone_through(monkeypatch, tmp_path):
+    game = session(players="oracle", env="ma_rtfm")
+    writer = GameWriter(tmp_path / "games", game.header)
+    for seed in (3, 4):
+        game.begin(seed)
+        while game.advance():
+            pass
+        writer.write([game.saved()])
+    seen = []
+
+    async def screenplay(app, pilot):
+        assert app.session.header.players == ("oracle", "oracle")
+        assert app.session.seed == 4
+        while not app.session.now.over:
+            await pilot.press("pagedown")
+        seen.append(app.session.saved())
+        await pilot.press("ctrl+n")  # there is no third game
+        assert (app.session.seed, app.session.now.over) == (4, True)
+
+    drive(monkeypatch, screenplay)
+    assert watch.main(CommandLine("magrounding watch", (str(tmp_path / "games"), "--game", "1"))) == 0
+    assert seen == read_games(tmp_path / "games")[1][1:]
+
+
+def test_a_runs_team_on_the_terminal(monkeypatch):
+    async def screenplay(app, pilot):
+        assert app.session.header.players == ("pretrained:ma_rtfm-s1-2agents",) * 2
+        await pilot.press("pagedown")
+        assert app.session.now.step == 1
+        assert "agent 0 goes by" in shown(app, "texts")
+
+    drive(monkeypatch, screenplay)
+    line = ("--run", "pretrained:ma_rtfm-s1-2agents", "--terminal")
+    assert watch.main(CommandLine("magrounding watch", line)) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((), "name a file of saved games, or a run with --run"),
+        (("a", "--run", "b"), "name a file of saved games, or a run with --run"),
+        (("a",), "no saved games at a"),
+        (("a", "--quiet"), "makes no file: leave out --out and --quiet"),
+    ],
+)
+def test_what_cannot_be_watched(capsys, arguments, complaint):
+    assert watch.main(CommandLine("magrounding watch", arguments)) == 2
+    assert re.fullmatch(rf"error: [^\n]*{re.escape(complaint)}[^\n]*\n", capsys.readouterr().err)
 
 
 def test_agents_among_themselves_play_on_and_stop():
@@ -166,20 +275,10 @@ def test_who_moves_and_what_cannot_be():
 
 def test_keys():
     names = ("stay", "up", "down", "left", "right", "strike")
-    assert keys_of([Move(action, name) for action, name in enumerate(names)]) == {
-        "s": 0,
-        "u": 1,
-        "d": 2,
-        "l": 3,
-        "r": 4,
-        "t": 5,
-        "up": 1,
-        "down": 2,
-        "left": 3,
-        "right": 4,
-    }
-    with pytest.raises(ConfigurationError, match="no key is left for the move 'aa'"):
-        keys_of([Move(0, "a"), Move(1, "aa")])
+    assert letters_of(names) == {"s": 0, "u": 1, "d": 2, "l": 3, "r": 4, "t": 5}
+    assert letters_of(["quit", "stay"], "q") == {"u": 0, "s": 1}
+    with pytest.raises(ConfigurationError, match="no key is left for the action 'aa'"):
+        letters_of(["a", "aa"])
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
+from pathlib import Path
 
 import numpy as np
 
+import magrounding as mg
 from magrounding.simulators.vectorize import vectorize
 from tests.simulators.games import Busy
 
@@ -29,6 +32,62 @@ def compare(simulator, num_envs, steps, rounds=9):
         times = [(microseconds(alone, steps), microseconds(many, steps)) for _ in range(rounds)]
     ratios = [serial / process for serial, process in times]
     return *map(statistics.median, zip(*times, strict=True)), statistics.median(ratios), min(ratios), max(ratios)
+
+
+def two_workers(env, num_envs, warm, steps, rounds=9):
+    """Median, least and largest ratio of the time of a step without workers to that with two, measured in turns."""
+    with mg.make_vec(env, num_envs, workers=2) as many, mg.make_vec(env, num_envs) as alone:
+        for vec in (alone, many):
+            vec.reset(seed=0)
+            microseconds(vec, warm)
+        times = [(microseconds(alone, steps), microseconds(many, steps)) for _ in range(rounds)]
+    ratios = [serial / process for serial, process in times]
+    return statistics.median(ratios), min(ratios), max(ratios)
+
+
+def processor_time_of_two_workers(env, num_envs, warm, steps):
+    """Milliseconds of processor time of a step of a batch: (without workers, this process with two, the busier worker).
+
+    For a busy machine: with a core for each worker a step takes at most what this process and the busier worker take.
+    What a worker or this process has started, a Java process, counts as its own.
+    """
+    spent = []
+    for workers in (0, 2):
+        before = children()
+        with mg.make_vec(env, num_envs, workers=workers) as vec:
+            vec.reset(seed=0)
+            microseconds(vec, warm)
+            started = sorted(children() - before)
+            trees = [[pid, *children(pid)] for pid in started]
+            start = [time.process_time(), *(sum(map(seconds_of, tree)) for tree in trees)]
+            microseconds(vec, steps)
+            end = [time.process_time(), *(sum(map(seconds_of, tree)) for tree in trees)]
+            spent.append([(b - a) / steps * 1e3 for a, b in zip(start, end, strict=True)])
+    (here, *java), (parent, *each) = spent
+    return here + sum(java), parent, max(each)
+
+
+def say_two_workers(env, warm, num_envs=8, steps=40):
+    """Print both."""
+    serial, parent, worker = processor_time_of_two_workers(env, num_envs, warm, steps)
+    print(
+        f"processor time of a step of {num_envs} games: {serial:.1f} ms without workers; with two {parent:.1f} here, "
+        f"{worker:.1f} in the busier one: {serial / (parent + worker):.2f} times as fast where each has a core"
+    )
+    ratios = two_workers(env, num_envs, warm, steps // 2)
+    print("two workers by the clock: {:.2f} times one process ({:.2f} … {:.2f})".format(*ratios))
+
+
+def children(pid="self"):
+    """The processes that one has started, by number."""
+    files = Path(f"/proc/{pid}/task").glob("*/children")
+    return {int(child) for file in files for child in file.read_text().split()}
+
+
+def seconds_of(pid):
+    """Seconds of processor time of a process."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 from itertools import permutations
 
 import numpy as np
-from gymnasium.spaces import Discrete
 
 from magrounding.spec import CHOICES, EPISODE, EnvSpec, Mask, Text, TextChoices
+from tests.text_world import TextWorld
 
 WORDS = ("<pad>", "forward", "backward", "you", "hold", "key", "door", "lamp", "take", "nothing")
 KEY, DOOR, LAMP, TAKE = (WORDS.index(word) for word in ("key", "door", "lamp", "take"))
@@ -26,28 +26,15 @@ SPEC = EnvSpec(
 )
 
 
-class OrderGame:
+class OrderGame(TextWorld):
     """ "forward" asks for "take key door", "backward" for "take door key": a point for each of three steps."""
 
     metadata = {"name": "order"}  # noqa: RUF012  PettingZoo has it so
-    possible_agents = ("agent_0",)
     spec = SPEC
 
-    def __init__(self):
-        self.agents, self.rng = [], np.random.default_rng()
-        self.spaces = SPEC.space(), Discrete(8)
-
-    def observation_space(self, agent):
-        return self.spaces[0]
-
-    def action_space(self, agent):
-        return self.spaces[1]
-
-    def reset(self, seed=None, options=None):
-        self.rng = self.rng if seed is None else np.random.default_rng(seed)
-        self.agents, self.length, self.points = ["agent_0"], 0, 0
+    def begin(self):
+        self.points = 0
         self.task = int(self.rng.integers(1, 3))
-        return {"agent_0": self.look()}, {"agent_0": {}}
 
     def step(self, actions):
         wanted = (TAKE, KEY, DOOR) if self.task == 1 else (TAKE, DOOR, KEY)
@@ -69,6 +56,3 @@ class OrderGame:
             CHOICES: self.offered.copy(),
             "action_mask": mask,
         }
-
-    def close(self):
-        pass

@@ -314,6 +314,22 @@ def test_what_is_put_back_learns_on_to_the_bit(agent, target):
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
+def test_a_target_network_reads_each_text_once_and_mistakes_none_for_another():
+    """The replay drops texts and gives their places to others: what was read of them is not taken for these."""
+    config = replace(FEW, target_every=1000, replay_transitions=20)
+    learner, worker = make(TextGames(4, 1), config)
+    for step in range(30):
+        iterate(learner, worker, step)
+    assert learner.replay_buffer.sweeps > 2
+    drawn = learner.replay_buffer.sample(12, np.random.default_rng(0))
+    fresh, _ = make(TextGames(4, 1), config)
+    fresh.module.load_state_dict(learner.module.state_dict())
+    for _ in range(2):
+        torch.testing.assert_close(learner.loss(drawn)[0], fresh.loss(drawn)[0], atol=0, rtol=1e-5)
+        read, fresh.target.encoded = fresh.target.encoded, 0
+    assert read == 0, "the second time nothing is left to read"
+
+
 def test_temperature_falls_and_ends_with_the_rollout():
     config = replace(FEW, temperature=2.0, final_temperature=0.5, exploration=100)
     learner, worker = make(TextGames(2, 1), config)

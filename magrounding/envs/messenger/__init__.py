@@ -12,8 +12,10 @@ Text:
     `manual` has a sentence for each entity in random order (three; six in S3, of which one is false). Sentences are
     ours: templates with blanks for entity (3 synonyms), adjective (3) and role word (3); train, val and test share no
     template. There is no goal: it is the same in every game. `manual="reassigned"` is a test of reading: every
-    description names another role. `corpus` takes sentences from files instead. With `game_id` the manual is no
-    text but three ids: the symbols of enemy, message and goal.
+    description names another role. `corpus` takes sentences from files, such as those of MESSENGER's authors, instead;
+    these need to say only what games of the split and stage are told (`told.needed_cells`), and where they say nothing
+    of an entity in a reassigned role, sentences about another movement stand in, else those of another split. With
+    `game_id` the manual is no text but three ids: the symbols of enemy, message and goal.
 
 Actions:
     0 stay, 1 up, 2 down, 3 left, 4 right. Moves off the board are masked and do nothing.
@@ -61,5 +63,6 @@ Differences from the papers:
     * One grid of symbols instead of a layer for each entity, whose order the released program shuffles every step.
     * The released program of multi-agent MESSENGER differs from its paper in many ways; we follow the paper.
     * Where entities of other than two agents begin, and S4, are ours.
-    * S1's sentences are silent about movement in one case of two, those of S2 and S3 of `ma_messenger` always.
+    * S1's sentences are drawn from those that say that an entity stands and those that are silent together, as in the
+      released program; of ours there are as many of each. Those of S2 and S3 of `ma_messenger` are always silent.
 """

@@ -55,6 +55,7 @@ class Rules(NamedTuple):
         wanders: entities step at random, over whole cells, and block one another.
         begins_with_message: how often in ten games the agents begin with messages.
         says_nothing: how often in a hundred a sentence is silent about movement.
+        pools: a sentence is any of those that say "immovable" and those that are silent, and `says_nothing` counts not.
         pick_up: reward for taking a message, the taker's own.
         adds_up: every hostile contact of a step costs 1; else all of them together.
         mixed: every fourth game takes its triple from the second table.
@@ -71,6 +72,7 @@ class Rules(NamedTuple):
     wanders: bool
     begins_with_message: int
     says_nothing: int
+    pools: bool
     pick_up: float
     adds_up: bool
     mixed: bool

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from magrounding.envs.messenger.arrays import ACTION_NAMES, AGENT_FACTS, SIZE, STARTING_CELLS, TEAMMATE_WIDTH
 from magrounding.envs.messenger.entities import ALLY_ID, ALLY_WITH_MESSAGE_ID, ME_ID, ME_WITH_MESSAGE_ID, ROLES
-from magrounding.envs.messenger.manual import longest_sentence, vocabulary_of
+from magrounding.envs.messenger.manual import Corpus, find_corpus
 from magrounding.envs.messenger.splits import SPLITS
 from magrounding.envs.messenger.stages import STAGES, TEAM_STAGES, Stage
+from magrounding.envs.messenger.told import told
 from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import (
+    DEEDS,
     EPISODE,
     PLACES,
     READING,
@@ -45,7 +47,7 @@ class MessengerGame(ABC):
         max_cycles: steps after which a game is lost by time-out; None for the limit of the stage.
         manual: "true", or "reassigned" for one in which every description names another role: for tests of reading.
         corpus: folder with text_train.json, text_val.json and text_test.json to take the sentences from (see
-            `manual.read_corpus`); None for our own.
+            `manual.read_corpus`), relative to the current one; None for our own.
         game_id: the manual is one line, the symbols of enemy, message and goal, instead of sentences: for agents that
             need not read (the ablation Game-ID of EMMA).
 
@@ -87,9 +89,9 @@ class MessengerGame(ABC):
         """What the world is; nothing is started for it.
 
         Raises:
-            DataNotFound: a corpus that is missing, damaged or incomplete.
+            DataNotFound: a corpus that is missing, damaged, or lacks a sentence that these games need.
         """
-        return _describe(self)
+        return _describe(self, find_corpus(self.corpus))
 
     def make_world(self, num_envs: int, num_threads: int = 1) -> MessengerWorld:
         """B of these games."""
@@ -149,10 +151,11 @@ def _check(game: MessengerGame) -> None:
 
 
 @lru_cache(maxsize=64)
-def _describe(game: MessengerGame) -> EnvSpec:
-    n, words = game.agents, vocabulary_of(game.corpus).words
+def _describe(game: MessengerGame, corpus: Corpus) -> EnvSpec:
+    told(game)  # refuses what games would miss
+    n, words = game.agents, corpus.vocabulary.words
     sentences = 2 * len(ROLES) if game.kind.decoys else len(ROLES)
-    manual = (1, len(ROLES)) if game.game_id else (sentences, longest_sentence(game.corpus))
+    manual = (1, len(ROLES)) if game.game_id else (sentences, corpus.longest)
     board = (SIZE, SIZE, game.occupants)
     fields: list[Field] = [
         Grid(
@@ -175,7 +178,8 @@ def _describe(game: MessengerGame) -> EnvSpec:
         num_agents=n,
         actions=FixedActions(ACTION_NAMES),
         words=words,
+        source=corpus.source,
         max_cycles=game.limit,
-        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, READING}),
+        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, READING, DEEDS}),
         state_parts=(("grid", board), ("agents", (n, AGENT_FACTS))),
     )

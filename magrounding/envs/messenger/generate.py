@@ -118,9 +118,13 @@ def _write_manual(keys, rules, tables, entities, manual):
         if k == 5:
             role = MESSAGE + below(keys[TASK], 4, 2)
             movement = (movement + 1 + below(keys[TASK], 5, 2)) % 3
-        if below(key, statements + 1 + 2 * k, 100) < rules.says_nothing:
-            movement = UNKNOWN
         role = (role + shift) % 3
+        silent, of = rules.says_nothing, 100
+        if rules.pools:  # one list after the other
+            silent = tables.choices[kind, role, UNKNOWN]
+            of = silent + tables.choices[kind, role, movement]
+        if below(key, statements + 1 + 2 * k, of) < silent:
+            movement = UNKNOWN
         which = tables.first[kind, role, movement] + below(
             key, statements + 2 + 2 * k, tables.choices[kind, role, movement]
         )

@@ -1,18 +1,22 @@
 """The corpus: what is said of an entity in a role that moves in some way, for each split.
 
 Ours is templates with blanks for entity, adjective and role (`data/templates.json`); training, validation and test
-share no template, but synonyms and role words. Another corpus can be read from a folder (`read_corpus`).
+share no template, but synonyms and role words. Another corpus, such as that of MESSENGER's authors, is read from a
+folder (`read_corpus`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,14 +27,44 @@ from magrounding.vocabulary import Vocabulary
 TEXTS = ("train", "val", "test")
 Cell = tuple[str, str, str]
 """Entity, role and movement."""
-Corpus = Mapping[str, Mapping[Cell, tuple[str, ...]]]
-"""Text of a split → cell → distinct sentences of space-separated tokens."""
+Cells = Mapping[Cell, tuple[str, ...]]
+"""Cell → sentences of space-separated tokens, none where nothing is said of it."""
 
 CELLS: tuple[Cell, ...] = tuple(product(ENTITIES, ROLES, MOVEMENTS))
+_OTHER_NAMES = {"chaser": "chasing", "fleer": "fleeing", "stationary": "immovable"}
+"""What other corpora call a movement → what we call it; the authors' has the first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Sentences, and what follows from them.
+
+    Attributes:
+        sentences: text of a split → cell → sentences.
+        source: where they are from, for reports.
+        digest: SHA-256 of the three files, one after another; None for our own.
+    """
+
+    sentences: Mapping[str, Cells]
+    source: str
+    digest: str | None = None
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """Symbols and every word, in order of appearance."""
+        return messenger_vocabulary(dict.fromkeys(word for sentence in self._every() for word in sentence.split()))
+
+    @cached_property
+    def longest(self) -> int:
+        """Words of the longest sentence of any split."""
+        return max((sentence.count(" ") + 1 for sentence in self._every()), default=1)
+
+    def _every(self) -> Iterator[str]:
+        return (s for cells in self.sentences.values() for sentences in cells.values() for s in sentences)
 
 
 @cache
-def our_corpus() -> Corpus:
+def our_corpus() -> Mapping[str, Cells]:
     """Every sentence that our templates make: 27 of each for each cell, by synonym, adjective and role word."""
     data = json.loads(files("magrounding.envs.messenger").joinpath("data/templates.json").read_text(encoding="utf-8"))
     corpus = {}
@@ -51,74 +85,107 @@ def our_corpus() -> Corpus:
     return corpus
 
 
-@cache
-def read_corpus(folder: str) -> Corpus:
+def find_corpus(folder: str | None) -> Corpus:
+    """Ours, or that of a folder; its files are read afresh, and parsed where they are new (see `read_corpus`)."""
+    return _ours() if folder is None else _parse(folder, *(_read(Path(folder) / name) for name in map(_file, TEXTS)))
+
+
+def read_corpus(folder: str) -> Mapping[str, Cells]:
     """Read a corpus in the form of the original's: `text_train.json`, `text_val.json` and `text_test.json`.
 
-    Each maps entity → role → movement → list of sentences. Words are lower-cased, punctuation becomes tokens.
+    Each maps entity → role → movement → list of sentences; what is empty or left out is not said. Movements are called
+    as here or as there ("chaser"). Words are lower-cased, punctuation becomes tokens. A sentence that a list has twice
+    is drawn twice as often.
 
     Args:
-        folder: where the three files are.
+        folder: where the three files are, relative to the current one.
 
     Raises:
-        DataNotFound: a file that is missing or no JSON, or a cell without sentences.
+        DataNotFound: a file that is missing or no JSON, or has a name that is no entity, role or movement.
     """
-    return {text: _read_cells(Path(folder) / f"text_{text}.json") for text in TEXTS}
+    return find_corpus(folder).sentences
 
 
-def _read_cells(path: Path) -> dict[Cell, tuple[str, ...]]:
+@cache
+def _ours() -> Corpus:
+    return Corpus(our_corpus(), "our templates")
+
+
+def _file(text: str) -> str:
+    return f"text_{text}.json"
+
+
+def _read(path: Path) -> bytes:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        return path.read_bytes()
     except FileNotFoundError:
-        names = " and ".join(f"text_{text}.json" for text in TEXTS)
-        raise DataNotFound(f"{path} is missing; a corpus has {names}") from None
-    except (OSError, ValueError, RecursionError) as error:
+        raise DataNotFound(f"{path} is missing; a corpus has {' and '.join(map(_file, TEXTS))}") from None
+    except (OSError, ValueError) as error:
+        raise DataNotFound(f"{path} cannot be read: {error}") from None
+
+
+@lru_cache(maxsize=8)
+def _parse(folder: str, *contents: bytes) -> Corpus:
+    digest = hashlib.sha256(b"".join(contents)).hexdigest()
+    sentences = {
+        text: _parse_cells(content, Path(folder) / _file(text)) for text, content in zip(TEXTS, contents, strict=True)
+    }
+    return Corpus(sentences, f"corpus {folder}, sha256 {digest}", digest)
+
+
+def _parse_cells(content: bytes, path: Path) -> Cells:
+    try:
+        data = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise DataNotFound(f"{path} is no readable JSON: {error}") from None
-    cells = {}
-    for cell in CELLS:
-        found = data
-        for key in cell:
-            found = found.get(key, []) if isinstance(found, Mapping) else None
-        name = " → ".join(cell)
-        if not isinstance(found, list) or not all(isinstance(sentence, str) for sentence in found):
-            raise DataNotFound(f"{path}: {name} must be a list of sentences")
-        tokens = (" ".join(re.findall(r"[^\W_]+|[^\w\s]", sentence.lower())) for sentence in found)
-        cells[cell] = tuple(dict.fromkeys(filter(None, tokens)))
-        if not cells[cell]:
-            raise DataNotFound(f"{path} has no sentence for {name}, which games need")
-    return cells
+    cells: dict[Cell, list[str]] = {cell: [] for cell in CELLS}
+    for entity, roles in _named(data, "entities", ENTITIES, (), path):
+        for role, movements in _named(roles, "roles", ROLES, (entity,), path):
+            for name, found in _named(movements, "movements", (*MOVEMENTS, *_OTHER_NAMES), (entity, role), path):
+                if not isinstance(found, list) or not all(isinstance(sentence, str) for sentence in found):
+                    raise DataNotFound(f"{path}: {_path(entity, role, name)} must be a list of sentences")
+                tokens = (" ".join(re.findall(r"[^\W_]+|[^\w\s]", sentence.lower())) for sentence in found)
+                cells[entity, role, _OTHER_NAMES.get(name, name)] += filter(None, tokens)
+    return {cell: tuple(sentences) for cell, sentences in cells.items()}
 
 
-@cache
-def vocabulary_of(folder: str | None) -> Vocabulary:
-    """Symbols and every word of our corpus, or of that in a folder, in order of appearance."""
-    corpus = our_corpus() if folder is None else read_corpus(folder)
-    everything = " ".join(s for cells in corpus.values() for sentences in cells.values() for s in sentences)
-    return messenger_vocabulary(dict.fromkeys(everything.split()))
+def _named(
+    found: Any, kind: str, known: Sequence[str], place: tuple[str, ...], path: Path
+) -> Iterator[tuple[str, Any]]:
+    """Name and content of what a file has at a place; DataNotFound for what is no dictionary or has another name."""
+    where = f"{path}: {_path(*place)}" if place else f"{path}"
+    if not isinstance(found, Mapping):
+        raise DataNotFound(f"{where} must be a dictionary of {kind}, got {str(found)[:40]!r}")
+    for name, content in found.items():
+        if name not in known:
+            raise DataNotFound(f"{where} has {name!r}, which is none of the {kind} {', '.join(known)}")
+        yield name, content
 
 
-@cache
-def longest_sentence(folder: str | None) -> int:
-    """Words of the longest sentence of any split of our corpus, or of that in a folder."""
-    corpus = our_corpus() if folder is None else read_corpus(folder)
-    return max(s.count(" ") + 1 for cells in corpus.values() for sentences in cells.values() for s in sentences)
+def _path(*names: str) -> str:
+    return " → ".join(names)
 
 
-@cache
-def sentence_tables(folder: str | None, text: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All sentences of a split.
+def lacking(folder: str | None, text: str, cell: Cell, why: str) -> DataNotFound:
+    """The error for a cell without sentences."""
+    where = "our templates" if folder is None else Path(folder) / _file(text)
+    return DataNotFound(f"{where}: no sentence for {_path(*cell)}, which {why}")
+
+
+@lru_cache(maxsize=64)
+def sentence_tables(corpus: Corpus, told: tuple[tuple[str, ...], ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All sentences that games draw from.
 
     Args:
-        folder: of a corpus; None for ours.
-        text: "train", "val" or "test".
+        corpus: whose vocabulary they are written in.
+        told: the sentences of each of CELLS.
 
     Returns:
-        Sentences [R, L] int16, L as `longest_sentence`; and [12, 3, 4] where those of each cell begin, and how many
+        Sentences [R, L] int16, L as `Corpus.longest`; and [12, 3, 4] where those of each cell begin, and how many
         there are.
     """
-    corpus, vocabulary = our_corpus() if folder is None else read_corpus(folder), vocabulary_of(folder)
-    sentences = [sentence for cell in CELLS for sentence in corpus[text][cell]]
-    count = np.array([len(corpus[text][cell]) for cell in CELLS])
+    count = np.array([len(sentences) for sentences in told])
     shape = len(ENTITIES), len(ROLES), len(MOVEMENTS)
-    rows = np.stack([vocabulary.encode(sentence, longest_sentence(folder)) for sentence in sentences])
-    return rows, (np.cumsum(count) - count).reshape(shape), count.reshape(shape)
+    rows = [corpus.vocabulary.encode(sentence, corpus.longest) for sentences in told for sentence in sentences]
+    sentences = np.stack(rows) if rows else np.zeros((1, corpus.longest), np.int16)
+    return sentences, (np.cumsum(count) - count).reshape(shape), count.reshape(shape)

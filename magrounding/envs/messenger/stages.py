@@ -22,7 +22,8 @@ class Stage:
         delivers: a message has to be taken to a goal; else a contact with either is the end of an agent's part.
         decoys: a decoy of the message and one of the goal, and a false statement.
         begins_with_message: how often in ten games the agents begin with messages.
-        says_nothing: how often in a hundred a sentence is silent about movement.
+        says_nothing: how often in a hundred a sentence is silent about movement. Where nothing moves, the corpus
+            decides: of all sentences that say "immovable" or are silent each is as likely, in our own half and half.
         pick_up: reward for taking a message.
         team: rules of several agents: rewards of an end are ±1 for all.
     """

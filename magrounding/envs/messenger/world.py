@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 
 from magrounding.envs.compiled import CompiledWorld
-from magrounding.envs.messenger import kernels, manual
+from magrounding.envs.messenger import kernels
 from magrounding.envs.messenger.arrays import (
     CELL,
     HOLDS,
@@ -33,7 +33,9 @@ from magrounding.envs.messenger.arrays import (
 )
 from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.messenger.games import MessengerGame
+from magrounding.envs.messenger.manual import find_corpus, sentence_tables
 from magrounding.envs.messenger.splits import SPLITS, triples
+from magrounding.envs.messenger.told import told
 from magrounding.envs.render import Figure, Scene
 from magrounding.envs.world import StepBuffers
 from magrounding.seeding import NUM_STREAMS
@@ -78,6 +80,9 @@ class MessengerWorld(CompiledWorld):
         places = entities[..., [Y, X]].astype(np.float32) / CELL
         return np.where(entities[..., PRESENT, None] == 1, places, np.float32(-1))
 
+    def deeds(self) -> dict[str, np.ndarray]:
+        return {"held": self._games.entities[:, : self.num_agents, HOLDS] - 1}
+
     def scene(self, row: int) -> Scene:
         entities, scalars, n = self._games.entities[row], self._games.scalars[row], self.num_agents
         roles = ["agent"] * n + ["enemy"] + ["message"] * n + ["goal"] * n + ["decoy"] * (2 * self._rules.decoys)
@@ -103,7 +108,7 @@ class MessengerWorld(CompiledWorld):
 def _make_tables(game: MessengerGame) -> Tables:
     """What the kernels look up."""
     split = SPLITS[game.split]
-    sentences, first, choices = manual.sentence_tables(game.corpus, split.text)
+    sentences, first, choices = sentence_tables(find_corpus(game.corpus), told(game))
     return Tables(
         triples=triples("many" if split.combinations == "mixed" else split.combinations),
         other_triples=triples("single"),
@@ -119,7 +124,8 @@ def _make_tables(game: MessengerGame) -> Tables:
 def _make_rules(game: MessengerGame) -> Rules:
     stage = game.kind
     # One seed must name different documents in different configurations: a cache of encodings may see several.
-    options = game.agents, game.split, game.limit, game.manual, game.corpus, game.game_id
+    corpus = find_corpus(game.corpus).digest  # a folder may hold other files tomorrow
+    options = game.agents, game.split, game.limit, game.manual, corpus, game.game_id
     salt = int.from_bytes(hashlib.sha256(repr((stage, options)).encode()).digest()[:7], "big")
     return Rules(
         agents=game.agents,
@@ -130,6 +136,7 @@ def _make_rules(game: MessengerGame) -> Rules:
         wanders=stage.moves == "wander",
         begins_with_message=stage.begins_with_message,
         says_nothing=stage.says_nothing,
+        pools=stage.moves == "still",
         pick_up=stage.pick_up,
         adds_up=not stage.team,
         mixed=SPLITS[game.split].combinations == "mixed",

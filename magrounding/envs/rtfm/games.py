@@ -24,6 +24,7 @@ from magrounding.envs.rtfm.ontology import (
 from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
 from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import (
+    DEEDS,
     EPISODE,
     FACTS,
     PLACES,
@@ -268,12 +269,13 @@ def _describe(game: RtfmGame) -> EnvSpec:
     if n > 1:
         fields.append(Field("teammates", (n - 1, TEAMMATE_WIDTH), -1, max(top, size)))
     reading = set() if game.resample_text else {READING}
+    facts = set() if game.kind.letters else {FACTS}
     return EnvSpec(
         fields=tuple(fields),
         num_agents=n,
         actions=FixedActions(ACTION_NAMES),
         words=words,
         max_cycles=game.max_cycles,
-        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE} | reading | (set() if game.kind.letters else {FACTS})),
+        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, DEEDS} | reading | facts),
         state_parts=(("grid", map_shape), ("agents", (n, AGENT_FACTS))),
     )

@@ -13,6 +13,7 @@ from magrounding.envs.rtfm import kernels
 from magrounding.envs.rtfm.arrays import (
     COLUMN,
     HELD,
+    KILLS,
     LOST,
     NUM_COLUMNS,
     NUM_FACT_COLUMNS,
@@ -99,6 +100,10 @@ class RTFMWorld(CompiledWorld):
         counts, manuals = np.zeros(self.num_envs, np.int64), np.zeros_like(self.observation["manual"])
         kernels.write_facts(self._rules, self._tables, self._games, make_claims(self.game), manuals, facts, counts)
         return facts
+
+    def deeds(self) -> dict[str, np.ndarray]:
+        agents = self._games.entities[:, : self.num_agents]
+        return {"kills": agents[..., KILLS].copy(), "held": agents[..., HELD].copy()}
 
     def scene(self, row: int) -> Scene:
         entities, scalars, words = self._games.entities[row], self._games.scalars[row], self.spec.words

@@ -184,7 +184,7 @@ class ALFWorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
             return None
         if self._seed is None:
             raise ConfigurationError("call reset() before render()")
-        said = [f"> {command}\n{feedback}" for command, feedback in self._played]
+        said = [f"> {command}\n{feedback}" for command, feedback in self._played] or [self._feedback]
         choices = [f"{number:2d} {command}" for number, command in enumerate(self._choices)]
         return "\n".join([f"goal: {self._goal}", *said[-HISTORY:], *choices])
 

@@ -8,6 +8,7 @@ from minigrid.envs.babyai.core.roomgrid_level import RoomGridLevel
 from magrounding.envs.render import Figure, Scene
 
 _AGENT = ">v<^"
+_FACES = ("right", "down", "left", "up")
 _THINGS = {"key": "k", "ball": "o", "box": "b"}
 _DOORS = {0: "/", 1: "+", 2: "*"}
 """Signs by a door's state: open, closed, locked."""
@@ -30,7 +31,7 @@ def scene(game: RoomGridLevel, outcome: str = "") -> Scene:
     """The whole map as a Scene: doors and things are items, a door's quality being its colour and state."""
     walls = np.zeros((game.height, game.width), np.bool_)
     x, y = map(int, game.agent_pos)
-    figures = [Figure(y, x, "agent", "0")]
+    figures = [Figure(y, x, "agent", "0", f"facing {_FACES[game.agent_dir]}")]
     for place, thing in enumerate(game.grid.grid):
         row, column = divmod(place, game.width)
         if thing is None:

@@ -14,7 +14,7 @@ from pettingzoo import ParallelEnv
 from magrounding.errors import ConfigurationError, InvalidAction, choose
 from magrounding.seeding import TASK, stream_key
 from magrounding.single.scienceworld import picture
-from magrounding.single.scienceworld.gold import find_gold
+from magrounding.single.scienceworld.gold import WON, find_gold
 from magrounding.single.scienceworld.java import find_java, shared_java
 from magrounding.single.scienceworld.options import (
     CHOICE_WORDS,
@@ -34,9 +34,6 @@ from magrounding.vector import row_seeds
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 2
-WON = 100
-"""The score of a task that is done."""
-
 _AGENT = "agent_0"
 
 Observation = dict[str, np.ndarray]

@@ -1,0 +1,160 @@
+"""From a key to the new picture, with many games at once: `python -m benchmarks.latency --json latency.json`.
+
+The server is a process of its own, `magrounding serve`; its visitors are websockets of this one, over loopback. Each
+plays a game with an agent: it waits as a hurried person would, sends a move, and measures the time until the next frame
+is there, and has been read as JSON. What a browser then takes to draw it comes on top.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import random
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from magrounding.cli.command import CommandLine, run_command
+from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.storage import write_json
+from magrounding.threads import available_cores
+
+MEDIAN, LATE = 50, 99
+"""Percentiles."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Measure how long people in a browser wait for a new picture after a key, with many games at once."""
+
+    games: int = 50
+    """Games at once, with one person each."""
+    seconds: float = 30.0
+    """For how long."""
+    env: str = "ma_rtfm"
+    """Environment id."""
+    stage: str = "s5"
+    """Stage or task of the games."""
+    ally: str = "oracle"
+    """Who plays the other agents, by the names of `magrounding serve`."""
+    wait: tuple[float, float] = (0.3, 1.0)
+    """Between a picture and the next key, least and most, in seconds."""
+    json: Path | None = None
+    """File for the numbers."""
+
+
+async def play(
+    session: Any,
+    address: str,
+    arguments: Arguments,
+    rng: random.Random,
+    seconds: float,
+    options: dict[str, Any],
+    together: asyncio.Barrier,
+) -> list[float]:
+    """One person's waits, in seconds, from when all are there and for so long."""
+    waits: list[float] = []
+    async with session.ws_connect(f"{address}/socket", headers={"Origin": address}) as socket:
+
+        async def hear(*kinds: str) -> dict[str, Any]:
+            while True:
+                message = json.loads(await socket.receive_str())
+                if message["type"] == "refused":
+                    raise ConfigurationError(f"the server refused: {message['sentence']}")
+                if message["type"] in kinds:
+                    return message
+
+        players = ["human", *[arguments.ally] * (options.get("agents", 1) - 1)]
+        game = {"env": arguments.env, "options": options, "players": players, "seed": rng.randrange(10_000), "pace": 0}
+        await socket.send_json({"type": "create", **game})
+        await socket.send_json({"type": "join", "code": (await hear("created"))["code"]})
+        await hear("joined")
+        frame = await hear("frame")
+        await together.wait()
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            await asyncio.sleep(rng.uniform(*arguments.wait))
+            if frame["over"]:
+                await socket.send_json({"type": "restart", "seed": "next"})
+                frame = await hear("frame")
+                continue
+            legal = frame["moves"].get("0")
+            if not legal:  # the agent is out, and the others play on
+                frame = await hear("frame")
+                continue
+            move = {"type": "move", "agent": 0, "step": frame["step"], "action": rng.choice(legal)}
+            begin = time.perf_counter()
+            await socket.send_json(move)
+            frame = await hear("frame")
+            waits.append(time.perf_counter() - begin)
+    return waits
+
+
+async def measure(address: str, arguments: Arguments) -> list[float]:
+    """The waits of all, in seconds; those of somebody before, for whom kernels may be compiled, do not count."""
+    import aiohttp
+
+    from magrounding.registry import env_entry
+
+    entry = env_entry(arguments.env)
+    options = entry.with_stage(arguments.stage) | ({"agents": 2} if entry.multi_agent else {})
+    async with aiohttp.ClientSession() as session:
+        await play(session, address, arguments, random.Random(-1), 10.0, options, asyncio.Barrier(1))
+        all_there = asyncio.Barrier(arguments.games)
+        people = [
+            play(session, address, arguments, random.Random(k), arguments.seconds, options, all_there)
+            for k in range(arguments.games)
+        ]
+        return [wait for waits in await asyncio.gather(*people) for wait in waits]
+
+
+def run(arguments: Arguments, line: CommandLine) -> None:
+    """Serve, measure, print."""
+    try:
+        import aiohttp  # noqa: F401
+    except ImportError:
+        raise MissingExtra("playing in a browser", "web") from None
+    serve = [sys.executable, "-m", "magrounding.cli.main", "serve", "--port", "0", "--games", str(arguments.games + 8)]
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            address = (server.stdout.readline() if server.stdout else "").strip().rstrip("/")
+            if not address:
+                raise ConfigurationError("the server did not start")
+            waits = 1000 * np.array(asyncio.run(measure(address, arguments)))
+        finally:
+            server.terminate()
+    if not len(waits):
+        raise ConfigurationError("no key was answered in that time: allow more --seconds")
+    result = {
+        "command": str(line),
+        "asked": {name: str(each) if isinstance(each, Path) else each for name, each in asdict(arguments).items()},
+        "keys": len(waits),
+        "keys_per_second": round(len(waits) / arguments.seconds, 1),
+        "median_ms": round(float(np.percentile(waits, MEDIAN)), 2),
+        "p99_ms": round(float(np.percentile(waits, LATE)), 2),
+        "largest_ms": round(float(waits.max()), 2),
+        "cores": available_cores(),
+        "load_average": [round(each, 2) for each in os.getloadavg()],
+        "python": platform.python_version(),
+    }
+    print(json.dumps(result, indent=2))
+    if arguments.json is not None:
+        write_json(arguments.json, result)
+
+
+def main() -> int:
+    """Run the command and return its exit code."""
+    line = CommandLine.of_process("python -m benchmarks.latency")
+    arguments = line.parse(Arguments)
+    return run_command(lambda: run(arguments, line))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""Games in the browser: `magrounding serve --env ma_rtfm`, then http://127.0.0.1:8000/."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tyro
+
+from magrounding.cli.command import CommandLine, run_command
+from magrounding.errors import ConfigurationError, MissingExtra, choose
+from magrounding.play.lineup import HUMAN, Seat
+from magrounding.registry import ENVS, env_entry
+from magrounding.threads import plan_threads, using
+
+if TYPE_CHECKING:
+    from magrounding.play.web.server import Server
+
+LOCAL = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Serve a page on which people and agents play together, watch, and look at saved games."""
+
+    env: tuple[str, ...] = ()
+    """Environment ids that can be played; all by default."""
+    player: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """One more player that visitors can choose, NAME=run:DIR, NAME=run:DIR@STAGE or NAME=script:FILE; may be repeated.
+    People, random, oracle and the package's own teams are always there."""
+    standin: str = ""
+    """Who plays for a person who is away, by name; by default the oracle (or the simulator's own bot) where there is
+    one, else random."""
+    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """An option that all games have which know it, name=value, and that visitors cannot change; may be repeated."""
+    out: Path | None = None
+    """Folder to which finished games go, a file for each kind of game; `magrounding replay` shows them, and agents
+    learn from them (`record --player saved:FILE`)."""
+    host: str = LOCAL
+    """Address to listen at; other machines reach it only if this is given, e.g. 0.0.0.0."""
+    port: int = 8000
+    """Port; 0 takes a free one."""
+    name: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """A name by which others call this server, e.g. games.example.org; requests to any other name are refused."""
+    games: int = 200
+    """Games at once."""
+    steps: int = 500
+    """Steps of a game at most."""
+    study: Path | None = None
+    """Study (.toml) whose participants are sent to /study; see docs/play.md."""
+
+
+def main(line: CommandLine) -> int:
+    """Run the command and return its exit code."""
+    arguments = line.parse(Arguments)
+    return run_command(lambda: serve(arguments))
+
+
+def serve(arguments: Arguments) -> None:
+    """Serve until stopped."""
+    server = make_server(arguments)
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    with using(plan_threads(1, 1, cores=1, cuda=False)):
+        asyncio.run(listen(server, arguments))
+
+
+def make_server(arguments: Arguments) -> Server:
+    """The server of the arguments.
+
+    Raises:
+        ConfigurationError: a world, player or option that there is not.
+        MissingExtra: without aiohttp.
+    """
+    try:
+        from magrounding.play.web.server import Server
+    except ImportError:
+        raise MissingExtra("playing in a browser", "web") from None
+    from magrounding.play.web.host import Host
+    from magrounding.play.web.keeping import Keeper
+    from magrounding.play.web.limits import Limits
+    from magrounding.play.web.offers import Offers
+
+    if not 0 <= arguments.port < 2**16 or arguments.games < 1 or arguments.steps < 1:
+        raise ConfigurationError("--port is a number from 0 to 65535; --games and --steps are 1 or more")
+    envs = tuple(env_entry(env).id for env in arguments.env) or tuple(ENVS)
+    offers = Offers(
+        envs,
+        replace(Limits(), games=arguments.games, steps=arguments.steps),
+        parse_players(arguments.player),
+        parse_fixed(arguments.env_option, envs),
+        arguments.standin,
+    )
+    known = {name for env in envs for name in offers.players(env)} - {HUMAN}
+    if arguments.standin:
+        choose("player to stand in", arguments.standin, sorted(known))
+    names = [*arguments.name, *([] if arguments.host == LOCAL else [arguments.host])]
+    if arguments.study is None:
+        return Server(Host(offers, Keeper(arguments.out)), names)
+    from magrounding.play.web.study import Study
+
+    study = Study.load(arguments.study, offers)
+    if arguments.out is None:
+        raise ConfigurationError("a study keeps its data: name a folder for them with --out")
+    return Server(Host(offers, Keeper(arguments.out), study.at(arguments.out)), names)
+
+
+async def listen(server: Server, arguments: Arguments) -> None:
+    """Listen for ever."""
+    from aiohttp import web
+
+    runner = web.AppRunner(server.application(), access_log=None)  # it would hold the codes of games
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, arguments.host, arguments.port).start()
+        except OSError as error:
+            raise ConfigurationError(
+                f"nothing can listen at {arguments.host}, port {arguments.port} ({error.strerror}): name another --port"
+            ) from None
+        port = runner.addresses[0][1]
+        if arguments.host != LOCAL:
+            print(
+                f"warning: listening at {arguments.host}, where others reach it: who has the link of a game can "
+                "join it, and nothing is encrypted; put a proxy with TLS before it",
+                file=sys.stderr,
+            )
+        where = "study" if arguments.study is not None else ""
+        print(f"http://{LOCAL if arguments.host == '0.0.0.0' else arguments.host}:{port}/{where}", flush=True)
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+
+
+def parse_players(texts: Sequence[str]) -> dict[str, Seat]:
+    """Name → player of every NAME=PLAYER; ConfigurationError for what is none."""
+    players = {}
+    for text in texts:
+        name, _, player = text.partition("=")
+        seat = Seat.parse(player)
+        if not name.replace("-", "").replace("_", "").isalnum() or seat.kind == HUMAN or name in players:
+            raise ConfigurationError(f"--player takes NAME=run:DIR or NAME=script:FILE, each name once, got {text!r}")
+        players[name] = seat
+    return players
+
+
+def parse_fixed(texts: Sequence[str], envs: Sequence[str]) -> dict[str, Any]:
+    """Option → value of every name=value, as in JSON or a text; ConfigurationError for one that no world has."""
+    known = {name for env in envs for name in env_entry(env).options}
+    fixed = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        choose("option for --env-option", name, sorted(known))
+        try:
+            fixed[name] = json.loads(value)
+        except ValueError:
+            fixed[name] = value
+    return fixed

@@ -1,0 +1,39 @@
+"""The table of a study: `magrounding study runs/study`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from magrounding.cli.command import CommandLine, run_command
+from magrounding.experiment.study_report import read_study, study_report
+from magrounding.storage import check_place, write_atomic
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Say what people did in a study that was held by `magrounding serve --study`."""
+
+    folder: Annotated[Path, tyro.conf.Positional]
+    """The folder of the data, --out of `magrounding serve`."""
+    out: Path | None = None
+    """File (.md) for the table; it is printed as well."""
+
+
+def main(line: CommandLine) -> int:
+    """Run the command and return its exit code."""
+    arguments = line.parse(Arguments)
+    return run_command(lambda: study(arguments))
+
+
+def study(arguments: Arguments) -> None:
+    """Read, print, write."""
+    if arguments.out is not None:
+        check_place(arguments.out)
+    report = study_report(read_study(arguments.folder))
+    print(report, end="")
+    if arguments.out is not None:
+        write_atomic(arguments.out, report)

@@ -1,0 +1,90 @@
+"""What is told in the games of a split and stage: the cells of a corpus that they draw from, and all that these say.
+
+A corpus need not say everything: no game of `test`, say, has a bird that is a message, and where entities stand still
+no sentence tells of a chase. What games do need follows from the triples of their split and from the movements, decoys
+and statements of their stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import TYPE_CHECKING
+
+from magrounding.envs.messenger.arrays import ENEMY, GOAL, IMMOVABLE, MESSAGE, UNKNOWN
+from magrounding.envs.messenger.entities import ENTITIES, MOVEMENTS, ROLES
+from magrounding.envs.messenger.manual import CELLS, TEXTS, Cell, Corpus, find_corpus, lacking
+from magrounding.envs.messenger.splits import SPLITS, triples
+
+if TYPE_CHECKING:
+    from magrounding.envs.messenger.games import MessengerGame
+
+_SUBSTITUTES = ("unknown", "immovable", "fleeing", "chasing")
+"""Movements, the first being the one that says least."""
+
+
+def told(game: MessengerGame) -> tuple[tuple[str, ...], ...]:
+    """The sentences of each of CELLS that the games draw from.
+
+    A reassigned manual speaks of entities in roles that no game of the split has, of which a corpus may say nothing. An
+    empty cell then takes the sentences of another movement of the same entity and role, else those of the same cell in
+    the files of other splits.
+
+    Raises:
+        DataNotFound: a corpus that is missing or damaged, or has no sentence where games need one.
+    """
+    corpus, text = find_corpus(game.corpus), SPLITS[game.split].text
+    found = dict(corpus.sentences[text])
+    for cells in needed_cells(game):
+        if any(corpus.sentences[text][cell] for cell in cells):
+            continue
+        substitute = _substitute(corpus, text, cells) if game.manual == "reassigned" else ()
+        if not substitute:
+            stage = f"the games of stage {getattr(game, 'stage', '')}, split {game.split},"
+            reassigned = " with a reassigned manual" if game.manual == "reassigned" else ""
+            raise lacking(game.corpus, text, cells[0], f"{stage} need{reassigned}")
+        found[cells[0]] = substitute
+    return tuple(found[cell] for cell in CELLS)
+
+
+def needed_cells(game: MessengerGame) -> list[tuple[Cell, ...]]:
+    """Cells from which statements are drawn; where there are several together, from all of them as if they were one."""
+    if game.game_id:
+        return []
+    stage, needed = game.kind, set()
+    for entity, role, movement in _statements(game):
+        if stage.moves == "still":
+            needed.add((_cell(entity, role, IMMOVABLE), _cell(entity, role, UNKNOWN)))
+            continue
+        if stage.says_nothing < 100:
+            needed.add((_cell(entity, role, movement),))
+        if stage.says_nothing > 0:
+            needed.add((_cell(entity, role, UNKNOWN),))
+    return sorted(needed, key=lambda cells: CELLS.index(cells[0]))
+
+
+def _statements(game: MessengerGame) -> Iterator[tuple[int, int, int]]:
+    """Kind, role and movement of every statement of any game, as `generate._write_manual` has them."""
+    split, stage = SPLITS[game.split], game.kind
+    parts = ("many", "single") if split.combinations == "mixed" else (split.combinations,)
+    who = [triple for part in parts for triple in triples(part).tolist()]
+    for triple, movement in product(who, stage.movements(split.new_dynamics)):
+        made = [(triple[role], role, int(movement[role])) for role in (ENEMY, MESSAGE, GOAL)]
+        if stage.decoys:
+            made += [(triple[mimicked], ENEMY, int(movement[mimicked + 2])) for mimicked in (MESSAGE, GOAL)]
+            made += [(triple[ENEMY], role, int(movement[ENEMY] + k) % 3) for role in (MESSAGE, GOAL) for k in (1, 2)]
+        for kind, role, way in made:
+            for shift in (1, 2) if game.manual == "reassigned" else (0,):
+                yield kind, (role + shift) % 3, way
+
+
+def _cell(entity: int, role: int, movement: int) -> Cell:
+    return ENTITIES[entity], ROLES[role], MOVEMENTS[movement]
+
+
+def _substitute(corpus: Corpus, text: str, cells: tuple[Cell, ...]) -> tuple[str, ...]:
+    """What is drawn in place of cells that are empty; nothing where nothing is found."""
+    entity, role, _ = cells[0]
+    own = ((text, (entity, role, movement)) for movement in _SUBSTITUTES)
+    others = ((other, cell) for other in TEXTS if other != text for cell in cells)
+    return next((s for of, cell in (*own, *others) if (s := corpus.sentences[of][cell])), ())

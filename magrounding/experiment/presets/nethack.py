@@ -1,0 +1,98 @@
+"""Presets of NetHack: ours for two CPU cores, and SIR as SILG trains it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.training.imitation import ImitationConfig
+from magrounding.training.impala import ImpalaConfig
+from magrounding.training.ppo import PPOConfig
+
+_VIEW = {"crop": 21, "characters": True}
+"""What viewread sees: the cells around the agent, as glyphs and as characters."""
+
+QUICK_NETHACK = Preset(
+    name="quick",
+    about=(
+        "Imitation of the scripted explorer, which leads the games at first and labels the student's own later "
+        "(DAgger); the network sees the cells around the agent. Weights are chosen on `valid` seeds."
+    ),
+    agent="viewread",
+    phases={
+        REMAINING_STAGES: (
+            Phase(
+                ImitationConfig(
+                    unroll=40,
+                    epochs=1,
+                    minibatches=2,
+                    learning_rate=2e-3,
+                    warm_up=10_000,
+                    anneal_steps=1_000_000,
+                    entropy=0.0,
+                    value_coefficient=0.01,
+                    teacher_steps=400_000,
+                    teacher_noise=0.05,
+                ),
+                Promotion(steps=1_000_000),
+                num_envs=32,
+            ),
+        )
+    },
+    env_options=_VIEW,
+    evaluate_every=200_000,
+    selection_games=300,
+    report_games=600,
+    selection_set="valid",
+    watched_sets=("valid",),
+    stage_sets=("test",),
+    final_sets=("test",),
+)
+
+QUICK_RL_NETHACK = replace(
+    QUICK_NETHACK,
+    name="quick_rl",
+    about="PPO alone, no expert; the network sees the cells around the agent. Weights are chosen on `valid` seeds.",
+    phases={
+        REMAINING_STAGES: (
+            Phase(
+                PPOConfig(
+                    unroll=40,
+                    epochs=2,
+                    minibatches=2,
+                    learning_rate=7e-4,
+                    warm_up=10_000,
+                    anneal_steps=2_000_000,
+                    gamma=0.99,
+                    entropy=0.02,
+                    final_entropy=0.003,
+                ),
+                Promotion(steps=2_000_000),
+                num_envs=64,
+            ),
+        )
+    },
+)
+
+PAPER_NETHACK = Preset(
+    name="paper",
+    about=(
+        "SIR as SILG trained it there (appendix H): V-trace, 1e8 environment steps, unrolls of 64, a batch of 8 games; "
+        "50 steps an episode. Its best variant there is sir_local_conv."
+    ),
+    agent="sir",
+    phases={
+        REMAINING_STAGES: (
+            Phase(ImpalaConfig(unroll=64, learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=8),
+        )
+    },
+    env_options={"max_cycles": 50},
+    policy_options={"embedding": 30, "hidden": 100},
+    evaluate_every=2_500_000,
+    selection_games=100,
+    report_games=500,
+    selection_set="valid",
+    watched_sets=("valid",),
+    stage_sets=("test",),
+    final_sets=("test",),
+)

@@ -1,0 +1,113 @@
+"""Presets of Touchdown: ours for two CPU cores, and SIR as SILG trains it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.training.imitation import ImitationConfig
+from magrounding.training.impala import ImpalaConfig
+from magrounding.training.ppo import PPOConfig
+
+_SIZES = {"embedding": 30, "hidden": 100, "width": 200, "channels": (16, 32, 64)}
+"""Of SIR for Touchdown (SILG, app. H)."""
+
+QUICK_TOUCHDOWN = Preset(
+    name="quick",
+    about=(
+        "Cloning of walks along the routes, then PPO; panoramas are turned to where the agent looks, and coarse; 24 "
+        "steps a walk. Weights are chosen on `valid` routes."
+    ),
+    agent="panoread",
+    phases={
+        REMAINING_STAGES: (
+            Phase(
+                ImitationConfig(
+                    unroll=20,
+                    epochs=2,
+                    minibatches=2,
+                    learning_rate=3e-3,
+                    warm_up=5_000,
+                    anneal_steps=200_000,
+                    entropy=0.0,
+                    value_coefficient=0.01,
+                    weight_decay=1e-3,
+                    # Off the route the way back depends on the goal, which nobody has seen: labels of the student's own
+                    # walks teach it to turn round and round.
+                    teacher_steps=None,
+                    teacher_noise=0.05,
+                ),
+                Promotion(steps=200_000),
+                num_envs=32,
+            ),
+            Phase(
+                PPOConfig(
+                    unroll=20,
+                    epochs=2,
+                    minibatches=2,
+                    learning_rate=5e-4,
+                    anneal_steps=200_000,
+                    gamma=0.97,
+                    entropy=0.01,
+                    final_entropy=0.002,
+                ),
+                Promotion(steps=200_000),
+                num_envs=32,
+            ),
+        )
+    },
+    env_options={"patch": 4, "turned": True, "max_cycles": 24},  # twice a route, as 64 are of Touchdown's
+    evaluate_every=100_000,
+    selection_games=150,
+    report_games=300,
+    selection_set="valid",
+    watched_sets=("valid",),
+    stage_sets=("test",),
+    final_sets=("train", "valid", "test"),
+)
+
+QUICK_RL_TOUCHDOWN = replace(
+    QUICK_TOUCHDOWN,
+    name="quick_rl",
+    about="PPO alone, no expert; coarse panoramas, turned to where the agent looks; 24 steps a walk.",
+    phases={
+        REMAINING_STAGES: (
+            Phase(
+                PPOConfig(
+                    unroll=20,
+                    epochs=2,
+                    minibatches=2,
+                    learning_rate=1e-3,
+                    anneal_steps=600_000,
+                    gamma=0.97,
+                    entropy=0.02,
+                    final_entropy=0.003,
+                ),
+                Promotion(steps=600_000),
+                num_envs=32,
+            ),
+        )
+    },
+)
+
+PAPER_TOUCHDOWN = Preset(
+    name="paper",
+    about=(
+        "SIR as SILG trained it there (appendix H): V-trace, 1e8 environment steps, unrolls of 64, a batch of 3 games. "
+        "Its best variant there is sir_state."
+    ),
+    agent="sir",
+    phases={
+        REMAINING_STAGES: (
+            Phase(ImpalaConfig(unroll=64, learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=3),
+        )
+    },
+    policy_options=_SIZES,
+    evaluate_every=2_500_000,
+    selection_games=150,
+    report_games=300,
+    selection_set="valid",
+    watched_sets=("valid",),
+    stage_sets=("test",),
+    final_sets=("valid", "test"),
+)

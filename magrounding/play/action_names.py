@@ -1,0 +1,39 @@
+"""Action names: what an action is called in a game, and which key stands for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from magrounding.errors import ConfigurationError
+from magrounding.single.wording import plain_text
+from magrounding.spec import CHOICES, EnvSpec, TextChoices
+
+
+def action_name(spec: EnvSpec, obs: Mapping[str, np.ndarray], game: int, agent: int, action: int) -> str:
+    """The name of an agent's action in a vector env's observation, or the words of the choice that it stands for."""
+    if not isinstance(spec.actions, TextChoices):
+        return spec.actions.names[action]
+    offered = obs[CHOICES][game]
+    row = offered[action] if offered.ndim == 2 else offered[agent, action]
+    return plain_text(spec.words, row.tolist()) or "nothing"
+
+
+def letters_of(names: Sequence[str], reserved: Sequence[str] = ()) -> dict[str, int]:
+    """Letter or digit → action: the first of each name that none before has.
+
+    Args:
+        names: of the actions, by number.
+        reserved: letters that stand for something else.
+
+    Raises:
+        ConfigurationError: a name of which no letter is left, or none that has any, as texts to choose from.
+    """
+    letters: dict[str, int] = {}
+    for action, name in enumerate(names):
+        own = next((each for each in name.lower() if each.isalnum() and each not in (*letters, *reserved)), None)
+        if own is None:
+            raise ConfigurationError(f"no key is left for the action {name!r}: this game cannot be played by keys")
+        letters[own] = action
+    return letters

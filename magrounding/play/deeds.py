@@ -1,0 +1,51 @@
+"""Deeds: what each agent of saved games has done beside winning, counted by playing them again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from magrounding.envs.make import make
+from magrounding.envs.parallel import WorldEnv
+from magrounding.play.saved_games import SavedGame
+from magrounding.spec import DEEDS
+
+KILLS, ITEMS, HELD = "kills", "items", "held"
+
+
+def count_deeds(env: str, options: Mapping[str, Any], games: Sequence[SavedGame]) -> dict[str, np.ndarray]:
+    """Counts over whole games, in the single env, which still shows the end of a game where a batch has begun anew.
+
+    Args:
+        env, options: how the games were made.
+        games: G of them.
+
+    Returns:
+        "kills", monsters that an agent has killed, and "items", things that it has taken, each [G, n] int64. Only what
+        the world has: no kills where nothing can be killed, nothing at all without the capability DEEDS.
+    """
+    single: Any = make(env, **options)
+    try:
+        if not isinstance(single, WorldEnv) or DEEDS not in single.spec.capabilities:
+            return {}
+        counted = [_count(single, game) for game in games]
+    finally:
+        single.close()
+    return {name: np.stack([each[name] for each in counted]) for name in counted[0]} if counted else {}
+
+
+def _count(single: WorldEnv, game: SavedGame) -> dict[str, np.ndarray]:
+    """Counts [n] of one game."""
+    single.reset(seed=game.seed)
+    deeds = single.world.deeds()
+    counts = {name: np.zeros(single.world.num_agents, np.int64) for name in (KILLS, ITEMS) if name in (ITEMS, *deeds)}
+    for actions in game.actions:
+        held = deeds[HELD][0]
+        single.step({agent: actions[int(agent.rpartition("_")[2])] for agent in single.agents})
+        deeds = single.world.deeds()
+        counts[ITEMS] += (deeds[HELD][0] != held) & (deeds[HELD][0] >= 0)  # a step takes no more than one thing
+        if KILLS in counts:
+            counts[KILLS] += deeds[KILLS][0]
+    return counts

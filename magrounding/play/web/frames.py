@@ -1,0 +1,124 @@
+"""Frames: a moment of a game as the page gets it, facts that it draws itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from magrounding.envs.drawing.pen import AGENT_COLOURS
+from magrounding.envs.render import Figure, Scene
+from magrounding.play.pursuit import NOTHING, pursued
+from magrounding.play.session import Session, View
+from magrounding.play.web.sprites import Sprites
+from magrounding.spec import TextChoices
+
+COLOURS = list(AGENT_COLOURS)
+_DIGITS = 3
+
+
+def about_game(
+    session: Session, options: Mapping[str, Any], players: Sequence[str], people: Collection[int]
+) -> dict[str, Any]:
+    """What holds for a whole game.
+
+    Args:
+        session: the game.
+        options: those that the page may show.
+        players: for each agent who plays it, by the names that the host offers.
+        people: agents that people play.
+    """
+    spec = session.vec.spec
+    words = isinstance(spec.actions, TextChoices)
+    return {
+        "env": session.header.env,
+        "options": dict(options),
+        "seed": session.seed,
+        "players": list(players),
+        "people": sorted(people),
+        "actions": None if words else list(spec.actions.names),
+        "max_cycles": spec.max_cycles,
+        "colours": COLOURS,
+    }
+
+
+def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[str, Any]:
+    """A moment of a game.
+
+    Args:
+        view: the moment.
+        sprites: where its figures' pictures are to be had.
+        hidden: agents of whose networks nothing is shown, as people move them.
+    """
+    scene = view.scene
+    content: dict[str, Any] = {
+        "step": view.step,
+        "over": view.over,
+        "won": view.won,
+        "score": round(view.score, _DIGITS),
+        "last": list(view.last),
+        "reads": {
+            agent: [round(weight, _DIGITS) for weight in weights]
+            for agent, weights in view.reliance.items()
+            if weights is not None and agent not in hidden
+        },
+    }
+    if scene is None:
+        return {**content, "text": view.picture}
+    claims = {agent: marks for agent, marks in view.claims.items() if agent not in hidden}
+    return {
+        **content,
+        "goal": scene.goal,
+        "manual": list(view.statements or scene.manual),
+        "holds": [held if alive else None for held, alive in zip(scene.inventories, scene.alive, strict=True)],
+        "walls": ["".join("#" if wall else "." for wall in row) for row in scene.walls.tolist()],
+        "figures": [_figure(each, sprites) for each in scene.figures],
+        "claims": {
+            agent: [k for k, each in enumerate(scene.figures) if _claimed(each, marks)]
+            for agent, marks in claims.items()
+        },
+    }
+
+
+def moves(session: Session, agents: Collection[int]) -> dict[int, list[Any]]:
+    """What some agents can do: numbers of actions; where they are texts, pairs of a number and a text."""
+    words = isinstance(session.vec.spec.actions, TextChoices)
+    return {
+        agent: [[move.action, move.name] if words else move.action for move in session.moves(agent)]
+        for agent in agents
+        if agent in session.living
+    }
+
+
+def pursuits(before: Scene | None, after: Scene | None) -> dict[str, int]:
+    """Agent → the figure of the moment before that its move brought it nearer to: its subgoal, by its moves alone."""
+    if before is None or after is None:
+        return {}
+    things = [k for k, each in enumerate(before.figures) if each.kind != "agent"]
+    if not things:
+        return {}
+    places = np.array([[[before.figures[k].row, before.figures[k].column] for k in things]], np.float32)
+    goals = pursued(_agents(before), _agents(after), places)[0]
+    return {str(agent): things[goal] for agent, goal in enumerate(goals.tolist()) if goal != NOTHING}
+
+
+def _agents(scene: Scene) -> np.ndarray:
+    """[1, n, 2] where agents are, −1 for who is not there."""
+    places = np.full((1, len(scene.alive), 2), -1, np.float32)
+    for each in scene.figures:
+        if each.kind == "agent":
+            places[0, int(each.name)] = each.row, each.column
+    return places
+
+
+def _figure(figure: Figure, sprites: Sprites) -> dict[str, Any]:
+    """A figure; its kind stays here, as in some worlds it is what people have to find out by reading."""
+    shown = {"at": [figure.row, figure.column], "sprite": sprites.key(figure), "name": figure.name}
+    if figure.kind == "agent":
+        shown["agent"] = int(figure.name)
+    return {**shown, "quality": figure.quality} if figure.quality else shown
+
+
+def _claimed(figure: Figure, marks: np.ndarray) -> bool:
+    return figure.kind != "agent" and marks[figure.row, figure.column] == 1

@@ -1,0 +1,198 @@
+"""Host: all games of a server, who is in which, and what is answered to every message."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any
+
+from magrounding.play.web.keeping import Keeper
+from magrounding.play.web.limits import Bucket, Limits
+from magrounding.play.web.messages import Message, Refusal
+from magrounding.play.web.offers import Offers, Plan
+from magrounding.play.web.replays import replay
+from magrounding.play.web.room import Keep, Room
+from magrounding.play.web.sprites import Sprites
+from magrounding.play.web.study import Participants
+from magrounding.play.web.worker import Worker
+
+_CODE_BYTES = 9
+_OF_STUDIES = ("enter", "proceed", "finish")
+_LONGEST_PACE = 3600.0
+_WAITING_REPLAYS = 8
+
+
+class Guest:
+    """A connection, as the host sees it.
+
+    Args:
+        limits: of the server.
+        send: puts a text into its queue.
+    """
+
+    def __init__(self, limits: Limits, send: Callable[[str], None]) -> None:
+        self.room: Room | None = None
+        self.new_games = Bucket(limits.new_games_per_second, limits.new_games_burst)
+        self.send = send
+
+
+class Host:
+    """All games.
+
+    Args:
+        offers: what may be played.
+        keeper: where finished games go.
+        participants: of a study, if one is held; no other games are made then.
+
+    Attributes:
+        offers, limits, sprites: of the server.
+        rooms: by code.
+    """
+
+    def __init__(self, offers: Offers, keeper: Keeper | None = None, participants: Participants | None = None) -> None:
+        self.offers, self.limits, self.sprites = offers, offers.limits, Sprites()
+        self.rooms: dict[str, Room] = {}
+        self._keeper, self.participants = keeper or Keeper(None), participants
+        self._opening = 0
+        self._replays = Worker(self.limits.patience)
+        self._replaying = 0
+
+    async def answer(self, guest: Guest, message: Message) -> dict[str, Any] | None:
+        """Do what a message says; what is to be sent back to its sender, besides what everybody in the game gets.
+
+        Raises:
+            Refusal: it is not done, for the reason that its code says.
+        """
+        fields = message.fields
+        if message.kind in _OF_STUDIES:
+            return await self._study(guest, message)
+        if message.kind == "create":
+            if self.participants is not None:
+                raise Refusal("bad_game", "a study is held here: its games are made by it")
+            if not guest.new_games.take():
+                raise Refusal("too_fast")
+            return {"type": "created", "code": await self.create(**fields)}
+        if message.kind == "join":
+            return self._join(guest, fields["code"], fields["seat"], fields["token"])
+        if message.kind == "leave":
+            self.part(guest, for_good=True)
+            return {"type": "left"}
+        if guest.room is None:
+            raise Refusal("not_joined")
+        if message.kind == "move":
+            guest.room.move(guest, fields["agent"], fields["step"], fields["action"])
+        elif message.kind == "start":
+            guest.room.start(guest)
+        else:
+            guest.room.restart(guest, fields["seed"])
+        return {"type": "taken"} if message.ref is not None else None
+
+    async def create(self, env: str, options: dict, players: list, seed: int | None, pace: float) -> str:
+        """Make a game; its code.
+
+        Raises:
+            Refusal: "full", or "bad_game".
+        """
+        if not 0 <= pace <= _LONGEST_PACE:
+            raise Refusal("wrong_value", f"pace is seconds from 0 to {_LONGEST_PACE:g}")
+        plan = self.offers.plan(env, options, players, secrets.randbelow(10_000) if seed is None else seed)
+        return await self.open(plan, pace, self._keeper.keep)
+
+    async def open(self, plan: Plan, pace: float, keep: Keep, *, once: bool = False) -> str:
+        """Make a planned game; its code. Refusal: "full", or "bad_game"."""
+        if len(self.rooms) + self._opening >= self.limits.games:
+            raise Refusal("full")
+        code = secrets.token_urlsafe(_CODE_BYTES)
+        room = Room(code, plan, pace, self.limits, self.sprites, keep, once=once)
+        self._opening += 1
+        try:
+            await room.open()
+        finally:
+            self._opening -= 1
+        self.rooms[room.code] = room
+        return room.code
+
+    def room(self, code: str) -> Room:
+        """The game of a code; Refusal where there is none."""
+        if code not in self.rooms:
+            raise Refusal("no_game")
+        return self.rooms[code]
+
+    def part(self, guest: Guest, *, for_good: bool) -> None:
+        """Take a connection out of its game."""
+        room, guest.room = guest.room, None
+        if room is not None:
+            room.leave(guest, for_good=for_good)
+
+    async def replay(self, data: bytes, number: int) -> str:
+        """See `replays.replay`; one file after another, in a thread of their own."""
+        if self._replaying >= _WAITING_REPLAYS:
+            raise Refusal("busy")
+        self._replaying += 1
+        try:
+            return await self._replays.do(lambda: replay(data, number, self.offers, self.sprites))
+        except Refusal as refusal:
+            if refusal.code == "lost":
+                self._replays = Worker(self.limits.patience)
+            raise
+        finally:
+            self._replaying -= 1
+
+    async def sweep(self, every: float = 20.0) -> None:
+        """For ever: let games go that nobody is in any more."""
+        while True:
+            await asyncio.sleep(every)
+            self.sweep_once()
+
+    def sweep_once(self) -> None:
+        """Let games go that nobody has been in for long."""
+        before = time.monotonic() - self.limits.idle_seconds
+        for code, room in list(self.rooms.items()):
+            if not room.visitors and (room.lost or room.quiet_since <= before):
+                del self.rooms[code]
+                room.close()
+
+    def close(self) -> None:
+        """End all games."""
+        for room in self.rooms.values():
+            room.close()
+        self.rooms.clear()
+        self._replays.end()
+
+    def offered(self) -> str:
+        """What the page lists, as JSON."""
+        return json.dumps({"worlds": self.offers.listed(), "most_pace": _LONGEST_PACE})
+
+    async def _study(self, guest: Guest, message: Message) -> dict[str, Any]:
+        """What a participant says."""
+        people, fields = self.participants, message.fields
+        if people is None:
+            raise Refusal("unknown_type", "no study is held here")
+        if message.kind == "enter":
+            if not guest.new_games.take():
+                raise Refusal("too_fast")
+            return people.enter(fields["consent"], fields["answers"])
+        one = people.find(fields["ticket"])
+        if message.kind == "finish":
+            return people.finish(one, fields["answers"])
+        condition = people.proceed(one, fields["answers"])
+        going_on = one.code in self.rooms and not self.rooms[one.code].ended
+        if condition is not None and not going_on:
+            if not guest.new_games.take():
+                raise Refusal("too_fast")
+            plan = people.study.plan(self.offers, condition, people.seed(one))
+            one.code = await self.open(plan, people.study.pace, people.keeper(one, condition), once=True)
+        return people.progress(one, "" if condition is None else one.code)
+
+    def _join(self, guest: Guest, code: str, seat: int | None, token: str | None) -> dict[str, Any] | None:
+        room = self.room(code)
+        if guest.room is not room:
+            self.part(guest, for_good=False)
+        answer = room.join(guest, seat, token)
+        guest.room = room
+        guest.send(json.dumps(answer))
+        room.welcome(guest)
+        return None

@@ -1,0 +1,252 @@
+"""Offers: what the host lets clients choose from: worlds, options within limits, players by names. Never a path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from magrounding.errors import ConfigurationError, MagroundingError
+from magrounding.play.actor import find_expert
+from magrounding.play.lineup import HUMAN, ORACLE, PRETRAINED, RANDOM, RUN, Lineup, Seat
+from magrounding.play.saved_games import Header
+from magrounding.play.session import Session
+from magrounding.play.team import CONFIG_FILE
+from magrounding.play.web.limits import Limits
+from magrounding.play.web.messages import Refusal
+from magrounding.pretrained import PREFIX, find_run, pretrained_names
+from magrounding.registry import EnvEntry, env_entry
+from magrounding.spec import EnvSpec
+from magrounding.storage import read_json
+
+_NUMBERS = ("agents", "size", "max_cycles", "sight", "occupants", "chase_range")
+_WORDS = {"death": ("team", "individual"), "put_aside": ("destroyed", "left"), "manual": ("true", "reassigned")}
+"""Options that are words of a list. Any other option that is a text may name a file: the host alone sets it."""
+_CYCLES = 80
+"""Steps of a game of a world whose own limit is longer than the server's."""
+_LARGEST_SEED = 2**31
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A game that can be made.
+
+    Attributes:
+        env, options: as `Session` takes them.
+        shown: the options that clients may see.
+        players: for each agent the name of who plays it.
+        lineup: who plays; where people do, who stands in for them.
+        people: agents that people play.
+        standin: the name of who stands in.
+        seed: of the game.
+        names: what clients read of who plays, for each agent.
+        hidden: agents of whose networks clients see nothing.
+    """
+
+    env: str
+    options: Mapping[str, Any]
+    shown: Mapping[str, Any]
+    players: tuple[str, ...]
+    lineup: Lineup
+    people: tuple[int, ...]
+    standin: str
+    seed: int
+    names: tuple[str, ...]
+    hidden: tuple[int, ...]
+
+    def make(self) -> Session:
+        """The game.
+
+        Raises:
+            Refusal: "bad_game", where nothing comes of it.
+        """
+        try:
+            session = Session(self.env, self.options, self.lineup, self.seed)
+        except ConfigurationError as error:
+            raise Refusal("bad_game", str(error)) from None
+        except MagroundingError as error:
+            # What it says may name a folder of the host's, but for a package that is missing.
+            known = str(error) if isinstance(error, ImportError) else "one of its players cannot be had"
+            raise Refusal("bad_game", known) from error
+        session.people = self.people
+        return session
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What clients may choose.
+
+    Attributes:
+        envs: ids of worlds.
+        limits: of numbers.
+        more_players: name → who it is, beside people, chance, experts and the teams of the package.
+        env_options: options that the host sets, in every world that has them.
+        standin: the name of who stands in for people who are away; "": the expert, where there is one, else chance.
+    """
+
+    envs: tuple[str, ...]
+    limits: Limits = field(default_factory=Limits)
+    more_players: Mapping[str, Seat] = field(default_factory=dict)
+    env_options: Mapping[str, Any] = field(default_factory=dict)
+    standin: str = ""
+
+    @cached_property
+    def _trained(self) -> dict[str, tuple[Seat, str, int]]:
+        """Name → seat, world and number of agents, of everyone who was trained."""
+        teams = {PREFIX + name: Seat(PRETRAINED, name) for name in pretrained_names()}
+        found = {}
+        for name, seat in {**teams, **self.more_players}.items():
+            if seat.kind in (RUN, PRETRAINED):
+                source = PREFIX + seat.source if seat.kind == PRETRAINED else seat.source
+                config = read_json(find_run(source) / CONFIG_FILE)
+                found[name] = seat, str(config.get("env")), int(config.get("agents", 1))
+        return found
+
+    def players(self, env: str) -> dict[str, Seat]:
+        """Who may play in a world, by name."""
+        seats = {HUMAN: Seat(HUMAN), RANDOM: Seat(RANDOM)}
+        if find_expert(env):
+            seats[ORACLE] = Seat(ORACLE)
+        seats |= {name: seat for name, (seat, world, _) in self._trained.items() if world == env}
+        return seats | {name: seat for name, seat in self.more_players.items() if name not in self._trained}
+
+    def listed(self) -> list[dict[str, Any]]:
+        """What the page lists: for each world its options and players."""
+        worlds = []
+        for env in self.envs:
+            entry = env_entry(env)
+            agents = {name: count for name, (_, world, count) in self._trained.items() if world == env}
+            worlds.append(
+                {
+                    "env": env,
+                    "options": [self._option(entry, name) for name in self._names(entry)],
+                    "players": [{"name": name, "agents": agents.get(name)} for name in self.players(env)],
+                }
+            )
+        return worlds
+
+    def plan(self, env: str, options: Mapping[str, Any], players: Sequence[Any], seed: int) -> Plan:
+        """A game as a client asks for it.
+
+        Raises:
+            Refusal: "bad_game", where it asks for what is not offered.
+        """
+        if env not in self.envs:
+            raise Refusal("bad_game", "there is no such world here")
+        if not 0 <= seed < _LARGEST_SEED:
+            raise Refusal("bad_game", f"a seed is a whole number from 0 to {_LARGEST_SEED - 1}")
+        entry = env_entry(env)
+        chosen = {each["name"]: each["default"] for each in self.options_of(entry)}
+        for name, value in options.items():
+            if name not in chosen:
+                raise Refusal("bad_game", "this world has no such option for you to choose")
+            self._check(entry, name, value)
+            chosen[name] = value
+        chosen = {name: value for name, value in chosen.items() if value is not None}
+        plan, spec = self._planned(entry, chosen, {**chosen, **self._fixed(entry)}, players, seed)
+        if spec.max_cycles > self.limits.steps:
+            raise Refusal("bad_game", f"a game here lasts {self.limits.steps} steps at most: choose max_cycles")
+        return plan
+
+    def replay(self, header: Header, seed: int) -> Plan:
+        """The plan by which a saved game is played again: who was trained thinks, and everybody's moves are given.
+
+        Raises:
+            Refusal: "bad_file", for games that nobody could have played here.
+        """
+        if not isinstance(header.players, tuple) or not all(isinstance(name, str) for name in header.players):
+            raise Refusal("bad_file", "its players are names")
+        if header.env not in self.envs:
+            raise Refusal("bad_file", "it is of a world that is not offered here")
+        entry, fixed = env_entry(header.env), self._fixed(env_entry(header.env))
+        try:
+            for name, value in header.options.items():
+                same = name in entry.options and value == entry.options[name]
+                if not same and not (name in fixed and fixed[name] == value):
+                    self._check(entry, name, value)
+            offered = self.players(header.env)
+            trained = {name: seat for name, seat in offered.items() if name in self._trained}
+            players = [name if name in trained else HUMAN for name in header.players]
+            plan, _ = self._planned(entry, {}, dict(header.options), players, seed, standin=RANDOM)
+        except Refusal as refusal:
+            raise Refusal("bad_file", str(refusal)) from None
+        agents = tuple(range(len(players)))
+        return replace(plan, shown={}, people=agents)
+
+    def _planned(
+        self,
+        entry: EnvEntry,
+        shown: Mapping[str, Any],
+        options: Mapping[str, Any],
+        players: Sequence[Any],
+        seed: int,
+        standin: str = "",
+    ) -> tuple[Plan, EnvSpec]:
+        try:
+            spec = entry.describe(**options)
+            spec.require_memory(1)
+        except (MagroundingError, TypeError, ValueError, ArithmeticError) as error:
+            known = str(error) if isinstance(error, ConfigurationError) else "its options do not fit"
+            raise Refusal("bad_game", known) from None
+        if spec.num_agents > self.limits.agents:
+            raise Refusal("bad_game", f"a game here has {self.limits.agents} agents at most")
+        offered = self.players(entry.id)
+        if len(players) != spec.num_agents or any(type(name) is not str or name not in offered for name in players):
+            raise Refusal("bad_game", f"it takes {spec.num_agents} players of those offered, one for each agent")
+        standin = standin or self._standin(entry, offered)
+        seats = tuple(offered[standin if name == HUMAN else name] for name in players)
+        people = tuple(agent for agent, name in enumerate(players) if name == HUMAN)
+        lineup = Lineup(seats, ",".join(players))
+        who = tuple(players)
+        return Plan(entry.id, options, shown, who, lineup, people, standin, seed, who, people), spec
+
+    def _standin(self, entry: EnvEntry, offered: Mapping[str, Seat]) -> str:
+        if self.standin in offered:
+            return self.standin
+        return ORACLE if ORACLE in offered else RANDOM
+
+    def _fixed(self, entry: EnvEntry) -> dict[str, Any]:
+        return {name: value for name, value in self.env_options.items() if name in entry.options}
+
+    def options_of(self, entry: EnvEntry) -> list[dict[str, Any]]:
+        """The options of a world that a client may choose."""
+        return [self._option(entry, name) for name in self._names(entry)]
+
+    def _names(self, entry: EnvEntry) -> list[str]:
+        """Options that are offered, the stage first."""
+        fixed = self._fixed(entry)
+        first = [entry.stage_option] if entry.stage_option else []
+        switches = [name for name, default in entry.options.items() if isinstance(default, bool)]
+        known = [name for name in ("agents", "split", *_NUMBERS[1:], *_WORDS) if name in entry.options]
+        return [name for name in (*first, *known, *switches) if name not in fixed]
+
+    def _option(self, entry: EnvEntry, name: str) -> dict[str, Any]:
+        """An option as the page lists it: a choice of values, a number between two, or a switch."""
+        default = entry.options[name]
+        if name == entry.stage_option:
+            return {"name": name, "values": list(entry.stages), "default": default or entry.stages[0]}
+        if name == "split":
+            splits = list(dict.fromkeys(each["split"] for each in entry.evaluation_sets.values() if "split" in each))
+            return {"name": name, "values": splits or [default], "default": [*splits, default][:2][-1]}
+        if name in _WORDS:
+            return {"name": name, "values": list(_WORDS[name]), "default": default}
+        if isinstance(default, bool):
+            return {"name": name, "values": [False, True], "default": default}
+        most = {"agents": self.limits.agents, "max_cycles": self.limits.steps}.get(name, self.limits.size)
+        if name == "max_cycles" and default is not None and default > most:
+            default = _CYCLES
+        return {"name": name, "least": 1, "most": most, "default": default}
+
+    def _check(self, entry: EnvEntry, name: str, value: Any) -> None:
+        """Refusal for an option that is not offered, or a value that it cannot have."""
+        if name not in self._names(entry):
+            raise Refusal("bad_game", "this world has no such option for you to choose")
+        option = self._option(entry, name)
+        if "values" in option:
+            fits = any(type(value) is type(each) and value == each for each in option["values"])
+        else:
+            none = value is None and option["default"] is None
+            fits = none or (type(value) is int and option["least"] <= value <= option["most"])
+        if not fits:
+            raise Refusal("bad_game", f"{name} cannot have this value")

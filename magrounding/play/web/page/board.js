@@ -1,0 +1,93 @@
+// The board: a frame's facts as SVG. Whatever a server says is set as text or attribute, never as markup.
+const NS = "http://www.w3.org/2000/svg", CELL = 100;
+
+function shape(name, attributes, parent, text) {
+  const made = document.createElementNS(NS, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  parent.append(made);
+  return made;
+}
+
+export const label = figure => "agent" in figure ? `agent ${figure.agent}` : [figure.quality, figure.name].filter(Boolean).join(" ");
+
+// Where each figure is drawn: [x, y, side]; several in a cell share it.
+function places(figures) {
+  const cells = new Map();
+  figures.forEach((figure, k) => {
+    const key = figure.at.join();
+    cells.set(key, [...(cells.get(key) ?? []), k]);
+  });
+  const found = [];
+  for (const together of cells.values()) {
+    const across = Math.ceil(Math.sqrt(together.length)), side = CELL / across;
+    together.forEach((k, place) => {
+      const [row, column] = figures[k].at;
+      found[k] = [column * CELL + place % across * side, row * CELL + Math.floor(place / across) * side, side];
+    });
+  }
+  return found;
+}
+
+function rings(parent, [x, y, side], agents, colours) {
+  const middle = [x + side / 2, y + side / 2], radius = side * .46, length = 2 * Math.PI * radius / agents.length;
+  shape("circle", {cx: middle[0], cy: middle[1], r: radius, fill: "none", stroke: "#fff", "stroke-width": 9}, parent);
+  agents.forEach((agent, k) => shape("circle", {
+    cx: middle[0], cy: middle[1], r: radius, fill: "none", stroke: colours[agent % colours.length], "stroke-width": 6,
+    "stroke-dasharray": `${length} ${2 * Math.PI * radius - length}`, "stroke-dashoffset": -k * length,
+  }, parent));
+}
+
+const TURNS = {right: 0, down: 90, left: 180, up: 270};
+
+export function describe(frame) {
+  const size = `${frame.walls.length} by ${frame.walls[0].length} cells`;
+  return size + frame.figures.map(each => `; ${label(each)}${"agent" in each && each.quality ? ` ${each.quality}` : ""} in row ${each.at[0]}, column ${each.at[1]}`).join("");
+}
+
+export function drawBoard(svg, frame, game, overlays) {
+  const rows = frame.walls.length, columns = frame.walls[0].length, parts = document.createElementNS(NS, "g");
+  shape("rect", {width: columns * CELL, height: rows * CELL, class: "floor"}, parts);
+  let other = "", walls = "";
+  for (let row = 0; row < rows; row++) for (let column = 0; column < columns; column++) {
+    const square = `M${column * CELL} ${row * CELL}h${CELL}v${CELL}h${-CELL}z`;
+    if (frame.walls[row][column] === "#") walls += square;
+    else if ((row + column) % 2) other += square;
+  }
+  shape("path", {d: other, class: "floor-2"}, parts);
+  shape("path", {d: walls, class: "wall"}, parts);
+  const where = places(frame.figures), claimed = {};
+  if (overlays.claims)
+    for (const [agent, taken] of Object.entries(frame.claims)) for (const k of taken) (claimed[k] ??= []).push(+agent);
+  if (overlays.pursues) for (const [agent, k] of Object.entries(frame.pursues ?? {})) {
+    const from = where[frame.figures.findIndex(each => each.agent === +agent)], to = where[k];
+    if (from && to) shape("line", {
+      x1: from[0] + from[2] / 2, y1: from[1] + from[2] / 2, x2: to[0] + to[2] / 2, y2: to[1] + to[2] / 2,
+      stroke: game.colours[agent % game.colours.length], "stroke-width": 7, "stroke-dasharray": "14 9", "stroke-linecap": "round", opacity: .85,
+    }, parts);
+  }
+  frame.figures.forEach((figure, k) => {
+    const [x, y, side] = where[k], alone = side === CELL, agent = "agent" in figure;
+    const room = alone && !agent ? .74 : .94, inner = side * room;
+    if (claimed[k]) rings(parts, where[k], claimed[k], game.colours);
+    const picture = shape("image", {
+      href: `/sprite/${figure.sprite}`, x: x + (side - inner) / 2, y: y + side * .02, width: inner, height: inner,
+    }, parts);
+    shape("title", {}, picture, label(figure));
+    const turn = TURNS[(figure.quality ?? "").replace("facing ", "")];
+    if (agent && turn !== undefined)
+      shape("path", {d: "M34 -16L50 0L34 16z", fill: "var(--ink)", transform: `translate(${x + side / 2} ${y + side / 2}) rotate(${turn}) scale(${side / CELL})`}, parts);
+    if (alone && !agent) {
+      const words = [figure.quality, figure.name].filter(Boolean);
+      words.forEach((word, line) => shape("text", {
+        x: x + side / 2, y: y + side * .96 - (words.length - 1 - line) * 17, "font-size": Math.min(17, CELL / (.66 * word.length)),
+      }, parts, word));
+    }
+  });
+  const closed = frame.walls.every((row, k) => (k % (rows - 1) ? row[0] + row[columns - 1] : row).match(/^#+$/));
+  const cut = closed ? CELL / 2 : 0;  // a closed ring of walls is shown at half its width: nobody stands there
+  svg.setAttribute("viewBox", `${cut} ${cut} ${columns * CELL - 2 * cut} ${rows * CELL - 2 * cut}`);
+  svg.setAttribute("aria-label", describe(frame));
+  svg.replaceChildren(parts);
+  svg.classList.toggle("small", svg.clientWidth > 0 && svg.clientWidth / columns < 52);
+}

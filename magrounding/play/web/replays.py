@@ -1,0 +1,77 @@
+"""Replays: a saved game that a client uploads, played again move for move, with what its trained players thought."""
+
+from __future__ import annotations
+
+import json
+
+from magrounding.errors import MagroundingError
+from magrounding.play.saved_games import SavedGame, parse_games
+from magrounding.play.session import Session
+from magrounding.play.web.frames import about_game, frame, pursuits
+from magrounding.play.web.messages import Refusal
+from magrounding.play.web.offers import Offers
+from magrounding.play.web.sprites import Sprites
+
+_NAME = "the upload"
+_OTHERWISE = "the game goes another way now than when it was saved"
+_NONSENSE = (TypeError, ValueError, ArithmeticError, LookupError)
+"""What numbers that no game has end in, before a world could refuse them."""
+
+
+def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
+    """The frames of one of the games in a file, as JSON.
+
+    Args:
+        data: content of a file of saved games.
+        number: which game, counted from 0.
+        offers: what may be played here.
+        sprites: where pictures of figures are to be had.
+
+    Raises:
+        Refusal: "bad_file", for what is none, is altered, goes another way now, or is of what is not offered.
+    """
+    try:
+        header, games = parse_games(data, _NAME)
+    except MagroundingError as error:
+        raise Refusal("bad_file", str(error)) from None
+    if not 0 <= number < len(games):
+        raise Refusal("bad_file", f"it has {len(games)} games, counted from 0")
+    game = games[number]
+    if len(game.actions) > offers.limits.steps:
+        raise Refusal("bad_file", f"a game of more than {offers.limits.steps} steps is not shown")
+    plan = offers.replay(header, game.seed)
+    try:
+        session = plan.make()
+    except Refusal as refusal:
+        raise Refusal("bad_file", str(refusal)) from None
+    try:
+        if any(getattr(header, name) != getattr(session.header, name) for name in ("vocabulary", "agents", "actions")):
+            raise Refusal("bad_file", "it had other words, moves or another number of agents than this world has now")
+        if _play(session, game) != game:
+            raise Refusal("bad_file", _OTHERWISE)
+        about = about_game(session, {}, header.players, ())
+        shown = [frame(view, sprites) for view in session.views]
+        for k in range(len(shown) - 1):
+            shown[k]["pursues"] = pursuits(session.views[k].scene, session.views[k + 1].scene)
+        about |= {"games": len(games), "game": number}
+        return json.dumps({"game": about, "frames": shown}, separators=(",", ":"))
+    finally:
+        session.close()
+
+
+def _play(session: Session, game: SavedGame) -> SavedGame:
+    """What the moves of a saved game lead to."""
+    try:
+        for actions in game.actions:
+            if session.now.over:
+                break
+            if len(actions) != session.vec.num_agents:
+                raise Refusal("bad_file", "it has moves for another number of agents")
+            # Not by `choose`: agents may have made moves that were not legal, which do nothing.
+            session.chosen = {agent: actions[agent] for agent in session.living}
+            session.advance()
+    except (MagroundingError, *_NONSENSE) as error:
+        raise Refusal("bad_file", f"its moves cannot be played: {error}") from None
+    if not session.now.over:
+        raise Refusal("bad_file", _OTHERWISE)
+    return session.saved()

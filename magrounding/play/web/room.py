@@ -1,0 +1,421 @@
+"""Room: one game, the people in it, its clock; agents take over the seats of people who leave, and hand them back."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from magrounding.errors import InvalidAction, MagroundingError
+from magrounding.play.lineup import HUMAN
+from magrounding.play.saved_games import Header, SavedGame, to_text
+from magrounding.play.session import Session
+from magrounding.play.web.frames import about_game, frame, moves, pursuits
+from magrounding.play.web.limits import Limits
+from magrounding.play.web.messages import CODES, Refusal
+from magrounding.play.web.offers import Plan
+from magrounding.play.web.sprites import Sprites
+from magrounding.play.web.worker import Worker
+
+SAME, NEXT = "same", "next"
+SEEDS = (SAME, NEXT)
+"""Of a game that is begun again."""
+AMONG_THEMSELVES = 0.5
+"""Seconds between two steps in which no person moves."""
+_UNTIL_TOLD = 0.2
+"""Seconds of thinking after which people are told of it."""
+
+Keep = Callable[[Header, SavedGame], None]
+
+LOG = logging.getLogger(__name__)
+
+
+class Visitor(Protocol):
+    """Who is connected, as a room sees it."""
+
+    def send(self, message: str, /) -> None:
+        """Send a text, sooner or later; this never waits."""
+        ...
+
+
+@dataclass
+class Holder:
+    """Who has a seat.
+
+    Attributes:
+        token: by which it is had again after a loss of connection.
+        visitor: None while away.
+        since: when that began.
+    """
+
+    token: str
+    visitor: Visitor | None
+    since: float = 0.0
+
+
+class Room:
+    """One game and who is in it. All methods are called in the event loop; the game itself lives in a thread.
+
+    Args:
+        code: by which it is joined; hard to guess.
+        plan: the game.
+        pace: seconds that people have for a move, after which their stand-ins move; 0: the game waits for all.
+        limits: of the server.
+        sprites: of the server.
+        keep: is given every game that has ended, in the game's thread.
+        once: the game is played once, and cannot be begun again.
+
+    Attributes:
+        code, plan, pace: as given.
+        lost: the simulator or an agent gave no answer: nothing goes on here.
+        quiet_since: when the last visitor left.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        plan: Plan,
+        pace: float,
+        limits: Limits,
+        sprites: Sprites,
+        keep: Keep = lambda header, game: None,
+        *,
+        once: bool = False,
+    ) -> None:
+        self.code, self.plan, self.pace = code, plan, pace
+        self.lost, self.quiet_since = False, time.monotonic()
+        self._limits, self._sprites, self._keep, self._once = limits, sprites, keep, once
+        self._worker = Worker(limits.patience)
+        self._session: Session | None = None
+        self._holders: dict[int, Holder] = {}
+        self._watchers: dict[Visitor, None] = {}
+        self._begun, self._busy, self._over = not plan.people, True, False
+        self._stood_in: set[int] = set()
+        self._step, self._frame, self._about = 0, "", {}
+        self._saved = ""
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._deadline = 0.0
+
+    async def open(self) -> None:
+        """Make the game; Refusal where none comes of it."""
+
+        def make() -> None:
+            self._session = self.plan.make()
+            self._look()
+
+        try:
+            await self._worker.do(make)
+        except BaseException:
+            self._worker.end()
+            raise
+        self._busy = False
+
+    @property
+    def session(self) -> Session:
+        assert self._session is not None, "the room is open"
+        return self._session
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is over, or lost."""
+        return self._over or self.lost
+
+    @property
+    def visitors(self) -> list[Visitor]:
+        """Everybody who is connected, each once."""
+        there = [holder.visitor for holder in self._holders.values() if holder.visitor is not None]
+        return list(dict.fromkeys([*there, *self._watchers]))
+
+    @property
+    def present(self) -> list[int]:
+        """Agents whose people are here."""
+        return [agent for agent, holder in self._holders.items() if holder.visitor is not None]
+
+    def join(self, visitor: Visitor, seat: int | None, token: str | None) -> dict[str, Any]:
+        """Take a seat, or have one's own again by its token; seat −1 is for watching, None is the first free one.
+
+        Raises:
+            Refusal: "seat_taken", or "wrong_value" for a seat that is none of a person's.
+        """
+        if self.lost:
+            raise Refusal("lost")
+        agent = self._find(seat, token)
+        if agent is None:
+            self._watchers[visitor] = None
+            token = None
+        else:
+            self._watchers.pop(visitor, None)
+            holder = self._holders.get(agent)
+            if holder is None or not _same(holder.token, token):
+                holder = self._holders[agent] = Holder(secrets.token_urlsafe(18), visitor)
+            elif holder.visitor is not visitor and holder.visitor is not None:
+                former, holder.visitor = holder.visitor, None
+                self._after_leaving(former)
+            holder.visitor, token = visitor, holder.token
+            self._begun = self._begun or len(self._holders) == len(self.plan.people)
+        mine = [each for each, holder in self._holders.items() if holder.visitor is visitor]
+        answer = {"type": "joined", "code": self.code, "agent": agent, "token": token, "mine": sorted(mine)}
+        return answer | {"game": self._about, "pace": self.pace, "standin": self.plan.standin}
+
+    def welcome(self, visitor: Visitor) -> None:
+        """Show the game to who has just joined, and tell the others."""
+        visitor.send(self._frame)
+        if self._saved:
+            visitor.send(_text({"type": "saved"}))
+        self._tell()
+        self._go_on()
+
+    def leave(self, visitor: Visitor, *, for_good: bool) -> None:
+        """Let somebody go; for good, the seats are free at once, else they are kept for a while."""
+        self._watchers.pop(visitor, None)
+        for agent, holder in list(self._holders.items()):
+            if holder.visitor is visitor:
+                holder.visitor, holder.since = None, time.monotonic()
+                if not self._busy and self._session is not None:
+                    self.session.chosen.pop(agent, None)
+                if for_good:
+                    holder.since = -self._limits.hold_seconds
+        if not self.visitors:
+            self.quiet_since = time.monotonic()
+            self._stop_clock()
+        self._tell()
+        self._go_on()
+
+    def move(self, visitor: Visitor, agent: int, step: int, action: int) -> None:
+        """What a person's agent shall do; Refusal where it is not theirs to say, or not now."""
+        holder = self._holders.get(agent)
+        if holder is None or holder.visitor is not visitor:
+            raise Refusal("not_your_seat")
+        if self.lost:
+            raise Refusal("lost")
+        if not self._begun:
+            raise Refusal("not_begun")
+        if self._over:
+            raise Refusal("game_over")
+        if step != self._step:
+            raise Refusal("stale")
+        if self._busy:
+            raise Refusal("thinking")
+        self.session.people = tuple(self.present)
+        try:
+            self.session.choose(agent, action)
+        except InvalidAction as error:
+            raise Refusal("illegal_move", str(error)) from None
+        if not self._go_on():
+            self._tell()
+
+    def start(self, visitor: Visitor) -> None:
+        """Begin without those who are not here yet; their stand-ins play."""
+        self._require_seat(visitor)
+        self._begun = True
+        self._tell()
+        self._go_on()
+
+    def restart(self, visitor: Visitor, seed: str) -> None:
+        """The same game again, or that of the next seed; while it goes on, only where nobody else plays."""
+        if seed not in SEEDS:
+            raise Refusal("wrong_value", f"seed is one of: {', '.join(SEEDS)}")
+        self._require_seat(visitor)
+        if self._once:
+            raise Refusal("game_over" if self._over else "not_over", "this game is played once")
+        alone = all(self._holders[agent].visitor is visitor for agent in self.present)
+        if not self._over and not alone:
+            raise Refusal("not_over")
+        if self._busy:
+            raise Refusal("thinking")
+        self._run(lambda: self._begin(self.session.seed + (seed == NEXT)))
+
+    async def history(self) -> str:
+        """All frames so far, as JSON."""
+        if self.lost:
+            raise Refusal("lost")
+
+        def collect() -> str:
+            views = self.session.views
+            shown = [frame(view, self._sprites, self.plan.hidden) for view in views]
+            for k in range(len(views) - 1):
+                shown[k]["pursues"] = pursuits(views[k].scene, views[k + 1].scene)
+            return _text({"game": self._about, "frames": shown})
+
+        return await self._worker.do(collect)
+
+    def saved(self) -> str:
+        """The game as a file holds it; Refusal before its end, or where it is not for its players to have."""
+        if self._once:
+            raise Refusal("no_page")
+        if not self._saved:
+            raise Refusal("not_over")
+        return self._saved
+
+    def close(self, code: str = "no_game") -> None:
+        """End it all; who is still here is told why."""
+        self._stop_clock()
+        if self._task is not None:
+            self._task.cancel()
+        self._broadcast({"type": "closed", "code": code, "sentence": CODES[code]})
+        self._holders, self._watchers = {}, {}
+        if self._session is not None and not self.lost:
+            self._worker.do_unheard(self._session.close)
+        self._worker.end()
+
+    def _find(self, seat: int | None, token: str | None) -> int | None:
+        """The agent that somebody gets to play, None for who watches; Refusal where it is taken."""
+        for agent, holder in self._holders.items():
+            # Without naming the seat, a token gets it only from nobody: another page of the same browser may have it.
+            if _same(holder.token, token) and (seat == agent or (seat is None and holder.visitor is None)):
+                return agent
+        if seat == -1:
+            return None
+        if seat is not None:
+            if seat not in self.plan.people:
+                raise Refusal("wrong_value", f"seats for people are {list(self.plan.people)}")
+            if not self._is_free(seat):
+                raise Refusal("seat_taken")
+            return seat
+        return next(filter(self._is_free, self.plan.people), None)
+
+    def _is_free(self, agent: int) -> bool:
+        holder = self._holders.get(agent)
+        kept = time.monotonic() - self._limits.hold_seconds
+        return holder is None or (holder.visitor is None and holder.since <= kept)
+
+    def _require_seat(self, visitor: Visitor) -> None:
+        if self.lost:
+            raise Refusal("lost")
+        if not any(holder.visitor is visitor for holder in self._holders.values()):
+            raise Refusal("not_your_seat", "only those who play may do this")
+
+    def _after_leaving(self, visitor: Visitor) -> None:
+        """Who has lost a seat to another page of the same person goes on watching."""
+        if all(holder.visitor is not visitor for holder in self._holders.values()):
+            self._watchers[visitor] = None
+            visitor.send(_text({"type": "unseated"}))
+
+    def _go_on(self) -> bool:
+        """Let the game move if nothing keeps it waiting; whether it does."""
+        if self._busy or self.lost or self._over or not self._begun or not self.visitors:
+            return False
+        session, present = self.session, self.present
+        if self.plan.people and not present:
+            return False  # nobody plays: it waits for them
+        session.people = tuple(present)
+        if session.waiting:
+            self._start_clock(self.pace, self._move_on)
+            return False
+        if not set(session.chosen) and not set(present) & set(session.living):
+            self._start_clock(self.pace or AMONG_THEMSELVES, self._move_on)
+            return False
+        self._move_on()
+        return True
+
+    def _move_on(self) -> None:
+        """Play a step; stand-ins move for who has not chosen."""
+        self._stop_clock()
+        if not self._busy and not self._over and self.visitors:
+            people = set(self.session.chosen)
+            self._stood_in |= set(self.plan.people) & set(self.session.living) - people
+            self.session.people = tuple(people)
+            self._run(self._advance)
+
+    def _run(self, change: Callable[[], object]) -> None:
+        """Change the game in its thread, then show it."""
+        self._stop_clock()
+        self._busy = True
+        self._task = asyncio.get_running_loop().create_task(self._change(change))
+
+    async def _change(self, change: Callable[[], object]) -> None:
+        told = asyncio.get_running_loop().call_later(_UNTIL_TOLD, self._tell)
+        try:
+            await self._worker.do(change)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            expected = isinstance(error, Refusal | MagroundingError)
+            LOG.error("the game of %s is lost: %s", self.plan.env, error, exc_info=None if expected else error)
+            self.lost = True
+            self._broadcast({"type": "closed", "code": "lost", "sentence": CODES["lost"]})
+            return
+        finally:
+            told.cancel()
+        self._busy = False
+        for visitor in self.visitors:
+            visitor.send(self._frame)
+        if self._over:
+            self._broadcast({"type": "saved"})
+        if not self._go_on():
+            self._tell()
+
+    def _advance(self) -> None:
+        """In the thread: a step."""
+        if self.session.advance():
+            self._look()
+
+    def _begin(self, seed: int) -> None:
+        """In the thread: a game from its start."""
+        self._stood_in, self._saved = set(), ""
+        self.session.begin(seed)
+        self._look()
+
+    def _look(self) -> None:
+        """In the thread: write down what is to be shown, and keep a game that is over."""
+        session, view = self.session, self.session.now
+        if not view.step:
+            self._about = about_game(session, self.plan.shown, self.plan.names, self.plan.people)
+        shown = {"type": "frame", "seed": session.seed, **frame(view, self._sprites, self.plan.hidden)}
+        shown["moves"] = moves(session, self.plan.people)
+        self._frame, self._step, self._over = _text(shown), view.step, view.over
+        if view.over:
+            header = replace(session.header, players=tuple(map(self._played_by, range(len(self.plan.players)))))
+            self._saved = to_text(header, [session.saved()])
+            self._keep(header, session.saved())
+
+    def _played_by(self, agent: int) -> str:
+        """Who played an agent, by the name that the host offers; a person, with whoever stood in."""
+        name = self.plan.players[agent]
+        return f"{name}+{self.plan.standin}" if name == HUMAN and agent in self._stood_in else name
+
+    def _tell(self) -> None:
+        """Tell everybody who is here, who has chosen, and what is waited for."""
+        if self._session is None:
+            return
+        left = round(max(0.0, self._deadline - time.monotonic()), 2) if self._timer is not None and self.pace else None
+        status = {
+            "type": "status",
+            "present": self.present,
+            "chosen": [] if self._busy else sorted(self.session.chosen),
+            "begun": self._begun,
+            "thinking": self._busy,
+            "clock": left,
+            "watching": len(self._watchers),
+        }
+        self._broadcast(status)
+
+    def _broadcast(self, message: dict[str, Any]) -> None:
+        text = _text(message)
+        for visitor in self.visitors:
+            visitor.send(text)
+
+    def _start_clock(self, seconds: float, then: Callable[[], None]) -> None:
+        if seconds and self._timer is None:
+            self._deadline = time.monotonic() + seconds
+            self._timer = asyncio.get_running_loop().call_later(seconds, then)
+
+    def _stop_clock(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _same(token: str, other: str | None) -> bool:
+    return other is not None and hmac.compare_digest(token.encode(), other.encode("utf-8", "surrogatepass"))
+
+
+def _text(message: dict[str, Any]) -> str:
+    return json.dumps(message, separators=(",", ":"))

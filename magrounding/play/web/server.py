@@ -1,0 +1,280 @@
+"""Server: pages and the websocket, by aiohttp. Who may ask, how much, and how often, is decided here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from importlib import resources
+from urllib.parse import urlsplit
+
+from aiohttp import WSCloseCode, WSMsgType, web
+
+from magrounding.play.web.host import Guest, Host
+from magrounding.play.web.limits import Bucket
+from magrounding.play.web.messages import Refusal, parse, ref_of
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+PAGE = "index.html"
+_SCRIPT = "text/javascript"
+_FILES = {PAGE: "text/html", "page.css": "text/css", "page.js": _SCRIPT, "board.js": _SCRIPT, "study.js": _SCRIPT}
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_STATUS = {"foreign_origin": 403, "foreign_host": 403, "no_game": 404, "no_page": 404, "not_over": 409, "too_big": 413}
+_STATUS |= {"too_fast": 429, "full": 503, "busy": 503, "lost": 500, "internal": 500}
+_ADDRESSES = 4096
+"""Of which it is known how often they asked; past them all are forgotten."""
+
+LOG = logging.getLogger(__name__)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Server:
+    """The pages and the websocket of a host.
+
+    Args:
+        host: the games.
+        names: by which the server may be called, beside those of the loopback; a request to another name is refused,
+            so that no foreign page can reach it by a name of its own.
+    """
+
+    def __init__(self, host: Host, names: Iterable[str] = ()) -> None:
+        self.host, self._names = host, {*LOOPBACK, *(name.lower() for name in names)}
+        self._connections = 0
+        self._asked: dict[tuple[str, bool], Bucket] = {}
+        folder = resources.files("magrounding.play.web").joinpath("page")
+        self._files = {name: folder.joinpath(name).read_bytes() for name in _FILES}
+
+    def application(self) -> web.Application:
+        """The aiohttp application."""
+        app = web.Application(middlewares=[self._guard], client_max_size=self.host.limits.upload_bytes)
+        app.add_routes(
+            [
+                web.get("/", self._page),
+                web.get("/game/{code}", self._page),
+                web.get("/replay", self._page),
+                web.get("/study", self._page),
+                web.get("/study/about", self._about),
+                web.get("/file/{name}", self._file),
+                web.get("/offers", self._offers),
+                web.get("/sprite/{key}", self._sprite),
+                web.get("/game/{code}/frames", self._frames),
+                web.get("/game/{code}/saved", self._saved),
+                web.post("/replay", self._replay),
+                web.get("/socket", self._socket),
+            ]
+        )
+        app.cleanup_ctx.append(self._sweeping)
+        return app
+
+    async def _sweeping(self, app: web.Application):
+        task = asyncio.get_running_loop().create_task(self.host.sweep())
+        yield
+        task.cancel()
+        self.host.close()
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refuse by code, and send the headers with everything."""
+        try:
+            self._check_host(request)
+            self._check_rate(request, heavy=False)
+            response = await handler(request)
+        except Refusal as refusal:
+            response = _refused(refusal)
+        except web.HTTPRequestEntityTooLarge:
+            response = _refused(Refusal("too_big"))
+        except web.HTTPException as error:
+            response = _refused(Refusal("no_page" if error.status in (404, 405) else "malformed"))
+        except (asyncio.CancelledError, ConnectionError):
+            raise
+        except Exception:
+            LOG.exception("a request failed")
+            response = _refused(Refusal("internal"))
+        if not response.prepared:
+            for name, value in HEADERS.items():
+                response.headers.setdefault(name, value)
+        return response
+
+    def _check_host(self, request: web.Request) -> None:
+        if _name_of(request.host) not in self._names:
+            raise Refusal("foreign_host")
+
+    def _check_rate(self, request: web.Request, *, heavy: bool) -> None:
+        limits, key = self.host.limits, (request.remote or "", heavy)
+        if key not in self._asked:
+            if len(self._asked) >= _ADDRESSES:
+                self._asked = {}
+            heavily = (limits.heavy_per_second, limits.heavy_burst)
+            lightly = (limits.requests_per_second, limits.request_burst)
+            self._asked[key] = Bucket(*(heavily if heavy else lightly))
+        if not self._asked[key].take():
+            raise Refusal("too_fast")
+
+    def _check_origin(self, request: web.Request) -> None:
+        """Refusal unless a page of this very server asks."""
+        try:
+            parts = urlsplit(request.headers.get("Origin", ""))
+            same = parts.scheme in ("http", "https") and parts.netloc.lower() == request.host.lower()
+        except ValueError:
+            same = False
+        if not same:
+            raise Refusal("foreign_origin")
+
+    async def _page(self, request: web.Request) -> web.Response:
+        return self._send_file(PAGE)
+
+    async def _file(self, request: web.Request) -> web.Response:
+        return self._send_file(request.match_info["name"])
+
+    def _send_file(self, name: str) -> web.Response:
+        """One of the page's files, which were all read at the start."""
+        if name not in self._files:
+            raise Refusal("no_page")
+        return web.Response(body=self._files[name], content_type=_FILES[name], charset="utf-8")
+
+    async def _offers(self, request: web.Request) -> web.Response:
+        return web.json_response(text=self.host.offered())
+
+    async def _about(self, request: web.Request) -> web.Response:
+        if self.host.participants is None:
+            raise Refusal("no_page")
+        return web.json_response(self.host.participants.study.about())
+
+    async def _sprite(self, request: web.Request) -> web.Response:
+        png = self.host.sprites.png(request.match_info["key"])
+        if png is None:
+            raise Refusal("no_page")
+        return web.Response(body=png, content_type="image/png", headers={"Cache-Control": "max-age=86400, immutable"})
+
+    async def _frames(self, request: web.Request) -> web.Response:
+        self._check_rate(request, heavy=True)
+        return web.json_response(text=await self.host.room(request.match_info["code"]).history())
+
+    async def _saved(self, request: web.Request) -> web.Response:
+        room = self.host.room(request.match_info["code"])
+        name = f"{room.plan.env}-seed{room.session.seed}.jsonl"
+        shown = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return web.Response(text=room.saved(), content_type="application/x-ndjson", headers=shown)
+
+    async def _replay(self, request: web.Request) -> web.Response:
+        self._check_origin(request)
+        self._check_rate(request, heavy=True)
+        number = request.query.get("game", "0")
+        if not number.isascii() or not number.isdigit() or len(number) > 6:
+            raise Refusal("wrong_value", "game is a number")
+        data = await request.read()
+        if len(data) > self.host.limits.upload_bytes:
+            raise Refusal("too_big")
+        return web.json_response(text=await self.host.replay(data, int(number)))
+
+    async def _socket(self, request: web.Request) -> web.StreamResponse:
+        self._check_origin(request)
+        limits = self.host.limits
+        if self._connections >= limits.connections:
+            raise Refusal("full")
+        socket = web.WebSocketResponse(
+            max_msg_size=limits.frame_bytes, heartbeat=limits.heartbeat, compress=False, timeout=5.0
+        )
+        for name, value in HEADERS.items():
+            socket.headers.setdefault(name, value)
+        await socket.prepare(request)
+        self._connections += 1
+        try:
+            await _Talk(self.host, socket).hold()
+        finally:
+            self._connections -= 1
+        return socket
+
+
+class _Talk:
+    """One websocket: reads what a client says, answers, and sends what its game sends."""
+
+    def __init__(self, host: Host, socket: web.WebSocketResponse) -> None:
+        self._host, self._socket, limits = host, socket, host.limits
+        self._queue: asyncio.Queue[str | None] = asyncio.Queue(limits.backlog)
+        self._guest = Guest(limits, self._send)
+        self._bucket = Bucket(limits.messages_per_second, limits.burst)
+        self._strikes, self._closing = 0, False
+
+    async def hold(self) -> None:
+        """Until either side ends it."""
+        writer = asyncio.get_running_loop().create_task(self._write())
+        try:
+            async for message in self._socket:
+                await self._hear(message.data if message.type == WSMsgType.TEXT else None)
+                if self._strikes == self._host.limits.strikes:
+                    self._send(None)
+        finally:
+            self._host.part(self._guest, for_good=False)
+            writer.cancel()
+            with suppress(asyncio.CancelledError):
+                await writer
+
+    async def _hear(self, text: str | None) -> None:
+        """Do what a message says, or say why not."""
+        ref = None
+        try:
+            if not self._bucket.take():
+                raise Refusal("too_fast")
+            if text is None:
+                raise Refusal("malformed")
+            if len(text.encode("utf-8", "replace")) > self._host.limits.message_bytes:
+                raise Refusal("too_big")
+            ref = ref_of(text)
+            answer = await self._host.answer(self._guest, parse(text))
+            self._strikes = 0
+        except Refusal as refusal:
+            self._strikes += 1
+            answer = {"type": "refused", "code": refusal.code, "sentence": str(refusal)}
+        except Exception:
+            LOG.exception("a message failed")
+            self._strikes += 1
+            answer = {"type": "refused", "code": "internal", "sentence": str(Refusal("internal"))}
+        if answer is not None:
+            self._send(json.dumps(answer if ref is None else {**answer, "ref": ref}))
+
+    def _send(self, text: str | None) -> None:
+        """Put a text into the queue, or None to close; who lets it fill up is let go."""
+        try:
+            self._queue.put_nowait(text)
+        except asyncio.QueueFull:
+            if self._closing:
+                return
+            self._closing = True
+            asyncio.get_running_loop().create_task(
+                self._socket.close(code=WSCloseCode.POLICY_VIOLATION, message=b"slow", drain=False)
+            )
+
+    async def _write(self) -> None:
+        while True:
+            text = await self._queue.get()
+            try:
+                if text is None:
+                    await self._socket.close(code=WSCloseCode.POLICY_VIOLATION, message=b"too_fast")
+                    return
+                await self._socket.send_str(text)
+            except (ConnectionError, RuntimeError):  # it is closing
+                return
+
+
+def _name_of(host: str) -> str:
+    """A host without its port."""
+    name, colon, port = host.lower().rpartition(":")
+    return name if colon and port.isdigit() else host.lower()
+
+
+def _refused(refusal: Refusal) -> web.Response:
+    content = {"code": refusal.code, "sentence": str(refusal)}
+    return web.json_response(content, status=_STATUS.get(refusal.code, 400))

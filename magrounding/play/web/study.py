@@ -1,0 +1,326 @@
+"""Study: people play with several line-ups in counterbalanced order, asked before, between and after; a file for each.
+
+A study is a TOML file of the host's: see `examples/study.toml` and docs/play.md. Of a participant nothing is kept but
+the answers, the games, how long these took, and a number.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.play.lineup import HUMAN
+from magrounding.play.saved_games import Header, SavedGame, to_text
+from magrounding.play.web.messages import Refusal
+from magrounding.play.web.offers import Offers, Plan
+from magrounding.storage import check_place, write_atomic, write_json
+
+FORMAT = "magrounding study 1"
+_LONGEST_ANSWER = 1000
+_PARTICIPANTS = 10_000
+
+
+@dataclass(frozen=True)
+class Question:
+    """What participants are asked.
+
+    Attributes:
+        id: its name in the data.
+        ask: the question.
+        answers: what may be answered; none for words of one's own.
+    """
+
+    id: str
+    ask: str
+    answers: tuple[str, ...] = ()
+
+    def check(self, answer: Any) -> None:
+        """Refusal for what is no answer to it."""
+        chosen = answer in self.answers if self.answers else isinstance(answer, str) and len(answer) <= _LONGEST_ANSWER
+        if not chosen:
+            raise Refusal("bad_answer", f"an answer is missing or none of those offered: {self.id}")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A line-up that participants play with.
+
+    Attributes:
+        name: in the data; participants do not see it.
+        players: for each agent, by the names that `magrounding serve` offers; one is "human".
+    """
+
+    name: str
+    players: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study as its file says it.
+
+    Attributes:
+        title, consent: what participants read first; who does not agree does not take part.
+        env, options, pace: of all games.
+        seeds: of the games with each line-up, the same for all line-ups.
+        conditions: the line-ups.
+        before, between, after: what is asked at the start, after the games with each line-up, and at the end.
+        thanks: what is read at the end.
+        open: participants see who the other agents are, and what their networks take and read.
+    """
+
+    title: str
+    consent: str
+    env: str
+    seeds: tuple[int, ...]
+    conditions: tuple[Condition, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    pace: float = 0.0
+    before: tuple[Question, ...] = ()
+    between: tuple[Question, ...] = ()
+    after: tuple[Question, ...] = ()
+    thanks: str = "Thank you. You can close this page."
+    open: bool = False
+
+    @classmethod
+    def load(cls, path: Path, offers: Offers) -> Study:
+        """The study in a file; ConfigurationError where it makes none, or what it asks for is not offered."""
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ConfigurationError(f"the study {path} cannot be read: {error.strerror}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"the study {path} is no TOML: {error}") from None
+        try:
+            for name, kind in (
+                ("conditions", Condition),
+                ("before", Question),
+                ("between", Question),
+                ("after", Question),
+            ):
+                content[name] = tuple(kind(**_tuples(each)) for each in content.get(name, ()))
+            study = cls(**_tuples(content))
+            study._check(offers)
+        except (TypeError, AttributeError) as error:
+            known = ", ".join(each.name for each in fields(cls))
+            raise ConfigurationError(
+                f"the study {path} has entries of another kind ({error}); it has: {known}"
+            ) from None
+        except (ConfigurationError, Refusal) as error:
+            raise ConfigurationError(f"the study {path}: {error}") from None
+        return study
+
+    def _check(self, offers: Offers) -> None:
+        for text in (self.title, self.consent, self.env, self.thanks):
+            if not isinstance(text, str):
+                raise ConfigurationError(f"title, consent, env and thanks are texts, got {text!r}")
+        names = [condition.name for condition in self.conditions]
+        if len(set(names)) < len(names) or not names or not self.seeds:
+            raise ConfigurationError("it has at least one seed and one of the conditions, each with a name of its own")
+        asked = [question.id for question in (*self.before, *self.between, *self.after)]
+        if len(set(asked)) < len(asked):
+            raise ConfigurationError("each question has an id of its own")
+        for condition in self.conditions:
+            plan = self.plan(offers, condition, self.seeds[0])
+            if len(plan.people) != 1:
+                raise ConfigurationError(f"one of the players of {condition.name!r} is human, got {condition.players}")
+
+    def plan(self, offers: Offers, condition: Condition, seed: int) -> Plan:
+        """The game of a line-up and a seed."""
+        plan = offers.plan(self.env, self.options, list(condition.players), seed)
+        if self.open:
+            return plan
+        names = tuple(name if name == HUMAN else "an agent" for name in plan.players)
+        return replace(plan, names=names, hidden=tuple(range(len(names))))
+
+    def order(self, participant: int) -> list[int]:
+        """In which order a participant meets the line-ups: a row of a balanced Latin square for each.
+
+        Williams (1949): each line-up stands at each place as often as any other, and follows each other one as often.
+        With an odd number of line-ups that takes twice as many participants, every second of whom has a row backwards.
+        """
+        n = len(self.conditions)
+        first = [0, *(k for pair in zip(range(1, n), range(n - 1, 0, -1), strict=True) for k in pair)]
+        first = list(dict.fromkeys(first))
+        row = [(k + participant) % n for k in first]
+        return row[::-1] if n % 2 and (participant // n) % 2 else row
+
+    def about(self) -> dict[str, Any]:
+        """What the page shows; names of line-ups are not in it."""
+        asked = {name: [asdict(each) for each in getattr(self, name)] for name in ("before", "between", "after")}
+        return {"title": self.title, "consent": self.consent, "thanks": self.thanks, **asked}
+
+    def at(self, folder: Path) -> Participants:
+        """Its participants, whose data go into a folder."""
+        return Participants(self, folder)
+
+
+@dataclass
+class Participant:
+    """Somebody who takes part.
+
+    Attributes:
+        number: counted from 0.
+        ticket: by which the page goes on; not in the data.
+        order: line-ups in their order.
+        games: finished ones.
+        answers: question → answer; of those asked between, line-up → question → answer.
+        code: of the game that goes on.
+    """
+
+    number: int
+    ticket: str
+    order: list[int]
+    games: list[dict[str, Any]] = field(default_factory=list)
+    answers: dict[str, Any] = field(default_factory=dict)
+    code: str = ""
+    finished: bool = False
+    began: float = 0.0
+
+
+class Participants:
+    """All who take part, and the files of what they did.
+
+    Args:
+        study: in what.
+        folder: for a file `participant_<number>.json` and `participant_<number>.jsonl`, the games, of each.
+
+    Raises:
+        CheckpointError: a folder that cannot be written to.
+    """
+
+    def __init__(self, study: Study, folder: Path) -> None:
+        check_place(folder / "participant_0.json")
+        self.study, self._folder = study, folder
+        self._people: dict[str, Participant] = {}
+        self._lock = Lock()
+
+    def enter(self, consent: bool, answers: Mapping[str, Any]) -> dict[str, Any]:
+        """Somebody agrees, and answers what is asked before; the ticket to go on with.
+
+        Raises:
+            Refusal: "bad_answer" without consent, or where an answer is missing or none.
+        """
+        if not consent:
+            raise Refusal("bad_answer", "who does not agree does not take part")
+        _check_answers(self.study.before, answers)
+        if len(self._people) >= _PARTICIPANTS:
+            raise Refusal("full")
+        with self._lock:
+            numbers = (path.stem.partition("_")[2] for path in self._folder.glob("participant_*.json"))
+            number = max((int(each) for each in numbers if each.isdecimal()), default=-1) + 1
+            one = Participant(number, secrets.token_urlsafe(18), self.study.order(number))
+            one.answers |= answers
+            self._people[one.ticket] = one
+            self._write(one)
+        return {"type": "study", "ticket": one.ticket, **self._where(one)}
+
+    def find(self, ticket: str) -> Participant:
+        """Who has a ticket; Refusal where nobody has."""
+        for known, one in self._people.items():
+            if hmac.compare_digest(known.encode(), ticket.encode("utf-8", "surrogatepass")):
+                return one
+        raise Refusal("no_game", "this ticket is not known: the server was started anew")
+
+    def proceed(self, one: Participant, answers: Mapping[str, Any] | None) -> Condition | None:
+        """The line-up that somebody plays with next; None at the end of all games.
+
+        Raises:
+            Refusal: "bad_answer", where those after the games with the last line-up are still to come.
+        """
+        done = len(one.games)
+        if done and done % len(self.study.seeds) == 0:
+            last = self.study.conditions[one.order[done // len(self.study.seeds) - 1]]
+            if self.study.between and last.name not in one.answers.get("between", {}):
+                _check_answers(self.study.between, answers or {})
+                one.answers.setdefault("between", {})[last.name] = dict(answers or {})
+                with self._lock:
+                    self._write(one)
+        if done == len(one.order) * len(self.study.seeds):
+            return None
+        return self.study.conditions[one.order[done // len(self.study.seeds)]]
+
+    def seed(self, one: Participant) -> int:
+        """Of the next game."""
+        return self.study.seeds[len(one.games) % len(self.study.seeds)]
+
+    def keeper(self, one: Participant, condition: Condition) -> Callable[[Header, SavedGame], None]:
+        """What keeps somebody's next game when it ends."""
+        place, begin = len(one.games), time.monotonic()
+
+        def keep(header: Header, game: SavedGame) -> None:
+            with self._lock:
+                if len(one.games) != place:
+                    return
+                one.games.append(
+                    {
+                        "condition": condition.name,
+                        "seed": game.seed,
+                        "won": game.won,
+                        "score": game.score,
+                        "length": game.length,
+                        "returns": list(game.returns),
+                        "timed_out": game.timed_out,
+                        "players": list(header.players),
+                        "seconds": round(time.monotonic() - begin, 1),
+                    }
+                )
+                name = f"participant_{one.number}_game_{place}.jsonl"
+                write_atomic(self._folder / "games" / name, to_text(header, [game]))
+                self._write(one)
+
+        return keep
+
+    def finish(self, one: Participant, answers: Mapping[str, Any]) -> dict[str, Any]:
+        """The end: what is asked after all games is answered."""
+        if len(one.games) < len(one.order) * len(self.study.seeds):
+            raise Refusal("not_over")
+        _check_answers(self.study.after, answers)
+        with self._lock:
+            one.answers |= answers
+            one.finished = True
+            self._write(one)
+        return {"type": "study", "end": True, "number": one.number}
+
+    def _where(self, one: Participant) -> dict[str, Any]:
+        return {"done": len(one.games), "games": len(one.order) * len(self.study.seeds)}
+
+    def progress(self, one: Participant, code: str) -> dict[str, Any]:
+        """What the page is told: the code of the next game, or "" after the last; and whether questions come next."""
+        done = len(one.games)
+        asks = bool(self.study.between) and (done + 1) % len(self.study.seeds) == 0
+        return {"type": "study", "code": code, "asks": asks, **self._where(one)}
+
+    def _write(self, one: Participant) -> None:
+        content = {
+            "format": FORMAT,
+            "study": self.study.title,
+            "participant": one.number,
+            "order": [self.study.conditions[k].name for k in one.order],
+            "answers": one.answers,
+            "games": one.games,
+            "finished": one.finished,
+        }
+        try:
+            write_json(self._folder / f"participant_{one.number}.json", content)
+        except OSError as error:
+            raise CheckpointError(f"the data of a participant cannot be written: {error}") from None
+
+
+def _check_answers(questions: Sequence[Question], answers: Mapping[str, Any]) -> None:
+    """Refusal unless each is answered, and nothing else is said."""
+    if answers.keys() != {question.id for question in questions}:
+        raise Refusal("bad_answer", "every question is answered, and nothing that is not asked")
+    for question in questions:
+        question.check(answers[question.id])
+
+
+def _tuples(content: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}

@@ -1,0 +1,222 @@
+"""NetHackEnv: NetHack as a PettingZoo ParallelEnv of one agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from magrounding.errors import ConfigurationError
+from magrounding.seeding import LAYOUT, TASK, stream_key
+from magrounding.single.nethack import picture
+from magrounding.single.nethack.engine import Engine
+from magrounding.single.nethack.expert import Expert
+from magrounding.single.nethack.options import GOAL_WORDS, MESSAGE_WORDS, STATUS_WORDS, NetHack
+from magrounding.single.nethack.status import SHOWN, status_text
+from magrounding.single.nethack.tasks import GOALS, PROMPTS, SEEDS, SILG_TASKS, SPLITS, THRESHOLDS, prompts_of
+from magrounding.single.nethack.words import HEIGHT, WIDTH, first_ids, wording
+from magrounding.single.one_agent import Observation, OneAgentEnv
+from magrounding.texts import content_keys
+
+RENDER_MODES = ("ansi", "rgb_array")
+STEP_COST = 0.02
+_REMEMBERED = 2**14
+_DEPTH = 12
+"""Place in nle's `blstats`."""
+
+
+class NetHackEnv(OneAgentEnv):
+    """One game of NetHack for agent_0.
+
+    Every array it returns is the caller's own. `infos["agent_0"]` has `action_mask` [23] int8, `text` (`goal`,
+    `message`, `status`) and `document` (equal keys mean equal goals); in the last step `won`; and `score`, the rewards
+    so far, in tasks that are not SILG's.
+
+    Args:
+        config: which task, limit, thresholds, planes and split.
+        render_mode: None, "ansi" or "rgb_array".
+
+    Attributes:
+        prompt: "gold", "scout" or "score" in SILG's tasks; else "".
+        gained: sum of the task's own rewards in this episode.
+        game_seed: the seed that NetHack was started with.
+
+    Raises:
+        ConfigurationError: an unknown render mode.
+    """
+
+    id = "nethack"
+
+    def __init__(self, config: NetHack, render_mode: str | None = None) -> None:
+        super().__init__(config, wording().vocabulary, render_mode, RENDER_MODES)
+        self._silg = config.task in SILG_TASKS
+        self._limit = config.limit
+        self._engine = Engine(config.task)
+        self._texts = _Texts()
+        self._mask = np.ones(self._num_actions, np.int8)
+        self._shown = np.array(SHOWN)
+        self._first = first_ids()
+        self._planes = 1 + config.characters + config.colours
+        self.prompt = ""
+        self.gained = 0.0
+        self.game_seed = -1
+        self._steps = 0
+        self._over, self._won = False, False
+
+    def best_actions(self) -> np.ndarray:
+        """Labels [1, 23] bool: what the explorer would play now; every action once the episode is over.
+
+        Raises:
+            ConfigurationError: before `reset`, or in a task that is not SILG's.
+        """
+        if self._seed is None or not self._silg:
+            raise ConfigurationError("best_actions() is for episodes of SILG's tasks: call reset() first")
+        if not self.agents:
+            return np.ones((1, self._num_actions), np.bool_)
+        if self._expert is None:
+            self._expert = Expert(self.prompt)
+            self._show(None)
+        if self._advice is None:
+            self._advice = self._expert.action()
+        labels = np.zeros((1, self._num_actions), np.bool_)
+        labels[0, self._advice] = True
+        return labels
+
+    def _show(self, action: int | None) -> None:
+        """Let the explorer see what there is now."""
+        assert self._expert is not None
+        engine = self._engine
+        column, row = engine.statistics[:2].tolist()
+        depth, message = int(engine.statistics[_DEPTH]), self._texts.message(engine.message)[0]
+        self._expert.look(engine.glyphs, row, column, depth, message, action)
+        self._advice = None
+
+    def render(self) -> str | np.ndarray | None:
+        """The screen as text, or as a picture [height, width, 3] uint8; None without a render mode.
+
+        Raises:
+            ConfigurationError: before `reset`, or after `close`.
+        """
+        if self.render_mode is None:
+            return None
+        if self._seed is None or self._closed:
+            raise ConfigurationError("call reset() before render(), and render() before close()")
+        engine, (message, _), (status, _) = self._engine, *self._read()
+        lines = (f"goal: {self._goal}", message)
+        footer = (status, f"step {self._steps} of {self._limit}, gained {self.gained:g}")
+        if self.render_mode == "ansi":
+            return picture.ansi(engine.characters, lines, footer)
+        return picture.rgb_array(engine.characters, engine.colours, lines, footer)
+
+    def close(self) -> None:
+        """End the game, and remove the folder that NetHack plays in."""
+        super().close()
+        self._engine.close()
+
+    def _begin(self, seed: int, episode: int) -> None:
+        place = SPLITS.index(self.config.split)
+        self.game_seed = place * SEEDS + int(stream_key(seed, episode, LAYOUT)) % SEEDS
+        if self._silg:
+            prompts = prompts_of(self.config.task)
+            self.prompt = prompts[int(stream_key(seed, episode, TASK)) % len(prompts)]
+            self._goal = PROMPTS[self.prompt]
+            self._wanted = THRESHOLDS[self.config.thresholds][self.prompt]
+        else:
+            self._goal = GOALS[self.config.task]
+        self._goal_row = wording().row(self._goal, GOAL_WORDS)
+        self._document = int(content_keys({"goal": self._goal_row[None]})[0])
+        self._engine.begin(self.game_seed, self.prompt)
+        self._expert: Expert | None = None
+        self._advice: int | None = None
+        self.gained, self._steps, self._over, self._won, self._dead = 0.0, 0, False, False, False
+
+    def _play(self, action: int) -> tuple[float, bool, bool]:
+        gain, self._dead, reached = self._engine.step(action)
+        self.gained += gain
+        self._steps += 1
+        self._won = self.gained >= self._wanted if self._silg else reached
+        terminated = self._won or self._dead
+        truncated = not terminated and self._steps >= self._limit
+        self._over = terminated or truncated
+        if self._expert is not None and not self._over:
+            self._show(action)
+        if not self._silg:
+            return gain, terminated, truncated
+        if self._over:
+            return (1.0 if self._won else -1.0), terminated, truncated
+        return -STEP_COST, False, False
+
+    def _read(self) -> tuple[tuple[str, np.ndarray], tuple[str, np.ndarray]]:
+        """Message and status, each as text and as ids."""
+        engine = self._engine
+        return self._texts.message(engine.message), self._texts.status(engine.statistics.take(self._shown))
+
+    def _observe(self) -> Observation:
+        engine, (glyph, character, colour) = self._engine, self._first
+        grid = np.empty((HEIGHT, WIDTH, self._planes), np.int16)
+        np.add(engine.glyphs, glyph, out=grid[..., 0])
+        if self.config.characters:
+            np.add(engine.characters, character, out=grid[..., 1], dtype=np.int16)
+        if self.config.colours:
+            np.add(engine.colours, colour, out=grid[..., -1], dtype=np.int16)
+        self._said, self._stands = self._read()
+        position = engine.statistics[1::-1].astype(np.int16)
+        if self.config.crop:
+            grid = self._around(grid, *position.tolist())
+        if self._dead:
+            position[:] = -1
+        return {
+            "action_mask": self._mask.copy(),
+            "goal": self._goal_row.copy(),
+            "grid": grid,
+            "message": self._said[1].copy(),
+            "position": position,
+            "status": self._stands[1].copy(),
+        }
+
+    def _around(self, grid: np.ndarray, row: int, column: int) -> np.ndarray:
+        """The part of a map around a cell; padding beyond the map."""
+        size, beside = self.config.crop, self.config.crop // 2
+        wide = np.zeros((HEIGHT + 2 * beside, WIDTH + 2 * beside, self._planes), np.int16)
+        wide[beside : beside + HEIGHT, beside : beside + WIDTH] = grid
+        return wide[row : row + size, column : column + size].copy()
+
+    def _info(self) -> dict[str, Any]:
+        info: dict[str, Any] = {
+            "action_mask": self._mask.copy(),
+            "text": {"goal": self._goal, "message": self._said[0], "status": self._stands[0]},
+            "document": self._document,
+        }
+        if self._over:
+            info["won"] = self._won
+        if not self._silg:
+            info["score"] = self.gained
+        return info
+
+
+class _Texts:
+    """Messages and status lines as texts and ids: most come up again and again."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[str, np.ndarray]] = {}
+
+    def message(self, raw: np.ndarray) -> tuple[str, np.ndarray]:
+        """Of nle's `message`."""
+        key = raw.tobytes()
+        found = self._known.get(key)
+        if found is None:
+            said = key.partition(b"\0")[0].decode("latin-1")
+            found = self._keep(key, said, MESSAGE_WORDS)
+        return found
+
+    def status(self, numbers: np.ndarray) -> tuple[str, np.ndarray]:
+        """Of nle's `blstats`, those SHOWN."""
+        key = numbers.tobytes()
+        found = self._known.get(key)
+        return self._keep(key, status_text(numbers.tolist()), STATUS_WORDS) if found is None else found
+
+    def _keep(self, key: bytes, text: str, length: int) -> tuple[str, np.ndarray]:
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[key] = text, wording().row(text, length)
+        return self._known[key]

@@ -1,0 +1,138 @@
+"""NetHack: the options of the world, and what it is, said without the simulator."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from magrounding.errors import ConfigurationError, MissingExtra, choose
+from magrounding.single.nethack.tasks import (
+    ACTIONS,
+    NLE_LIMIT,
+    REACHED,
+    SILG,
+    SILG_LIMIT,
+    SILG_TASKS,
+    SPLITS,
+    TASKS,
+    THRESHOLDS,
+)
+from magrounding.single.nethack.words import BLANK, HEIGHT, HERO, MAP_END, WIDTH, all_words, first_ids, wording
+from magrounding.spec import EPISODE, EXPERT, SCORE, SCORES, STEP, WON, EnvSpec, Field, FixedActions, Grid, Mask, Text
+from magrounding.vocabulary import PAD
+
+if TYPE_CHECKING:
+    from magrounding.single.nethack.env import NetHackEnv
+
+GOAL_WORDS, MESSAGE_WORDS, STATUS_WORDS = 12, 48, 32
+
+
+@dataclass(frozen=True)
+class NetHack:
+    """Options of NetHack.
+
+    Attributes:
+        task: one of TASKS: "silg" draws one of three prompts for each episode, "silg_gold" and others have one alone;
+            "score", "staircase" and others are tasks of the NetHack Learning Environment, with its rewards.
+        max_cycles: steps after which a game is truncated; None: 80, and 5,000 in tasks that are not SILG's.
+        thresholds: what an episode of SILG has to gain, "first" or "new".
+        characters: each cell of `grid` shows the character on the screen, too.
+        colours: and its colour.
+        crop: 0, or an odd number: `grid` shows so many rows and columns, with the agent in their middle.
+        split: "train", "valid" or "test": which million of NetHack's seeds games are drawn from.
+
+    Raises:
+        ConfigurationError: an unknown task, split or set of thresholds, or a limit below one step.
+    """
+
+    task: str = SILG
+    max_cycles: int | None = None
+    thresholds: str = "first"
+    characters: bool = False
+    colours: bool = False
+    crop: int = 0
+    split: str = "train"
+
+    def __post_init__(self) -> None:
+        choose("task", self.task, TASKS)
+        choose("split", self.split, SPLITS)
+        choose("thresholds", self.thresholds, THRESHOLDS)
+        limit = self.max_cycles
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit < 2**31):
+            raise ConfigurationError(f"max_cycles is a number of steps, at least 1, or None; got {limit!r}")
+        crop = self.crop
+        if (
+            isinstance(crop, bool)
+            or not isinstance(crop, int)
+            or not (crop == 0 or (crop % 2 and 0 < crop < 2 * WIDTH))
+        ):
+            raise ConfigurationError(f"crop is 0 or an odd number up to {2 * WIDTH - 1}, got {crop!r}")
+        for name in ("characters", "colours"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigurationError(f"{name} is True or False, got {getattr(self, name)!r}")
+
+    @property
+    def limit(self) -> int:
+        """Steps of an episode."""
+        if self.max_cycles is not None:
+            return self.max_cycles
+        return SILG_LIMIT if self.task in SILG_TASKS else NLE_LIMIT
+
+    def describe(self) -> EnvSpec:
+        """What the world shows and takes; the simulator is not needed."""
+        return _spec(self.task, self.limit, 1 + self.characters + self.colours, self.crop)
+
+    def make_env(self, render_mode: str | None = None) -> NetHackEnv:
+        """The world as a PettingZoo ParallelEnv of one agent.
+
+        Args:
+            render_mode: None, "ansi" or "rgb_array".
+
+        Raises:
+            MissingExtra: nle is not installed.
+            ConfigurationError: an unknown render mode.
+        """
+        try:
+            import nle  # noqa: F401
+        except ImportError as error:
+            raise MissingExtra("NetHack", "nethack") from error
+        from magrounding.single.nethack.env import NetHackEnv
+
+        return NetHackEnv(self, render_mode)
+
+    def as_dict(self) -> dict[str, str | int | bool | None]:
+        """Name → value of each option."""
+        return asdict(self)
+
+
+@lru_cache(maxsize=32)
+def _spec(task: str, max_cycles: int, planes: int, crop: int) -> EnvSpec:
+    glyph, last, texts = first_ids()[0], len(all_words()) - 1, wording().last
+    silg = task in SILG_TASKS
+    return EnvSpec(
+        fields=(
+            Grid(
+                "grid",
+                (crop or HEIGHT, crop or WIDTH, planes),
+                0,
+                last,
+                scenery_ids=(PAD, *range(glyph + BLANK, glyph + MAP_END)),
+                avatar_ids=(glyph + HERO,),
+                words_per_occupant=planes,
+                egocentric=crop > 0,
+            ),
+            Field("position", (2,), -1, WIDTH - 1),
+            Text("goal", (GOAL_WORDS,), 0, texts, shared=True, lifetime=EPISODE),
+            Text("message", (MESSAGE_WORDS,), 0, texts, lifetime=STEP),
+            Text("status", (STATUS_WORDS,), 0, texts, lifetime=STEP),
+            Mask("action_mask", (len(ACTIONS),)),
+        ),
+        num_agents=1,
+        actions=FixedActions(ACTIONS),
+        words=all_words(),
+        max_cycles=max_cycles,
+        time_limit_is_loss=silg,
+        outcome=WON if silg or task in REACHED else SCORE,
+        capabilities=frozenset({EXPERT}) if silg else frozenset({SCORES}),
+    )

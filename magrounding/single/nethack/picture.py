@@ -1,0 +1,82 @@
+"""NetHack's screen as text, and as a picture of a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+CELL_HEIGHT, CELL_WIDTH, _SIZE = 17, 9, 14
+_LINE = 79
+
+_PALETTE = np.array(
+    [
+        (85, 87, 83),  # black, which would not be seen
+        (204, 60, 60),
+        (78, 154, 6),
+        (170, 110, 40),
+        (70, 110, 190),
+        (150, 90, 160),
+        (6, 152, 154),
+        (200, 203, 197),
+        (136, 138, 133),
+        (245, 120, 60),
+        (138, 226, 52),
+        (252, 233, 79),
+        (114, 159, 207),
+        (200, 140, 200),
+        (52, 226, 226),
+        (255, 255, 255),
+    ],
+    np.uint8,
+)
+"""Of NetHack's 16 colours."""
+
+
+def ansi(characters: np.ndarray, header: Sequence[str], footer: Sequence[str]) -> str:
+    """Lines above, the map, lines below.
+
+    Args:
+        characters: [21, 79] of the screen.
+        header, footer: the lines.
+    """
+    rows = [row.tobytes().decode("latin-1").rstrip() for row in np.ascontiguousarray(characters)]
+    return "\n".join((*header, *rows, *footer))
+
+
+def rgb_array(characters: np.ndarray, colours: np.ndarray, header: Sequence[str], footer: Sequence[str]) -> np.ndarray:
+    """The same as a picture [height, width, 3] uint8 in the terminal's colours; lines are cut at the map's width.
+
+    Args:
+        characters, colours: [21, 79] of the screen.
+        header, footer: the lines.
+    """
+    above, below = (np.array([_characters(line) for line in lines]) for lines in (header, footer))
+    signs = np.concatenate((above, characters & 127, below))
+    plain = (np.full(each.shape, 7) for each in (above, below))
+    inks = np.concatenate((next(plain), colours & 15, next(plain)))
+    shades = _shades()[signs].astype(np.uint16)[..., None]  # [rows, columns, CELL_HEIGHT, CELL_WIDTH, 1]
+    cells = shades * _PALETTE[inks][:, :, None, None, :] // 255
+    rows, columns = signs.shape
+    return cells.astype(np.uint8).swapaxes(1, 2).reshape(rows * CELL_HEIGHT, columns * CELL_WIDTH, 3)
+
+
+def _characters(line: str) -> list[int]:
+    return list(line.encode("ascii", "replace")[:_LINE].ljust(_LINE))
+
+
+@lru_cache(maxsize=1)
+def _shades() -> np.ndarray:
+    """[128, CELL_HEIGHT, CELL_WIDTH] uint8: how much ink each character puts where."""
+    import matplotlib  # it brings a typewriter's font
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSansMono.ttf", _SIZE)
+    shades = np.zeros((128, CELL_HEIGHT, CELL_WIDTH), np.uint8)
+    for sign in range(33, 127):
+        image = Image.new("L", (CELL_WIDTH, CELL_HEIGHT))
+        ImageDraw.Draw(image).text((0, 0), chr(sign), 255, font)
+        shades[sign] = np.asarray(image)
+    return shades

@@ -1,0 +1,198 @@
+"""OneAgentEnv: what games of one agent have in common as PettingZoo ParallelEnvs: spaces, seeds, checks of actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import index
+from typing import Any, SupportsIndex
+
+import numpy as np
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+
+from magrounding.errors import ConfigurationError, InvalidAction, choose
+from magrounding.spec import EnvSpec
+from magrounding.vector import row_seeds
+from magrounding.vocabulary import Vocabulary
+
+AGENT = "agent_0"
+
+Observation = dict[str, np.ndarray]
+
+
+class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
+    """One game for agent_0; a subclass says how a game begins (`_begin`), is played (`_play`) and looks.
+
+    A copy, or a pickle, plays the episode again: a simulator does not travel.
+
+    Args:
+        config: the options, a frozen dataclass with `describe` and `as_dict`.
+        vocabulary: words of the texts.
+        render_mode: None or one of render_modes.
+        render_modes: what there is.
+        frames_per_second: of films.
+
+    Attributes:
+        played: the actions of the episode.
+
+    Raises:
+        ConfigurationError: an unknown render mode.
+    """
+
+    id = ""
+
+    def __init__(
+        self,
+        config: Any,
+        vocabulary: Vocabulary,
+        render_mode: str | None,
+        render_modes: Sequence[str],
+        frames_per_second: int = 4,
+    ) -> None:
+        if render_mode is not None:
+            choose("render_mode", render_mode, render_modes)
+        self.config = config
+        self.options = config.as_dict()
+        self.render_mode = render_mode
+        self.spec: EnvSpec = config.describe()
+        self.vocabulary = vocabulary
+        self.metadata = {
+            "name": f"{self.id}-v0",
+            "render_modes": list(render_modes),
+            "is_parallelizable": True,
+            "render_fps": frames_per_second,
+        }
+        self.possible_agents = [AGENT]
+        self.agents: list[str] = []
+        self.played: list[int] = []
+        self._observation_space = self.spec.space()
+        self._num_actions = self.spec.num_actions
+        self._action_space = spaces.Discrete(self._num_actions)
+        self._seed: int | None = None
+        self._episode = 0
+        self._closed = False
+
+    def observation_space(self, agent: str) -> spaces.Dict:
+        """The space of what the agent sees; the same object on each call."""
+        choose("agent", agent, self.possible_agents)
+        return self._observation_space
+
+    def action_space(self, agent: str) -> spaces.Discrete:
+        """The space of the agent's actions; the same object on each call."""
+        choose("agent", agent, self.possible_agents)
+        return self._action_space
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
+        """Start an episode: the first of a seed or, without one, the next after the last (at first, of a random seed).
+
+        Args:
+            seed: an integer in [0, 2**62).
+            options: ignored; PettingZoo's interface has it.
+
+        Returns:
+            observations, infos: by agent.
+
+        Raises:
+            ConfigurationError: a seed that is none, or a closed env.
+        """
+        if self._closed:
+            raise ConfigurationError("this environment is closed: make another one")
+        if seed is not None or self._seed is None:
+            self._seed, self._episode = int(row_seeds(seed, 1)[0]), 0
+        else:
+            self._episode += 1
+        self.played = []
+        self._begin(self._seed, self._episode)
+        self.agents = [AGENT]
+        return {AGENT: self._observe()}, {AGENT: self._info()}
+
+    def step(
+        self, actions: Mapping[str, SupportsIndex]
+    ) -> tuple[dict[str, Observation], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
+        """Play one step.
+
+        Args:
+            actions: an integer in [0, A) for "agent_0".
+
+        Returns:
+            observations, rewards, terminations, truncations, infos: by agent; five empty dicts where the episode is
+            over and no action is given.
+
+        Raises:
+            InvalidAction: an action outside the space, a missing or unknown agent, a step before `reset` or after the
+                end. Nothing has happened then: the step can be repeated with a better action.
+        """
+        if not self.agents and self._seed is not None and not actions:
+            return {}, {}, {}, {}, {}
+        action = self._check(actions)
+        self.played.append(action)
+        reward, terminated, truncated = self._play(action)
+        if terminated or truncated:
+            self.agents = []
+        return (
+            {AGENT: self._observe()},
+            {AGENT: reward},
+            {AGENT: terminated},
+            {AGENT: truncated},
+            {AGENT: self._info()},
+        )
+
+    def close(self) -> None:
+        """Release what the simulator holds."""
+        self._closed, self.agents = True, []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is needed to play the episode again."""
+        kept = ("config", "render_mode", "agents", "played", "_seed", "_episode", "_closed")
+        return {name: getattr(self, name) for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take up a copy: what was played is played again."""
+        self.__init__(state["config"], state["render_mode"])  # pyright: ignore[reportCallIssue]  subclasses take these
+        if state["_closed"]:
+            self.close()
+        self.__dict__.update({**state, "played": list(state["played"]), "agents": list(state["agents"])})
+        if self._seed is not None and not self._closed:
+            self._play_again(self.played)
+
+    def _play_again(self, actions: Sequence[int]) -> None:
+        """Bring the game to where these actions have brought the episode."""
+        assert self._seed is not None
+        self._begin(self._seed, self._episode)
+        for action in actions:
+            self._play(action)
+
+    def _begin(self, seed: int, episode: int) -> None:
+        """Start the game of an episode."""
+        raise NotImplementedError
+
+    def _play(self, action: int) -> tuple[float, bool, bool]:
+        """Play an action; reward, terminated, truncated."""
+        raise NotImplementedError
+
+    def _observe(self) -> Observation:
+        """New arrays, in the order of the space."""
+        raise NotImplementedError
+
+    def _info(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _check(self, actions: Mapping[str, SupportsIndex]) -> int:
+        """The action; InvalidAction for what is none."""
+        if not self.agents:
+            raise InvalidAction(
+                "call reset() before step()" if self._seed is None else "the episode is over: call reset()"
+            )
+        if not isinstance(actions, Mapping):
+            raise InvalidAction(f"actions are a dict with an integer for {AGENT}, got {type(actions).__name__}")
+        if actions.keys() != {AGENT}:
+            raise InvalidAction(f"actions are for {list(actions)}, expected one for each of {self.agents}")
+        try:
+            action = index(actions[AGENT])
+        except TypeError:
+            action = -1
+        if not 0 <= action < self._num_actions:
+            raise InvalidAction(f"action {actions[AGENT]!r} of {AGENT} is not an integer in [0, {self._num_actions})")
+        return action

@@ -1,0 +1,210 @@
+"""TouchdownEnv: Touchdown as a PettingZoo ParallelEnv of one agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from magrounding.errors import ConfigurationError
+from magrounding.seeding import TASK, stream_key
+from magrounding.single.one_agent import Observation, OneAgentEnv
+from magrounding.single.touchdown import picture
+from magrounding.single.touchdown.city import load_city
+from magrounding.single.touchdown.files import Route, folder_of
+from magrounding.single.touchdown.graph import FAR
+from magrounding.single.touchdown.layout import CLASSES, COLUMNS, HORIZON, MAX_DIRECTIONS, SPLITS, column_of
+from magrounding.single.touchdown.options import Touchdown, wording
+from magrounding.spec import COLUMNS as TOWARDS
+from magrounding.texts import content_keys
+
+RENDER_MODES = ("ansi", "rgb_array")
+HOP = 0.1
+"""Reward of coming a link nearer."""
+
+
+class TouchdownEnv(OneAgentEnv):
+    """One walk for agent_0.
+
+    Every array it returns is the caller's own. `infos["agent_0"]` has `action_mask` [A] int8, `text` (`goal`, the
+    instruction), `document` (equal keys mean equal instructions); `won` in the last step; and `illegal` (True) after a
+    masked action, which did nothing.
+
+    Args:
+        config: which city, limit, variant, view and split.
+        render_mode: None, "ansi" or "rgb_array".
+
+    Attributes:
+        city: graph, routes and panoramas.
+        route: the one of this episode.
+        place, heading: where the agent is, by number, and where it looks, in degrees.
+
+    Raises:
+        DataNotFound: the city lacks a file.
+        ConfigurationError: a file that is not what it should be, or an unknown render mode.
+    """
+
+    id = "touchdown"
+
+    def __init__(self, config: Touchdown, render_mode: str | None = None) -> None:
+        folder = folder_of(config.data)
+        self._wording = wording(folder)
+        super().__init__(config, self._wording.vocabulary, render_mode, RENDER_MODES)
+        self.city = load_city(folder)
+        self._graph = self.city.graph
+        self._routes = self.city.routes(config.split)
+        self._ids = np.array([self._wording.vocabulary[name] for name in CLASSES], np.int16)
+        self._stop = MAX_DIRECTIONS if config.manual_stop else None
+        self.route: Route = self._routes[0]
+        self.place, self.heading = 0, 0.0
+        self.visited: list[int] = []
+        self._begun = False
+
+    @property
+    def goal(self) -> int:
+        """The place to reach."""
+        return self._graph.number(self.route.nodes[-1])
+
+    def best_actions(self) -> np.ndarray:
+        """Labels [1, A] bool: along the route where the agent is on it, or else any of the shortest ways to the goal.
+
+        Raises:
+            ConfigurationError: before `reset`.
+        """
+        if not self._begun:
+            raise ConfigurationError("call reset() before best_actions()")
+        labels = np.zeros((1, self._num_actions), np.bool_)
+        if not self.agents or self.place == self.goal:
+            labels[0, :] = not self.agents
+            labels[0, -1] = True  # to stop: without that action the walk has ended
+            return labels
+        ends = [end for _, end, _ in self._ways]
+        following = self._following()
+        if following in ends and self._mask[ends.index(following)]:
+            labels[0, ends.index(following)] = True
+            return labels
+        far = [int(self._far[end]) if self._mask[j] else FAR for j, end in enumerate(ends)]
+        labels[0, : len(ends)] = np.equal(far, min(far)) & self._mask[: len(ends)].astype(bool)
+        return labels
+
+    def render(self) -> str | np.ndarray | None:
+        """Panorama and instruction as text, or panorama and map as a picture [height, width, 3]; None without a mode.
+
+        Raises:
+            ConfigurationError: before `reset`.
+        """
+        if self.render_mode is None:
+            return None
+        if not self._begun:
+            raise ConfigurationError("call reset() before render()")
+        view = picture.View(
+            instruction=self.route.instruction,
+            panorama=np.roll(self.city.panorama(self.place), self._shift(1), axis=1),
+            columns=[(column + self._shift(1)) % COLUMNS for column, _, _ in self._raw_ways()],
+            looks_at=(self._looks_at() + self._shift(1)) % COLUMNS,
+            step=len(self.played),
+            max_cycles=self.config.max_cycles,
+            left=int(self._far[self.place]),
+        )
+        if self.render_mode == "ansi":
+            return picture.ansi(view)
+        route = [self._graph.number(id) for id in self.route.nodes]
+        return picture.rgb_array(view, picture.Map(self._graph, route, self.visited, self.place, self.heading))
+
+    def _begin(self, seed: int, episode: int) -> None:
+        place = list(SPLITS).index(self.config.split)
+        self.route = self._routes[int(stream_key(seed, episode, TASK + 8 * place)) % len(self._routes)]
+        self.place, self.heading = self._graph.number(self.route.nodes[0]), self.route.heading
+        self._far = self._graph.distances(self.goal)
+        if self._far[self.place] >= FAR:
+            raise ConfigurationError(
+                f"no way leads from {self.route.nodes[0]} to {self.route.nodes[-1]}: mend the route"
+            )
+        self._goal_row = self._wording.row(self.route.instruction, self.spec["goal"].shape[0])
+        self._document = int(content_keys({"goal": self._goal_row[None]})[0])
+        self._begun, self._steps, self._over, self._won, self._illegal = True, 0, False, False, False
+        self.visited = [self.place]
+        self._look()
+
+    def _play(self, action: int) -> tuple[float, bool, bool]:
+        before = self._far[self.place]
+        self._steps += 1
+        self._illegal = not self._mask[action]
+        stops = action == self._stop and not self._illegal
+        if not self._illegal and not stops:
+            _, self.place, self.heading = self._ways[action]
+            self.visited.append(self.place)
+            self._look()
+        self._won = self.place == self.goal and (stops or self._stop is None)
+        terminated = self._won or stops
+        truncated = not terminated and self._steps >= self.config.max_cycles
+        self._over = terminated or truncated
+        if self._over:
+            return (1.0 if self._won else -1.0), terminated, truncated
+        after = self._far[self.place]
+        return (0.0 if FAR in (before, after) else HOP * float(before - after)), False, False
+
+    def _look(self) -> None:
+        """What can be done from here, and how it looks."""
+        patch = self.config.patch
+        shift, width = self._shift(1), COLUMNS // patch
+        ways = [((column + shift) % COLUMNS // patch, end, heading) for column, end, heading in self._raw_ways()]
+        opened = self._graph.open_ways(self.place, self.goal)
+        order = sorted(range(len(ways)), key=lambda k: ((self._raw_ways()[k][0] + shift) % COLUMNS, ways[k][1]))
+        self._ways = [ways[k] for k in order]
+        self._mask = np.zeros(self._num_actions, np.int8)
+        self._mask[: len(order)] = [opened[k] for k in order]
+        self._columns = np.full(self._num_actions, -1, np.int16)
+        self._columns[: len(order)] = [column for column, _, _ in self._ways]
+        if not order:
+            self._mask[0] = 1
+            self._columns[0] = 0
+        looks_at = (self._looks_at() + shift) % COLUMNS // patch
+        if self._stop is not None:
+            self._mask[self._stop], self._columns[self._stop] = 1, looks_at
+        self._position = np.array((HORIZON // patch, looks_at), np.int16)
+        self._grid = self._ids[np.roll(self.city.panorama(self.place, patch), self._shift(patch), axis=1)][..., None]
+        assert self._grid.shape[1] == width
+
+    def _raw_ways(self) -> list[tuple[int, int, float]]:
+        """(column of the panorama as it was taken, place, heading) of each way."""
+        return [(column, end, heading) for column, heading, end in self._graph.ways[self.place]]
+
+    def _looks_at(self) -> int:
+        """The column of the panorama, as it was taken, that the agent looks at."""
+        return column_of(float(self._graph.yaw[self.place]), self.heading)
+
+    def _shift(self, patch: int) -> int:
+        """By how many columns the panorama is turned."""
+        if not self.config.turned:
+            return 0
+        return (COLUMNS // 2 - self._looks_at()) // patch
+
+    def _following(self) -> int | None:
+        """The next place of the route, where the agent is on it."""
+        nodes, here = self.route.nodes, self._graph.ids[self.place]
+        if here not in nodes:
+            return None
+        last = len(nodes) - 1 - nodes[::-1].index(here)
+        return self._graph.number(nodes[last + 1]) if last + 1 < len(nodes) else None
+
+    def _observe(self) -> Observation:
+        return {
+            "action_mask": self._mask.copy(),
+            TOWARDS: self._columns.copy(),
+            "goal": self._goal_row.copy(),
+            "grid": self._grid.copy(),
+            "position": self._position.copy(),
+        }
+
+    def _info(self) -> dict[str, Any]:
+        info: dict[str, Any] = {
+            "action_mask": self._mask.copy(),
+            "text": {"goal": self.route.instruction},
+            "document": self._document,
+        }
+        if self._illegal:
+            info["illegal"] = True
+        if self._over:
+            info["won"] = self._won
+        return info

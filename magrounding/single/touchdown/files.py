@@ -1,0 +1,246 @@
+"""The files of a Touchdown folder: the graph, the routes, the panoramas, the words. Nothing in them is ever executed.
+
+`nodes.txt` (panorama, yaw, latitude, longitude), `links.txt` (panorama, heading, panorama) and the routes
+(`train.json`, `dev.json`, `test.json`, an object a line; packed, too, as `train.json.gz`) are Touchdown's own files
+(Chen et al. 2019). Panoramas are classes, uint8 [N, 47, 128], in `panoramas.npy` or compressed in `panoramas.npz`, a
+row for each line of `panoids.txt`; `words.json` has the words of the instructions and how many the longest has.
+`benchmarks.touchdown_files` makes those of SILG's published features, `generate` all of them for a city of our own.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS
+from magrounding.storage import write_atomic
+
+NODES, LINKS, PANOIDS, WORDS = "nodes.txt", "links.txt", "panoids.txt", "words.json"
+PANORAMAS = ("panoramas.npy", "panoramas.npz")
+_KEY = "panoramas"
+
+SHIPPED = Path(__file__).with_name("data")
+"""The city of the package."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A place with a panorama; yaw in degrees."""
+
+    id: str
+    yaw: float
+    latitude: float
+    longitude: float
+
+
+@dataclass(frozen=True)
+class Link:
+    """A way from a node to the next, at a heading in degrees."""
+
+    start: str
+    heading: float
+    end: str
+
+
+@dataclass(frozen=True)
+class Route:
+    """A walk with its instruction.
+
+    Attributes:
+        nodes: panoramas from the start to the goal.
+        instruction: as people are told.
+        heading: at the start, degrees.
+    """
+
+    nodes: tuple[str, ...]
+    instruction: str
+    heading: float
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words of the instructions, and how many ids the longest has."""
+
+    words: tuple[str, ...]
+    longest: int
+
+
+def folder_of(data: str) -> Path:
+    """The folder that an option names; "" is the city of the package."""
+    return Path(data).expanduser() if data else SHIPPED
+
+
+def read_nodes(file: Path) -> list[Node]:
+    """Every line of `nodes.txt`."""
+    return [Node(id, *_numbers(file, line, numbers)) for line, (id, *numbers) in _table(file, 4)]
+
+
+def read_links(file: Path) -> list[Link]:
+    """Every line of `links.txt`."""
+    rows = _table(file, 3)
+    return [Link(start, _numbers(file, line, [heading])[0], end) for line, (start, heading, end) in rows]
+
+
+def read_routes(file: Path) -> list[Route]:
+    """Every line of a file of routes.
+
+    Raises:
+        DataNotFound: no such file.
+        ConfigurationError: a line that is no route.
+    """
+    routes = []
+    for number, line in enumerate(_text(file).splitlines(), 1):
+        if not line.strip():
+            continue
+        route = _route(line)
+        if route is None:
+            raise ConfigurationError(
+                f"line {number} of {file.name} is no route: an object with route_panoids (two names or more), "
+                "navigation_text and start_heading is expected"
+            )
+        routes.append(route)
+    if not routes:
+        raise ConfigurationError(f"{file.name} has no route")
+    return routes
+
+
+def _route(line: str) -> Route | None:
+    """Of a line; None for one that is no route."""
+    try:
+        said = json.loads(line)
+        nodes, text, heading = said["route_panoids"], said["navigation_text"], float(said["start_heading"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    named = isinstance(nodes, list) and len(nodes) > 1 and all(isinstance(node, str) for node in nodes)
+    return Route(tuple(nodes), text, heading) if named and isinstance(text, str) and np.isfinite(heading) else None
+
+
+def read_words(folder: Path) -> Vocabulary:
+    """The words of a folder."""
+    try:
+        said = json.loads(_text(folder / WORDS))
+        words, longest = said["words"], said["longest"]
+        good = isinstance(words, list) and all(isinstance(word, str) for word in words) and 0 < longest < 10_000
+        if good and isinstance(longest, int):
+            return Vocabulary(tuple(words), longest)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise ConfigurationError(f"{WORDS} has to be an object with words, a list, and longest, a number")
+
+
+def read_panoramas(folder: Path) -> tuple[list[str], np.ndarray]:
+    """Names and classes [N, 47, 128] uint8 of all panoramas; those of `panoramas.npy` stay on the disk.
+
+    Raises:
+        DataNotFound: no such files.
+        ConfigurationError: files that do not fit.
+    """
+    file = next((folder / name for name in PANORAMAS if (folder / name).is_file()), None)
+    if file is None:
+        raise DataNotFound(f"{folder} has no {' or '.join(PANORAMAS)}: python -m benchmarks.touchdown_files makes it")
+    try:
+        if file.suffix == ".npy":
+            classes = np.load(file, mmap_mode="r", allow_pickle=False)
+        else:
+            with np.load(file, allow_pickle=False) as archive:
+                classes = archive[_KEY]
+    except (ValueError, OSError, KeyError, EOFError) as error:
+        raise ConfigurationError(f"{file.name} is no array of panoramas ({error})") from error
+    names = _text(folder / PANOIDS).split()
+    if classes.dtype != np.uint8 or classes.shape != (len(names), ROWS, COLUMNS):
+        raise ConfigurationError(
+            f"{file.name} has {classes.dtype} {list(classes.shape)}, expected uint8 [{len(names)}, {ROWS}, {COLUMNS}]: "
+            f"a row for each line of {PANOIDS}"
+        )
+    return names, classes
+
+
+def write_city(
+    folder: Path,
+    nodes: list[Node],
+    links: list[Link],
+    routes: Mapping[str, list[Route]],
+    panoramas: np.ndarray,
+    words: Vocabulary,
+    pack: bool = False,
+) -> None:
+    """Write the files of a folder.
+
+    Args:
+        folder: to write into.
+        nodes, links, words: what they say.
+        routes: by name of their file.
+        panoramas: [N, 47, 128] uint8, in the order of the nodes.
+        pack: compress the routes.
+    """
+    lines = {
+        NODES: [f"{n.id},{n.yaw:g},{n.latitude:.7f},{n.longitude:.7f}" for n in nodes],
+        LINKS: [f"{link.start},{link.heading:g},{link.end}" for link in links],
+        PANOIDS: [node.id for node in nodes],
+        WORDS: [json.dumps({"words": words.words, "longest": words.longest})],
+        **{file: [_as_json(route) for route in each] for file, each in routes.items()},
+    }
+    for file, each in lines.items():
+        data = ("\n".join(each) + "\n").encode()
+        packed = file in routes and pack
+        write_atomic(
+            folder / f"{file}.gz" if packed else folder / file, gzip.compress(data, mtime=0) if packed else data
+        )
+    buffer, arrays = io.BytesIO(), {_KEY: panoramas}
+    np.savez_compressed(buffer, **arrays)  # pyright: ignore[reportArgumentType]  of arrays by name
+    write_atomic(folder / PANORAMAS[1], buffer.getvalue())
+
+
+def _as_json(route: Route) -> str:
+    said = {
+        "route_panoids": route.nodes,
+        "navigation_text": route.instruction,
+        "start_heading": route.heading,
+        "main_pano": route.nodes[-1],
+    }
+    return json.dumps(said)
+
+
+def _text(file: Path) -> str:
+    try:
+        packed = file.with_name(f"{file.name}.gz")
+        if packed.is_file():
+            return gzip.decompress(packed.read_bytes()).decode()
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise DataNotFound(f"there is no {file.name} in {file.parent}") from None
+    except (OSError, ValueError, EOFError, zlib.error) as error:
+        raise ConfigurationError(f"{file} cannot be read as text ({error})") from error
+
+
+def _table(file: Path, width: int) -> Iterator[tuple[int, list[str]]]:
+    """Number and parts of each line."""
+    for number, line in enumerate(_text(file).splitlines(), 1):
+        parts = [part.strip() for part in line.split(",")]
+        if len(parts) != width or not all(parts):
+            raise ConfigurationError(f"line {number} of {file.name} has {len(parts)} parts, expected {width}: {line!r}")
+        yield number, parts
+
+
+def _numbers(file: Path, line: int, parts: list[str]) -> list[float]:
+    try:
+        numbers = [float(part) for part in parts]
+    except ValueError:
+        numbers = [np.nan]
+    if not np.isfinite(numbers).all():
+        raise ConfigurationError(f"line {line} of {file.name} has {', '.join(parts)}, expected numbers")
+    return numbers
+
+
+def check_classes(panoramas: np.ndarray) -> None:
+    """ConfigurationError where a patch has a class that there is not."""
+    if panoramas.size and panoramas.max() >= len(CLASSES):
+        raise ConfigurationError(f"panoramas have class {panoramas.max()}, there are 0 to {len(CLASSES) - 1}")

@@ -1,0 +1,39 @@
+"""Touchdown's sizes, names and formulas: panoramas, classes, columns of directions."""
+
+from __future__ import annotations
+
+ROWS, COLUMNS = 47, 128
+"""Of a panorama, cut into patches of 23 × 23 pixels (SILG, app. E)."""
+
+DEGREES = 360 / COLUMNS
+"""Of a patch, in both directions."""
+
+HORIZON = 23
+"""The row at the camera's height."""
+
+CLASSES = tuple(
+    "road sidewalk building wall fence pole light sign trees terrain sky person rider car truck bus train motorcycle "
+    "bicycle".split()
+)
+"""Those of Cityscapes, in its order; each is called by one word, which is the same one in instructions."""
+
+MAX_DIRECTIONS = 5
+LIMIT = 64
+
+SPLITS = {"train": "train.json", "valid": "dev.json", "test": "test.json"}
+"""Split → its file of routes."""
+
+
+def column_of(yaw: float, heading: float) -> int:
+    """The column of a panorama in which a heading lies.
+
+    Args:
+        yaw: the heading of the panorama's middle, degrees clockwise from north.
+        heading: in degrees clockwise from north.
+    """
+    return (COLUMNS // 2 - int(COLUMNS * (yaw - heading) / 360)) % COLUMNS
+
+
+def turn(heading: float, other: float) -> float:
+    """Degrees from one heading to the other, clockwise, in [−180, 180)."""
+    return (other - heading + 180) % 360 - 180

@@ -1,0 +1,126 @@
+"""Touchdown: the options of the world, and what it is, said from two lists: no city is loaded."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from magrounding.errors import ConfigurationError, choose
+from magrounding.single.touchdown.files import folder_of, read_words
+from magrounding.single.touchdown.layout import CLASSES, COLUMNS, LIMIT, MAX_DIRECTIONS, ROWS, SPLITS
+from magrounding.single.wording import Wording
+from magrounding.spec import COLUMNS as TOWARDS
+from magrounding.spec import EPISODE, EXPERT, Directions, EnvSpec, Field, Grid, Mask, Text
+from magrounding.vocabulary import PAD
+
+if TYPE_CHECKING:
+    from magrounding.single.touchdown.env import TouchdownEnv
+
+PATCHES = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True)
+class Touchdown:
+    """Options of Touchdown.
+
+    Attributes:
+        data: folder of a city's files, as `files` says; "": the city of the package.
+        max_cycles: steps after which a game is truncated.
+        manual_stop: the agent has to say where it stops; else it has arrived as soon as it is there.
+        patch: 1, 2, 4 or 8: so many rows and columns of a panorama are shown as one, by the paper's vote, in which rare
+            classes count for more.
+        turned: the panorama is turned so that the agent looks at its middle; else it stays as it was taken.
+        split: "train", "valid" or "test".
+
+    Raises:
+        ConfigurationError: an unknown split, or an option that cannot be.
+    """
+
+    data: str = ""
+    max_cycles: int = LIMIT
+    manual_stop: bool = False
+    patch: int = 1
+    turned: bool = False
+    split: str = "train"
+
+    def __post_init__(self) -> None:
+        choose("split", self.split, SPLITS)
+        limit = self.max_cycles
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit < 2**31:
+            raise ConfigurationError(f"max_cycles is a number of steps, at least 1; got {limit!r}")
+        for name in ("manual_stop", "turned"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigurationError(f"{name} is True or False, got {getattr(self, name)!r}")
+        if isinstance(self.patch, bool) or self.patch not in PATCHES:
+            raise ConfigurationError(f"patch is one of {', '.join(map(str, PATCHES))}, got {self.patch!r}")
+        if not isinstance(self.data, str):
+            raise ConfigurationError(f"data is the path of a folder, got {self.data!r}")
+
+    @property
+    def num_actions(self) -> int:
+        """A: directions, and to stop."""
+        return MAX_DIRECTIONS + self.manual_stop
+
+    def describe(self) -> EnvSpec:
+        """What the world shows and takes.
+
+        Raises:
+            DataNotFound: the folder has no list of words.
+        """
+        return _spec(self.data, self.max_cycles, self.num_actions, self.patch, self.turned)
+
+    def make_env(self, render_mode: str | None = None) -> TouchdownEnv:
+        """The world as a PettingZoo ParallelEnv of one agent.
+
+        Args:
+            render_mode: None, "ansi" or "rgb_array".
+
+        Raises:
+            DataNotFound: the folder lacks a file.
+            ConfigurationError: a file that is not what it should be, or an unknown render mode.
+        """
+        from magrounding.single.touchdown.env import TouchdownEnv
+
+        return TouchdownEnv(self, render_mode)
+
+    def as_dict(self) -> dict[str, str | int | bool]:
+        """Name → value of each option."""
+        return asdict(self)
+
+
+@lru_cache(maxsize=8)
+def wording(folder: Path) -> Wording:
+    """What writes a city's instructions; each class of its panoramas is one of the words."""
+    return Wording(dict.fromkeys((*CLASSES, *read_words(folder).words)))
+
+
+@lru_cache(maxsize=32)
+def _spec(data: str, max_cycles: int, num_actions: int, patch: int, turned: bool) -> EnvSpec:
+    folder = folder_of(data)
+    words, longest = wording(folder), read_words(folder).longest
+    rows, columns = -(-ROWS // patch), COLUMNS // patch
+    scenery = [words.vocabulary[name] for name in ("road", "sidewalk", "building", "terrain", "sky")]
+    return EnvSpec(
+        fields=(
+            Grid(
+                "grid",
+                (rows, columns, 1),
+                0,
+                words.last,
+                scenery_ids=(PAD, *scenery),
+                egocentric=turned,
+            ),
+            Field("position", (2,), 0, columns - 1),
+            Field(TOWARDS, (num_actions,), -1, columns - 1),
+            Text("goal", (longest,), 0, words.last, shared=True, lifetime=EPISODE),
+            Mask("action_mask", (num_actions,)),
+        ),
+        num_agents=1,
+        actions=Directions(num_actions),
+        words=words.words,
+        max_cycles=max_cycles,
+        time_limit_is_loss=True,
+        capabilities=frozenset({EXPERT}),
+    )

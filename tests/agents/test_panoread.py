@@ -1,0 +1,83 @@
+"""panoread: what it looks at, that nothing is built in, and that every part of it learns."""
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.building import make_policy
+from magrounding.agents.policy import Batch, Reading
+from magrounding.errors import ConfigurationError
+from magrounding.single.touchdown import Touchdown
+
+OPTIONS = {"patch": 4, "turned": True}
+
+
+@pytest.fixture(scope="module")
+def batch():
+    """Two steps of three walks."""
+    vec = mg.make_vec("touchdown", 3, workers=0, **OPTIONS)
+    seen = [{name: np.array(each) for name, each in vec.reset(seed=1)[0].items()}]
+    seen.append({name: np.array(each) for name, each in vec.step(vec.best_actions().argmax(-1))[0].items()})
+    fields = {f.name for f in vec.spec.own_fields}
+    observation = {name: torch.from_numpy(np.stack([each[name][:, 0] for each in seen])) for name in fields}
+    goal = torch.from_numpy(seen[0]["goal"])
+    vec.close()
+    return vec.spec, observation, goal
+
+
+def run(policy, observation, goal, memory=None):
+    encoding = policy.encode("instruction", {"goal": goal})
+    steps, games = next(iter(observation.values())).shape[:2]
+    index = torch.arange(games).expand(steps, games)
+    restarts = torch.zeros(steps, games, dtype=torch.bool)
+    restarts[0] = memory is None
+    last = torch.full((steps, games), -1)
+    return policy(Batch(observation, {"instruction": Reading(index=index, encoding=encoding)}, memory, restarts, last))
+
+
+def test_every_parameter_learns_and_masked_directions_are_never_taken(batch):
+    spec, observation, goal = batch
+    policy = make_policy("panoread", spec)
+    output = run(policy, observation, goal)
+    mask = observation["action_mask"].bool()
+    assert (output.logits.softmax(-1)[~mask] == 0).all()
+    chosen = torch.where(mask, output.logits, 0.0)
+    (chosen.square().sum() + output.value.square().sum()).backward()
+    lacking = [name for name, each in policy.named_parameters() if each.grad is None or not each.grad.any()]
+    assert lacking == []
+
+
+def test_two_steps_at_once_are_one_after_the_other(batch):
+    spec, observation, goal = batch
+    policy = make_policy("panoread", spec)
+    with torch.no_grad():
+        both = run(policy, observation, goal)
+        first = run(policy, {name: each[:1] for name, each in observation.items()}, goal)
+        second = run(policy, {name: each[1:] for name, each in observation.items()}, goal, first.memory[0])
+    torch.testing.assert_close(both.logits[1:], second.logits)
+    torch.testing.assert_close(both.memory[1:], second.memory)
+
+
+def test_it_sees_where_a_named_thing_is(batch):
+    spec, _, _ = batch
+    policy = make_policy("panoread", spec)
+    bus = spec.vocabulary["bus"]
+    grid = torch.full((1, 12, 32, 1), spec.vocabulary["sky"])
+    for column, sector in ((16, 8), (8, 4), (24, 12), (0, 0)):
+        shown = grid.clone()
+        shown[0, 5, column] = bus
+        seen = policy.sight(shown, torch.tensor([16]), torch.tensor([[bus, spec.vocabulary["the"], 0]]))
+        assert seen[0, 0].argmax() == sector
+        assert not seen[0, 1:].any()
+        turned = policy.sight(shown.roll(5, 2), torch.tensor([21]), torch.tensor([[bus]]))
+        torch.testing.assert_close(turned[0, 0], seen[0, 0])
+
+
+def test_whole_and_unturned_panoramas_are_read_too():
+    spec = Touchdown(manual_stop=True).describe()
+    assert make_policy("panoread", spec).columns == 128
+    with pytest.raises(ConfigurationError, match="cannot be cut into 12 sectors"):
+        make_policy("panoread", spec, sectors=12)
+    with pytest.raises(ConfigurationError, match="panoread chooses from Directions"):
+        make_policy("panoread", mg.ENVS["rtfm"].describe())

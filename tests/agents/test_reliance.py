@@ -1,0 +1,108 @@
+"""What networks tell of the statements that they rely on is their own attention, computed here one thing at a time."""
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents.building import make_policy
+from magrounding.agents.modules import masked_softmax
+from magrounding.agents.policy import RELIANCE
+from magrounding.play.lineup import MixedActor
+from magrounding.play.scripted import RandomTeam
+from magrounding.play.team import Team
+from tests.agents.samples import batch_of, documents_of, make_sample, make_spec, narrow_options, seen_by
+
+TXT2PI = ("txt2pi", "txt2pi_no_task_attn", "txt2pi_no_vis_attn")
+SILENT = ("film", "conv", "emma_game_id")
+
+
+def games(env, agent, rows=6, **options):
+    """A network, observations of the first agent of some games, and the two texts of each."""
+    vec = mg.make_vec(env, rows, copy=True, **options)
+    obs, _ = vec.reset(seed=0)
+    torch.manual_seed(0)
+    return make_policy(agent, vec.spec).eval(), seen_by(0, obs, vec.spec), documents_of(obs)
+
+
+def told(policy, observation, texts):
+    """Shares [N, S] of a step in which each game reads a text of its own."""
+    restarts = torch.ones(1, len(texts[0]), dtype=torch.bool)
+    batch = batch_of(policy, {name: each[None] for name, each in observation.items()}, *texts, restarts)
+    with torch.no_grad():
+        return policy(batch).told[RELIANCE]()[0]
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [*TXT2PI, "sir", "sir_state", "emma", "relread", "qmix_relread", "endi_dis", "endi_dis_emma", "endi_dis_relread"],
+)
+def test_shares_of_what_is_written_add_up_to_one(agent):
+    torch.manual_seed(0)
+    options = narrow_options(agent) if "txt2pi" in agent or "sir" in agent or agent == "endi_dis" else {}
+    policy, sample = make_policy(agent, make_spec(), **options), make_sample(8, 8)
+    manual = sample.manual.clone()
+    manual[:, 2] = 0
+    found = told(policy, sample.observation, (manual, sample.goal))
+    assert found.shape == (8, 4)
+    assert (found >= 0).all()
+    assert (found[:, 2] == 0).all()
+    torch.testing.assert_close(found.sum(1), torch.ones(8))
+
+
+@pytest.mark.parametrize("agent", SILENT)
+def test_who_attends_to_nothing_tells_nothing(agent):
+    options = {"game_id": True} if agent == "emma_game_id" else {}
+    policy, observation, texts = games("messenger", agent, stage="s1", **options)
+    with pytest.raises(KeyError):
+        told(policy, observation, texts)
+
+
+def test_emma_tells_the_attention_of_what_is_in_sight():
+    policy, observation, texts = games("messenger", "emma", stage="s2")
+    with torch.no_grad():
+        policy.symbols.weight.mul_(20)
+        text = policy.encode_text(*texts)
+    for b, share in enumerate(told(policy, observation, texts)):
+        seen = [int(word) for word in observation["grid"][b].flatten() if policy.occupant[word] & ~policy.avatar[word]]
+        scores = [text["key"][b] @ policy.symbols.weight[word] / policy.config.width**0.5 for word in seen]
+        attention = [masked_softmax(score, text["spoken"][b]) for score in scores]
+        torch.testing.assert_close(share, torch.stack(attention).mean(0))
+
+
+def test_relread_relies_on_statements_that_share_a_word_with_what_is_in_sight():
+    policy, observation, texts = games("rtfm", "relread", task="simple", size=6)
+    things, shares = policy.find(observation), told(policy, observation, texts)
+    for b, share in enumerate(shares):
+        seen = {int(word) for word in things.words[b][:-1][things.exists[b]].flatten()} - {0}
+        related = torch.tensor([bool(seen & set(line.tolist())) for line in texts[0][b]])
+        assert share[related].min() > share[~related].max()
+
+
+def test_txt2pi_tells_the_mean_of_all_its_attention():
+    sample, asked = make_sample(5, 5), []
+    policy = make_policy("txt2pi", make_spec(), **narrow_options("txt2pi"), initial_query="max_project")
+    for query in (policy.grounding.initial, *(layer.query for layer in policy.grounding.layers)):
+        if query is not None:
+            query.register_forward_hook(lambda module, given, made: asked.append(made))
+    found = told(policy, sample.observation, (sample.manual, sample.goal))
+    assert len(asked) == len(policy.config.channels)
+    text = policy.encode_text(sample.manual, sample.goal)
+    for b, manual in enumerate(sample.manual):
+        heard = [(text["states"][b] @ each[b]).masked_fill(~text["mask"][b], -torch.inf).softmax(0) for each in asked]
+        words = [s for s, statement in enumerate(manual) for word in statement if word]
+        share, attention = torch.zeros(4), torch.stack([*heard, text["asked"][b]]).mean(0)
+        for statement, weight in zip(words, attention, strict=False):  # behind the words stands a terminator
+            share[statement] += weight.detach()
+        torch.testing.assert_close(found[b], share / share.sum())
+
+
+def test_a_mixed_team_hands_on_what_its_networks_tell():
+    vec = mg.make_vec("ma_rtfm", 3, stage="s2", agents=2)
+    team = Team([make_policy("relread", vec.spec) for _ in range(2)], vec.spec)
+    actor = MixedActor([RandomTeam(2, 5), team], [1, 0])
+    memory, (obs, info) = actor.initial_memory(3), vec.reset(seed=0)
+    _, memory = actor.act(obs, memory, info, rows=np.arange(3), explain=True)
+    first, second = actor.told(memory)
+    assert first[RELIANCE].shape == obs["manual"].shape[:2]
+    assert second == {}

@@ -1,0 +1,76 @@
+"""What is kept of a run and of an evaluation says which text was read, by its content and not only by its place."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from magrounding.cli.evaluate import Arguments, evaluate_runs
+from magrounding.envs.messenger.manual import find_corpus
+from magrounding.errors import CheckpointError, DataNotFound
+from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.match import Results
+from magrounding.experiment.match_report import match_report
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.settings import RunSettings, read_settings
+from magrounding.experiment.zero_shot_report import to_json, zero_shot_report
+from magrounding.play.saved_games import SavedGame
+from tests.envs.people_corpus import small_corpus, write_corpus
+from tests.experiment.tiny_runs import TINY, phases_of, quiet
+
+BRIEF = replace(
+    TINY,
+    agent="relread",
+    phases=phases_of({"*": Promotion(steps=60)}),
+    policy_options={"kinship": 2, "hidden": 8, "top": 8},
+    evaluate_every=None,
+    final_sets=("test",),
+    report_games=4,
+    selection_set="val",
+)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return write_corpus(tmp_path / "people", small_corpus(whole=True))
+
+
+def test_a_run_says_what_it_read_and_does_not_go_on_with_other_sentences(tmp_path, corpus):
+    source = f"corpus {corpus}, sha256 {find_corpus(corpus).digest}"
+    preset = replace(BRIEF, env_options={"corpus": corpus})
+    settings, run = RunSettings("messenger", "relread", 1, preset, ("s1",)), tmp_path / "run"
+    run_curriculum(settings, run, display=quiet(), device="cpu")
+    assert json.loads((run / "config.json").read_text())["text"] == source
+    assert f"* text: {source}\n" in (run / "report.md").read_text()
+    arguments = Arguments(run=(str(run),), splits="test", episodes=4, play="greedy", env_option=("corpus=null",))
+    results = evaluate_runs(replace(arguments, quiet=True))
+    report = zero_shot_report(results, "picture.png", "command")
+    assert "Text: our templates." in report
+    assert f"text: {source}" in report  # that it was trained with
+    assert to_json(results, "command", {})["text"] == "our templates"
+    data = small_corpus(whole=True)
+    data["val"]["mage"]["enemy"]["unknown"] += ["So what?"]
+    write_corpus(Path(corpus), data)
+    with pytest.raises(CheckpointError, match=f"read {source}, which is .* now: restore the files"):
+        run_curriculum(read_settings(run), run, resume=True, display=quiet(), device="cpu")
+
+
+def test_an_evaluation_on_another_text_says_so_and_a_missing_one_is_a_sentence(corpus, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = Arguments(pretrained=("messenger-s2",), splits="test", episodes=2, play="greedy", quiet=True)
+    results = evaluate_runs(replace(arguments, env_option=(f"corpus={corpus}",)))
+    assert results.text == f"corpus {corpus}, sha256 {find_corpus(corpus).digest}"
+    assert f"Text: {results.text}." in zero_shot_report(results, "picture.png", "command")
+    with pytest.raises(DataNotFound, match=r"^nowhere/text_train.json is missing"):
+        evaluate_runs(replace(arguments, env_option=("corpus=nowhere",)))
+
+
+def test_a_match_says_what_was_read(corpus):
+    games = {
+        who: [SavedGame(0, (), (), won, float(won), 1, (0.0,), False)]
+        for who, won in (("oracle", True), ("random", False))
+    }
+    assert "Text: our templates." in match_report(Results("messenger", {}, games, "won"), "x.png", "command")
+    found = match_report(Results("messenger", {"corpus": corpus}, games, "won"), "x.png", "command")
+    assert f"Text: corpus {corpus}, sha256 {find_corpus(corpus).digest}." in found

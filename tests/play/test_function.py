@@ -1,0 +1,80 @@
+"""Python functions as players."""
+
+import numpy as np
+import pytest
+
+import magrounding as mg
+from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.experiment.match import play_batch
+from magrounding.play.actor import make_expert
+from magrounding.play.function import FunctionTeam
+from magrounding.play.lineup import Lineup
+from magrounding.play.session import Session
+from tests.many_choices import ManyChoices
+
+S1 = {"stage": "s1", "agents": 2, "max_cycles": 6}
+
+
+def test_it_is_asked_for_its_own_agents_alone_and_told_what_they_see():
+    asked, vec = [], mg.make_vec("ma_rtfm", 3, copy=True, **S1)
+
+    def down(observation, legal_actions, info):
+        asked.append((info["game"], info["agent"], info["step"]))
+        np.testing.assert_array_equal(observation["position"], shown["position"][info["game"], info["agent"]])
+        assert info["text"]["manual"] == vec.world.text(info["game"])["manual"]
+        assert set(legal_actions.values()) == set(np.flatnonzero(observation["action_mask"]))
+        return "down" if "down" in legal_actions else legal_actions["stay"]
+
+    actor = Lineup.parse(["oracle", down], 2).sit(vec, 0)
+    (shown, info), memory = vec.reset(seed=0), None
+    memory, oracle = actor.initial_memory(3), make_expert(vec)
+    for step in range(3):
+        asked.clear()
+        best = oracle.act(shown, None, info)[0]
+        actions, memory = actor.act(shown, memory, info, rows=np.array([0, 2]))
+        assert asked == [(row, 1, step) for row in (0, 2) if info.alive[row, 1]]
+        np.testing.assert_array_equal(actions[[0, 2], 0], best[[0, 2], 0])
+        shown, _, _, _, info = vec.step(np.where(info.alive, actions, 0))
+        if info.done.any():
+            break
+
+
+def test_words_of_a_choice_are_its_name():
+    vec = mg.vectorize(ManyChoices, 2)
+    obs, info = vec.reset(seed=0)
+
+    def longest(observation, legal_actions, info):
+        assert info["text"]["task"] in "abcd"
+        return max(legal_actions)
+
+    actions, _ = FunctionTeam(longest, vec.spec, [0]).act(obs, None, info)
+    for game, action in enumerate(actions[:, 0]):
+        words = [" ".join(vec.spec.words[i] for i in row) for row in obs["choices"][game, 0] if row.any()]
+        assert words[action] == max(words)
+        assert words.index(words[action]) == action
+
+
+@pytest.mark.parametrize("wrong", ["jump", None, True, 5, -1, 1.0, [0]])
+def test_what_is_no_action(wrong):
+    vec = mg.make_vec("rtfm", 1)
+    with pytest.raises(InvalidAction, match=r"<lambda> chose .* for agent 0: a legal action's name, or 0 to 4"):
+        Lineup.parse([lambda *_: wrong], 1).sit(vec, 0).act(*vec.reset(seed=0))
+
+
+def test_functions_and_actors_in_a_batch_and_in_a_session():
+    """A function that stays, beside an expert that was made beforehand; both are named in what is saved."""
+
+    def idle(observation, legal_actions, info):
+        return 0
+
+    vec = mg.make_vec("ma_rtfm", 2, **S1)
+    games = play_batch(Lineup.parse([idle, make_expert(vec)], 2), vec, seed=4)
+    assert all(step[0] == 0 for game in games for step in game.actions)
+    session = Session("ma_rtfm", S1, Lineup.parse([idle, "random"], 2), 4)
+    assert session.header.players == ("python:idle", "random")
+    while not session.now.over:
+        assert session.advance()
+    with pytest.raises(ConfigurationError, match="a function or an actor, got 3"):
+        Lineup.parse([idle, 3], 2)
+    with pytest.raises(ConfigurationError, match="unknown player 'python'"):
+        Lineup.parse("python:idle", 2)

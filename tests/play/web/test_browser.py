@@ -1,0 +1,241 @@
+"""The page in a real browser: games by keys and clicks, seats that are handed on, saved games with a slider."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("aiohttp")
+
+from magrounding.play.web.study import Study
+from magrounding.registry import ENVS
+from tests.play.web.chromium import browser, find_chromium, open_page
+from tests.play.web.learning import learn_from
+from tests.play.web.party import party
+from tests.play.web.test_study import EXAMPLE
+
+CHROMIUM = find_chromium()
+KEYS = "sudlr"
+"""Of the moves of ma_rtfm, by number."""
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
+
+
+def run(test, **offered):
+    """Run a test with a server and a browser; a script's error in any page fails it."""
+    errors = []
+
+    async def whole():
+        async with party(**offered) as there, browser(CHROMIUM) as chromium:
+            await test(there, chromium, errors)
+
+    asyncio.run(whole())
+    assert errors == []
+
+
+async def begin(page, seats, env="ma_rtfm", seed="3", **options):
+    """Fill in the lobby's form and start; the game's code."""
+    await page.wait_for_selector("#seat-0")
+    await page.select_option("#env", env)
+    for name, value in options.items():
+        field = page.locator(f"#option-{name}")
+        if not await field.is_visible():
+            await page.click("#more-part summary")
+        if await field.evaluate("field => field.tagName") == "SELECT":
+            await field.select_option(label=value)
+        else:
+            await field.fill(value)
+    for agent, player in enumerate(seats):
+        await page.select_option(f"#seat-{agent}", player)
+    await page.fill("#seed", seed)
+    await page.click("text=Start")
+    return await shown(page)
+
+
+async def shown(page):
+    await page.wait_for_selector("#board:not([hidden])")
+    return page.url.rpartition("/")[2]
+
+
+def status(page, text):
+    """Wait until the page says so."""
+    return page.wait_for_function("text => document.getElementById('status').textContent.includes(text)", arg=text)
+
+
+def test_two_pages_play_one_game_to_its_end_and_what_was_played_is_learnt_from(tmp_path, monkeypatch):
+    """The whole way: two people by keys, a file, demonstrations, a network that learns from them."""
+
+    async def test(there, chromium, errors):
+        one = await open_page(await chromium.new_context(), there.origin, errors)
+        code = await begin(one, ["human", "human"], stage="s1", split="train", max_cycles="40")
+        await status(one, "Waiting for 1 more person")
+        other = await open_page(await chromium.new_context(), f"{there.origin}/game/{code}", errors)
+        await status(other, "It is your move.")
+        for step in range(40):
+            for agent, page in enumerate((one, other)):
+                await page.keyboard.press(KEYS[there.best(code, agent)])
+            for page in (one, other):
+                await page.wait_for_function("step => +document.getElementById('step').max >= step", arg=step + 1)
+            if there.host.rooms[code].session.now.over:
+                break
+        for page in (one, other):
+            await status(page, "The game is won.")
+        assert await one.inner_text("#last") == await other.inner_text("#last")
+        async with one.expect_download() as download:
+            await one.click("#saved")
+        await (await download.value).save_as(tmp_path / "played.jsonl")
+        # the slider goes back to the first step
+        await one.focus("#step")
+        await one.keyboard.press("Home")
+        assert await one.inner_text("#last") == "nothing yet"
+
+    run(test, out=tmp_path / "kept")
+    (kept,) = (tmp_path / "kept").glob("*.jsonl")
+    assert kept.read_text() == (tmp_path / "played.jsonl").read_text()
+    learn_from(tmp_path / "played.jsonl", 3, monkeypatch)
+
+
+def test_a_closed_pages_seat_goes_to_an_agent_and_comes_back():
+    async def test(there, chromium, errors):
+        first, second = await chromium.new_context(), await chromium.new_context()
+        one = await open_page(first, there.origin, errors)
+        code = await begin(one, ["human", "human"], stage="s1", max_cycles="40")
+        other = await open_page(second, f"{there.origin}/game/{code}", errors)
+        await status(one, "It is your move.")
+        await other.close()
+        await status(one, "oracle plays for who is away")
+        await one.keyboard.press("s")
+        await status(one, "Step 1 of")
+        again = await open_page(second, f"{there.origin}/game/{code}", errors)
+        await status(again, "Step 1 of 40. It is your move.")
+        assert "you are agent 1" in await again.inner_text("#where")
+        await one.keyboard.press("s")
+        await status(one, "Waiting for the others.")
+        await again.click("#moves button:not(:disabled)")
+        await status(again, "Step 2 of")
+
+    run(test)
+
+
+def test_a_phone_and_a_keyboard_are_enough():
+    async def test(there, chromium, errors):
+        phone = await open_page(await chromium.new_context(**PHONE), there.origin, errors)
+        wide = "document.documentElement.scrollWidth"
+        await phone.wait_for_selector("#seat-0")
+        assert await phone.evaluate(wide) == 360
+        await phone.focus("#env")
+        for _ in range(40):  # by Tab to the button, and Enter
+            await phone.keyboard.press("Tab")
+            if await phone.evaluate("document.activeElement.textContent") == "Start":
+                break
+        assert await phone.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+        await phone.keyboard.press("Enter")
+        await shown(phone)
+        assert await phone.evaluate(wide) == 360
+        nameless = await phone.evaluate(
+            """() => [...document.querySelectorAll("button, input, select, a")].filter(each => each.checkVisibility()
+                 && !(each.textContent.trim() || each.getAttribute("aria-label") || each.labels?.length)).length"""
+        )
+        assert nameless == 0
+        assert await phone.get_attribute("#status", "aria-live") == "polite"
+        await phone.focus("#moves button:not(:disabled)")
+        await phone.keyboard.press("Enter")
+        await status(phone, "Step 1 of")
+        assert "row" in await phone.get_attribute("#board", "aria-label")
+
+    run(test, envs=("rtfm",))
+
+
+def test_a_saved_game_has_a_slider_and_shows_what_its_agents_thought(tmp_path):
+    async def test(there, chromium, errors):
+        person = await there.person()
+        code = await person.create(["pretrained:ma_rtfm-s5-2agents-endi"] * 2, options={"stage": "s5"}, pace=0.01)
+        await person.join(code)
+        await person.hear("saved")
+        file = tmp_path / "game.jsonl"
+        file.write_text(await (await there.client.get(f"/game/{code}/saved")).text())
+        page = await open_page(await chromium.new_context(), there.origin, errors)
+        await page.wait_for_selector("#seat-0")
+        await page.set_input_files("#file", file)
+        await shown(page)
+        await status(page, f"after {person.frame['step']} steps")
+        assert await page.locator("#board circle").count() > 0  # rings around what each takes for itself
+        await page.uncheck("#show-claims")
+        assert await page.locator("#board circle").count() == 0
+        await page.check("#show-pursues")
+        assert await page.locator("#board line").count() > 0
+        await page.keyboard.press("PageDown")
+        assert (await page.inner_text("#at")).startswith("step 1 of")
+        file.write_text(file.read_text().replace('"seed":3', '"seed":4'))
+        await page.set_input_files("#file", file)
+        await page.wait_for_function("() => document.getElementById('error').textContent.includes('damaged')")
+        (note,) = errors  # the browser itself notes that the server answered so
+        assert "400" in note
+        errors.clear()
+
+    run(test)
+
+
+@pytest.mark.timeout(300)
+def test_every_world_is_played_in_the_page():
+    worlds = list(ENVS)
+
+    async def test(there, chromium, errors):
+        page = await open_page(await chromium.new_context(), there.origin, errors)
+        played = []
+        for env in worlds:
+            await page.goto(there.origin)
+            await page.wait_for_selector("#seat-0")
+            await page.select_option("#env", env)
+            await page.click("text=Start")
+            ready = "() => !document.getElementById('game').hidden || document.getElementById('error').textContent"
+            await page.wait_for_function(ready, timeout=120_000)
+            if "pip install" in await page.inner_text("#error"):
+                continue
+            await status(page, "It is your move.")
+            assert await page.is_visible("#board") != await page.is_visible("#text")
+            if await page.is_visible("#filter"):  # the first of what contains a letter
+                await page.fill("#filter", "a")
+                await page.keyboard.press("Enter")
+            else:
+                await page.click("#moves button:not(:disabled)")
+            await page.wait_for_function("() => +document.getElementById('step').max === 1", timeout=120_000)
+            played.append(env)
+        assert {"rtfm", "ma_rtfm", "messenger", "ma_messenger", "rock_paper_scissors"} <= set(played)
+
+    run(test, envs=worlds)
+
+
+def test_a_participant_goes_through_a_study(tmp_path):
+    def study(offers):
+        return replace(Study.load(EXAMPLE, offers), seeds=(11,)).at(tmp_path)
+
+    async def test(there, chromium, errors):
+        page = await open_page(await chromium.new_context(**PHONE), f"{there.origin}/study", errors)
+        await page.check("text=some days")
+        await page.check("[name=consent]")
+        await page.click("#study button")
+        for _ in range(2):
+            await shown(page)
+            assert "an agent" in await page.inner_text("#agents")
+            for _ in range(60):
+                code = list(there.host.rooms)[-1]
+                step = there.host.rooms[code].session.now.step
+                await page.keyboard.press(KEYS[there.best(code, 0)])
+                await page.wait_for_function(
+                    "step => +document.getElementById('step').max > step || document.getElementById('go-on')", arg=step
+                )
+                if there.host.rooms[code].session.now.over:
+                    break
+            await page.click("#go-on")
+            await page.check("text=neither")
+            await page.click("#study button")
+        await page.fill("textarea", "none")
+        await page.click("#study button")
+        await page.wait_for_selector("#study >> text=Thank you.")
+        assert await page.evaluate("document.documentElement.scrollWidth") == 360
+
+    run(test, study=study)
+    data = json.loads((tmp_path / "participant_0.json").read_text())
+    assert data["finished"]
+    assert [game["condition"] for game in data["games"]] == ["oracle", "trained"]

@@ -1,0 +1,285 @@
+"""Hostile clients at length: whatever they send is refused with a code, and another game in the same server goes on.
+
+`make fuzz` sends 100,000 messages; `make test` some hundreds.
+"""
+
+import asyncio
+import collections
+import gc
+import json
+import os
+import random
+import resource
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("aiohttp")
+
+from aiohttp import ClientError, WSMsgType, WSServerHandshakeError
+from yarl import URL
+
+from magrounding.play.lineup import Lineup
+from magrounding.play.session import Session
+from magrounding.play.web.messages import CODES, FIELDS
+from tests.play.web.party import party
+from tests.play.web.test_refusals import altered, saved_game
+
+MESSAGES = int(os.environ.get("MAGROUNDING_FUZZ_MESSAGES", "600"))
+ANSWERS = ("refused", "taken", "left", "created", "joined")
+MEMORY = 48 * 2**20
+"""Bytes that the process may grow by after the first tenth, whatever the number of messages."""
+PATHS = (
+    "../../etc/passwd",
+    "/etc/passwd",
+    "..%2f..%2fetc%2fpasswd",
+    "C:\\x",
+    "file:///etc/passwd",
+    "\0",
+    "%00",
+    "~/.ssh/id",
+)
+WORDS = (
+    *PATHS,
+    "",
+    "x" * 50,
+    "<script>alert(1)</script>",
+    "' OR 1=1 --",
+    "\ud800",
+    "__proto__",
+    "0",
+    "ma_rtfm",
+    "human",
+)
+
+
+def junk(rng, depth=0):
+    """Any value of JSON."""
+    kinds = [
+        lambda: rng.choice(WORDS),
+        lambda: rng.randint(-3, 9),
+        lambda: rng.choice([2**31, -(2**63), 10**40, 1e308, -0.0, 0.5]),
+        lambda: rng.choice([True, False, None]),
+    ]
+    if depth < 3:
+        kinds += [
+            lambda: [junk(rng, depth + 1) for _ in range(rng.randint(0, 3))],
+            lambda: {rng.choice(WORDS): junk(rng, depth + 1) for _ in range(rng.randint(0, 3))},
+        ]
+    return rng.choice(kinds)()
+
+
+def hostile(rng, codes):
+    """A message that nobody should send, but for some that are right by accident."""
+    kind = rng.choice(["noise", "type", "fields", "extra", "seat", "long", "game", "deep"])
+    if kind == "noise":
+        return "".join(chr(rng.randint(1, 0x2FFF)) for _ in range(rng.randint(0, 60)))
+    if kind == "type":
+        return json.dumps({"type": junk(rng), "ref": junk(rng)})
+    if kind == "deep":
+        return rng.choice("[{") * rng.randint(1, 3000)
+    if kind == "long":
+        return json.dumps({"type": "join", "code": "x" * rng.randint(4097, 20_000)})
+    if kind == "seat":
+        move = {"agent": rng.randint(-1, 3), "step": rng.randint(-1, 3), "action": rng.randint(-1, 9)}
+        join = {"code": rng.choice(codes), "seat": rng.choice([0, 1, 2, -7, -1, None]), "token": rng.choice(WORDS)}
+        return json.dumps(
+            rng.choice([{"type": "move", **move}, {"type": "join", **join}, {"type": "restart", "seed": "same"}])
+        )
+    if kind == "game":
+        options = {rng.choice(["corpus", "games", "size", "stage", "agents", "heap", "split"]): junk(rng)}
+        players = [
+            rng.choice(["human", "oracle", "run:/", "script:/etc/passwd", "pretrained:../../x"]) for _ in range(2)
+        ]
+        env = rng.choice(["ma_rtfm", "messenger", "alfworld", rng.choice(WORDS)])
+        return json.dumps({"type": "create", "env": env, "options": options, "players": players, "pace": junk(rng)})
+    name = rng.choice(list(FIELDS))
+    fields = {each: junk(rng) for each in FIELDS[name]}
+    return json.dumps({"type": name, **fields, **({rng.choice(WORDS): junk(rng)} if kind == "extra" else {})})
+
+
+class Attacker:
+    """Somebody who sends junk, over and over, and counts the codes of what comes back."""
+
+    def __init__(self, there, codes, rng):
+        self.there, self.codes, self.rng, self.said = there, codes, rng, collections.Counter()
+        self.person = None
+
+    async def send(self):
+        """One message, by websocket for the most part."""
+        draw = self.rng.random()
+        if draw < 0.96:
+            await self.talk(hostile(self.rng, self.codes))
+        elif draw < 0.965:
+            await self.shout()
+        elif draw < 0.975:
+            await self.knock()
+        else:
+            await self.ask()
+
+    async def talk(self, text):
+        if self.person is None:
+            self.person = await self.there.person()
+        await self.person.socket.send_str(text.encode("utf-8", "replace").decode())
+        answer = await self.person.hear(*ANSWERS)
+        self.person.heard.clear()
+        self.note(answer["code"] if answer["type"] == "refused" else "obeyed")
+        if answer["type"] == "joined" and self.rng.random() < 0.5:  # else it stays, and moves what is not its own
+            await self.person.say("leave")
+            await self.person.hear("left")
+        assert answer["type"] != "joined" or answer["agent"] is None, "somebody else's seat was had by guessing"
+
+    async def shout(self):
+        """A message so long that the connection is closed."""
+        if self.person is None:
+            self.person = await self.there.person()
+        await self.person.socket.send_str("x" * 70_000)
+        while (await self.person.socket.receive()).type is WSMsgType.TEXT:
+            pass
+        assert self.person.socket.close_code == 1009
+        self.person = None
+        self.note("closed with 1009")
+
+    async def knock(self):
+        """A websocket from a page of somebody else's."""
+        origin = {"Origin": f"http://{self.rng.choice('abc')}.example"}
+        with pytest.raises(WSServerHandshakeError, match="403"):
+            await self.there.client.session.ws_connect(f"{self.there.origin}/socket", headers=origin)
+        self.note("foreign_origin")
+
+    async def ask(self):
+        """A page by a path, an upload, or what is no request at all."""
+        origin = {"Origin": self.there.origin}
+        kind = self.rng.choice(["path", "upload", "raw"])
+        if kind == "raw":
+            return await self.mumble()
+        if kind == "path":
+            path = self.rng.choice(["/file/", "/sprite/", "/game/", "/"]) + self.rng.choice(PATHS[:-3]).replace(
+                "\\", "%5c"
+            )
+            url = URL(f"{self.there.origin}{path}", encoded=True)
+            async with self.there.client.session.get(url) as answer:
+                text = await answer.text()
+            assert "root:" not in text
+            self.note("a page" if answer.status == 200 else json.loads(text)["code"])
+            return None
+        data = self.rng.choice(self.files())
+        async with self.there.client.session.post(f"{self.there.origin}/replay", data=data, headers=origin) as answer:
+            self.note((await answer.json())["code"])
+        return None
+
+    def files(self):
+        header, game = GAME
+        return (
+            b"\xff\xfe",
+            json.dumps(junk(self.rng)),
+            altered(header, game, options={**header.options, "corpus": self.rng.choice(PATHS)}),
+            altered(
+                header, game, players=tuple(self.rng.choice(PATHS) for _ in range(2)), seed=self.rng.randint(6, 99)
+            ),
+            altered(header, game, actions=((self.rng.randint(5, 99), 0), *game.actions[1:])),
+        )
+
+    async def mumble(self):
+        """Bytes that are no HTTP."""
+        url = self.there.client.make_url("/")
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        writer.write(self.rng.randbytes(self.rng.randint(1, 500)) + b"\r\n\r\n")
+        answer = await asyncio.wait_for(reader.read(200), 10)
+        writer.close()
+        assert answer.startswith(b"HTTP/1.1 4") or answer == b"" or b" 400 " in answer
+        self.note("no HTTP")
+
+    def note(self, what):
+        assert what in CODES or what in ("obeyed", "a page", "closed with 1009", "no HTTP")
+        assert what != "internal"
+        self.said[what] += 1
+
+
+GAME = ()
+
+
+def memory():
+    """Bytes that this process holds now."""
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+@pytest.mark.timeout(300 + MESSAGES // 50)
+def test_whatever_is_sent_is_refused_by_a_code_and_touches_no_other_game():
+    global GAME
+    GAME = saved_game()
+    limits = {"games": 12, "idle_seconds": 0.0, "requests_per_second": 1e6, "request_burst": 10**6}
+    limits |= {"heavy_per_second": 1e6, "heavy_burst": 10**6, "new_games_per_second": 1e6, "new_games_burst": 10**6}
+    limits |= {"strikes": 10**9, "heartbeat": 1e4}  # the bystander reads only now and then
+
+    async def run():
+        async with party(envs=("ma_rtfm", "messenger"), limits=limits) as there:
+            bystander, owner = await there.person(), await there.person()
+            code = await bystander.create(["human", "oracle"])
+            await bystander.join(code)
+            theirs = await owner.create(["human", "human"])
+            await owner.join(theirs)
+            await owner.join(theirs)  # both seats
+            session = there.host.rooms[code].session
+            same = Session("ma_rtfm", {**session.vec.options}, Lineup.parse("human,oracle", 2), 3)
+            attacker = Attacker(there, [code, theirs, "nothing"], random.Random(0))
+            grown = []
+            for number in range(MESSAGES):
+                await attacker.send()
+                if number % 200 == 0:
+                    there.host.sweep_once()
+                if number % max(1, MESSAGES // 10) == 0:
+                    grown.append(memory())
+                if number % (MESSAGES // 4) == 0 and not same.now.over:
+                    same.choose(0, same.moves(0)[-1].action)
+                    await bystander.move(0, same.moves(0)[-1].action)
+                    same.advance()
+                    await bystander.hear("frame")
+                assert session.now.picture == same.now.picture
+                assert session.now.last == same.now.last
+            assert code in there.host.rooms
+            return attacker.said, grown
+
+    said, grown = asyncio.run(run())
+    refused = sum(count for what, count in said.items() if what in CODES)
+    print(f"{said.total():,} messages, {refused:,} refused by a code:", dict(said.most_common()))
+    print("MiB held:", [round(each / 2**20) for each in grown])
+    assert said.total() == MESSAGES
+    assert refused > 0.8 * MESSAGES
+    assert {
+        "malformed",
+        "unknown_type",
+        "wrong_value",
+        "too_big",
+        "bad_game",
+        "no_game",
+        "foreign_origin",
+    } <= said.keys()
+    assert {"not_your_seat", "seat_taken", "not_joined"} <= said.keys()
+    assert max(grown[1:]) - grown[1] < MEMORY
+
+
+def test_a_flood_is_turned_away_and_other_people_play_on():
+    async def run():
+        limits = {"messages_per_second": 20.0, "burst": 40, "strikes": 100}
+        async with party(limits=limits) as there:
+            quiet, flood = await there.person(), await there.person()
+            code = await quiet.create(["human", "oracle"])
+            await quiet.join(code)
+            for _ in range(max(MESSAGES // 10, 300)):
+                try:
+                    await flood.socket.send_str(json.dumps({"type": "join", "code": "x"}))
+                except (ClientError, ConnectionError):  # it was closed
+                    break
+            said = collections.Counter()
+            while (message := await flood.socket.receive()).type is WSMsgType.TEXT:
+                said[json.loads(message.data)["code"]] += 1
+            assert flood.socket.close_code == 1008
+            assert 35 <= said["no_game"] <= 45
+            assert said["too_fast"] + said["no_game"] == 100
+            await quiet.move(0, 0)
+            await quiet.hear("frame")
+            assert quiet.frame["step"] == 1
+
+    asyncio.run(run())

@@ -1,0 +1,123 @@
+"""A study: consent, questions, line-ups in counterbalanced order, a file for each participant, a table."""
+
+import asyncio
+import collections
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("aiohttp")
+
+from magrounding.cli.command import CommandLine
+from magrounding.cli.study import main
+from magrounding.errors import ConfigurationError
+from magrounding.play.web.offers import Offers
+from magrounding.play.web.study import Condition, Study
+from tests.play.web.party import party, play_out
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "study.toml"
+OFFERS = Offers(("ma_rtfm",))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_orders_are_balanced(count):
+    """Each line-up stands at each place equally often, and follows each other one equally often."""
+    study = Study("", "", "", (0,), tuple(Condition(str(k), ("human",)) for k in range(count)))
+    orders = [study.order(participant) for participant in range(2 * count)]
+    assert all(sorted(order) == list(range(count)) for order in orders)
+    for place in range(count):
+        assert set(collections.Counter(order[place] for order in orders).values()) == {2}
+    following = collections.Counter(pair for order in orders for pair in itertools.pairwise(order))
+    assert len(following) == count * (count - 1)
+    assert len(set(following.values())) <= 1
+
+
+async def take_part(there, answers):
+    """One participant, from consent to the end; the number."""
+    one = await there.person()
+    await one.say("enter", consent=True, answers={"plays": "never"})
+    ticket = (await one.hear("study"))["ticket"]
+    await one.say("proceed", ticket=ticket)
+    while (step := await one.hear("study"))["code"]:
+        game = await one.join(step["code"])
+        assert game["game"]["players"] == ["human", "an agent"]  # which one it is stays hidden
+        again = await one.refused("proceed", ticket="x")
+        assert again == "no_game"
+        await play_out(there, step["code"], one)
+        assert await one.refused("restart", seed="same") == "game_over"
+        assert (await there.client.get(f"/game/{step['code']}/saved")).status == 404
+        if step["asks"]:
+            assert await one.refused("proceed", ticket=ticket) == "bad_answer"
+        await one.say("proceed", ticket=ticket, answers={"helpful": answers} if step["asks"] else None)
+    assert await one.refused("finish", ticket=ticket, answers={"comment": "x" * 1001}) == "bad_answer"
+    await one.say("finish", ticket=ticket, answers={"comment": "a | <b>"})
+    return (await one.hear("study"))["number"]
+
+
+def test_people_take_part_and_their_data_are_told(tmp_path, capsys):
+    async def run():
+        def study(offers):
+            return replace(Study.load(EXAMPLE, offers), seeds=(11,)).at(tmp_path)
+
+        async with party(study=study) as there:
+            about = await (await there.client.get("/study/about")).json()
+            assert "trained" not in json.dumps(about)
+            assert [await take_part(there, answers) for answers in ("agree", "disagree")] == [0, 1]
+            one = await there.person()
+            assert await one.refused("enter", consent=False, answers={"plays": "never"}) == "bad_answer"
+            assert await one.refused("enter", consent=True, answers={"plays": "always"}) == "bad_answer"
+            assert await one.refused("enter", consent=True, answers={}) == "bad_answer"
+            game = {"env": "ma_rtfm", "options": {}, "players": ["human"] * 2, "seed": 0, "pace": 0}
+            assert await one.refused("create", **game) == "bad_game"
+
+    asyncio.run(run())
+    first, second = (json.loads((tmp_path / f"participant_{k}.json").read_text()) for k in range(2))
+    assert (first["order"], second["order"]) == (["oracle", "trained"], ["trained", "oracle"])
+    assert [(game["condition"], game["seed"]) for game in first["games"]] == [
+        ("oracle", 11),
+        ("trained", 11),
+    ]
+    assert first["answers"] == {
+        "plays": "never",
+        "between": {"oracle": {"helpful": "agree"}, "trained": {"helpful": "agree"}},
+        "comment": "a | <b>",
+    }
+    assert first["finished"]
+    assert len(list((tmp_path / "games").glob("*.jsonl"))) == 4
+    assert main(CommandLine("magrounding study", (str(tmp_path), "--out", str(tmp_path / "table.md")))) == 0
+    table = capsys.readouterr().out
+    assert table == (tmp_path / "table.md").read_text()
+    won = sum(game["won"] for one in (first, second) for game in one["games"] if game["condition"] == "oracle")
+    assert f"| oracle | 2 | 2 | {won / 2:.0%} [" in table
+    assert "| helpful, trained | agree: 1; disagree: 1 |" in table
+    assert "| comment | a \\| &lt;b>: 2 |" in table
+
+
+def test_data_that_are_none(tmp_path, capsys):
+    line = CommandLine("magrounding study", (str(tmp_path),))
+    assert main(line) == 2
+    (tmp_path / "participant_0.json").write_text('{"format": "other"}')
+    assert main(line) == 2
+    assert "is no participant's data" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("title =", "name =", "entries of another kind"),
+        ('"ma_rtfm"', '"chess"', "there is no such world"),
+        ('["human", "oracle"]', '["oracle", "oracle"]', "one of the players of 'oracle' is human"),
+        ('name = "trained"', 'name = "oracle"', "a name of its own"),
+        ('id = "comment"', 'id = "plays"', "an id of its own"),
+        ("seeds = [11, 12]", "seeds = []", "at least one seed"),
+        ("pace = 0", "pace = = 0", "is no TOML"),
+    ],
+)
+def test_studies_that_cannot_be_held(tmp_path, old, new, sentence):
+    file = tmp_path / "study.toml"
+    file.write_text(EXAMPLE.read_text().replace(old, new))
+    with pytest.raises(ConfigurationError, match=sentence):
+        Study.load(file, OFFERS)

@@ -1,0 +1,386 @@
+"""Touchdown behind the door: what walks do, that instructions say what is seen, what chance wins, whose files go."""
+
+import gzip
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import magrounding as mg
+from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.single.one_agent import AGENT
+from magrounding.single.touchdown import CLASSES, SPLITS, Touchdown, files
+from magrounding.single.touchdown import generate as command
+from magrounding.single.touchdown.chance import chance_of
+from magrounding.single.touchdown.city import load_city
+from magrounding.single.touchdown.graph import FAR, Graph
+from magrounding.single.touchdown.instructions import side_of
+from magrounding.single.touchdown.layout import COLUMNS, DEGREES, column_of, turn
+from magrounding.single.touchdown.scene import LANDMARKS
+from magrounding.single.touchdown.statistics import PUBLIC, check_public_graph, graph_statistics, route_statistics
+from magrounding.single.touchdown.statistics import main as statistics_command
+from tests.full import in_full
+
+
+def walk(env, seed, choose):
+    """All results of a walk whose actions `choose(env)` names."""
+    results = [env.reset(seed=seed)]
+    while env.agents:
+        results.append(env.step({AGENT: choose(env)}))
+    return results
+
+
+def follow(env):
+    return int(env.best_actions()[0].argmax())
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Files as Touchdown has them: a street with a side street and a dead end, and a loop at the other end."""
+    names = [f"{letter}{'x' * 21}" for letter in "ABCDEF"]
+    a, b, c, d, e, f = names
+    nodes = [files.Node(id, 30.0 * k, 40.0 + k / 1000, -73.0) for k, id in enumerate(names)]
+    ways = [
+        (a, 0, b),
+        (b, 180, a),
+        (a, 90, f),
+        (b, 10.5, c),
+        (c, 190, b),
+        (c, 90, d),
+        (d, 270, c),
+        (c, 0, e),
+        (e, 0, c),
+    ]
+    ways += [(d, 0, f), (f, 180, d), (f, 270, a)]
+    routes = [files.Route((a, b, c, d), "Walk past the Starbucks, then turn right.", 0.0)]
+    panoramas = np.random.default_rng(0).integers(0, len(CLASSES), (6, 47, 128)).astype(np.uint8)
+    words = files.Vocabulary(("walk", "past", "the", "then", "turn", "right", "."), 30)
+    files.write_city(
+        tmp_path / "city",
+        nodes,
+        [files.Link(*way) for way in ways],
+        dict.fromkeys(SPLITS.values(), routes),
+        panoramas,
+        words,
+    )
+    return tmp_path / "city"
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("options", [{}, {"manual_stop": True}, {"turned": True, "patch": 8}])
+def test_the_shortest_path_player_always_arrives(split, options, monkeypatch):
+    env = mg.make("touchdown", split=split, **options)
+    routes = load_city(files.SHIPPED).routes(split)
+    some = range(0, len(routes), 1 if split != "train" else in_full(1, 10))
+    for number in some:
+        monkeypatch.setattr("magrounding.single.touchdown.env.stream_key", lambda *_, number=number: number)
+        results = walk(env, 0, follow)
+        assert env.route is routes[number]
+        assert results[-1][4][AGENT]["won"] is True
+        assert len(env.visited) == len(env.route.nodes) == env._graph.distances(env.goal)[env.visited[0]] + 1
+
+
+def test_rewards_are_links_and_the_last_one_is_the_outcome():
+    env = mg.make("touchdown", split="test")
+    results = walk(env, 5, follow)
+    assert [result[1][AGENT] for result in results[1:]] == [pytest.approx(0.1)] * (len(results) - 2) + [1.0]
+    assert results[-1][2:4] == ({AGENT: True}, {AGENT: False})
+    steps = len(results) - 1
+    assert walk(mg.make("touchdown", split="test", max_cycles=steps), 5, follow)[-1][2][AGENT]
+    late = walk(mg.make("touchdown", split="test", max_cycles=steps - 1), 5, follow)[-1]
+    assert (late[1][AGENT], late[2][AGENT], late[3][AGENT], late[4][AGENT]["won"]) == (-1.0, False, True, False)
+    back = mg.make("touchdown", split="test")
+    back.reset(seed=5)
+    back.step({AGENT: follow(back)})
+    home = [end for _, end, _ in back._ways].index(back.visited[0])
+    assert back.step({AGENT: home})[1][AGENT] == pytest.approx(-0.1)
+
+
+def test_stopping_by_oneself_counts_at_the_goal_only():
+    env = mg.make("touchdown", manual_stop=True)
+    env.reset(seed=0)
+    assert env.spec.num_actions == 6
+    _, rewards, terminations, _, infos = env.step({AGENT: 5})
+    assert (rewards[AGENT], terminations[AGENT], infos[AGENT]["won"]) == (-1.0, True, False)
+    results = walk(env, 0, follow)
+    assert env.place == env.goal
+    assert env.played[-1] == 5
+    assert results[-2][1][AGENT] == pytest.approx(0.1)
+    assert results[-1][1][AGENT] == 1.0
+
+
+def test_what_is_shown(small):
+    env = Touchdown(data=str(small)).make_env()
+    seen = env.reset(seed=0)[0][AGENT]
+    city, words = load_city(small), env.vocabulary
+    assert list(seen) == list(env.observation_space(AGENT).spaces)
+    shown = [words.words[i] for i in seen["grid"][10, :, 0]]
+    assert shown == [CLASSES[k] for k in city.panorama(0)[10]]
+    assert words.decode(seen["goal"]).startswith("walk past the s ##t ##a ##r ##b")
+    assert seen["columns"].tolist() == [64, 96, -1, -1, -1]  # north, and east: the panorama's middle is north
+    assert seen["action_mask"].tolist() == [1, 1, 0, 0, 0]
+    assert seen["position"].tolist() == [23, 64]
+    env.step({AGENT: 0})
+    seen = env.step({AGENT: 0})[0][AGENT]
+    assert env._graph.ids[env.place][0] == "C"
+    assert env.heading == 10.5
+    assert seen["position"].tolist() == [23, column_of(60.0, 10.5)]
+    ends = [env._graph.ids[end][0] for _, end, _ in env._ways]
+    mask = dict(zip(ends, seen["action_mask"], strict=False))
+    assert mask == {"B": 1, "D": 1, "E": 0}, "a way into a dead end is no way"
+    result = env.step({AGENT: ends.index("E")})
+    assert result[4][AGENT]["illegal"] is True
+    assert env._graph.ids[env.place][0] == "C"
+    assert env.step({AGENT: ends.index("D")})[4][AGENT]["won"] is True
+
+
+def test_a_dead_end_that_is_the_goal_can_be_reached(small):
+    graph = load_city(small).graph
+    dead = next(k for k, id in enumerate(graph.ids) if id[0] == "E")
+    assert graph.distances(dead).tolist() == [3, 2, 1, 2, 0, 3]
+    assert graph.distances(0)[dead] == 3
+    assert all(graph.open_ways(2, dead))
+
+
+def test_columns_are_those_of_the_released_program():
+    for yaw, heading in ((0, 0), (10, 350), (350, 10), (123.4, 271.9), (359, 0)):
+        assert column_of(yaw, heading) == (64 - int(128 * (yaw - heading) / 360)) % 128
+
+
+def test_a_turned_panorama_has_the_heading_in_its_middle():
+    plain, turned = (mg.make("touchdown", turned=turned) for turned in (False, True))
+    for seed in range(5):
+        a, b = (env.reset(seed=seed)[0][AGENT] for env in (plain, turned))
+        for _ in range(5):
+            assert b["position"].tolist() == [23, 64]
+            shift = 64 - int(a["position"][1])
+            np.testing.assert_array_equal(np.roll(a["grid"], shift, axis=1), b["grid"])
+            columns = sorted((a["columns"][a["columns"] >= 0] + shift) % COLUMNS)
+            assert sorted(b["columns"][b["columns"] >= 0]) == columns == list(b["columns"][: len(columns)])
+            assert [end for _, end, _ in plain._raw_ways()] == [end for _, end, _ in turned._raw_ways()]
+            if not plain.agents:
+                break
+            label = plain._ways[follow(plain)][1]
+            a, b = (
+                env.step({AGENT: [end for _, end, _ in env._ways].index(label)})[0][AGENT] for env in (plain, turned)
+            )
+
+
+def test_coarse_patches_are_decided_by_the_papers_vote():
+    city = load_city(files.SHIPPED)
+    counts = np.bincount(np.asarray(city._panoramas).ravel(), minlength=len(CLASSES))
+    for place in (0, 17):
+        fine, coarse = city.panorama(place), city.panorama(place, 4)
+        assert coarse.shape == (12, 32)
+        for row, column in ((5, 3), (7, 20), (11, 31)):
+            block = fine[row * 4 : row * 4 + 4, column * 4 : column * 4 + 4]
+            votes = [np.sum(block == k) / max(1, counts[k]) for k in range(len(CLASSES))]
+            assert coarse[row, column] == int(np.argmax(votes))
+
+
+def seen_at(city, place, kind):
+    """Degrees from north to a class in the panorama of a place: of the largest run of its columns."""
+    columns = np.flatnonzero((city.panorama(place) == CLASSES.index(kind)).any(0))
+    yaw = float(city.graph.yaw[place])
+    return [(yaw + (column - COLUMNS // 2) * DEGREES) % 360 for column in columns.tolist()]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_instructions_name_what_is_seen_on_the_side_that_they_say(split):
+    city, names = load_city(files.SHIPPED), {"traffic light": "light", "traffic sign": "sign"}
+    checked = 0
+    for route in city.routes(split)[:: in_full(1, 8)]:
+        walked = [city.graph.number(id) for id in route.nodes]
+        headings = [next(h for _, h, end in city.graph.ways[a] if end == b) for a, b in pairwise(walked)]
+        corners = [k for k in range(1, len(walked) - 1) if len(city.graph.ways[walked[k]]) > 2]
+        text = route.instruction
+        for long, short in names.items():
+            text = text.replace(long, short)
+        sentences = [sentence for sentence in text.split(" .") if sentence.strip()]
+        told = sentences[len(sentences) - 1 - len(corners) : -1] if corners else []
+        for k, sentence in zip(corners, told, strict=True):
+            kind = next(word for word in sentence.split() if word in LANDMARKS)
+            said = side_said(sentence)
+            angles = [turn(headings[k - 1], angle) for angle in seen_at(city, walked[k], kind)]
+            assert any(side_of(angle) == said for angle in angles), (sentence, angles)
+            bends = turn(headings[k - 1], headings[k])
+            way = "" if abs(bends) < 45 else "right" if bends > 0 else "left"
+            assert way_said(sentence) == way, sentence
+            checked += 1
+    assert checked > 20
+
+
+def side_said(sentence):
+    for phrase, side in (
+        ("on your left", "left"), ("to your left", "left"), ("on the left side", "left"),
+        ("on your right", "right"), ("to your right", "right"), ("on the right side", "right"),
+        ("ahead", "ahead"), ("in front", "ahead"), ("behind you", "behind"), ("at your back", "behind"),
+    ):  # fmt: skip
+        if phrase in sentence:
+            return side
+    raise AssertionError(sentence)
+
+
+def way_said(sentence):
+    for phrase in ("turn {}", "take a {} ", "go {}", "make a {}"):
+        for way in ("left", "right"):
+            if phrase.format(way) in sentence + " ":
+                return way
+    return ""
+
+
+def test_the_areas_of_the_splits_have_no_place_in_common():
+    city = load_city(files.SHIPPED)
+    places = {split: {id for route in city.routes(split) for id in route.nodes} for split in SPLITS}
+    assert not places["train"] & places["valid"]
+    assert not places["train"] & places["test"]
+    assert not places["valid"] & places["test"]
+    texts = {split: {route.instruction for route in city.routes(split)} for split in SPLITS}
+    assert len(texts["train"] & texts["test"]) < 0.02 * len(texts["test"])
+    far = city.graph.distances(city.graph.number(city.routes("train")[0].nodes[-1]))
+    assert far[city.graph.number(city.routes("test")[0].nodes[0])] == FAR
+
+
+def test_the_packages_city_is_what_the_command_makes(tmp_path):
+    assert command.main(["--out", str(tmp_path / "new"), "--pack"]) == 0
+    for file in files.SHIPPED.iterdir():
+        if file.suffix != ".npz":
+            assert (tmp_path / "new" / file.name).read_bytes() == file.read_bytes(), file.name
+    ours, theirs = (files.read_panoramas(folder)[1] for folder in (files.SHIPPED, tmp_path / "new"))
+    assert (ours == theirs).mean() > 0.9999
+    assert sum(file.stat().st_size for file in files.SHIPPED.iterdir()) < 300_000
+    assert command.main(["--out", str(tmp_path / "new")]) == 2  # it is there already
+    assert (
+        command.main(["--out", str(tmp_path / "other"), "--seed", "5", "--train", "8", "--valid", "2", "--test", "2"])
+        == 0
+    )
+    assert walk(mg.make("touchdown", data=str(tmp_path / "other"), split="test"), 1, follow)[-1][4][AGENT]["won"]
+
+
+def test_chance_wins_as_often_as_computed():
+    env, rng, won, expected, variance = mg.make("touchdown", split="test"), np.random.default_rng(0), 0, 0.0, 0.0
+    for seed in range(in_full(2000, 400)):
+        observations, _ = env.reset(seed=seed)
+        chance = chance_of(env._graph, env.place, env.goal, 64)
+        expected, variance = expected + chance, variance + chance * (1 - chance)
+        while env.agents:
+            legal = np.flatnonzero(observations[AGENT]["action_mask"])
+            observations, _, _, _, infos = env.step({AGENT: int(rng.choice(legal))})
+        won += infos[AGENT]["won"]
+    assert abs(won - expected) < 3 * np.sqrt(variance)
+
+
+def graph_like_the_public_one():
+    """Nodes and links of a graph with the public one's numbers: a ring, a dead end, and ways across at random."""
+    count, rng = PUBLIC["nodes"], np.random.default_rng(0)
+    nodes = [files.Node(f"{k:022d}", float(k % 360), 40 + k / 1e6, -73.9) for k in range(count)]
+    ring = [(k, (k + 1) % (count - 1)) for k in range(count - 1)] + [(count - 1, 7)]
+    ways = {*ring, *((b, a) for a, b in ring), (7, 100), (7, 200)}
+    degree = np.bincount([a for a, _ in ways], minlength=count)
+    while len(ways) < PUBLIC["links"]:
+        a, b = (int(x) for x in rng.integers(count, size=2))
+        if a != b and degree[a] < 4 and 10 < a < count - 1 and (a, b) not in ways:
+            ways.add((a, b))
+            degree[a] += 1
+    links = [files.Link(nodes[a].id, float((a * 7 + b) % 360), nodes[b].id) for a, b in sorted(ways)]
+    return nodes, links
+
+
+def test_the_statistics_of_the_public_graph(tmp_path, capsys):
+    nodes, links = graph_like_the_public_one()
+    lines = {"nodes.txt": [f"{n.id},{n.yaw:g},{n.latitude:.6f},{n.longitude:.6f}" for n in nodes]}
+    lines["links.txt"] = [f"{link.start},{link.heading:g},{link.end}" for link in links]
+    for name, each in lines.items():
+        (tmp_path / name).write_text("\n".join(each) + "\n")
+    found = check_public_graph(tmp_path)
+    assert (found.nodes, found.links, found.least, found.most) == (29_641, 61_319, 1, 5)
+    graph = Graph(nodes, links)
+    far = graph.distances(12_345)
+    assert far[12_345] == 0
+    assert far.max() < FAR
+    (tmp_path / "links.txt").write_text("\n".join(lines["links.txt"][:-1]) + "\n")
+    with pytest.raises(ConfigurationError, match=r"the graph has links 61318, Touchdown's has 61319"):
+        check_public_graph(tmp_path)
+    assert statistics_command([str(tmp_path), "--public"]) == 2
+    assert statistics_command([]) == 0
+    assert "ways from a place" in capsys.readouterr().out
+    shipped = graph_statistics(files.SHIPPED)
+    assert (shipped.least, shipped.most) == (2, 5)
+    assert all(numbers["within the limit"] == numbers["routes"] for numbers in route_statistics(files.SHIPPED).values())
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("nodes.txt", "a,1,2\n", "line 1 of nodes.txt has 3 parts"),
+        ("nodes.txt", "a,north,2,3\n", "expected numbers"),
+        ("links.txt", "nowhere,1,AxA\n", "there is no place 'nowhere'"),
+        ("train.json", "[1]\n", "line 1 of train.json is no route"),
+        ("train.json", "\n", "train.json has no route"),
+        (
+            "train.json",
+            json.dumps({"route_panoids": ["p", "q"], "navigation_text": "", "start_heading": 1}),
+            "no place",
+        ),
+        ("words.json", "{}", "words.json has to be an object"),
+        ("panoids.txt", "a\n", "a row for each line of panoids.txt"),
+        ("panoramas.npz", "x", "is no array of panoramas"),
+    ],
+)
+def test_wrong_files_end_in_a_sentence(small, file, text, said):
+    (small / file).write_text(text)
+    with pytest.raises(ConfigurationError, match=said):
+        Touchdown(data=str(small)).make_env()
+
+
+def test_missing_files_are_named(small, tmp_path):
+    with pytest.raises(DataNotFound, match=r"there is no words\.json"):
+        Touchdown(data=str(tmp_path / "nowhere")).describe()
+    (small / "panoramas.npz").unlink()
+    with pytest.raises(DataNotFound, match=r"panoramas\.npy or panoramas\.npz"):
+        Touchdown(data=str(small)).make_env()
+
+
+def test_an_array_of_objects_is_not_opened(small):
+    (small / "panoramas.npz").unlink()
+    np.save(small / "panoramas.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(ConfigurationError, match="no array of panoramas"):
+        Touchdown(data=str(small)).make_env()
+
+
+def test_packed_routes_are_the_same_routes(small):
+    plain = files.read_routes(small / "train.json")
+    (small / "train.json.gz").write_bytes(gzip.compress((small / "train.json").read_bytes()))
+    (small / "train.json").unlink()
+    assert files.read_routes(small / "train.json") == plain
+
+
+def test_the_strip_and_the_map():
+    env = mg.make("touchdown", render_mode="rgb_array", turned=True)
+    env.reset(seed=2)
+    first = env.render()
+    env.step({AGENT: follow(env)})
+    second = env.render()
+    assert first.dtype == np.uint8
+    assert first.shape == second.shape
+    assert (first != second).mean() > 0.01
+    env.render_mode = "ansi"
+    lines = env.render().split("\n")
+    assert lines[0].startswith("step 1 of 64")
+    assert any(line.startswith("0: column ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"split": "dev"}, "unknown split"),
+        ({"patch": 3}, "patch is one of 1, 2, 4, 8"),
+        ({"max_cycles": 0}, "max_cycles"),
+        ({"turned": "yes"}, "turned is True or False"),
+        ({"data": 3}, "data is the path"),
+    ],
+)
+def test_wrong_options_are_refused(options, said):
+    with pytest.raises(ConfigurationError, match=said):
+        Touchdown(**options)
