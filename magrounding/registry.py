@@ -70,6 +70,7 @@ class EnvEntry:
         stages: its values.
         curriculum: the stages a curriculum goes through by default, in order.
         evaluation_sets: name → the options (split, size) that make it.
+        stage_sets: stage → more such sets, which only that stage has (see `sets_of`).
         oracle: entry point of a scripted team that reads the world's state: the ceiling of reports.
         published: entry point of the papers' results (`envs.published.PublishedResults`).
         published_ablations: entry point of what the papers say of lesser models, a tuple of such dictionaries.
@@ -93,6 +94,7 @@ class EnvEntry:
     stages: tuple[str, ...] = ("",)
     curriculum: tuple[str, ...] = ("",)
     evaluation_sets: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"train": {}})
+    stage_sets: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     oracle: str | None = None
     published: str | None = None
     published_ablations: str | None = None
@@ -140,8 +142,9 @@ class EnvEntry:
 
     def same_games(self, one: str, other: str, heeds: Collection[str]) -> bool:
         """Whether games of two evaluation sets go the same way for players who heed no more than that of a text."""
-        choose("evaluation set", one, self.evaluation_sets)
-        choose("evaluation set", other, self.evaluation_sets)
+        known = list(dict.fromkeys(name for stage in self.stages for name in self.sets_of(stage)))
+        choose("evaluation set", one, known)
+        choose("evaluation set", other, known)
         if isinstance(heeds, str) or not isinstance(heeds, Collection) or not all(isinstance(x, str) for x in heeds):
             raise ConfigurationError(f"what players heed are names, a set of strings, got {heeds!r}")
         first, second = self.differences.get(one), self.differences.get(other)
@@ -151,6 +154,10 @@ class EnvEntry:
         """How many of an evaluation's games random teams and agents with wrong texts play; a few in any case."""
         check_count("games", games, 1)
         return min(games, max(_FEWEST, round(self.orientation * games)))
+
+    def sets_of(self, stage: str) -> dict[str, Mapping[str, Any]]:
+        """The evaluation sets of a stage: those that all have, and its own."""
+        return {**self.evaluation_sets, **self.stage_sets.get(stage, {})}
 
     def with_stage(self, stage: str) -> dict[str, Any]:
         """The option that chooses a stage."""

@@ -28,7 +28,7 @@ NAMES, SENTENCES = HEEDED = "names", "sentences"
 WON, SCORE = "won", "score"
 """The outcome that promotion, selection and reports go by."""
 
-STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, READING, DEEDS = CAPABILITIES = (
+STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, READING, DEEDS, FACTS = CAPABILITIES = (
     "state",
     "snapshot",
     "expert",
@@ -37,6 +37,7 @@ STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, READING, DEEDS = CAPABILITIES = 
     "score",
     "reading",
     "deeds",
+    "facts",
 )
 """What a world may offer beside playing.
 
@@ -48,6 +49,7 @@ scene: `scene()`, a picture.
 score: an outcome beside winning, in `info["score"]`.
 deeds: `deeds()`, what agents did in the last step, and what they hold.
 reading: a shared text of the whole episode that states the rules of the game, so that a false one is a test of reading.
+facts: `facts(row)` and `fact_table()`, what a text claims and where, for diagnoses of readers; no agent sees it.
 """
 
 

@@ -125,7 +125,8 @@ def _in_games(
 ) -> Contender:
     """The contender in games with other options; ConfigurationError where its networks cannot look at them."""
     changed, entry = replace(contender, games={**contender.games, **options}), contender.settings.entry
-    first = choose(f"evaluation set of {entry.id}", next(iter(sets or entry.evaluation_sets)), entry.evaluation_sets)
+    known = entry.sets_of(contender.stage)
+    first = choose(f"evaluation set of {entry.id}", next(iter(sets or known)), known)
     game = configure(entry, changed.options(first))  # of a set that is played: a corpus need not have others
     changed = changed.reading(game.describe())
     if not all(team.spec.reads_alike(game.describe()) for team in changed.teams.values()):

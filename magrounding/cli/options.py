@@ -98,9 +98,9 @@ def game_options(
     Raises:
         ConfigurationError: a name or a value that cannot be.
     """
-    sets = tuple(entry.evaluation_sets)
-    chosen = entry.evaluation_sets[choose("split", split or sets[:2][-1], sets)]
     wanted: str = entry.options.get(entry.stage_option, "") if stage is None else stage
+    sets = entry.sets_of(wanted)
+    chosen = sets[choose("split", split or list(sets)[:2][-1], tuple(sets))]
     options = {**entry.with_stage(choose(f"stage of {entry.id}", wanted, entry.stages)), **chosen}
     if entry.multi_agent:
         options["agents"] = entry.options["agents"] if agents is None else agents

@@ -111,7 +111,7 @@ def _watch_run(arguments: Arguments, run: str) -> None:
     settings = read_settings(find_run(run))
     entry = settings.entry
     stage = arguments.stage or settings.stages[-1]
-    games = choose("split", arguments.split or _held_out(entry), tuple(entry.evaluation_sets))
+    games = choose("split", arguments.split or _held_out(entry), tuple(entry.sets_of(stage.split("/")[0])))
     asked = parse_env_options(arguments.env_option, entry, {**chosen_elsewhere(entry, "--stage"), "agents": "the run"})
     options = {**settings.stage_options(stage.split("/")[0], games), **asked}
     spec = configure(entry, options).describe()

@@ -72,6 +72,16 @@ class WorldVectorEnv:
         self._require_start("entity_places")
         return self.world.entity_places()
 
+    def facts(self, row: int) -> tuple[Any, ...]:
+        """What the text of one game claims, see `BatchedWorld.facts`."""
+        self._require_start("facts")
+        return self.world.facts(row)
+
+    def fact_table(self) -> np.ndarray:
+        """[B, F, columns], see `BatchedWorld.fact_table`."""
+        self._require_start("fact_table")
+        return self.world.fact_table()
+
     def snapshot(self) -> dict[str, np.ndarray]:
         """Copies of the arrays that decide how all games go on (see `BatchedWorld.snapshot`)."""
         self._require_start("snapshot")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -108,6 +109,14 @@ class BatchedWorld(ABC):
 
         Capability "places".
         """
+        raise NotImplementedError
+
+    def facts(self, row: int) -> tuple[Any, ...]:
+        """What the text of one game claims, and with which words; capability "facts"."""
+        raise NotImplementedError
+
+    def fact_table(self) -> np.ndarray:
+        """The same for all games as numbers [B, F, columns], −1 behind the last; capability "facts"."""
         raise NotImplementedError
 
     def deeds(self) -> dict[str, np.ndarray]:

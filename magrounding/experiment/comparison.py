@@ -80,7 +80,7 @@ def stage_table(runs: Runs, stage: str) -> str:
     settings = next(iter(runs.values())).settings
     entry, show = settings.entry, shown_as(settings.measure)
     found = {name: [row for row in _rows(run) if row[0] == stage] for name, run in runs.items()}
-    sets = [name for name in entry.evaluation_sets if any(row[2] == name for rows in found.values() for row in rows)]
+    sets = [name for name in entry.sets_of(stage) if any(row[2] == name for rows in found.values() for row in rows)]
     wrong = [m for m in MANUALS if m != TRUE_MANUAL and any(m in run.settings.wrong_manuals for run in runs.values())]
     lines: list[list[str]] = []
     for name, rows in found.items():

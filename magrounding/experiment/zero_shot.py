@@ -210,9 +210,10 @@ def zero_shot(
     """
     first = contenders[0]
     entry, workers = first.settings.entry, first.settings.workers
-    chosen = tuple(entry.evaluation_sets) if sets is None else tuple(dict.fromkeys(sets))
+    known = tuple(entry.sets_of(first.stage))
+    chosen = known if sets is None else tuple(dict.fromkeys(sets))
     for name in chosen:
-        choose(f"evaluation set of {entry.id}", name, tuple(entry.evaluation_sets))
+        choose(f"evaluation set of {entry.id}", name, known)
     for name in chosen:  # before hours of play
         for who in contenders:
             who.look_at(name)

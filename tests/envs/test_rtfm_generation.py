@@ -16,9 +16,9 @@ from scipy.stats import chisquare
 import magrounding as mg
 from magrounding.envs.rtfm.arrays import COLUMN, HELD, PRESENT, ROW, TARGET
 from magrounding.envs.rtfm.ontology import TRAINING, UNSEEN
-from magrounding.envs.rtfm.tasks import STAGES, TASKS
+from magrounding.envs.rtfm.tasks import TASKS
 from tests.envs.reference_rtfm import ELEMENTS, TEAMS, Document
-from tests.envs.rtfm_games import being, counts, document_of
+from tests.envs.rtfm_games import STAGES, being, counts, document_of
 
 LEVEL = 1e-4
 GAMES = 3000

@@ -47,7 +47,7 @@ WRONG = [
     ("rtfm", {"resample_text": "yes"}, "resample_text"),
     ("rtfm", {"shuffle_manual": None}, "shuffle_manual"),
     ("rtfm", {"layout": "verse"}, "layout"),
-    ("ma_rtfm", {"layout": None}, "layout"),
+    ("ma_rtfm", {"layout": 3}, "layout"),
     ("rock_paper_scissors", {"layout": "stream"}, "option"),
     ("rtfm", {"num_threads": 0}, "num_threads"),
 ]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.envs.rtfm.tasks import STAGES, TASKS
+from magrounding.envs.rtfm.tasks import TASKS
 from tests.envs.reference_rtfm import encode
-from tests.envs.rtfm_games import chance_of, meddlesome_actions, reference_game
+from tests.envs.rtfm_games import STAGES, chance_of, meddlesome_actions, reference_game
 
 GAMES, STEPS = 12, 25
 LETTERS = {"permutation": 6, "released": 5, "new_edge": 6, "new_node": 7}

@@ -7,10 +7,10 @@ import pytest
 
 import magrounding as mg
 from magrounding.envs.rtfm.ontology import TRAINING, UNSEEN, rock_paper_scissors_vocabulary, rtfm_vocabulary
-from magrounding.envs.rtfm.tasks import STAGES, TASKS
+from magrounding.envs.rtfm.tasks import TASKS
 from magrounding.envs.rtfm.text import template_set
 from tests.envs.reference_rtfm import ELEMENTS, PATTERNS, TEAMS, TEMPLATES, read_document
-from tests.envs.rtfm_games import being, counts, document_of
+from tests.envs.rtfm_games import STAGES, being, counts, document_of
 
 SPLITS = ("train", "eval", "eval_new", "eval_paraphrase")
 GAMES = 150

@@ -8,7 +8,9 @@ import numpy as np
 
 # Columns of Games.scalars [B, NUM_SCALARS] int64.
 SEED, EPISODE, STEP, DRAWS, TEAM, TEAM_DIVISION, ELEMENT_DIVISION, TARGETS_LEFT, OUTCOME = range(9)  # as `compiled`
-NUM_SCALARS = 9
+# A game of `eval_minimal`: the elements whose members its twin exchanges (4 first + second), the distractor's team.
+EXCHANGED, DISTRACTOR_TEAM = 9, 10
+NUM_SCALARS = 11
 # Values of OUTCOME.
 RUNNING, WON, LOST, TIMED_OUT = range(4)
 
@@ -19,6 +21,12 @@ RUNNING, WON, LOST, TIMED_OUT = range(4)
 # KILLS, DIED, ENGAGED: what an agent did in this step (targets killed, died, met the distractor).
 ROW, COLUMN, PRESENT, WORD_1, WORD_2, ELEMENT, TARGET, HELD, MOVE, TURN, KILLS, DIED, ENGAGED = range(13)
 NUM_COLUMNS = 13
+
+# Columns of facts [F, NUM_FACT_COLUMNS] int64: a claim of a manual and where it stands (see `facts`).
+RELATION, SUBJECT, OBJECT, POLARITY, ROW_TOLD, SUBJECT_FIRST, SUBJECT_LAST, NAME_FIRST, NAME_LAST = range(9)
+NUM_FACT_COLUMNS = 9
+# Tokens of a template: ids of words, and slots (see `constructions`); from FIRST_CLASS downwards classes of words.
+FIRST_LIST, SECOND_LIST, BOTH_LISTS, FIRST_NAME, SECOND_NAME, FIRST_CLASS = -1, -2, -3, -4, -5, -6
 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
 ACTION_NAMES = ("stay", "up", "down", "left", "right")
@@ -49,12 +57,35 @@ class Rules(NamedTuple):
     shuffle_manual: bool
     statements: int
     layout: int
+    prose: bool
+    pairs: bool
+    minimal: bool
     reassigned: bool
     letters: bool
     sight_squared: float
     chase_squared: float
     side: int
     salt: int
+
+
+class Prose(NamedTuple):
+    """What manuals are put together from (see `prose`); kinds are modifiers of elements, monsters of teams, fillers.
+
+    Attributes:
+        tokens: [T, L] int16 templates.
+        pools: [3 kinds, 3 numbers of groups, constructions, 1 + N]: how many templates there are, and which.
+        classes: [J, 1 + N] int16: how many words a class has, and which.
+        members: [2, 2, M] modifiers and monsters in alphabetical order (−1 behind the last), and the words of each.
+        name_words: [2, 4, 4] int16 words of elements and teams.
+        comma: id of what stands between the members of a list, 0 for nothing.
+    """
+
+    tokens: np.ndarray
+    pools: np.ndarray
+    classes: np.ndarray
+    members: np.ndarray
+    name_words: np.ndarray
+    comma: int
 
 
 class Tables(NamedTuple):
@@ -68,6 +99,7 @@ class Tables(NamedTuple):
         team_lists: [ways, 3], element_lists: [ways, 4]: which list of members a sentence is about (C below).
         team_sentences: [T, 3, C, L], element_sentences: [T, 4, C, L], goal_sentences: [T, 3, 1, G] (see `text`).
         background: [H * W * K] int16, the bare map.
+        prose: what other manuals than statements are put together from.
     """
 
     teams: np.ndarray
@@ -84,6 +116,7 @@ class Tables(NamedTuple):
     element_sentences: np.ndarray
     goal_sentences: np.ndarray
     background: np.ndarray
+    prose: Prose
 
 
 class Games(NamedTuple):

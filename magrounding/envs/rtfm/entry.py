@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from magrounding.envs.rtfm.layouts import LAYOUTS
+from magrounding.envs.rtfm.tasks import PROSE_SPLITS
 from magrounding.registry import EnvEntry
 from magrounding.spec import NAMES, SENTENCES
 
@@ -13,6 +14,8 @@ _SETS = {
     "eval_10x10": {"split": "eval", "size": 10},
     "eval_paraphrase": {"split": "eval_paraphrase"},
 }
+
+_PROSE_SETS = {name: {"split": name} for name in PROSE_SPLITS}
 
 _DIFFERENCES = {
     "train": frozenset(),
@@ -67,9 +70,10 @@ ENVS = (
         id="ma_rtfm",
         game="magrounding.envs.rtfm.games:MaRtfm",
         stage_option="stage",
-        stages=("s1", "s2", "s3", "s4", "s5"),
+        stages=("s1", "s2", "s3", "s4", "s5", "s6"),
         curriculum=("s1", "s2", "s3", "s4", "s5"),
         evaluation_sets=_SETS,
+        stage_sets={"s6": _PROSE_SETS},
         rules_text="manual",
         oracle="magrounding.envs.rtfm.oracle:Oracle",
         published="magrounding.envs.rtfm.published:MA_RTFM",

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from magrounding.envs.rtfm.arrays import ACTION_NAMES, AGENT_FACTS, TEAMMATE_WIDTH
+from magrounding.envs.rtfm.constructions import MODIFIER, PLAIN, TEAM, parse_constructions, templates_of
 from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.envs.rtfm.ontology import (
     ALLY_ID,
@@ -16,14 +17,16 @@ from magrounding.envs.rtfm.ontology import (
     ME_ID,
     WALL_ID,
     document_shape,
+    prose_vocabulary,
     rock_paper_scissors_vocabulary,
     rtfm_vocabulary,
 )
-from magrounding.envs.rtfm.tasks import LETTER_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
+from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
 from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import (
     DEEDS,
     EPISODE,
+    FACTS,
     PLACES,
     READING,
     SCENE,
@@ -37,12 +40,14 @@ from magrounding.spec import (
     Mask,
     Text,
 )
-from magrounding.vocabulary import PAD
+from magrounding.vocabulary import PAD, Vocabulary
 
 if TYPE_CHECKING:
     from magrounding.envs.rtfm.world import RTFMWorld
 
 MAX_CYCLES = 1000
+MOST_AGENTS = 3
+"""Of twins (`eval_minimal`): with more, targets share an element, and an exchange could leave what cannot be won."""
 MOST = 2**31 - 1
 """Of what kernels count in 32 bits."""
 MOST_SIZE = 1000
@@ -56,7 +61,9 @@ class RtfmGame(ABC):
     Attributes:
         agents: n.
         size: of the map, its ring of walls included.
-        split: "train", "eval", "eval_new" (unseen words) or "eval_paraphrase" (held-out templates).
+        split: "train", "eval", "eval_new" (unseen words) or "eval_paraphrase" (held-out templates); with constructions
+            also "eval_construction" (held-out ones) and "eval_minimal": games 2k and 2k + 1 are of the same map and the
+            same words, and of opposite meaning.
         max_cycles: steps after which a game is lost by time-out.
         sight: how far agents see (Euclidean); None for the whole map.
         occupants: how many occupants a cell shows, 1 or 2.
@@ -69,7 +76,11 @@ class RtfmGame(ABC):
             order, but each team has the monsters of another, each element the modifiers of another, and each letter is
             beaten by the one it beats. The game and the goal stay as they were: for tests of reading.
         layout: how the manual's statements lie in rows. "statements": each has a row of its own; "merged": two or three
-            share one; "paragraph": all stand in one row, as running text; "stream": the same without punctuation.
+            share one; "paragraph": all stand in one row, as running text; "stream": the same without punctuation. None
+            is the stage's own: "paragraph" in s6, "statements" in all others.
+        constructions: what manuals may be told with beside plain statements (see `constructions`): "none", "all", or
+            names joined by +. Some are held out of all splits but "eval_construction". None is the stage's own: "all"
+            in s6, "none" in all others.
 
     Raises:
         ConfigurationError: an option out of its range, or a map too small for its entities.
@@ -87,7 +98,8 @@ class RtfmGame(ABC):
     resample_text: bool = False
     shuffle_manual: bool = True
     manual: str = "true"
-    layout: str = "statements"
+    layout: str | None = None
+    constructions: str | None = None
 
     def __post_init__(self) -> None:
         _check_options(self)
@@ -97,6 +109,16 @@ class RtfmGame(ABC):
     @abstractmethod
     def kind(self) -> Task:
         """What is in the game and how it is told."""
+
+    @property
+    def told_layout(self) -> str:
+        """The layout, of the stage where the option does not say."""
+        return self.kind.layout if self.layout is None else self.layout
+
+    @property
+    def told_constructions(self) -> tuple[str, ...]:
+        """Names of the constructions that are switched on."""
+        return parse_constructions(self.kind.constructions if self.constructions is None else self.constructions)
 
     def describe(self) -> EnvSpec:
         """What the world is; nothing is started for it."""
@@ -156,7 +178,8 @@ class RockPaperScissors(RtfmGame):
     agents: int = field(default=1, init=False)
     death: str = field(default="team", init=False)
     resample_text: bool = field(default=False, init=False)
-    layout: str = field(default="statements", init=False)
+    layout: str | None = field(default=None, init=False)
+    constructions: str | None = field(default=None, init=False)
 
     @property
     def kind(self) -> Task:
@@ -168,7 +191,8 @@ def _check_options(game: RtfmGame) -> None:
     choose("death", game.death, ("team", "individual"))
     choose("put_aside", game.put_aside, ("destroyed", "left"))
     choose("manual", game.manual, ("true", "reassigned"))
-    choose("layout", game.layout, LAYOUTS)
+    choose("layout", game.told_layout, LAYOUTS)
+    _check_constructions(game)
     for name, low, high in (("agents", 1, MOST), ("size", 4, MOST_SIZE), ("max_cycles", 1, MOST)):
         value = getattr(game, name)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -185,6 +209,24 @@ def _check_options(game: RtfmGame) -> None:
             raise ConfigurationError(f"{name} must be a distance of at least 0, or None for any, got {distance!r}")
 
 
+def _check_constructions(game: RtfmGame) -> None:
+    """Each split needs something to tell its manuals with."""
+    names, split, kind = game.told_constructions, game.split, game.kind
+    texts = templates_of(names, kind.language, split)
+    if split not in PROSE_SPLITS:
+        if names and all(template.construction == PLAIN for template in texts):
+            raise ConfigurationError(
+                f"{' and '.join(names)} are held out for split='eval_construction': switch on others for {split!r}"
+            )
+    elif not {(template.kind, template.groups) for template in texts} >= {(MODIFIER, 2), (TEAM, 2)}:
+        what = "a held-out construction" if split == "eval_construction" else "a trained construction of two groups"
+        raise ConfigurationError(f"split={split!r} needs {what}, such as constructions='all'; got {names or 'none'}")
+    elif split == "eval_minimal" and (game.agents > MOST_AGENTS or not kind.distractor_item):
+        raise ConfigurationError(
+            f"split='eval_minimal' is for at most {MOST_AGENTS} agents and for tasks with a distractor item"
+        )
+
+
 def _check_room(game: RtfmGame) -> None:
     n, kind = game.agents, game.kind
     entities, interior = n + kind.monsters(n) + kind.items(n), (game.size - 2) ** 2
@@ -195,12 +237,18 @@ def _check_room(game: RtfmGame) -> None:
         )
 
 
+def _vocabulary(game: RtfmGame) -> Vocabulary:
+    if game.kind.letters:
+        return rock_paper_scissors_vocabulary()
+    return prose_vocabulary() if game.told_constructions else rtfm_vocabulary()
+
+
 @lru_cache(maxsize=64)
 def _describe(game: RtfmGame) -> EnvSpec:
     n, size = game.agents, game.size
-    words = (rock_paper_scissors_vocabulary() if game.kind.letters else rtfm_vocabulary()).words
+    words = _vocabulary(game).words
     top, lifetime = len(words) - 1, STEP if game.resample_text else EPISODE
-    rows, length, goal_length = document_shape(game.kind, game.layout)
+    rows, length, goal_length = document_shape(game.kind, game.told_layout, game.told_constructions)
     map_shape = (size, size, 2 * game.occupants)
     fields: list[Field] = [
         Grid(
@@ -221,12 +269,13 @@ def _describe(game: RtfmGame) -> EnvSpec:
     if n > 1:
         fields.append(Field("teammates", (n - 1, TEAMMATE_WIDTH), -1, max(top, size)))
     reading = set() if game.resample_text else {READING}
+    facts = set() if game.kind.letters else {FACTS}
     return EnvSpec(
         fields=tuple(fields),
         num_agents=n,
         actions=FixedActions(ACTION_NAMES),
         words=words,
         max_cycles=game.max_cycles,
-        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, DEEDS} | reading),
+        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, DEEDS} | reading | facts),
         state_parts=(("grid", map_shape), ("agents", (n, AGENT_FACTS))),
     )

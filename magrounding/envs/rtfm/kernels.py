@@ -1,22 +1,22 @@
-"""The three kernels that Python calls, compiled once a machine and again after any change of their sources.
+"""The four kernels that Python calls, compiled once a machine and again after any change of their sources.
 
 Numba keeps compiled code on disk, and looks for changes in nothing but the file of the cached function itself: a
 change of the rules in `dynamics` would go unnoticed. But what a function closes over is part of its key. So these
-three, and no others, are cached, and close over a checksum of everything that is compiled into them.
+four, and no others, are cached, and close over a checksum of everything that is compiled into them.
 """
 
 from __future__ import annotations
 
 from magrounding import seeding
 from magrounding.envs import compiled
-from magrounding.envs.rtfm import arrays, dynamics, generate, layouts, observe, ontology, splits
+from magrounding.envs.rtfm import arrays, dynamics, generate, layouts, observe, ontology, prose, splits, twins
 from magrounding.jit import cached_njit
 
-_SOURCES = (arrays, compiled, dynamics, generate, layouts, observe, ontology, seeding, splits)
+_SOURCES = (arrays, compiled, dynamics, generate, layouts, observe, ontology, prose, seeding, splits, twins)
 
 
 def _entry_points(version: int):
-    """`start_rows`, `step_rows` and `write_states`; arguments as in `observe`. The condition is always true."""
+    """`start_rows`, `step_rows`, `write_states`, `write_facts`, as in `observe`. The condition is always true."""
 
     @cached_njit(nogil=True)
     def start_rows(*arguments):
@@ -33,7 +33,12 @@ def _entry_points(version: int):
         if version:
             observe.write_states(*arguments)
 
-    return start_rows, step_rows, write_states
+    @cached_njit(nogil=True)
+    def write_facts(*arguments):
+        if version:
+            observe.write_facts(*arguments)
+
+    return start_rows, step_rows, write_states, write_facts
 
 
-start_rows, step_rows, write_states = _entry_points(compiled.checksum(_SOURCES))
+start_rows, step_rows, write_states, write_facts = _entry_points(compiled.checksum(_SOURCES))

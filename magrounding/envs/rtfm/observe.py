@@ -17,8 +17,9 @@ from magrounding.envs.rtfm.arrays import (
     WORD_2,
 )
 from magrounding.envs.rtfm.dynamics import play_games
-from magrounding.envs.rtfm.generate import start_games, write_text
+from magrounding.envs.rtfm.generate import first_draw, salt_of, shifts_of, start_games, write_text
 from magrounding.envs.rtfm.ontology import ALLY_ID, EMPTY_ID, FOG_ID, ME_ID
+from magrounding.envs.rtfm.prose import tell
 from magrounding.seeding import TEXT
 
 
@@ -52,7 +53,9 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
     if rules.resample_text:
         for b in range(first, last):
             write_text(b, rules, tables, games, views.manual, views.goal)
-            out.document[b] = document_key(games.keys[b, TEXT], games.scalars[b, STEP], rules.salt)
+            out.document[b] = document_key(
+                games.keys[b, TEXT], games.scalars[b, STEP], salt_of(rules, games.scalars[b])
+            )
     if auto_reset:
         slot = first
         for b in range(first, last):
@@ -159,3 +162,23 @@ def write_states(rules, tables, games, states):
             states[b, at + 2] = alive
             states[b, at + 3] = entities[held, WORD_1] if held >= 0 else 0
             states[b, at + 4] = entities[held, WORD_2] if held >= 0 else 0
+
+
+@njit
+def write_facts(rules, tables, games, claims, manuals, facts, counts):
+    """facts [B, F, 9] of the manuals on show, counts [B] of them, and the manuals [B, R, L] once more."""
+    for b in range(facts.shape[0]):
+        key, scalars = games.keys[b, TEXT], games.scalars[b]
+        shifts = shifts_of(key, rules, tables.elements.shape[1], tables.teams.shape[1])
+        counts[b] = tell(
+            rules.shuffle_manual,
+            key,
+            first_draw(rules, scalars),
+            shifts,
+            rules,
+            tables,
+            scalars,
+            manuals[b],
+            claims,
+            facts[b],
+        )

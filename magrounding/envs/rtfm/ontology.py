@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from magrounding.envs.rtfm.constructions import construction_words, prose_shape
 from magrounding.envs.rtfm.layouts import layout_shape
 from magrounding.envs.rtfm.tasks import Task
 from magrounding.envs.rtfm.text import sentence_length, template_words
@@ -58,6 +59,12 @@ def rtfm_vocabulary() -> Vocabulary:
 
 
 @cache
+def prose_vocabulary() -> Vocabulary:
+    """The same words with the same ids, and behind them those of the constructions."""
+    return Vocabulary(dict.fromkeys([*rtfm_vocabulary().words[1:], *construction_words()]))
+
+
+@cache
 def rock_paper_scissors_vocabulary() -> Vocabulary:
     """Its own small vocabulary: there the letter "a" is a weapon, not an article."""
     return Vocabulary([*_GRID_WORDS, *LETTERS, DRAGON, BEATS, STOP, *DRAGON_GOAL.split()[:2]])
@@ -68,7 +75,7 @@ def num_statements(task: Task) -> int:
     return 3 if task.letters else len(ELEMENTS) + len(TEAMS)
 
 
-def document_shape(task: Task, layout: str = "statements") -> tuple[int, int, int]:
+def document_shape(task: Task, layout: str = "statements", constructions: tuple[str, ...] = ()) -> tuple[int, int, int]:
     """Rows of a manual, words of a row and words of a goal."""
     if task.letters:
         return 3, len(statement_of_letters("a", "b").split()), len(DRAGON_GOAL.split())
@@ -76,7 +83,10 @@ def document_shape(task: Task, layout: str = "statements") -> tuple[int, int, in
     stream = layout == "stream"
     about_team = sentence_length("team", task.language, monsters, TEAMS, stream=stream)
     about_element = sentence_length("modifier", task.language, modifiers, ELEMENTS, stream=stream)
-    rows, length = layout_shape(layout, [about_element] * len(ELEMENTS) + [about_team] * len(TEAMS))
+    if constructions:
+        rows, length = prose_shape(layout, constructions, task.language, (modifiers, monsters))
+    else:
+        rows, length = layout_shape(layout, [about_element] * len(ELEMENTS) + [about_team] * len(TEAMS))
     return rows, length, sentence_length("goal", task.language, 0, TEAMS)
 
 

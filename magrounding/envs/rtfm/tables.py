@@ -20,6 +20,7 @@ from magrounding.envs.rtfm.ontology import (
     WALL_ID,
     statement_of_letters,
 )
+from magrounding.envs.rtfm.prose_tables import NO_PROSE, make_prose
 from magrounding.envs.rtfm.text import sentence_table
 from magrounding.vocabulary import Vocabulary
 
@@ -41,7 +42,7 @@ def make_tables(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
 def _monsters(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
     task = game.kind
     words = UNSEEN if game.split == "eval_new" else TRAINING
-    held_out, stream = game.split == "eval_paraphrase", game.layout == "stream"
+    held_out, stream = game.split == "eval_paraphrase", game.told_layout == "stream"
     teams, elements = splits.assignment_tables(task.group)
     team_lists, monsters = _lists(teams, words.monsters)
     element_lists, modifiers = _lists(elements, words.modifiers)
@@ -62,6 +63,7 @@ def _monsters(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
         ),
         goal_sentences=sentence_table(vocabulary, "goal", task.language, held_out, [()], TEAMS),
         background=_NOTHING[0, 0],
+        prose=make_prose(game, vocabulary, words),
     )
 
 
@@ -93,6 +95,7 @@ def _letters(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
         element_sentences=rows.reshape(1, 3, len(triples), -1),
         goal_sentences=vocabulary.encode(DRAGON_GOAL)[None, None, None],
         background=_NOTHING[0, 0],
+        prose=NO_PROSE,
     )
 
 

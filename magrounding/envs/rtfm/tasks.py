@@ -15,6 +15,7 @@ class Task:
         language: templated language instead of plain statements ("nl").
         distractor_monster, distractor_item: whether they are on the map.
         letters: a rock-paper-scissors split instead of all this.
+        layout, constructions: how a manual is told, where the options of the same names do not say.
     """
 
     group: bool = False
@@ -23,6 +24,8 @@ class Task:
     distractor_monster: bool = True
     distractor_item: bool = True
     letters: str = ""
+    layout: str = "statements"
+    constructions: str = "none"
 
     def monsters(self, agents: int) -> int:
         """How many monsters are on the map: a target for each agent, and perhaps a distractor; or the dragon."""
@@ -52,15 +55,25 @@ STAGES = {
     "s3": Task(moving=True),
     "s4": Task(moving=True, group=True),
     "s5": Task(moving=True, group=True, language=True),
+    "s6": Task(moving=True, group=True, language=True, layout="paragraph", constructions="all"),
 }
-"""Multi-agent RTFM (Ding et al. 2023, appendix A.1)."""
+"""Multi-agent RTFM (Ding et al. 2023, appendix A.1), and S6: S5 told as running text, with all constructions."""
 
 ROCK_PAPER_SCISSORS = {
     name: Task(moving=True, letters=name) for name in ("permutation", "released", "new_edge", "new_node")
 }
 
 TRAIN, EVAL, ALL = range(3)
-SPLITS = {"train": TRAIN, "eval": EVAL, "eval_new": ALL, "eval_paraphrase": EVAL}
+SPLITS = {
+    "train": TRAIN,
+    "eval": EVAL,
+    "eval_new": ALL,
+    "eval_paraphrase": EVAL,
+    "eval_construction": EVAL,
+    "eval_minimal": EVAL,
+}
 """Split → which side its assignments come from (`eval_new` has words of its own, so all of theirs are unseen)."""
+PROSE_SPLITS = ("eval_construction", "eval_minimal")
+"""Those of manuals with constructions alone: told by held-out ones; in twins of the same words and opposite meaning."""
 LETTER_SPLITS = ("train", "eval")
 """Those of rock-paper-scissors."""

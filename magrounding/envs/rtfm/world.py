@@ -16,6 +16,7 @@ from magrounding.envs.rtfm.arrays import (
     KILLS,
     LOST,
     NUM_COLUMNS,
+    NUM_FACT_COLUMNS,
     NUM_SCALARS,
     OUTCOME,
     PRESENT,
@@ -31,11 +32,13 @@ from magrounding.envs.rtfm.arrays import (
     Rules,
     Views,
 )
+from magrounding.envs.rtfm.facts import MOST_FACTS, Fact, name_facts
 from magrounding.envs.rtfm.games import RtfmGame
 from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.envs.rtfm.ontology import num_statements
+from magrounding.envs.rtfm.prose_tables import make_claims
 from magrounding.envs.rtfm.tables import make_tables
-from magrounding.envs.rtfm.tasks import SPLITS
+from magrounding.envs.rtfm.tasks import PROSE_SPLITS, SPLITS
 from magrounding.envs.world import StepBuffers
 from magrounding.seeding import NUM_STREAMS
 from magrounding.vocabulary import PAD
@@ -81,6 +84,22 @@ class RTFMWorld(CompiledWorld):
         """Monsters alive and items on the floor."""
         entities = self._games.entities[:, self.num_agents :]
         return np.where(entities[..., PRESENT, None] == 1, entities[..., [ROW, COLUMN]], -1).astype(np.float32)
+
+    def facts(self, row: int) -> tuple[Fact, ...]:
+        """What the manual of one game claims (as told, also where it is reassigned): see `facts.Fact`."""
+        return name_facts(self.fact_table()[row], self.game)
+
+    def fact_table(self) -> np.ndarray:
+        """The claims of all manuals [B, F, 9] int64, columns RELATION … NAME_LAST of `arrays`, −1 behind the last.
+
+        Made anew with each call, from what the manuals were drawn from.
+        """
+        if self._rules.letters:
+            raise NotImplementedError("manuals of letters have no table of facts")
+        facts = np.full((self.num_envs, MOST_FACTS, NUM_FACT_COLUMNS), -1, np.int64)
+        counts, manuals = np.zeros(self.num_envs, np.int64), np.zeros_like(self.observation["manual"])
+        kernels.write_facts(self._rules, self._tables, self._games, make_claims(self.game), manuals, facts, counts)
+        return facts
 
     def deeds(self) -> dict[str, np.ndarray]:
         agents = self._games.entities[:, : self.num_agents]
@@ -138,7 +157,10 @@ def _make_rules(game: RtfmGame) -> Rules:
         resample_text=game.resample_text,
         shuffle_manual=game.shuffle_manual,
         statements=num_statements(task),
-        layout=LAYOUTS.index(game.layout),
+        layout=LAYOUTS.index(game.told_layout),
+        prose=bool(game.told_constructions),
+        pairs=game.split in PROSE_SPLITS,
+        minimal=game.split == "eval_minimal",
         reassigned=game.manual == "reassigned",
         letters=bool(task.letters),
         sight_squared=-1.0 if game.sight is None else float(game.sight) ** 2,

@@ -1,0 +1,81 @@
+"""What manuals of RTFM claim, with the places of the words: for diagnoses of readers, and never for agents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from magrounding.envs.rtfm import arrays
+from magrounding.envs.rtfm.constructions import POLARITIES, SAID
+from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN
+from magrounding.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from magrounding.envs.rtfm.games import RtfmGame
+
+RELATIONS = ("beats", "belongs to")
+"""What a modifier does to an element, and a monster to a team."""
+MOST_FACTS = 40
+"""Rows that the claims of any manual fit in: 17 facts, each denied or retracted of one other name at most."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A claim of a manual. A word of the manual is named by its row and its place in the row.
+
+    Attributes:
+        relation: one of RELATIONS.
+        subject: a modifier or a monster; object: an element or a team.
+        polarity: "said"; "denied" ("not the order but the alliance …"); or "retracted", said and taken back.
+        subject_span, object_span: (row, first, last) of the words that name them, `last` included.
+    """
+
+    relation: str
+    subject: str
+    object: str
+    polarity: str
+    subject_span: tuple[int, int, int]
+    object_span: tuple[int, int, int]
+
+
+def name_facts(table: np.ndarray, game: RtfmGame) -> tuple[Fact, ...]:
+    """The claims of one manual, a table [F, 9] as `RTFMWorld.fact_table` gives it (rows of −1 are none), by name."""
+    words = UNSEEN if game.split == "eval_new" else TRAINING
+    subjects, objects = (words.modifiers, words.monsters), (ELEMENTS, TEAMS)
+    return tuple(
+        Fact(
+            RELATIONS[relation],
+            subjects[relation][subject],
+            objects[relation][name],
+            POLARITIES[polarity],
+            (row, first, last),
+            (row, name_first, name_last),
+        )
+        for relation, subject, name, polarity, row, first, last, name_first, name_last in table.tolist()
+        if relation >= 0
+    )
+
+
+def fact_accuracy(table: np.ndarray, believed: np.ndarray) -> float:
+    """The part of what manuals say (and neither deny nor take back) that a reader believes.
+
+    Args:
+        table: [B, F, 9], see `RTFMWorld.fact_table`.
+        believed: [B, 2, M] for each relation and subject (by number in the ontology: modifiers, monsters) the number of
+            the element or team that a reader gives it; −1 for none. Scores [B, 2, M, N] become one by `argmax(-1)`.
+
+    Raises:
+        ConfigurationError: arrays that do not fit each other.
+    """
+    table, believed = np.asarray(table), np.asarray(believed)
+    if believed.ndim != 3 or believed.shape[:2] != (len(table), len(RELATIONS)):
+        raise ConfigurationError(f"beliefs are an array [{len(table)}, 2, subjects], got the shape {believed.shape}")
+    said = (table[..., arrays.POLARITY] == SAID) & (table[..., arrays.RELATION] >= 0)
+    games, _ = np.nonzero(said)
+    facts = table[said]
+    if len(facts) == 0 or facts[:, arrays.SUBJECT].max() >= believed.shape[2]:
+        raise ConfigurationError(f"these manuals have facts about more subjects than {believed.shape[2]}, or none")
+    right = believed[games, facts[:, arrays.RELATION], facts[:, arrays.SUBJECT]] == facts[:, arrays.OBJECT]
+    return float(right.mean())
