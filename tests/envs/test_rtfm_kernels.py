@@ -20,7 +20,7 @@ from magrounding.envs.rtfm.dynamics import add
 @njit
 def start_rows(array):
     add(array)
-step_rows = write_states = start_rows
+step_rows = write_states = write_facts = start_rows
 """
 COMPILED = "from __future__ import annotations\n\nimport zlib\nfrom pathlib import Path\n\n\n"
 PROGRAM = """

@@ -75,8 +75,8 @@ def test_unknown_ids_are_answered_with_the_known_ones():
 
 
 def test_a_choice_lists_what_there_is():
-    with pytest.raises(ConfigurationError, match=r"s1, s2, s3, s4, s5"):
-        mg.make("ma_rtfm", stage="s6")
+    with pytest.raises(ConfigurationError, match=r"s1, s2, s3, s4, s5, s6"):
+        mg.make("ma_rtfm", stage="s7")
 
 
 def test_a_full_map_is_large_enough():

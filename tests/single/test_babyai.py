@@ -220,7 +220,7 @@ def test_renders(minigrid):
     scene = env.scene()
     assert scene.walls.shape == (8, 8)
     assert scene.goal == env.game.mission
-    assert {(figure.quality, figure.name) for figure in scene.figures} >= {("red", "ball"), ("", "0")}
+    assert {(figure.quality, figure.name) for figure in scene.figures} >= {("red", "ball"), ("facing left", "0")}
     env.close()
 
 
