@@ -64,7 +64,8 @@ def _how_to_read(results: RunResults) -> str:
     measured = "Scores" if results.settings.measure == "score" else "Win rates"
     return (
         f"{measured} of the weights at the end of each phase, or of the best where it was evaluated before its end "
-        f"(chosen on other games of `{results.settings.preset.selection_set}`), taking the most likely action (greedy) "
+        f"(chosen by {results.settings.preset.selection_play} play on other games of "
+        f"`{results.settings.preset.selection_set}`), taking the most likely action (greedy) "
         f"or drawing one (sampled). **{results.better_play.capitalize()}** play wins more training games over all "
         f"phases together: {shared} "
         + " ".join(filter(None, (_others(results), results.settings.entry.note, _played_once(results), spread_note)))
@@ -280,6 +281,9 @@ def _teacher(results: RunResults) -> str:
         players = results.config.get("demonstrators", {}).items()
         return "demonstrations from " + ", ".join(f"`{path}` (played by {who})" for path, who in players)
     who = "the scripted oracle" if results.settings.entry.oracle else "the simulator's own bot"
+    others = {oracle for _, phase in results.settings.phases() if (oracle := getattr(phase.learner, "oracle", ""))}
+    if others:
+        who = f"the oracle `{', '.join(sorted(others))}`, not the one of the tables"
     return f"{who}, in phases of imitation only"
 
 

@@ -76,6 +76,7 @@ ENVS = (
         stage_sets={"s6": _PROSE_SETS},
         rules_text="manual",
         oracle="magrounding.envs.rtfm.oracle:Oracle",
+        other_oracles={"rollout": "magrounding.envs.rtfm.rollout_oracle:RolloutOracle"},
         published="magrounding.envs.rtfm.published:MA_RTFM",
         published_ablations="magrounding.envs.rtfm.published:MA_RTFM_ABLATIONS",
         multi_agent=True,

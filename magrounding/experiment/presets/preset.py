@@ -111,6 +111,7 @@ class Preset:
         selection_games: games of an evaluation within a phase; those on `selection_set` choose its best weights.
         report_games: games of an evaluation after a phase, on each set.
         selection_set: evaluation set that chooses a phase's best weights; never one of the held-out ones.
+        selection_play: how they are played there, "sampled" (actions are drawn) or "greedy" (the most likely ones).
         watched_sets: evaluation sets within a phase, and after one that another follows in the same stage.
         stage_sets: after a stage; None: every set of the environment.
         final_sets: after the last stage; None: every set of the environment.
@@ -133,6 +134,7 @@ class Preset:
     selection_games: int = 500
     report_games: int = 1000
     selection_set: str = "train"
+    selection_play: str = "sampled"
     watched_sets: tuple[str, ...] = ("train", "eval")
     stage_sets: tuple[str, ...] | None = ("train", "eval")
     final_sets: tuple[str, ...] | None = None
@@ -145,6 +147,7 @@ class Preset:
     def __post_init__(self) -> None:
         if not 0 <= self.team_reward <= 1:
             raise ConfigurationError(f"the team's part of a reward lies in [0, 1], got {self.team_reward}")
+        choose("selection_play", self.selection_play, ("greedy", "sampled"))
         if (games := min(self.selection_games, self.report_games)) < 1:
             raise ConfigurationError(f"an evaluation takes at least one game, got {games}")
         if self.evaluate_every is not None and self.evaluate_every < 1:

@@ -1,0 +1,223 @@
+"""Better moves than the rules of `evasion` know, by roll-outs: who may deviate tries it out in a model of the game."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from magrounding.envs.compiled import STEP
+from magrounding.envs.rtfm.arrays import DIED, DRAWS, ENGAGED, KILLS, MOVE, PRESENT, STAY, TARGETS_LEFT
+from magrounding.envs.rtfm.dynamics import move_all
+from magrounding.envs.rtfm.evasion import EQUAL, Desk, make_desk, weigh
+from magrounding.envs.rtfm.pursuit import DISCOUNT, Pursuit
+from magrounding.seeding import ORDER, below, hash64
+
+_MODEL = 1 << 33
+"""Models draw from keys that are hashed with this counter, where neither world nor oracle ever comes."""
+
+
+class Search(NamedTuple):
+    """How much a roll-out oracle tries.
+
+    Attributes:
+        first_games: played on from a state for each move that is tried, to find the one that may be better.
+        games: played on with that one and with the rules' own, to see whether it is.
+        depth: steps of such a game at most; what is undecided then counts as the rules estimate it.
+        nearly: share of the best move's value, by the rules, that a move needs to be tried.
+        safe: value from which on an agent's chances are safe; where those of all are, nothing is tried.
+        margin, doubt: a move is taken instead of the rules' own where its mean is greater by the margin and so many
+            standard errors of the difference.
+    """
+
+    first_games: int = 8
+    games: int = 24
+    depth: int = 30
+    nearly: float = 0.8
+    safe: float = 0.95
+    margin: float = 0.01
+    doubt: float = 1.0
+
+
+class Model(NamedTuple):
+    """A game that is played on: what never changes while it is, and room for its state.
+
+    Attributes:
+        rules, tables: configuration, and the `Pursuit` solved for it.
+        desk: scratch of the rules.
+        actors, scalars: state of the game, [E, NUM_COLUMNS] and [NUM_SCALARS].
+        values: [n, 5] of all moves in it.
+    """
+
+    rules: NamedTuple
+    tables: Pursuit
+    desk: Desk
+    actors: np.ndarray
+    scalars: np.ndarray
+    values: np.ndarray
+
+
+@njit
+def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, labels, regrets):
+    """Label every agent's best moves, where roll-outs beat the rules by them.
+
+    Args:
+        games: [R] int64, which games to label.
+        rules, tables: as for `evasion.label_moving`.
+        search: how much is tried.
+        entities, keys, scalars: as in `arrays.Games`; nothing of them is changed.
+        labels, regrets: [B, n, 5] bool and float32, filled for these games as `evasion.label_moving` does.
+    """
+    n = rules.agents
+    desk, values = make_desk(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)
+    state, counts = np.zeros_like(entities[0]), np.zeros_like(scalars[0])
+    model = Model(rules, tables, desk, state, counts, np.zeros((n, 5), np.float32))
+    joint = np.zeros(n, np.int64)
+    for b in games:
+        weigh(rules, tables, entities[b], desk, values)
+        key = hash64(hash64(keys[b, ORDER], _MODEL), scalars[b, STEP])
+        doubtful = False
+        for a in range(n):
+            most = max(values[a].max(), np.float32(0))
+            doubtful |= most < search.safe
+            joint[a] = _pick(values[a], key, a)
+            for move in range(5):
+                labels[b, a, move] = values[a, move] >= most * EQUAL
+                regrets[b, a, move] = _regret(values[a, move], most)
+        for a in range(n):
+            if not doubtful or not entities[b, a, PRESENT]:
+                continue
+            own, rival = (
+                joint[a],
+                _find_rival(a, joint, values[a], labels[b, a], entities[b], scalars[b], key, search, model),
+            )
+            if rival < 0:
+                continue
+            gain, worth = _compare(a, own, rival, joint, entities[b], scalars[b], key, search, model)
+            joint[a] = own
+            if gain <= 0:
+                continue
+            joint[a] = rival
+            for move in range(5):
+                if labels[b, a, move]:
+                    labels[b, a, move] = False
+                    regrets[b, a, move] = np.float32(gain / worth)
+            labels[b, a, rival] = True
+            regrets[b, a, rival] = 0
+
+
+@njit
+def _find_rival(a, joint, values, best, actors, scalars, key, search, model):
+    """The move of agent a that does best in a few games beside the moves of the others, if it beats the one in `joint`.
+
+    Args:
+        a, joint: who tries, and everybody's moves [n], the same afterwards.
+        values, best: [5] of its moves by the rules, and whether they are best by these.
+        actors, scalars, key, search, model: as in `_play_on`.
+
+    Returns:
+        A move, or −1 where none does better.
+    """
+    own, rival, most, count = joint[a], -1, 0.0, 0
+    for move in range(5):
+        count += not best[move] and values[move] > 0 and values[move] >= search.nearly * values.max()
+    if count == 0:
+        return rival
+    for r in range(search.first_games):
+        most += _play_on(joint, actors, scalars, hash64(key, r), search, model)
+    for move in range(5):
+        if not best[move] and values[move] > 0 and values[move] >= search.nearly * values.max():
+            joint[a], total = move, 0.0
+            for r in range(search.first_games):
+                total += _play_on(joint, actors, scalars, hash64(key, r), search, model)
+            if total > most:
+                rival, most = move, total
+    joint[a] = own
+    return rival
+
+
+@njit
+def _compare(a, own, rival, joint, actors, scalars, key, search, model):
+    """Play fresh games on with one move of agent a and with the other, by the same draws.
+
+    Returns:
+        By how much the mean of `rival` is greater than that of `own`, less the margin and the doubt; and that mean.
+    """
+    total, squares, worth = 0.0, 0.0, 0.0
+    for r in range(search.games):
+        draws = hash64(key, search.first_games + r)
+        joint[a] = rival
+        reached = _play_on(joint, actors, scalars, draws, search, model)
+        joint[a] = own
+        gain = reached - _play_on(joint, actors, scalars, draws, search, model)
+        total, squares, worth = total + gain, squares + gain * gain, worth + reached
+    mean = total / search.games
+    error = np.sqrt(max(squares / search.games - mean * mean, 0.0) / search.games)
+    return mean - search.margin - search.doubt * error, max(worth / search.games, 0.01)
+
+
+@njit
+def _play_on(joint, actors, scalars, key, search, model):
+    """Play a game on from a state, in the model: first the joint move, then as the rules have it.
+
+    Args:
+        joint: [n] moves.
+        actors, scalars: the state, [E, NUM_COLUMNS] and [NUM_SCALARS].
+        key: uint64 that decides all draws.
+        search: depth.
+        model: where it is played.
+
+    Returns:
+        0 of a game that is lost; of one that is won the discount of its steps; of another what the rules expect.
+    """
+    rules, state = model.rules, model.actors
+    n = rules.agents
+    state[:], model.scalars[:] = actors, scalars
+    model.scalars[DRAWS] = 0
+    worth = 1.0
+    for step in range(search.depth):
+        if step:
+            weigh(rules, model.tables, state, model.desk, model.values)
+        for a in range(n):
+            state[a, MOVE] = _pick(model.values[a], key, step * n + a) if step else joint[a]
+            state[a, KILLS], state[a, DIED], state[a, ENGAGED] = 0, 0, 0
+        move_all(rules, key, model.scalars, state)
+        worth *= DISCOUNT
+        living, died = 0, False
+        for a in range(n):
+            living += state[a, PRESENT]
+            died |= state[a, DIED] == 1
+            if state[a, ENGAGED]:
+                return 0.0
+        if living == 0 or (died and not rules.individual_death):
+            return 0.0
+        if model.scalars[TARGETS_LEFT] == 0:
+            return worth
+    weigh(rules, model.tables, state, model.desk, model.values)
+    for a in range(n):
+        worth *= max(model.values[a].max(), np.float32(0))
+    return worth
+
+
+@njit
+def _pick(values, key, counter):
+    """One of the best of an agent's moves [5], drawn evenly."""
+    least, ties = max(values.max(), np.float32(0)) * EQUAL, 0
+    for move in range(5):
+        ties += values[move] >= least
+    pick = below(key, _MODEL + counter, ties)
+    for move in range(5):
+        if values[move] >= least:
+            if pick == 0:
+                return move
+            pick -= 1
+    return STAY
+
+
+@njit
+def _regret(value, most):
+    """Share of the chances `most` that a move of this value throws away; 0 of one into a wall, and without chances."""
+    if most <= 0 or value < 0 or value >= most * EQUAL:
+        return np.float32(0)
+    return np.float32(1 - value / most)
