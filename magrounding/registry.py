@@ -74,6 +74,7 @@ class EnvEntry:
         oracle: entry point of a scripted team that reads the world's state: the ceiling of reports.
         other_oracles: name → entry point of more such teams, better and slower ones, for who asks for them.
         published: entry point of the papers' results (`envs.published.PublishedResults`).
+        published_others: entry point of what other papers reach in it, a tuple of such dictionaries.
         published_ablations: entry point of what the papers say of lesser models, a tuple of such dictionaries.
         multi_agent: whether it takes `agents`; the others are for one agent, and Gymnasium knows them too.
         reading_set: the one on which agents are also given wrong texts.
@@ -99,6 +100,7 @@ class EnvEntry:
     oracle: str | None = None
     other_oracles: Mapping[str, str] = field(default_factory=dict)
     published: str | None = None
+    published_others: str | None = None
     published_ablations: str | None = None
     multi_agent: bool = False
     reading_set: str = "eval"

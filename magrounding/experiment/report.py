@@ -81,6 +81,8 @@ def _others(results: RunResults) -> str:
     fewest = min((summary.get("games", games) for who, summary in played if who == RANDOM), default=games)
     part = f", random {fewest:,} of them" if fewest < games else ""
     rest = "" if ORACLE in names else "; there is no oracle"
+    if ORACLE in names and results.settings.entry.other_oracles:
+        rest = f"; the oracle is the one by rules, not `{'`, `'.join(results.settings.entry.other_oracles)}`"
     return f"{' and '.join(names).capitalize()} played the same games{part}{rest}."
 
 
@@ -105,7 +107,14 @@ def _sources(results: RunResults) -> str:
     for place, (*_, source) in results.published.items():
         if place in shown:
             of_source.setdefault(source, []).append(" ".join(place))
-    return "\n".join(f"* paper, {', '.join(places)}: {source}" for source, places in of_source.items())
+    lines = [f"* paper, {', '.join(places)}: {source}" for source, places in of_source.items()]
+    lines += [
+        f"* another paper, {' '.join(place)}: **{published(result)}**, {result.source}"
+        for table in results.others
+        for place, result in table.items()
+        if place in shown
+    ]
+    return "\n".join(lines)
 
 
 def results_table(results: RunResults) -> str:

@@ -52,6 +52,7 @@ ENVS = (
         rules_text="manual",
         oracle="magrounding.envs.rtfm.oracle:Oracle",
         published="magrounding.envs.rtfm.published:RTFM",
+        published_others="magrounding.envs.rtfm.published:RTFM_OTHERS",
         note=_NOTE,
         differences=_DIFFERENCES,
         layouts=LAYOUTS,

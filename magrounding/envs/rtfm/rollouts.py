@@ -31,10 +31,10 @@ class Search(NamedTuple):
             standard errors of the difference.
     """
 
-    first_games: int = 8
-    games: int = 24
-    depth: int = 30
-    nearly: float = 0.8
+    first_games: int = 6
+    games: int = 20
+    depth: int = 8
+    nearly: float = 0.9
     safe: float = 0.95
     margin: float = 0.01
     doubt: float = 1.0
@@ -85,20 +85,30 @@ def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, lab
             for move in range(5):
                 labels[b, a, move] = values[a, move] >= most * EQUAL
                 regrets[b, a, move] = _regret(values[a, move], most)
+        if not doubtful:
+            continue
+        own_worth = -1.0  # of the joint move in the first games; not known yet
         for a in range(n):
-            if not doubtful or not entities[b, a, PRESENT]:
-                continue
-            own, rival = (
-                joint[a],
-                _find_rival(a, joint, values[a], labels[b, a], entities[b], scalars[b], key, search, model),
-            )
+            least = search.nearly * values[a].max()
+            rival, most = -1, 0.0
+            own, state, scalar = joint[a], entities[b], scalars[b]
+            for move in range(5):
+                tried = values[a, move] > 0 and values[a, move] >= least and not labels[b, a, move]
+                if not tried:
+                    continue
+                if own_worth < 0:
+                    own_worth = _try(joint, state, scalar, key, search, model)
+                joint[a] = move
+                worth = _try(joint, state, scalar, key, search, model)
+                joint[a] = own
+                if worth > max(own_worth, most):
+                    rival, most = move, worth
             if rival < 0:
                 continue
-            gain, worth = _compare(a, own, rival, joint, entities[b], scalars[b], key, search, model)
-            joint[a] = own
+            gain, worth = _compare(a, own, rival, joint, state, scalar, key, search, model)
             if gain <= 0:
                 continue
-            joint[a] = rival
+            joint[a], own_worth = rival, most
             for move in range(5):
                 if labels[b, a, move]:
                     labels[b, a, move] = False
@@ -108,38 +118,17 @@ def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, lab
 
 
 @njit
-def _find_rival(a, joint, values, best, actors, scalars, key, search, model):
-    """The move of agent a that does best in a few games beside the moves of the others, if it beats the one in `joint`.
-
-    Args:
-        a, joint: who tries, and everybody's moves [n], the same afterwards.
-        values, best: [5] of its moves by the rules, and whether they are best by these.
-        actors, scalars, key, search, model: as in `_play_on`.
-
-    Returns:
-        A move, or −1 where none does better.
-    """
-    own, rival, most, count = joint[a], -1, 0.0, 0
-    for move in range(5):
-        count += not best[move] and values[move] > 0 and values[move] >= search.nearly * values.max()
-    if count == 0:
-        return rival
+def _try(joint, actors, scalars, key, search, model):
+    """Mean of the first games of a joint move; see `_play_on`."""
+    total = 0.0
     for r in range(search.first_games):
-        most += _play_on(joint, actors, scalars, hash64(key, r), search, model)
-    for move in range(5):
-        if not best[move] and values[move] > 0 and values[move] >= search.nearly * values.max():
-            joint[a], total = move, 0.0
-            for r in range(search.first_games):
-                total += _play_on(joint, actors, scalars, hash64(key, r), search, model)
-            if total > most:
-                rival, most = move, total
-    joint[a] = own
-    return rival
+        total += _play_on(joint, actors, scalars, hash64(key, r), search, model)
+    return total / search.first_games
 
 
 @njit
 def _compare(a, own, rival, joint, actors, scalars, key, search, model):
-    """Play fresh games on with one move of agent a and with the other, by the same draws.
+    """Play fresh games on with one move of agent a and with the other, by the same draws; `joint` has `own` again then.
 
     Returns:
         By how much the mean of `rival` is greater than that of `own`, less the margin and the doubt; and that mean.
@@ -176,9 +165,13 @@ def _play_on(joint, actors, scalars, key, search, model):
     state[:], model.scalars[:] = actors, scalars
     model.scalars[DRAWS] = 0
     worth = 1.0
-    for step in range(search.depth):
+    for step in range(search.depth + 1):
         if step:
             weigh(rules, model.tables, state, model.desk, model.values)
+        if step == search.depth:
+            for a in range(n):
+                worth *= max(model.values[a].max(), np.float32(0))
+            break
         for a in range(n):
             state[a, MOVE] = _pick(model.values[a], key, step * n + a) if step else joint[a]
             state[a, KILLS], state[a, DIED], state[a, ENGAGED] = 0, 0, 0
@@ -193,10 +186,7 @@ def _play_on(joint, actors, scalars, key, search, model):
         if living == 0 or (died and not rules.individual_death):
             return 0.0
         if model.scalars[TARGETS_LEFT] == 0:
-            return worth
-    weigh(rules, model.tables, state, model.desk, model.values)
-    for a in range(n):
-        worth *= max(model.values[a].max(), np.float32(0))
+            break
     return worth
 
 

@@ -105,6 +105,8 @@ class Preset:
         env_options: of the environment, beside stage and number of agents.
         policy_options: of that agent's network; another is as its authors made it.
         team_reward: part of each agent's reward that is the team's mean instead of its own.
+        share_from: number of agents from which on one network of the preset's own kind plays for all of them and learns
+            from all; None: each has its own, unless a run asks for it.
         carry_optimizer: a phase inherits the optimiser's statistics along with the weights, as RTFM's program does,
             where the phase before had the same algorithm.
         evaluate_every: environment steps between evaluations within a phase; None: at its end only.
@@ -129,6 +131,7 @@ class Preset:
     env_options: Mapping[str, Any] = field(default_factory=dict)
     policy_options: Mapping[str, Any] = field(default_factory=dict)
     team_reward: float = 0.0
+    share_from: int | None = None
     carry_optimizer: bool = True
     evaluate_every: int | None = None
     selection_games: int = 500
