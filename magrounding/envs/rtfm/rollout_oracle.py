@@ -11,6 +11,7 @@ from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.rtfm import arrays, dynamics, evasion, planning, pursuit, rollouts
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.envs.rtfm.rollouts import Search
+from magrounding.errors import ConfigurationError
 from magrounding.jit import cached_njit
 from magrounding.vector import VectorEnv
 
@@ -31,12 +32,14 @@ class RolloutOracle(Oracle):
         search: how much is tried; by default what is fast enough to teach.
 
     Raises:
-        ConfigurationError: another env.
+        ConfigurationError: another env, or a search that cannot be.
     """
 
     def __init__(self, env: VectorEnv | WorldEnv, search: Search | None = None) -> None:
         super().__init__(env)
         self.search = search or Search()
+        if not 1 <= self.search.first_games <= self.search.games or self.search.depth < 1:
+            raise ConfigurationError(f"a search plays at least one game, and no fewer later than first, got {search}")
 
     def _label(self, rows: np.ndarray) -> None:
         if self._pursuit is None:

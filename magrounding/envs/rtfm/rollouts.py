@@ -23,6 +23,7 @@ class Search(NamedTuple):
 
     Attributes:
         first_games: played on from a state for each move that is tried, to find the one that may be better.
+            At most `games`.
         games: played on with that one and with the rules' own, to see whether it is.
         depth: steps of such a game at most; what is undecided then counts as the rules estimate it.
         nearly: share of the best move's value, by the rules, that a move needs to be tried.
@@ -73,7 +74,8 @@ def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, lab
     desk, values = make_desk(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)
     state, counts = np.zeros_like(entities[0]), np.zeros_like(scalars[0])
     model = Model(rules, tables, desk, state, counts, np.zeros((n, 5), np.float32))
-    joint = np.zeros(n, np.int64)
+    joint, here = np.zeros(n, np.int64), np.zeros(search.games)
+    there = np.zeros(search.games)
     for b in games:
         weigh(rules, tables, entities[b], desk, values)
         key = hash64(hash64(keys[b, ORDER], _MODEL), scalars[b, STEP])
@@ -87,107 +89,90 @@ def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, lab
                 regrets[b, a, move] = _regret(values[a, move], most)
         if not doubtful:
             continue
-        own_worth = -1.0  # of the joint move in the first games; not known yet
+        before = -1.0  # what the joint move is worth in the first games; not known yet
         for a in range(n):
-            least = search.nearly * values[a].max()
-            rival, most = -1, 0.0
-            own, state, scalar = joint[a], entities[b], scalars[b]
+            own, rival, most = joint[a], -1, 0.0
             for move in range(5):
-                tried = values[a, move] > 0 and values[a, move] >= least and not labels[b, a, move]
-                if not tried:
+                nearly = values[a, move] > 0 and values[a, move] >= search.nearly * values[a].max()
+                if labels[b, a, move] or not nearly:
                     continue
-                if own_worth < 0:
-                    own_worth = _try(joint, state, scalar, key, search, model)
+                if before < 0:
+                    _play_on(joint, 0, search.first_games, entities[b], scalars[b], key, search, model, here)
+                    before = here[: search.first_games].mean()
                 joint[a] = move
-                worth = _try(joint, state, scalar, key, search, model)
+                _play_on(joint, 0, search.first_games, entities[b], scalars[b], key, search, model, there)
                 joint[a] = own
-                if worth > max(own_worth, most):
+                worth = there[: search.first_games].mean()
+                if worth > max(before, most):
                     rival, most = move, worth
             if rival < 0:
                 continue
-            gain, worth = _compare(a, own, rival, joint, state, scalar, key, search, model)
+            _play_on(joint, search.first_games, search.games, entities[b], scalars[b], key, search, model, here)
+            joint[a] = rival
+            _play_on(joint, search.first_games, search.games, entities[b], scalars[b], key, search, model, there)
+            gain = _gain(here, there, search)
             if gain <= 0:
+                joint[a] = own
                 continue
-            joint[a], own_worth = rival, most
+            before = most
             for move in range(5):
                 if labels[b, a, move]:
                     labels[b, a, move] = False
-                    regrets[b, a, move] = np.float32(gain / worth)
+                    regrets[b, a, move] = np.float32(gain / there.mean())
             labels[b, a, rival] = True
             regrets[b, a, rival] = 0
 
 
 @njit
-def _try(joint, actors, scalars, key, search, model):
-    """Mean of the first games of a joint move; see `_play_on`."""
-    total = 0.0
-    for r in range(search.first_games):
-        total += _play_on(joint, actors, scalars, hash64(key, r), search, model)
-    return total / search.first_games
+def _gain(here, there, search):
+    """By how much the mean of `there` beats that of `here`, games by the same draws: less the margin and the doubt."""
+    more = there - here
+    return more.mean() - search.margin - search.doubt * more.std() / np.sqrt(len(more))
 
 
 @njit
-def _compare(a, own, rival, joint, actors, scalars, key, search, model):
-    """Play fresh games on with one move of agent a and with the other, by the same draws; `joint` has `own` again then.
-
-    Returns:
-        By how much the mean of `rival` is greater than that of `own`, less the margin and the doubt; and that mean.
-    """
-    total, squares, worth = 0.0, 0.0, 0.0
-    for r in range(search.games):
-        draws = hash64(key, search.first_games + r)
-        joint[a] = rival
-        reached = _play_on(joint, actors, scalars, draws, search, model)
-        joint[a] = own
-        gain = reached - _play_on(joint, actors, scalars, draws, search, model)
-        total, squares, worth = total + gain, squares + gain * gain, worth + reached
-    mean = total / search.games
-    error = np.sqrt(max(squares / search.games - mean * mean, 0.0) / search.games)
-    return mean - search.margin - search.doubt * error, max(worth / search.games, 0.01)
-
-
-@njit
-def _play_on(joint, actors, scalars, key, search, model):
-    """Play a game on from a state, in the model: first the joint move, then as the rules have it.
+def _play_on(joint, first, count, actors, scalars, key, search, model, worth):
+    """Play games on from a state, in the model: first the joint move, then as the rules have it.
 
     Args:
         joint: [n] moves.
+        first, count: number of the first of the games, and how many; the number decides a game's draws.
         actors, scalars: the state, [E, NUM_COLUMNS] and [NUM_SCALARS].
-        key: uint64 that decides all draws.
+        key: uint64 of the state's draws.
         search: depth.
-        model: where it is played.
-
-    Returns:
-        0 of a game that is lost; of one that is won the discount of its steps; of another what the rules expect.
+        model: where they are played.
+        worth: [count or more], filled: 0 of a game that is lost, of one that is won the discount of its steps, of
+            another what the rules expect.
     """
     rules, state = model.rules, model.actors
     n = rules.agents
-    state[:], model.scalars[:] = actors, scalars
-    model.scalars[DRAWS] = 0
-    worth = 1.0
-    for step in range(search.depth + 1):
-        if step:
-            weigh(rules, model.tables, state, model.desk, model.values)
-        if step == search.depth:
+    for r in range(count):
+        draws = hash64(key, first + r)
+        state[:], model.scalars[:] = actors, scalars
+        model.scalars[DRAWS] = 0
+        worth[r] = 1
+        for step in range(search.depth + 1):
+            if step:
+                weigh(rules, model.tables, state, model.desk, model.values)
+            if step == search.depth:
+                for a in range(n):
+                    worth[r] *= max(model.values[a].max(), np.float32(0))
+                break
             for a in range(n):
-                worth *= max(model.values[a].max(), np.float32(0))
-            break
-        for a in range(n):
-            state[a, MOVE] = _pick(model.values[a], key, step * n + a) if step else joint[a]
-            state[a, KILLS], state[a, DIED], state[a, ENGAGED] = 0, 0, 0
-        move_all(rules, key, model.scalars, state)
-        worth *= DISCOUNT
-        living, died = 0, False
-        for a in range(n):
-            living += state[a, PRESENT]
-            died |= state[a, DIED] == 1
-            if state[a, ENGAGED]:
-                return 0.0
-        if living == 0 or (died and not rules.individual_death):
-            return 0.0
-        if model.scalars[TARGETS_LEFT] == 0:
-            break
-    return worth
+                state[a, MOVE] = _pick(model.values[a], draws, step * n + a) if step else joint[a]
+                state[a, KILLS], state[a, DIED], state[a, ENGAGED] = 0, 0, 0
+            move_all(rules, draws, model.scalars, state)
+            worth[r] *= DISCOUNT
+            living, died, engaged = 0, False, False
+            for a in range(n):
+                living += state[a, PRESENT]
+                died |= state[a, DIED] == 1
+                engaged |= state[a, ENGAGED] == 1
+            if engaged or living == 0 or (died and not rules.individual_death):
+                worth[r] = 0
+                break
+            if model.scalars[TARGETS_LEFT] == 0:
+                break
 
 
 @njit

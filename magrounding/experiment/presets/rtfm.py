@@ -51,8 +51,10 @@ QUICK_MA_RTFM = Preset(
     },
     env_options={"max_cycles": 80},
     team_reward=0.5,
+    share_from=3,
     carry_optimizer=False,
     evaluate_every=100_000,
+    selection_play="greedy",
     stage_sets=None,
 )
 
@@ -72,6 +74,8 @@ QUICK_RL_MA_RTFM = replace(
         "PPO alone, no teacher: tens of minutes on two CPU cores with the relational reader; episodes of at most 80 "
         "steps."
     ),
+    share_from=None,
+    selection_play="sampled",
     phases={
         "s1": (_reinforce(600_000, weights=_ENDI_AT_FIRST),),
         "s2": (_reinforce(500_000),),
@@ -94,14 +98,15 @@ DEMO = replace(
     QUICK_MA_RTFM,
     name="demo",
     about=(
-        "A demonstration for two CPU cores and about eight minutes: the beginning of quick, imitation of the oracle "
-        "and then PPO. It shows the whole road and stops before its end."
+        "A demonstration for two CPU cores and about six minutes: imitation of the oracle in every stage, and PPO in "
+        "the last. It shows the whole road and stops before its end."
     ),
     phases={
-        "s1": (_imitate(150_000, teacher_steps=60_000), _reinforce(30_000, **FINEST)),
-        "s2": (_imitate(80_000), _reinforce(20_000, **FINEST)),
-        "s4": (_imitate(40_000), _reinforce(40_000, **FINE)),
-        REMAINING_STAGES: (_imitate(100_000), _reinforce(100_000, **FINE)),
+        "s1": (_imitate(100_000, teacher_steps=40_000),),
+        "s2": (_imitate(40_000),),
+        "s4": (_imitate(20_000),),
+        "s5": (_imitate(80_000), _reinforce(60_000, **FINE)),
+        REMAINING_STAGES: (_imitate(100_000),),
     },
     selection_games=100,
     report_games=200,
