@@ -81,9 +81,9 @@ def _others(results: RunResults) -> str:
     fewest = min((summary.get("games", games) for who, summary in played if who == RANDOM), default=games)
     part = f", random {fewest:,} of them" if fewest < games else ""
     rest = "" if ORACLE in names else "; there is no oracle"
-    if ORACLE in names and results.settings.entry.other_oracles:
-        rest = f"; the oracle is the one by rules, not `{'`, `'.join(results.settings.entry.other_oracles)}`"
-    return f"{' and '.join(names).capitalize()} played the same games{part}{rest}."
+    known = results.settings.entry.other_oracles if ORACLE in names else {}
+    which = f" The oracle is the one by rules, not `{'`, `'.join(known)}`." if known else ""
+    return f"{' and '.join(names).capitalize()} played the same games{part}{rest}.{which}"
 
 
 def _played_once(results: RunResults) -> str:
