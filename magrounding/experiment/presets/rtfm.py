@@ -20,7 +20,7 @@ _ENDI_AT_FIRST: dict[str, float] = {"modelling": 0.003, "division": 0.003}
 
 def _imitate(steps: int, teacher_steps: int = 20_000) -> Phase:
     """DAgger for so many environment steps: small minibatches and three passes, as what is slow is reading."""
-    learner = ImitationConfig(anneal_steps=steps, teacher_steps=teacher_steps, weights=_ENDI_TAUGHT)
+    learner = ImitationConfig(anneal_steps=steps, teacher_steps=teacher_steps, weights=_ENDI_TAUGHT, regret=3.0)
     return Phase(learner, Promotion(steps=steps), num_envs=64)
 
 
@@ -108,7 +108,7 @@ DEMO = replace(
         "s5": (_imitate(80_000), _reinforce(60_000, **FINE)),
         REMAINING_STAGES: (_imitate(100_000),),
     },
-    selection_games=100,
+    selection_games=200,
     report_games=200,
     stage_sets=("train", "eval"),
     save_every=30.0,
