@@ -6,6 +6,8 @@ expert labels what the student gets itself into; the teacher leads while the stu
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from magrounding.play.actor import Expert
@@ -49,7 +51,8 @@ class Teacher:
 
     def judge(self) -> np.ndarray:
         """What each move costs [B, n, A] in the state labelled last, of an expert who can tell (`judges`)."""
-        return self._expert.regrets
+        judge: Any = self._expert
+        return judge.regrets
 
     def lead(self, actions: np.ndarray) -> None:
         """Overwrite the actions [B, n] of the games that are led by best moves, drawn evenly among equals."""
