@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.presets.preset import CHOSEN_ON_VALID, REMAINING_STAGES, Phase, Preset, Promotion
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
@@ -43,10 +43,7 @@ QUICK_NETHACK = Preset(
     evaluate_every=200_000,
     selection_games=300,
     report_games=600,
-    selection_set="valid",
-    watched_sets=("valid",),
-    stage_sets=("test",),
-    final_sets=("test",),
+    **CHOSEN_ON_VALID,
 )
 
 QUICK_RL_NETHACK = replace(
@@ -91,8 +88,5 @@ PAPER_NETHACK = Preset(
     evaluate_every=2_500_000,
     selection_games=100,
     report_games=500,
-    selection_set="valid",
-    watched_sets=("valid",),
-    stage_sets=("test",),
-    final_sets=("test",),
+    **CHOSEN_ON_VALID,
 )
