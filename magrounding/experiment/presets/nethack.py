@@ -12,6 +12,9 @@ from magrounding.training.ppo import PPOConfig
 _VIEW = {"crop": 21, "characters": True}
 """What viewread sees: the cells around the agent, as glyphs and as characters."""
 
+_READER = {"remember": False, "centred": True}
+"""Most of a view is alike. A memory is shut by that before it learns anything."""
+
 QUICK_NETHACK = Preset(
     name="quick",
     about=(
@@ -23,24 +26,25 @@ QUICK_NETHACK = Preset(
         REMAINING_STAGES: (
             Phase(
                 ImitationConfig(
-                    unroll=40,
+                    unroll=20,
                     epochs=1,
-                    minibatches=2,
+                    minibatches=1,
                     learning_rate=2e-3,
                     warm_up=10_000,
-                    anneal_steps=1_000_000,
+                    anneal_steps=250_000,
                     entropy=0.0,
                     value_coefficient=0.01,
-                    teacher_steps=400_000,
+                    teacher_steps=100_000,
                     teacher_noise=0.05,
                 ),
-                Promotion(steps=1_000_000),
-                num_envs=32,
+                Promotion(steps=250_000),
+                num_envs=16,
             ),
         )
     },
     env_options=_VIEW,
-    evaluate_every=200_000,
+    policy_options=_READER,
+    evaluate_every=125_000,
     selection_games=300,
     report_games=600,
     **CHOSEN_ON_VALID,
