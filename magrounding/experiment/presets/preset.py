@@ -23,7 +23,7 @@ CHOSEN_ON_VALID: Mapping[str, Any] = {
     "stage_sets": ("test",),
     "final_sets": ("test",),
 }
-"""The sets of a `Preset` for a world with `train`, `valid` and `test`: `test` is played at the end and chooses nothing."""
+"""The sets of a `Preset` for a world with `train`, `valid` and `test`: `test` chooses nothing."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ _SIZES = {"embedding": 30, "hidden": 100, "width": 200, "channels": (16, 32, 64)
 QUICK_TOUCHDOWN = Preset(
     name="quick",
     about=(
-        "Cloning of walks along the routes; panoramas are turned to where the agent looks, and coarse; 24 steps a walk. "
+        "Cloning of walks along the routes; coarse panoramas, turned to where the agent looks; 24 steps a walk. "
         "Weights are chosen on `valid` routes."
     ),
     agent="panoread",
