@@ -18,7 +18,7 @@ _READER = {"remember": False, "centred": True}
 QUICK_NETHACK = Preset(
     name="quick",
     about=(
-        "Imitation of the scripted explorer, which leads the games at first and labels the student's own later "
+        "Imitation of the scripted explorer, which leads fewer and fewer of the games and labels them all "
         "(DAgger); the network sees the cells around the agent. Weights are chosen on `valid` seeds."
     ),
     agent="viewread",
@@ -27,26 +27,26 @@ QUICK_NETHACK = Preset(
             Phase(
                 ImitationConfig(
                     unroll=20,
-                    epochs=1,
+                    epochs=3,
                     minibatches=1,
                     learning_rate=2e-3,
-                    warm_up=10_000,
-                    anneal_steps=250_000,
+                    warm_up=2_000,
+                    anneal_steps=200_000,
                     entropy=0.0,
                     value_coefficient=0.01,
-                    teacher_steps=100_000,
-                    teacher_noise=0.05,
+                    teacher_steps=200_000,
+                    teacher_noise=0.1,
                 ),
-                Promotion(steps=250_000),
+                Promotion(steps=200_000),
                 num_envs=16,
             ),
         )
     },
     env_options=_VIEW,
     policy_options=_READER,
-    evaluate_every=125_000,
-    selection_games=300,
-    report_games=600,
+    evaluate_every=100_000,
+    selection_games=200,
+    report_games=400,
     **CHOSEN_ON_VALID,
 )
 
