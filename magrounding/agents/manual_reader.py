@@ -188,6 +188,12 @@ class ManualReader(nn.Module):
             logits = torch.where(gait % FRAMES > 0, decided, logits)
         return scores, logits.softmax(1)
 
+    def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor:
+        """[U, M, N]: how much what is said of each of some words mentions each name, see `Policy.relate_words`."""
+        attention = self._attend(subjects, text)[1]  # [U, S, M]
+        mentioned = text["value"].index_select(2, names.flatten()).unflatten(2, names.shape)
+        return torch.bmm(attention.transpose(1, 2), (mentioned * (names != 0)).sum(3))
+
     def foresee(self, words: Tensor, gait: Tensor, text: TextEncoding) -> tuple[Tensor, Tensor]:
         """Log probability [U, P] that things of some words [...] move so [...], as each of U manuals has it.
 

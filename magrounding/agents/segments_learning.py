@@ -62,7 +62,7 @@ def learn_segments(spec: EnvSpec, manuals: Manuals, seed: int = 0, steps: int = 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         segmenter = Segmenter(spec)
-        seen = _count_words(rows, segmenter.size)
+        seen = count_words(rows, segmenter.size)
         _classify(segmenter, manuals, seen)
         _count_shapes(segmenter, rows)
         _train(segmenter, rows, seen, punctuation_of(spec), np.random.default_rng(seed), steps)
@@ -126,7 +126,7 @@ def _divides(ends: np.ndarray, telling: np.ndarray) -> np.ndarray:
     return np.diff(np.cumsum(ends)[telling] - ends[telling]) > 0
 
 
-def _count_words(rows: np.ndarray, words: int) -> np.ndarray:
+def count_words(rows: np.ndarray, words: int) -> np.ndarray:
     """[N, V] how often each manual has each word; of the padding nothing."""
     flat = rows.reshape(len(rows), -1).astype(np.int64)
     counts = np.zeros((len(rows), words), np.int16)

@@ -1,0 +1,149 @@
+"""Learning which words share a fact, without rewards: two renderings of the same facts agree.
+
+Where each fact has a row of its own, the words that share a row share a fact. The same game's manual told as running
+text, in constructions, says the same in other sentences: that is all that is learnt from. What a sentence claims, and
+where, is never looked at. The rarer a function word, the more often it is hidden, as in `segments_learning`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+
+from magrounding.agents.edges import MOST_PIECES, Edges
+from magrounding.agents.segments_learning import count_words
+from magrounding.errors import ConfigurationError
+from magrounding.spec import EnvSpec
+
+STEPS, BATCH = 600, 32
+RATE = 0.01
+"""Of AdamW, which rises and falls to 0 by a cosine."""
+DECAY, CLIP = 1e-3, 1.0
+
+
+class Renderings(NamedTuple):
+    """What is learnt from: manuals of N games.
+
+    Attributes:
+        rows: [N, S, L] ids, each row a statement of one fact, 0 is padding.
+        told: the same games' manuals told otherwise, each [N, S', L'].
+        weights: how often each of them is drawn.
+        places: [V] where in an occupant the map shows a word, counted from 1; 0: nowhere.
+        beside: [V] bool, whether the map shows it beside a word that manuals speak of.
+    """
+
+    rows: np.ndarray
+    told: tuple[np.ndarray, ...]
+    weights: tuple[float, ...]
+    places: np.ndarray
+    beside: np.ndarray
+
+
+def learn_edges(spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int = STEPS) -> Edges:
+    """A reader of edges for a world; torch's own random state is left as it was.
+
+    Args:
+        spec: of the world.
+        renderings: what to learn from.
+        seed: of weights and of what is drawn.
+        steps: of gradient descent.
+
+    Raises:
+        ConfigurationError: plain manuals of one row, from which nothing is learnt.
+    """
+    rows = renderings.rows
+    if rows.ndim != 3 or rows.shape[1] < 2:
+        raise ConfigurationError(
+            f"edges are learnt from manuals whose rows are statements, [S, L]; those of this world are "
+            f"{list(rows.shape[1:])}"
+        )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        edges = Edges(spec)
+        often = _classify(edges, renderings)
+        edges.usual.zero_()
+        usual = _usual(edges.letters.numpy()[rows], edges.base - 1)
+        edges.usual[: len(usual)] = torch.from_numpy(usual)
+        _train(edges, renderings, often, np.random.default_rng(seed), steps)
+    edges.forget()
+    return edges
+
+
+def _classify(edges: Edges, renderings: Renderings) -> np.ndarray:
+    """Give each word its letter, or note that it is a function word; [V] the part of the manuals that have each."""
+    once = (count_words(renderings.rows, edges.size) == 1).all(0)
+    letters, places = np.where(once, 2 * edges.width + 1, 0), renderings.places
+    letters[places > 0] = 2 * places[places > 0] - 1 + renderings.beside[places > 0]
+    often = np.mean([(count_words(manuals, edges.size) > 0).mean(0) for manuals in renderings.told], 0)
+    edges.letters.copy_(torch.from_numpy(letters))
+    edges.known.copy_(torch.from_numpy((letters == 0) & (often > 0)))
+    return often
+
+
+def _usual(letters: np.ndarray, classes: int) -> np.ndarray:
+    """[P, C] words of each class in each statement of the most frequent kind of manual."""
+    counts = (letters[..., None] == np.arange(1, classes + 1)).sum(2)
+    kinds = Counter(tuple(sorted(map(tuple, each[each.any(1)].tolist()))) for each in counts)
+    return np.array(kinds.most_common(1)[0][0][:MOST_PIECES], np.int64)
+
+
+def _train(edges: Edges, renderings: Renderings, often: np.ndarray, rng: np.random.Generator, steps: int) -> None:
+    """Descend the mean cross-entropy of which pairs of a manual's words share a statement of the plain rendering."""
+    letters = edges.letters.numpy()
+    rarity = np.where(letters == 0, 1 - often, 0)
+    tokens = np.append(edges.tokens.numpy(), edges.row_end)
+    statement = _statements(renderings.rows, edges.size)
+    weights = np.array(renderings.weights) / sum(renderings.weights)
+    network = [parameter for part in edges.children() for parameter in part.parameters()]
+    for parameter in network:
+        parameter.requires_grad_(True)
+    optimizer = torch.optim.AdamW(network, RATE, betas=(0.9, 0.98), weight_decay=DECAY)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, steps, pct_start=0.1)
+    for _ in range(steps):
+        texts = []
+        for game, told in zip(
+            rng.integers(len(statement), size=BATCH), rng.choice(len(weights), BATCH, p=weights), strict=True
+        ):
+            ids = running(renderings.told[told][game])
+            hidden = rng.random(edges.size) < rng.random() * rarity
+            place = np.flatnonzero(letters[ids] * (ids >= 0) > 0)
+            words, word = np.unique(ids[place], return_inverse=True)
+            shown = np.where(np.append(hidden, False), 0, tokens)[ids]  # −1, the end of a row, is the last
+            own = torch.from_numpy(statement[game, words])
+            same = torch.where((own.unsqueeze(1) < 0) | (own < 0), -1, (own.unsqueeze(1) == own).int())
+            texts.append((torch.from_numpy(shown), torch.from_numpy(place), torch.from_numpy(word), same))
+        shown, places, mentions, same = zip(*texts, strict=True)
+        most = max(map(len, same))
+        wanted = torch.full((BATCH, most, most), -1.0)
+        for target, own in zip(wanted, same, strict=True):
+            target[: len(own), : len(own)] = own.fill_diagonal_(-1)
+        states = edges.states(pad_sequence(shown, True), torch.tensor([len(each) for each in shown]))
+        scores = edges.scores(states, pad_sequence(places, True, -1), pad_sequence(mentions, True), most)
+        asked = wanted >= 0
+        loss = F.binary_cross_entropy_with_logits(scores[asked], wanted[asked])
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(network, CLIP)
+        optimizer.step()
+        schedule.step()
+    edges.requires_grad_(False)
+
+
+def running(manual: np.ndarray) -> np.ndarray:
+    """[T] the words of a manual [S, L] one after another, −1 between two rows."""
+    rows = [row[row != 0] for row in manual if row.any()]
+    return np.concatenate([part for row in rows for part in (row, [-1])])[:-1].astype(np.int64)
+
+
+def _statements(rows: np.ndarray, words: int) -> np.ndarray:
+    """[N, V] in which row [N, S, L] each word of each manual stands; −1: in none, or in several."""
+    count, found = count_words(rows, words), np.full((len(rows), words), -1)
+    games, row, _ = np.nonzero(rows)
+    found[games, rows[rows != 0]] = row
+    return np.where(count == 1, found, -1)
