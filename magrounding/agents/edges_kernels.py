@@ -58,23 +58,23 @@ def groups_of(text: np.ndarray, scorer: Scorer) -> np.ndarray:
     steps = np.tanh(states @ scorer.between + scorer.between_bias).cumsum(0)
     own, passed = states[mentions], steps[mentions] @ scorer.across
     first, second = own @ scorer.first + scorer.bias - passed, own @ scorer.second + passed
-    found = divide(first, second, scorer.out, word, scorer.letters[words], scorer.usual)
+    scores = pair_scores(first, second, scorer.out, word, len(words))
+    found = divide(scores, scorer.letters[words], scorer.usual)
     groups[rows[spoken], places[spoken]] = 1 + found[word]
     return groups
 
 
 @cached_njit(nogil=True)
-def divide(first, second, out, word, letters, usual):
-    """The piece [N] of each word.
+def pair_scores(first, second, out, word, words):
+    """[N, N] scores of pairs of words, those of their mentions summed.
 
     Args:
         first, second: [M, D] of the mentions, in order.
         out: [D + 1] weights and bias of what the two of a pair make.
         word: [M] of which word each is a mention.
-        letters: [N] classes of the words.
-        usual: see `Scorer`.
+        words: N.
     """
-    scores = np.zeros((len(letters), len(letters)))
+    scores = np.zeros((words, words))
     for i in range(len(word)):
         for j in range(i + 1, len(word)):
             if word[i] != word[j]:
@@ -83,6 +83,12 @@ def divide(first, second, out, word, letters, usual):
                     total += out[d] * max(first[i, d] + second[j, d], np.float32(0))
                 scores[word[i], word[j]] += total
                 scores[word[j], word[i]] += total
+    return scores
+
+
+@cached_njit(nogil=True)
+def divide(scores, letters, usual):
+    """The piece [N] of each word, given scores [N, N] of pairs, classes [N] and the usual pieces [P, C] (`Scorer`)."""
     return _as_usual(scores, letters, usual) if _is_usual(letters, usual) else _joined(scores)
 
 

@@ -45,7 +45,7 @@ class Renderings(NamedTuple):
     beside: np.ndarray
 
 
-def learn_edges(spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int = STEPS) -> Edges:
+def learn_edges(spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int = STEPS, parallel: float = 0) -> Edges:
     """A reader of edges for a world; torch's own random state is left as it was.
 
     Args:
@@ -53,6 +53,7 @@ def learn_edges(spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int
         renderings: what to learn from.
         seed: of weights and of what is drawn.
         steps: of gradient descent.
+        parallel: part of the texts that are plain manuals `told_in_parallel`.
 
     Raises:
         ConfigurationError: plain manuals of one row, from which nothing is learnt.
@@ -70,7 +71,7 @@ def learn_edges(spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int
         edges.usual.zero_()
         usual = _usual(edges.letters.numpy()[rows], edges.base - 1)
         edges.usual[: len(usual)] = torch.from_numpy(usual)
-        _train(edges, renderings, often, np.random.default_rng(seed), steps)
+        _train(edges, renderings, often, np.random.default_rng(seed), steps, parallel)
     edges.forget()
     return edges
 
@@ -93,7 +94,9 @@ def _usual(letters: np.ndarray, classes: int) -> np.ndarray:
     return np.array(kinds.most_common(1)[0][0][:MOST_PIECES], np.int64)
 
 
-def _train(edges: Edges, renderings: Renderings, often: np.ndarray, rng: np.random.Generator, steps: int) -> None:
+def _train(
+    edges: Edges, renderings: Renderings, often: np.ndarray, rng: np.random.Generator, steps: int, parallel: float
+) -> None:
     """Descend the mean cross-entropy of which pairs of a manual's words share a statement of the plain rendering."""
     letters = edges.letters.numpy()
     rarity = np.where(letters == 0, 1 - often, 0)
@@ -110,8 +113,12 @@ def _train(edges: Edges, renderings: Renderings, often: np.ndarray, rng: np.rand
         for game, told in zip(
             rng.integers(len(statement), size=BATCH), rng.choice(len(weights), BATCH, p=weights), strict=True
         ):
-            ids = running(renderings.told[told][game])
-            hidden = rng.random(edges.size) < rng.random() * rarity
+            if rng.random() < parallel:
+                ids = told_in_parallel(renderings.rows[game], letters, rng)
+            else:
+                ids = running(renderings.told[told][game])
+            rates = rarity if rng.random() < 0.5 else letters == 0
+            hidden = rng.random(edges.size) < rng.random() * rates
             place = np.flatnonzero(letters[ids] * (ids >= 0) > 0)
             words, word = np.unique(ids[place], return_inverse=True)
             shown = np.where(np.append(hidden, False), 0, tokens)[ids]  # −1, the end of a row, is the last
@@ -139,6 +146,45 @@ def running(manual: np.ndarray) -> np.ndarray:
     """[T] the words of a manual [S, L] one after another, −1 between two rows."""
     rows = [row[row != 0] for row in manual if row.any()]
     return np.concatenate([part for row in rows for part in (row, [-1])])[:-1].astype(np.int64)
+
+
+def told_in_parallel(rows: np.ndarray, letters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A plain manual as running text, in which statements of the same classes of words are told two by two as one.
+
+    The sentence of the first names, wherever it lists words of a class, its own and then those of the second. That
+    lists are told in the order of their partners is an assumption about language that this puts in.
+
+    Args:
+        rows: [S, L] ids, each row a statement.
+        letters: [V] class of each word, 0 for function words.
+        rng: decides which, and their order.
+
+    Returns:
+        [T] ids; 0 for a word between two lists that is not known.
+    """
+    waiting: dict[tuple[int, ...], np.ndarray] = {}
+    parts: list[np.ndarray] = []
+    for row in (row[row != 0] for row in rows[rng.permutation(len(rows))] if row.any()):
+        kinds = tuple(np.unique(letters[row]).tolist())
+        if kinds not in waiting:
+            waiting[kinds] = row
+        else:
+            parts.append(_zipped(waiting.pop(kinds), row, letters, rng.random() < 0.5))
+    parts += list(waiting.values())
+    return np.concatenate([parts[k] for k in rng.permutation(len(parts))]).astype(np.int64)
+
+
+def _zipped(first: np.ndarray, second: np.ndarray, letters: np.ndarray, linked: bool) -> np.ndarray:
+    """Two statements [T] as one, see `told_in_parallel`; `linked`: with a word between their lists."""
+    parts, done = [], 0
+    spans = {}
+    for letter in np.unique(letters[first][letters[first] > 0]):
+        places, others = (np.flatnonzero(letters[each] == letter) for each in (first, second))
+        spans[places[0]] = places[-1] + 1, second[others[0] : others[-1] + 1]
+    for start, (end, others) in sorted(spans.items()):
+        parts += [first[done:end], np.zeros(int(linked), first.dtype), others]
+        done = end
+    return np.concatenate([*parts, first[done:]])
 
 
 def _statements(rows: np.ndarray, words: int) -> np.ndarray:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from functools import partial
+from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from magrounding.agents.edges import Edges
@@ -14,7 +17,7 @@ from magrounding.agents.segments import Delexicalised, Segmenter
 from magrounding.agents.segments_learning import Manuals, exactness, learn_segments
 from magrounding.envs.make import make_vec
 from magrounding.experiment.settings import RunSettings
-from magrounding.spec import EnvSpec
+from magrounding.spec import FACTS, EnvSpec
 from magrounding.vector import VectorEnv
 
 GAMES, ROUNDS = 256, 16
@@ -76,12 +79,12 @@ def learn_edges_from_games(settings: RunSettings, stage: str, seed: int = 0) -> 
     entry, spec = settings.entry, settings.describe(stage)
     plainly = {CONSTRUCTIONS: "none"} if CONSTRUCTIONS in entry.options else {}
     told, weights = [], []
-    with closing(_games(settings, stage, **plainly)) as vec:
+    with closing(_games(settings, stage, told={**entry.in_layouts()[0], **plainly})) as vec:
         (rows, maps), known = _drawn(vec, seed), _ids_in(spec, vec.spec)
         rows = known[rows]
     for k, layout in enumerate(entry.in_layouts()):
         for changed in ({}, plainly)[: 1 + bool(plainly)]:
-            with closing(_games(settings, stage, **changed, **layout)) as vec:
+            with closing(_games(settings, stage, told={**layout, **changed})) as vec:
                 told.append(_ids_in(spec, vec.spec)[_drawn(vec, seed)[0]])
             weights.append(OFTEN if k > 1 and changed is not plainly else 1.0)
     spoken = np.bincount(rows.ravel(), minlength=spec.vocabulary_size) > 0
@@ -99,10 +102,38 @@ def statements_found(settings: RunSettings, stage: str, segmenter: Segmenter) ->
     return found
 
 
-def _games(settings: RunSettings, stage: str, evaluation_set: str | None = None, **changed: str) -> VectorEnv:
-    """Games of a stage in which each statement has a row, if nothing else is asked for."""
-    options = {**settings.stage_options(stage, evaluation_set), **settings.entry.in_layouts()[0], **changed}
-    return make_vec(settings.env, GAMES, **options)
+def facts_found(settings: RunSettings, stage: str, edges: Delexicalised) -> dict[str, dict[str, float]]:
+    """Evaluation set → "as told", and way of writing → part of the facts of its manuals that are put together rightly.
+
+    Nothing where games do not tell their facts.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for name in settings.entry.sets_of(stage):
+        for layout in ({}, *settings.entry.in_layouts()):
+            games: Any = _games(settings, stage, name, told=layout)
+            with closing(games) as vec:
+                if FACTS not in vec.spec.capabilities:
+                    return {}
+                observation, _ = vec.reset(seed=HELD_OUT)
+                pieces = edges(torch.from_numpy(_manuals(vec, observation))).ids.numpy()
+                right = vec.fact_accuracy(partial(shared_pieces, pieces))
+            found.setdefault(name, {})[layout.get("layout", "as told")] = right
+    return found
+
+
+def shared_pieces(pieces: np.ndarray, subjects: np.ndarray, names: np.ndarray) -> np.ndarray:
+    """[U, M, N] how often pieces [U, P, L] have each of some words [M] beside words of each name [N, W]."""
+    has = (pieces[..., None] == subjects).any(2).astype(np.int64)  # [U, P, M]
+    named = ((pieces[..., None, None] == names) & (names != 0)).any(2).sum(3)  # [U, P, N]
+    return has.transpose(0, 2, 1) @ named
+
+
+def _games(
+    settings: RunSettings, stage: str, evaluation_set: str | None = None, told: Mapping[str, str] | None = None
+) -> VectorEnv:
+    """Games of a stage with these options of how they are told; None: each statement has a row."""
+    told = settings.entry.in_layouts()[0] if told is None else told
+    return make_vec(settings.env, GAMES, **{**settings.stage_options(stage, evaluation_set), **told})
 
 
 def _drawn(vec: VectorEnv, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -182,6 +182,7 @@ class Team:
                 raise ConfigurationError(f"info is what the vector env returned beside obs; its {name!r} is {array!r}")
         return info["done"], info["document"]
 
+    @torch.no_grad()
     def relate_words(self, obs: Mapping[str, np.ndarray], subjects: np.ndarray, names: np.ndarray) -> np.ndarray | None:
         """How much each game's text relates some words to some names, as its agents read it.
 
@@ -193,7 +194,7 @@ class Team:
             [B, M, N], the mean of its networks; None where one cannot tell.
         """
         shown = shown_to(0, obs, self.spec, None).texts
-        asked = torch.from_numpy(subjects), torch.from_numpy(names)
+        asked = [torch.from_numpy(each.astype(np.int64)) for each in (subjects, names)]
         total: Any = 0
         for policy in {id(each): each for each in self.policies}.values():
             name, fields = next(((name, of) for name, of in policy.reads.items() if _RULES in of), ("", ()))
