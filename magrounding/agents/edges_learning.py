@@ -21,7 +21,7 @@ from magrounding.agents.segments_learning import count_words
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
-STEPS, BATCH = 600, 32
+STEPS, BATCH = 400, 32
 RATE = 0.01
 """Of AdamW, which rises and falls to 0 by a cosine."""
 DECAY, CLIP = 1e-3, 1.0
@@ -113,7 +113,7 @@ def _train(
         for game, told in zip(
             rng.integers(len(statement), size=BATCH), rng.choice(len(weights), BATCH, p=weights), strict=True
         ):
-            if rng.random() < parallel:
+            if parallel and rng.random() < parallel:
                 ids = told_in_parallel(renderings.rows[game], letters, rng)
             else:
                 ids = running(renderings.told[told][game])
@@ -181,7 +181,7 @@ def _zipped(first: np.ndarray, second: np.ndarray, letters: np.ndarray, linked: 
     for letter in np.unique(letters[first][letters[first] > 0]):
         places, others = (np.flatnonzero(letters[each] == letter) for each in (first, second))
         spans[places[0]] = places[-1] + 1, second[others[0] : others[-1] + 1]
-    for start, (end, others) in sorted(spans.items()):
+    for end, others in (spans[place] for place in sorted(spans)):
         parts += [first[done:end], np.zeros(int(linked), first.dtype), others]
         done = end
     return np.concatenate([*parts, first[done:]])

@@ -215,7 +215,7 @@ class Policy(nn.Module, ABC):
         return Learnt()
 
     def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor | None:
-        """How much U texts relate each of some words to each of some names: a diagnosis of reading, which nobody acts on.
+        """How much U texts relate each of some words to each of some names: for diagnosis, nobody acts on it.
 
         Args:
             text: encoding of what has `manual` among its fields.

@@ -19,11 +19,11 @@ from torch import Tensor, nn
 from magrounding.agents import relread_kernels
 from magrounding.agents.building import check_config, configure
 from magrounding.agents.document_policy import DocumentPolicy, info_nce
+from magrounding.agents.edges import make_segments
 from magrounding.agents.manual_reader import ROW_OF, ManualReader, Reading
 from magrounding.agents.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
 from magrounding.agents.policy import RELIANCE, Accepts, Learnt, PolicyOutput, TextEncoding, mask_logits, shares
 from magrounding.agents.respelling import within
-from magrounding.agents.edges import make_segments
 from magrounding.agents.segments import AUTO, EDGES, ROWS, Delexicalised
 from magrounding.spec import HEEDED, SENTENCES, EnvSpec
 

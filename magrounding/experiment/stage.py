@@ -293,9 +293,7 @@ class StageSession:
         since, networks = time.perf_counter(), [each.module for each in self.learners]
         segmenters = segmenters_of([*networks, *(player.policy for player in self.players)])
         if segmenters:
-            learnt = learn_segments_of(
-                type(segmenters[0]), self.settings, self.stage, self._segments_seed
-            ).state_dict()
+            learnt = learn_segments_of(type(segmenters[0]), self.settings, self.stage, self._segments_seed).state_dict()
             for each in segmenters:
                 each.load_state_dict(learnt)
             self.clock.add("teaching", since)

@@ -71,7 +71,7 @@ def test_words_of_held_out_constructions_and_sentences_stay_unknown(edges):
 
 
 def test_kernels_compute_what_was_learnt(edges):
-    vec, manual = games(4)
+    _, manual = games(4)
     scorer = edges.scorer()
     for text in manual:
         ids = running(text)
@@ -143,4 +143,5 @@ def test_evaluations_say_how_many_facts_were_read():
     assert of_rows.summary()["fact_accuracy"] == 1
     of_text = evaluate(team, "ma_rtfm", {**options, "stage": "s5", "layout": "paragraph"}, 32)
     assert of_text.fact_accuracy < 0.5
-    assert "fact_accuracy" not in evaluate(team, "ma_rtfm", {**options, "stage": "s5"}, 4, manual="of another game").summary()
+    misled = evaluate(team, "ma_rtfm", {**options, "stage": "s5"}, 4, manual="of another game")
+    assert "fact_accuracy" not in misled.summary()
