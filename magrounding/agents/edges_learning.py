@@ -125,7 +125,7 @@ def _train(
             own = torch.from_numpy(statement[game, words])
             same = torch.where((own.unsqueeze(1) < 0) | (own < 0), -1, (own.unsqueeze(1) == own).int())
             texts.append((torch.from_numpy(shown), torch.from_numpy(place), torch.from_numpy(word), same))
-        shown, places, mentions, same = zip(*texts, strict=True)
+        shown, places, mentions, same = (list(each) for each in zip(*texts, strict=True))
         most = max(map(len, same))
         wanted = torch.full((BATCH, most, most), -1.0)
         for target, own in zip(wanted, same, strict=True):
