@@ -26,7 +26,8 @@ _DECIDED = 3.0
 """And what is more likely counts this much more, in logits: half of each of two statements is neither."""
 
 ROW_OF = "row_of"
-"""Of an encoding whose statements are pieces of rows: [U, P, S], 1 where a piece is from a row, 0 for padding."""
+"""Of an encoding whose statements are pieces of rows: [U, P, S], the part of a piece that is from
+a row, all 0 for padding."""
 _NOWHERE = -1e4
 """Logit of a statement that is none."""
 
@@ -246,4 +247,4 @@ def _absence(text: TextEncoding) -> Tensor:
     """
     if ROW_OF not in text:
         return text["key"].new_zeros(())
-    return _NOWHERE * (1 - text[ROW_OF].sum(2, keepdim=True))
+    return _NOWHERE * (text[ROW_OF] == 0).all(2, keepdim=True)

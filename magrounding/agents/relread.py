@@ -155,7 +155,8 @@ class Relread(DocumentPolicy):
         if self.segments is None:
             return self.reader(manual, goal)
         pieces = self.segments(manual)
-        return {**self.reader(pieces.ids, goal), ROW_OF: pieces.row_of.to(self.reader.fade.dtype)}
+        rows = pieces.row_of.to(self.reader.fade.dtype)
+        return {**self.reader(pieces.ids, goal), ROW_OF: rows / rows.sum(2, keepdim=True).clamp(min=1)}
 
     def respond(
         self,

@@ -40,7 +40,7 @@ class Pieces(NamedTuple):
 
     Attributes:
         ids: [U, P, L] word ids, 0 is padding.
-        row_of: [U, P, S] bool, which of the manual's rows each is from; from none: it is padding.
+        row_of: [U, P, S] bool, which of the manual's rows each has words from; from none: it is padding.
     """
 
     ids: Tensor

@@ -138,6 +138,20 @@ def test_running_text_is_read_by_edges_unless_asked_otherwise():
     assert make_segments("rows", rows) is None
 
 
+def test_relread_reads_facts_whose_words_stand_in_several_rows(edges):
+    vec, manual = games(layout="merged")
+    policy = make_policy("relread", vec.spec, segments="edges")
+    policy.segments.load_state_dict(edges.state_dict())
+    text, goal = torch.from_numpy(manual), torch.from_numpy(vec.world.observation["goal"].copy())
+    assert (policy.segments(text).row_of.sum(2) > 1).any()
+    encoding = policy.encode_text(text, goal)
+
+    def relate(subjects, names):
+        return policy.relate_words(encoding, *map(torch.from_numpy, (subjects, names.astype(int)))).detach().numpy()
+
+    assert vec.fact_accuracy(relate) == accuracy(edges, layout="merged")
+
+
 def test_evaluations_say_how_many_facts_were_read():
     team, options = load_team("pretrained:ma_rtfm-s5-2agents"), {"agents": 2, "max_cycles": 1}
     of_rows = evaluate(team, "ma_rtfm", {**options, "stage": "s5"}, 32)
