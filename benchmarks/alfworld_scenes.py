@@ -114,9 +114,8 @@ def every_scene(split: str, rows: int) -> VectorEnv:
             self.turn = int(first[self.row]) if seed == self.begin else self.turn + 1
             return super().reset(seed, options)
 
-        def _begin(self) -> None:
-            self._number = self.turn % scenes
-            super()._begin()
+        def _choose(self, seed: int, episode: int) -> int:
+            return self.turn % scenes
 
     number = count()  # rows begin in their order
     return mg.vectorize(lambda: InTurn(ALFWorld(split=split)), rows)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import index
-from typing import Any, Protocol
+from typing import Any, Protocol, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -163,3 +163,21 @@ def check_actions(actions: ArrayLike, shape: tuple[int, ...], num_actions: int) 
     if (array.view(np.uint64) >= num_actions).any():  # negative ones are huge
         raise InvalidAction(f"actions must lie in [0, {num_actions}), got {array.min()} … {array.max()}")
     return array
+
+
+def action_numbers(actions: Mapping[str, SupportsIndex], agents: Sequence[str], num_actions: int) -> list[int]:
+    """What each agent plays, in their order; InvalidAction for anything but an integer in [0, A) for each of them."""
+    if not isinstance(actions, Mapping):
+        raise InvalidAction(f"actions are a dict with an integer for each agent, got {type(actions).__name__}")
+    if actions.keys() != set(agents):
+        raise InvalidAction(f"actions are for {list(actions)}, expected one for each of {list(agents)}")
+    numbers = []
+    for agent in agents:
+        try:
+            number = index(actions[agent])
+        except TypeError:
+            number = -1
+        if not 0 <= number < num_actions:
+            raise InvalidAction(f"action {actions[agent]!r} of {agent} is not an integer in [0, {num_actions})")
+        numbers.append(number)
+    return numbers

@@ -64,7 +64,11 @@ class ChoiceValues(Policy):
         return batch.observation["action_mask"].bool()
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        return {"part": self.part(name, self.read(name, ids))}
+        return {"part": self.part_of(name, ids)}
+
+    def part_of(self, name: str, ids: Mapping[str, Tensor]) -> Tensor:
+        """What texts of one reader, by their ids, add to the hidden layer, [U, hidden]."""
+        return self.part(name, self.read(name, ids))
 
     def part(self, name: str, states: Tensor) -> Tensor:
         """What texts of one reader, by their states [U, width], add to the hidden layer, [U, hidden]."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from operator import index
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -18,7 +17,7 @@ from magrounding.envs.render import Scene, ansi, rgb_array
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import ConfigurationError, InvalidAction, choose
 from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid
-from magrounding.vector import row_seeds
+from magrounding.vector import action_numbers, row_seeds
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 4
@@ -174,9 +173,7 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
                 end. Nothing has happened then: the step can be repeated with better actions.
         """
         acting = self.agents
-        if not isinstance(actions, Mapping):
-            raise InvalidAction(f"actions are a dict with an integer for each agent, got {type(actions).__name__}")
-        if not acting and self._started and not actions:
+        if not acting and self._started and isinstance(actions, Mapping) and not actions:
             return {}, {}, {}, {}, {}
         self.world.step(self._action_row(actions), False)
         out = self.world.out
@@ -266,18 +263,10 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         if not self.agents:
             before = _CLOSED if self._closed else "call reset() before step()"
             raise InvalidAction("the episode is over: call reset()" if self._started else before)
-        if actions.keys() != set(self.agents):
-            raise InvalidAction(f"actions are for {list(actions)}, expected one for each of {self.agents}")
-        row, limit = [0] * len(self.possible_agents), self._num_actions
-        for agent, action in actions.items():
-            try:
-                number = index(action)
-            except TypeError:
-                number = -1
-            if not 0 <= number < limit:
-                raise InvalidAction(f"action {action!r} of {agent} is not an integer in [0, {limit})")
-            row[self._index[agent]] = number
-        return np.array([row], np.int64)
+        row = np.zeros((1, len(self.possible_agents)), np.int64)
+        for agent, number in zip(self.agents, action_numbers(actions, self.agents, self._num_actions), strict=True):
+            row[0, self._index[agent]] = number
+        return row
 
     def _observations(self) -> dict[str, Observation]:
         buffers = self.world.observation

@@ -144,8 +144,8 @@ def _draw(run: RunResults, stage: str, name: str, colour: str, panel: Axes) -> N
     for seed in run.settings.seeds:
         start = run.start_of(seed, stage)
         for line in run.select("train", seed, stage=stage):
-            if "window_win_rate" in line:
-                games.setdefault(line["total_steps"] - start, {})[seed] = line["window_win_rate"]
+            if run.settings.windowed in line:
+                games.setdefault(line["total_steps"] - start, {})[seed] = line[run.settings.windowed]
         for which in held_out[-1:]:
             # A phase ends with an evaluation of its best weights: a point of the curve only where there is no other.
             for line in run.select("evaluation", seed, stage=stage, set=which, play=SAMPLED, manual=TRUE_MANUAL):

@@ -98,11 +98,12 @@ def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
     scale = scale_of(results.settings)
     for k, seed in enumerate(results.settings.seeds):
         colour = COLOURS[k % len(COLOURS)]
-        lines = [line for line in results.select("train", seed, stage=stage) if "window_win_rate" in line]
+        windowed = results.settings.windowed
+        lines = [line for line in results.select("train", seed, stage=stage) if windowed in line]
         start = results.start_of(seed, stage)
         if lines:
             steps, means = zip(
-                *((line["total_steps"] - start, scale.factor * line["window_win_rate"]) for line in lines), strict=True
+                *((line["total_steps"] - start, scale.factor * line[windowed]) for line in lines), strict=True
             )
             panel.plot(steps, means, color=colour, linewidth=1.6, label=f"training, seed {seed}")
         for name in results.settings.preset.watched_sets:

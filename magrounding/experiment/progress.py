@@ -22,27 +22,27 @@ class Status:
         seed, stage: names; a stage of several phases is named with its phase.
         part: share of the phase's budget that is spent, 0 to 1; None where only a win rate ends it.
         steps: environment steps in the phase.
-        win_rate: over the window of training games, or their mean score; None before the first game has ended.
+        mean: of the measure over the last training games; None before the first has ended.
         speed: environment steps a second.
         seconds_left: until the end of the whole run, at this speed and if no phase ends early; None if unknown.
         budget: environment steps of the phase; None where only a win rate ends it.
-        scores: whether `win_rate` is a mean score.
+        measure: "win_rate" or "score".
     """
 
     seed: int
     stage: str
     part: float | None
     steps: int
-    win_rate: float | None
+    mean: float | None
     speed: float
     seconds_left: float | None
     budget: int | None = None
-    scores: bool = False
+    measure: str = "win_rate"
 
     @property
     def numbers(self) -> str:
-        shown = "–" if self.win_rate is None else f"{self.win_rate:.2f}" if self.scores else f"{self.win_rate:.1%}"
-        reached = f"score {shown}" if self.scores else f"wins {shown}"
+        what, form = ("score", ".2f") if self.measure == "score" else ("wins", ".1%")
+        reached = f"{what} –" if self.mean is None else f"{what} {self.mean:{form}}"
         total = "" if self.budget is None else f" of {self.budget:,}"
         left = duration(self.seconds_left)
         return f"{self.steps:,}{total} steps, {reached}, {self.speed:,.0f} steps/s, {left} left"

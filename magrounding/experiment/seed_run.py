@@ -267,9 +267,9 @@ class SeedRun:
 
     def _promoted(self) -> bool:
         minutes = (self._training_seconds() - self.at.began_at) / 60
-        return self.phase.until.reached(self.at.steps, len(self._window), self._win_rate() or 0.0, minutes)
+        return self.phase.until.reached(self.at.steps, len(self._window), self._window_mean() or 0.0, minutes)
 
-    def _win_rate(self) -> float | None:
+    def _window_mean(self) -> float | None:
         return sum(self._window) / len(self._window) if self._window else None
 
     def _line(self, kind: str) -> dict[str, Any]:
@@ -299,7 +299,7 @@ class SeedRun:
             line["length"] = float(np.concatenate([games.length for games in self._games]).mean())
             line.update({f"agent_{i}/return": float(value) for i, value in enumerate(returns)})
         if self._window:
-            line["window_win_rate"] = self._win_rate()
+            line[self.settings.windowed] = self._window_mean()
         for i in range(self.settings.num_learners):
             own = [losses[i] for losses in self._losses]
             for name in dict.fromkeys(name for told in own for name in told):  # what was not learnt has no loss
@@ -312,8 +312,8 @@ class SeedRun:
         part = None if until.steps is None else min(1.0, self.at.steps / until.steps)
         name = self.stage if len(self.preset.of_stage(self.stage)) == 1 else f"{self.stage} {self.phase.name}"
         left = self._seconds_left()
-        scores = self.settings.measure == "score"
-        return Status(self.seed, name, part, self.at.steps, self._win_rate(), self._speed, left, until.steps, scores)
+        mean, steps = self._window_mean(), self.at.steps
+        return Status(self.seed, name, part, steps, mean, self._speed, left, until.steps, self._measure)
 
     def _seconds_left(self) -> float | None:
         """Training that is left at the present speed, if no phase ends early; None where it is unknown."""

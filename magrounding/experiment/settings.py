@@ -92,6 +92,11 @@ class RunSettings:
         return "score" if self.describe(self.stages[0]).outcome == SCORE else "win_rate"
 
     @property
+    def windowed(self) -> str:
+        """What a run's log calls the measure's mean over the last training games (see `Until.window`)."""
+        return f"window_{self.measure}"
+
+    @property
     def imitates(self) -> bool:
         """Whether any phase learns from a teacher or from demonstrations."""
         return any(phase.name == IMITATE for _, phase in self.phases())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import index
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -12,7 +11,7 @@ from pettingzoo import ParallelEnv
 
 from magrounding.errors import ConfigurationError, InvalidAction, choose
 from magrounding.spec import EnvSpec
-from magrounding.vector import row_seeds
+from magrounding.vector import action_numbers, row_seeds
 from magrounding.vocabulary import Vocabulary
 
 AGENT = "agent_0"
@@ -23,7 +22,8 @@ Observation = dict[str, np.ndarray]
 class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
     """One game for agent_0; a subclass says how a game begins (`_begin`), is played (`_play`) and looks.
 
-    A copy, or a pickle, plays the episode again: a simulator does not travel.
+    `infos["agent_0"]` has what the subclass gives (`_info`), `illegal` (True) after a masked action, and `won` in the
+    last step. A copy, or a pickle, plays the episode again: a simulator does not travel.
 
     Args:
         config: the options, a frozen dataclass with `describe` and `as_dict`.
@@ -70,6 +70,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
         self._action_space = spaces.Discrete(self._num_actions)
         self._seed: int | None = None
         self._episode = 0
+        self._over = self._won = self._illegal = False
         self._closed = False
 
     def observation_space(self, agent: str) -> spaces.Dict:
@@ -103,10 +104,10 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
             self._seed, self._episode = int(row_seeds(seed, 1)[0]), 0
         else:
             self._episode += 1
-        self.played = []
-        self._begin(self._seed, self._episode)
+        self.played, self.agents = [], []
+        self._play_again(())
         self.agents = [AGENT]
-        return {AGENT: self._observe()}, {AGENT: self._info()}
+        return {AGENT: self._observe()}, {AGENT: self._facts()}
 
     def step(
         self, actions: Mapping[str, SupportsIndex]
@@ -124,19 +125,21 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
             InvalidAction: an action outside the space, a missing or unknown agent, a step before `reset` or after the
                 end. Nothing has happened then: the step can be repeated with a better action.
         """
-        if not self.agents and self._seed is not None and not actions:
+        if not self.agents and self._seed is not None and isinstance(actions, Mapping) and not actions:
             return {}, {}, {}, {}, {}
-        action = self._check(actions)
+        action, acting = self._check(actions), self.agents
         self.played.append(action)
+        self.agents = []  # of no game, if the simulator is lost now
         reward, terminated, truncated = self._play(action)
-        if terminated or truncated:
-            self.agents = []
+        self._over = terminated or truncated
+        if not self._over:
+            self.agents = acting
         return (
             {AGENT: self._observe()},
             {AGENT: reward},
             {AGENT: terminated},
             {AGENT: truncated},
-            {AGENT: self._info()},
+            {AGENT: self._facts()},
         )
 
     def close(self) -> None:
@@ -160,16 +163,27 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
     def _play_again(self, actions: Sequence[int]) -> None:
         """Bring the game to where these actions have brought the episode."""
         assert self._seed is not None
+        self._over = self._won = self._illegal = False
         self._begin(self._seed, self._episode)
         for action in actions:
-            self._play(action)
+            _, terminated, truncated = self._play(action)
+            self._over = terminated or truncated
+
+    def _facts(self) -> dict[str, Any]:
+        """A new info."""
+        info = self._info()
+        if self._illegal:
+            info["illegal"] = True
+        if self._over:
+            info["won"] = self._won
+        return info
 
     def _begin(self, seed: int, episode: int) -> None:
         """Start the game of an episode."""
         raise NotImplementedError
 
     def _play(self, action: int) -> tuple[float, bool, bool]:
-        """Play an action; reward, terminated, truncated."""
+        """Play an action, and set `_won` and `_illegal`; reward, terminated, truncated."""
         raise NotImplementedError
 
     def _observe(self) -> Observation:
@@ -177,6 +191,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
         raise NotImplementedError
 
     def _info(self) -> dict[str, Any]:
+        """`action_mask`, `text`, `document` and what else a game tells, in a new dict."""
         raise NotImplementedError
 
     def _check(self, actions: Mapping[str, SupportsIndex]) -> int:
@@ -185,14 +200,4 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
             raise InvalidAction(
                 "call reset() before step()" if self._seed is None else "the episode is over: call reset()"
             )
-        if not isinstance(actions, Mapping):
-            raise InvalidAction(f"actions are a dict with an integer for {AGENT}, got {type(actions).__name__}")
-        if actions.keys() != {AGENT}:
-            raise InvalidAction(f"actions are for {list(actions)}, expected one for each of {self.agents}")
-        try:
-            action = index(actions[AGENT])
-        except TypeError:
-            action = -1
-        if not 0 <= action < self._num_actions:
-            raise InvalidAction(f"action {actions[AGENT]!r} of {AGENT} is not an integer in [0, {self._num_actions})")
-        return action
+        return action_numbers(actions, self.agents, self._num_actions)[0]

@@ -94,7 +94,7 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
         self._known: dict[str, TargetTexts] = {}
         if config.target_every:
             self.target = copy.deepcopy(policy).requires_grad_(False)
-            self._known = {name: TargetTexts(partial(_part, self.target, name), self.device) for name in policy.reads}
+            self._known = {name: TargetTexts(partial(self.target.part_of, name), self.device) for name in policy.reads}
         self._learning = [parameter for parameter in policy.parameters() if parameter.requires_grad]
         self.optimizer = torch.optim.Adam(self._learning, config.learning_rate, fused=True)
         texts = {
@@ -207,11 +207,6 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
     def _finish(self) -> None:
         """Outside of a rollout, play is as it will be at the end."""
         self.network.temperature.fill_(self.config.final_temperature)
-
-
-def _part(network: ChoiceValues, name: str, ids: dict[str, Tensor]) -> Tensor:
-    """What texts add to a network's hidden layer."""
-    return network.part(name, network.read(name, ids))
 
 
 def _row(spec: EnvSpec, field: str, name: str) -> tuple[int, ...]:

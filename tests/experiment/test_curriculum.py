@@ -326,7 +326,7 @@ def test_the_display_prints_plain_lines_without_a_terminal():
     with Display(Console(file=out, width=200), plain_every=0.0) as display:
         display.show(Status(0, "s1", 0.5, 1000, 0.25, 321.0, 65.0))
         display.show(Status(0, "s2", None, 2000, None, 321.0, None))
-        display.show(Status(0, "find-plant", 0.5, 1000, 41.75, 321.0, 65.0, scores=True))
+        display.show(Status(0, "find-plant", 0.5, 1000, 41.75, 321.0, 65.0, measure="score"))
     assert out.getvalue().rstrip("\n").splitlines() == [
         "seed 0 s1 50%: 1,000 steps, wins 25.0%, 321 steps/s, 1 min 05 s left",
         "seed 0 s2: 2,000 steps, wins –, 321 steps/s, unknown time left",

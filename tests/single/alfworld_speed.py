@@ -44,7 +44,7 @@ def beside_the_stock_engine(games, steps):
     resets, turns = [], []
     for seed in range(games):
         env.reset(seed=seed)
-        game, rng = game_of(shipped_scenes("train")[env._number]), random.Random(seed)
+        game, rng = game_of(shipped_scenes("train")[env._loaded[0]]), random.Random(seed)
         resets.append((_time(lambda: stock.start(game)), _time(lambda: env.reset(seed=seed))))  # noqa: B023
         for _ in range(steps):
             if env.agents:

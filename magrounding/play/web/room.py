@@ -1,16 +1,14 @@
-"""Room: one game, the people in it, its clock; agents take over the seats of people who leave, and hand them back."""
+"""Room: one game and its clock; agents play for people who leave, and hand their seats back."""
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
 import logging
-import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 from magrounding.errors import InvalidAction, MagroundingError
 from magrounding.play.lineup import HUMAN
@@ -20,6 +18,7 @@ from magrounding.play.web.frames import about_game, frame, moves, pursuits
 from magrounding.play.web.limits import Limits
 from magrounding.play.web.messages import CODES, Refusal
 from magrounding.play.web.offers import Plan
+from magrounding.play.web.seats import Seats, Visitor
 from magrounding.play.web.sprites import Sprites
 from magrounding.play.web.worker import Worker
 
@@ -34,29 +33,6 @@ _UNTIL_TOLD = 0.2
 Keep = Callable[[Header, SavedGame], None]
 
 LOG = logging.getLogger(__name__)
-
-
-class Visitor(Protocol):
-    """Who is connected, as a room sees it."""
-
-    def send(self, message: str, /) -> None:
-        """Send a text, sooner or later; this never waits."""
-        ...
-
-
-@dataclass
-class Holder:
-    """Who has a seat.
-
-    Attributes:
-        token: by which it is had again after a loss of connection.
-        visitor: None while away.
-        since: when that began.
-    """
-
-    token: str
-    visitor: Visitor | None
-    since: float = 0.0
 
 
 class Room:
@@ -93,8 +69,7 @@ class Room:
         self._limits, self._sprites, self._keep, self._once = limits, sprites, keep, once
         self._worker = Worker(limits.patience)
         self._session: Session | None = None
-        self._holders: dict[int, Holder] = {}
-        self._watchers: dict[Visitor, None] = {}
+        self._seats = Seats(plan.people, limits.hold_seconds)
         self._begun, self._busy, self._over = not plan.people, True, False
         self._stood_in: set[int] = set()
         self._step, self._frame, self._about = 0, "", {}
@@ -130,13 +105,12 @@ class Room:
     @property
     def visitors(self) -> list[Visitor]:
         """Everybody who is connected, each once."""
-        there = [holder.visitor for holder in self._holders.values() if holder.visitor is not None]
-        return list(dict.fromkeys([*there, *self._watchers]))
+        return self._seats.visitors
 
     @property
     def present(self) -> list[int]:
         """Agents whose people are here."""
-        return [agent for agent, holder in self._holders.items() if holder.visitor is not None]
+        return self._seats.present
 
     def join(self, visitor: Visitor, seat: int | None, token: str | None) -> dict[str, Any]:
         """Take a seat, or have one's own again by its token; seat −1 is for watching, None is the first free one.
@@ -146,22 +120,12 @@ class Room:
         """
         if self.lost:
             raise Refusal("lost")
-        agent = self._find(seat, token)
-        if agent is None:
-            self._watchers[visitor] = None
-            token = None
-        else:
-            self._watchers.pop(visitor, None)
-            holder = self._holders.get(agent)
-            if holder is None or not _same(holder.token, token):
-                holder = self._holders[agent] = Holder(secrets.token_urlsafe(18), visitor)
-            elif holder.visitor is not visitor and holder.visitor is not None:
-                former, holder.visitor = holder.visitor, None
-                self._after_leaving(former)
-            holder.visitor, token = visitor, holder.token
-            self._begun = self._begun or len(self._holders) == len(self.plan.people)
-        mine = [each for each, holder in self._holders.items() if holder.visitor is visitor]
-        answer = {"type": "joined", "code": self.code, "agent": agent, "token": token, "mine": sorted(mine)}
+        agent, token, unseated = self._seats.take(visitor, seat, token)
+        if unseated is not None:
+            unseated.send(_text({"type": "unseated"}))
+        self._begun = self._begun or self._seats.taken
+        mine = self._seats.of(visitor)
+        answer = {"type": "joined", "code": self.code, "agent": agent, "token": token, "mine": mine}
         return answer | {"game": self._about, "pace": self.pace, "standin": self.plan.standin}
 
     def welcome(self, visitor: Visitor) -> None:
@@ -174,14 +138,9 @@ class Room:
 
     def leave(self, visitor: Visitor, *, for_good: bool) -> None:
         """Let somebody go; for good, the seats are free at once, else they are kept for a while."""
-        self._watchers.pop(visitor, None)
-        for agent, holder in list(self._holders.items()):
-            if holder.visitor is visitor:
-                holder.visitor, holder.since = None, time.monotonic()
-                if not self._busy and self._session is not None:
-                    self.session.chosen.pop(agent, None)
-                if for_good:
-                    holder.since = -self._limits.hold_seconds
+        for agent in self._seats.leave(visitor, for_good=for_good):
+            if not self._busy and self._session is not None:
+                self.session.chosen.pop(agent, None)
         if not self.visitors:
             self.quiet_since = time.monotonic()
             self._stop_clock()
@@ -190,8 +149,7 @@ class Room:
 
     def move(self, visitor: Visitor, agent: int, step: int, action: int) -> None:
         """What a person's agent shall do; Refusal where it is not theirs to say, or not now."""
-        holder = self._holders.get(agent)
-        if holder is None or holder.visitor is not visitor:
+        if agent not in self._seats.of(visitor):
             raise Refusal("not_your_seat")
         if self.lost:
             raise Refusal("lost")
@@ -225,8 +183,7 @@ class Room:
         self._require_seat(visitor)
         if self._once:
             raise Refusal("game_over" if self._over else "not_over", "this game is played once")
-        alone = all(self._holders[agent].visitor is visitor for agent in self.present)
-        if not self._over and not alone:
+        if not self._over and self._seats.of(visitor) != sorted(self.present):
             raise Refusal("not_over")
         if self._busy:
             raise Refusal("thinking")
@@ -260,43 +217,16 @@ class Room:
         if self._task is not None:
             self._task.cancel()
         self._broadcast({"type": "closed", "code": code, "sentence": CODES[code]})
-        self._holders, self._watchers = {}, {}
+        self._seats.clear()
         if self._session is not None and not self.lost:
             self._worker.do_unheard(self._session.close)
         self._worker.end()
 
-    def _find(self, seat: int | None, token: str | None) -> int | None:
-        """The agent that somebody gets to play, None for who watches; Refusal where it is taken."""
-        for agent, holder in self._holders.items():
-            # Without naming the seat, a token gets it only from nobody: another page of the same browser may have it.
-            if _same(holder.token, token) and (seat == agent or (seat is None and holder.visitor is None)):
-                return agent
-        if seat == -1:
-            return None
-        if seat is not None:
-            if seat not in self.plan.people:
-                raise Refusal("wrong_value", f"seats for people are {list(self.plan.people)}")
-            if not self._is_free(seat):
-                raise Refusal("seat_taken")
-            return seat
-        return next(filter(self._is_free, self.plan.people), None)
-
-    def _is_free(self, agent: int) -> bool:
-        holder = self._holders.get(agent)
-        kept = time.monotonic() - self._limits.hold_seconds
-        return holder is None or (holder.visitor is None and holder.since <= kept)
-
     def _require_seat(self, visitor: Visitor) -> None:
         if self.lost:
             raise Refusal("lost")
-        if not any(holder.visitor is visitor for holder in self._holders.values()):
+        if not self._seats.of(visitor):
             raise Refusal("not_your_seat", "only those who play may do this")
-
-    def _after_leaving(self, visitor: Visitor) -> None:
-        """Who has lost a seat to another page of the same person goes on watching."""
-        if all(holder.visitor is not visitor for holder in self._holders.values()):
-            self._watchers[visitor] = None
-            visitor.send(_text({"type": "unseated"}))
 
     def _go_on(self) -> bool:
         """Let the game move if nothing keeps it waiting; whether it does."""
@@ -393,7 +323,7 @@ class Room:
             "begun": self._begun,
             "thinking": self._busy,
             "clock": left,
-            "watching": len(self._watchers),
+            "watching": self._seats.watching,
         }
         self._broadcast(status)
 
@@ -411,10 +341,6 @@ class Room:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-def _same(token: str, other: str | None) -> bool:
-    return other is not None and hmac.compare_digest(token.encode(), other.encode("utf-8", "surrogatepass"))
 
 
 def _text(message: dict[str, Any]) -> str:

@@ -61,7 +61,6 @@ class NetHackEnv(OneAgentEnv):
         self.gained = 0.0
         self.game_seed = -1
         self._steps = 0
-        self._over, self._won = False, False
 
     def best_actions(self) -> np.ndarray:
         """Labels [1, 23] bool: what the explorer would play now; every action once the episode is over.
@@ -128,7 +127,7 @@ class NetHackEnv(OneAgentEnv):
         self._engine.begin(self.game_seed, self.prompt)
         self._expert: Expert | None = None
         self._advice: int | None = None
-        self.gained, self._steps, self._over, self._won, self._dead = 0.0, 0, False, False, False
+        self.gained, self._steps, self._dead = 0.0, 0, False
 
     def _play(self, action: int) -> tuple[float, bool, bool]:
         gain, self._dead, reached = self._engine.step(action)
@@ -137,12 +136,12 @@ class NetHackEnv(OneAgentEnv):
         self._won = self.gained >= self._wanted if self._silg else reached
         terminated = self._won or self._dead
         truncated = not terminated and self._steps >= self._limit
-        self._over = terminated or truncated
-        if self._expert is not None and not self._over:
+        over = terminated or truncated
+        if self._expert is not None and not over:
             self._show(action)
         if not self._silg:
             return gain, terminated, truncated
-        if self._over:
+        if over:
             return (1.0 if self._won else -1.0), terminated, truncated
         return -STEP_COST, False, False
 
@@ -187,8 +186,6 @@ class NetHackEnv(OneAgentEnv):
             "text": {"goal": self._goal, "message": self._said[0], "status": self._stands[0]},
             "document": self._document,
         }
-        if self._over:
-            info["won"] = self._won
         if not self._silg:
             info["score"] = self.gained
         return info

@@ -122,7 +122,7 @@ class TouchdownEnv(OneAgentEnv):
             )
         self._goal_row = self._wording.row(self.route.instruction, self.spec["goal"].shape[0])
         self._document = int(content_keys({"goal": self._goal_row[None]})[0])
-        self._begun, self._steps, self._over, self._won, self._illegal = True, 0, False, False, False
+        self._begun, self._steps = True, 0
         self.visited = [self.place]
         self._look()
 
@@ -138,8 +138,7 @@ class TouchdownEnv(OneAgentEnv):
         self._won = self.place == self.goal and (stops or self._stop is None)
         terminated = self._won or stops
         truncated = not terminated and self._steps >= self.config.max_cycles
-        self._over = terminated or truncated
-        if self._over:
+        if terminated or truncated:
             return (1.0 if self._won else -1.0), terminated, truncated
         after = self._far[self.place]
         return (0.0 if FAR in (before, after) else HOP * float(before - after)), False, False
@@ -198,13 +197,8 @@ class TouchdownEnv(OneAgentEnv):
         }
 
     def _info(self) -> dict[str, Any]:
-        info: dict[str, Any] = {
+        return {
             "action_mask": self._mask.copy(),
             "text": {"goal": self.route.instruction},
             "document": self._document,
         }
-        if self._illegal:
-            info["illegal"] = True
-        if self._over:
-            info["won"] = self._won
-        return info
