@@ -45,7 +45,7 @@ class Renderings(NamedTuple):
     beside: np.ndarray
 
 
-def learn_edges(spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int = STEPS, together: float = 0) -> Edges:
+def learn_edges(spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int = STEPS, parallel: float = 0) -> Edges:
     """A reader of edges for a world; torch's own random state is left as it was.
 
     Args:
@@ -53,7 +53,7 @@ def learn_edges(spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int
         renderings: what to learn from.
         seed: of weights and of what is drawn.
         steps: of gradient descent.
-        together: part of the texts that are plain manuals `told_together`.
+        parallel: part of the texts that are plain manuals `told_in_parallel`.
 
     Raises:
         ConfigurationError: plain manuals of one row, from which nothing is learnt.
@@ -71,7 +71,7 @@ def learn_edges(spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int
         edges.usual.zero_()
         usual = _usual(edges.letters.numpy()[rows], edges.base - 1)
         edges.usual[: len(usual)] = torch.from_numpy(usual)
-        _train(edges, renderings, often, np.random.default_rng(seed), steps, together)
+        _train(edges, renderings, often, np.random.default_rng(seed), steps, parallel)
     edges.forget()
     return edges
 
@@ -95,7 +95,7 @@ def _usual(letters: np.ndarray, classes: int) -> np.ndarray:
 
 
 def _train(
-    edges: Edges, renderings: Renderings, often: np.ndarray, rng: np.random.Generator, steps: int, together: float
+    edges: Edges, renderings: Renderings, often: np.ndarray, rng: np.random.Generator, steps: int, parallel: float
 ) -> None:
     """Descend the mean cross-entropy of which pairs of a manual's words share a statement of the plain rendering."""
     letters = edges.letters.numpy()
@@ -113,8 +113,8 @@ def _train(
         for game, told in zip(
             rng.integers(len(statement), size=BATCH), rng.choice(len(weights), BATCH, p=weights), strict=True
         ):
-            if together and rng.random() < together:
-                ids = told_together(renderings.rows[game], letters, rng)
+            if parallel and rng.random() < parallel:
+                ids = told_in_parallel(renderings.rows[game], letters, rng)
             else:
                 ids = running(renderings.told[told][game])
             rates = rarity if rng.random() < 0.5 else letters == 0
@@ -148,13 +148,11 @@ def running(manual: np.ndarray) -> np.ndarray:
     return np.concatenate([part for row in rows for part in (row, [-1])])[:-1].astype(np.int64)
 
 
-def told_together(rows: np.ndarray, letters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A plain manual as running text, in which statements of the same classes of words are told two by two.
+def told_in_parallel(rows: np.ndarray, letters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A plain manual as running text, in which statements of the same classes of words are told two by two as one.
 
-    Either as one: the sentence of the first names, wherever it lists words of a class, its own and then those of the
-    second. Or the longest list of the one also names that of the other, in any order, and the other stands beside it.
-    That lists are told in the order of their partners, and that the statement about fewer counts where two disagree,
-    are assumptions about language that this puts in.
+    The sentence of the first names, wherever it lists words of a class, its own and then those of the second. That
+    lists are told in the order of their partners is an assumption about language that this puts in.
 
     Args:
         rows: [S, L] ids, each row a statement.
@@ -171,18 +169,13 @@ def told_together(rows: np.ndarray, letters: np.ndarray, rng: np.random.Generato
         if kinds not in waiting:
             waiting[kinds] = row
         else:
-            first = waiting.pop(kinds)
-            if rng.random() < 0.5:
-                parts.append(_zipped(first, row, letters, rng.random() < 0.5))
-            else:
-                pair = [_overstated(first, row, letters, rng), row]
-                parts.append(np.concatenate(pair[:: 1 if rng.random() < 0.5 else -1]))
+            parts.append(_zipped(waiting.pop(kinds), row, letters, rng.random() < 0.5))
     parts += list(waiting.values())
     return np.concatenate([parts[k] for k in rng.permutation(len(parts))]).astype(np.int64)
 
 
 def _zipped(first: np.ndarray, second: np.ndarray, letters: np.ndarray, linked: bool) -> np.ndarray:
-    """Two statements [T] as one, see `told_together`; `linked`: with a word between their lists."""
+    """Two statements [T] as one, see `told_in_parallel`; `linked`: with a word between their lists."""
     parts, done = [], 0
     spans = {}
     for letter in np.unique(letters[first][letters[first] > 0]):
@@ -192,17 +185,6 @@ def _zipped(first: np.ndarray, second: np.ndarray, letters: np.ndarray, linked: 
         parts += [first[done:end], np.zeros(int(linked), first.dtype), others]
         done = end
     return np.concatenate([*parts, first[done:]])
-
-
-def _overstated(first: np.ndarray, second: np.ndarray, letters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A statement [T] whose longest list also names that of another, see `told_together`."""
-    counts = np.bincount(letters[first[first > 0]])
-    counts[0] = 0
-    lists = [each[letters[each] == counts.argmax()] for each in (first, second)]
-    places = np.flatnonzero(letters[first] == counts.argmax())
-    between = first[places[0] + 1 : places[1]] if len(places) > 1 else first[:0]  # a comma, where there is one
-    listed = [part for word in rng.permutation(np.concatenate(lists)) for part in (between, [word])][1:]
-    return np.concatenate([first[: places[0]], *listed, first[places[-1] + 1 :]])
 
 
 def _statements(rows: np.ndarray, words: int) -> np.ndarray:

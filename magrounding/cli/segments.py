@@ -43,9 +43,9 @@ class Arguments:
     """Whose manuals, if those of another stage; the new run is of that."""
     trained_seed: int | None = None
     """Which of the run's seeds; the first by default."""
-    together: float = 0.0
-    """Of edges: part of the texts it learns from in which plain statements are told two by two, list beside list or one
-    saying too much. That lists are told in order, and that the statement about fewer counts, is then assumed."""
+    parallel: float = 0.0
+    """Of edges: part of the texts it learns from in which two plain statements are told as one, list beside list. That
+    lists are told in the order of their partners is then assumed, and not found."""
     seed: int = 0
     """Of what is learnt, its weights and the games whose manuals it learns from."""
 
@@ -60,8 +60,8 @@ def put_behind(arguments: Arguments, command: str) -> None:
     """Learn to cut, say how well, and write the team down."""
     choose("way to find statements --by", arguments.by, SEGMENTS)
     check_seed(arguments.seed)
-    if not 0 <= arguments.together <= 1 or (arguments.together and arguments.by != EDGES):
-        raise ConfigurationError(f"--together is a part from 0 to 1 of the texts of edges, got {arguments.together:g}")
+    if not 0 <= arguments.parallel <= 1 or (arguments.parallel and arguments.by != EDGES):
+        raise ConfigurationError(f"--parallel is a part from 0 to 1 of the texts of edges, got {arguments.parallel:g}")
     if arguments.out.exists():
         raise CheckpointError(f"{arguments.out} exists already: remove it first, or choose another --out")
     settings, config = read_settings(find_run(arguments.run)), read_json(find_run(arguments.run) / CONFIG_FILE)
@@ -82,7 +82,7 @@ def put_behind(arguments: Arguments, command: str) -> None:
     finders = segmenters_of(policies)
     if finders:
         start = time.monotonic()
-        learnt = learn_segments_of(type(finders[0]), changed, reads, arguments.seed, arguments.together)
+        learnt = learn_segments_of(type(finders[0]), changed, reads, arguments.seed, arguments.parallel)
         print(f"learnt to read the manuals of {reads} in {duration(time.monotonic() - start)}", flush=True)
         _show(learnt, changed, reads)
         for each in finders:

@@ -129,7 +129,7 @@ def test_a_trained_team_is_made_to_read_another_stage(tmp_path, capsys):
         (("--run", "pretrained:ma_rtfm-s5-2agents-endi", "--seed", "-1"), "a seed is an integer"),
         (("--run", "nowhere"), "there is no run in nowhere"),
         (("--run", "pretrained:rtfm-nl", "--reads", "s6"), "unknown stage of rtfm to read 's6'"),
-        (("--run", "pretrained:rtfm-nl", "--together", "0.5"), "--together is a part from 0 to 1"),
+        (("--run", "pretrained:rtfm-nl", "--parallel", "0.5"), "--parallel is a part from 0 to 1"),
     ],
 )
 def test_nonsense_is_refused(tmp_path, capsys, arguments, complaint):
