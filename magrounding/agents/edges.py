@@ -71,7 +71,7 @@ class Edges(Delexicalised):
         self.requires_grad_(False)
         self._groups: OrderedDict[bytes, np.ndarray] = OrderedDict()
         self._scorer: Scorer | None = None
-        self.register_load_state_dict_post_hook(lambda module, keys: module.forget())
+        self.register_load_state_dict_post_hook(_forget)
 
     @property
     def row_end(self) -> int:
@@ -147,6 +147,11 @@ class Edges(Delexicalised):
                 usual=array_of(usual),
             )
         return self._scorer
+
+
+def _forget(module: nn.Module, _keys: object) -> None:
+    if isinstance(module, Edges):
+        module.forget()
 
 
 def make_segments(kind: str, spec: EnvSpec) -> Statements | None:
