@@ -17,8 +17,7 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
 from magrounding.agents.edges import MOST_PIECES, Edges
-from magrounding.agents.segments_learning import count_words
-from magrounding.errors import ConfigurationError
+from magrounding.agents.segments_learning import check_statements, count_words
 from magrounding.spec import EnvSpec
 
 STEPS, BATCH = 400, 32
@@ -59,11 +58,7 @@ def learn_edges(spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int
         ConfigurationError: plain manuals of one row, from which nothing is learnt.
     """
     rows = renderings.rows
-    if rows.ndim != 3 or rows.shape[1] < 2:
-        raise ConfigurationError(
-            f"edges are learnt from manuals whose rows are statements, [S, L]; those of this world are "
-            f"{list(rows.shape[1:])}"
-        )
+    check_statements("edges", rows)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         edges = Edges(spec)

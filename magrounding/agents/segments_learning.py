@@ -54,11 +54,7 @@ def learn_segments(spec: EnvSpec, manuals: Manuals, seed: int = 0, steps: int = 
         ConfigurationError: manuals of one row, from which no cut is learnt.
     """
     rows = manuals.rows
-    if rows.ndim != 3 or rows.shape[1] < 2:
-        raise ConfigurationError(
-            f"cuts are learnt from manuals whose rows are statements, [S, L]; those of this world are "
-            f"{list(rows.shape[1:])}"
-        )
+    check_statements("cuts", rows)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         segmenter = Segmenter(spec)
@@ -67,6 +63,15 @@ def learn_segments(spec: EnvSpec, manuals: Manuals, seed: int = 0, steps: int = 
         _count_shapes(segmenter, rows)
         _train(segmenter, rows, seen, punctuation_of(spec), np.random.default_rng(seed), steps)
     return segmenter
+
+
+def check_statements(what: str, rows: np.ndarray) -> None:
+    """Raise a ConfigurationError where manuals [N, S, L] do not have their statements in rows."""
+    if rows.ndim != 3 or rows.shape[1] < 2:
+        raise ConfigurationError(
+            f"{what} are learnt from manuals whose rows are statements, [S, L]; those of this world are "
+            f"{list(rows.shape[1:])}"
+        )
 
 
 def render(
