@@ -92,9 +92,9 @@ def ends_of_pieces(texts, cutter):
 def boundary_logits(words, cutter):
     """Logit [T] that a statement ends with each of some words [T]."""
     states = read_words(cutter.recurrence.tokens[words], cutter.recurrence)
-    logits = np.empty(len(words))
+    logits = np.empty(len(words), np.float32)
     for t in range(len(words)):
-        logit = np.float64(cutter.head[-1])
+        logit = cutter.head[-1]
         for j in range(states.shape[1]):
             logit += cutter.head[j] * states[t, j]
         logits[t] = logit
