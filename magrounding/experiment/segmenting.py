@@ -101,7 +101,7 @@ def learn_edges_from_games(settings: RunSettings, stage: str, seed: int = 0, par
 def statements_found(settings: RunSettings, stage: str, segmenter: Segmenter) -> dict[str, dict[str, float]]:
     """Evaluation set → way of writing → part of its manuals divided as statements are, see `exactness`."""
     found = {}
-    for name in settings.entry.evaluation_sets:
+    for name in settings.entry.sets_of(stage):
         with closing(_games(settings, stage, name)) as vec:
             found[name] = exactness(vec.spec, segmenter, _manuals(vec, vec.reset(seed=HELD_OUT)[0]))
     return found
