@@ -4,8 +4,7 @@ A GRU for what was just seen, one for the room, one for what is held and one for
 their last states go through a hidden layer to the value of the action. Other worlds have other texts, and a GRU for
 each. Choices that begin alike share the steps of their GRU (`prefix_tree`), and padding is never read.
 
-With `reader="bag"` the state of a text is the mean of its words' embeddings: the same network without word order. With
-`reader="both"` it is the sum of the two: the GRU adds the order to what the words say by themselves.
+With `reader="bag"` the state of a text is the mean of its words' embeddings: the same network without word order.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import EnvSpec
 
 PIECES, WORDS = "pieces", "words"
-GRU, BAG, BOTH = READERS = ("gru", "bag", "both")
+READERS = ("gru", "bag")
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,8 @@ class DrrnConfig:
 
     Attributes:
         embedding: width of a token, and with "bag" of a text.
-        hidden: units of each GRU and of the hidden layer; with "both" the same as `embedding`.
-        reader: "gru", "bag" or "both".
+        hidden: units of each GRU and of the hidden layer.
+        reader: "gru" or "bag".
         vocabulary: "pieces", those that come with the package; "words", the world's own words; or a file of word
             pieces. Pieces are kept with the weights.
         pieces: rows of the table of pieces, at least as many as there are.
@@ -55,11 +54,6 @@ class DrrnConfig:
     def __post_init__(self) -> None:
         check_config(self)
         choose("reader", self.reader, READERS)
-        if self.reader == BOTH and self.embedding != self.hidden:
-            raise ConfigurationError(
-                f"reader={BOTH} adds states to words: embedding and hidden are {self.embedding} and {self.hidden}, and "
-                "have to be the same"
-            )
         if not isinstance(self.vocabulary, str) or not self.vocabulary:
             raise ConfigurationError(f"vocabulary is pieces, words or a file, not {self.vocabulary!r}")
 
@@ -86,7 +80,7 @@ class Drrn(ChoiceValues):
     """
 
     def __init__(self, spec: EnvSpec, config: DrrnConfig) -> None:
-        bag = config.reader == BAG
+        bag = config.reader == "bag"
         super().__init__(spec, config.embedding if bag else config.hidden, config.hidden, config.readers)
         self.config = config
         self._said = spec.words
@@ -107,10 +101,9 @@ class Drrn(ChoiceValues):
         tokens, start = self._divide([each.cpu().numpy() for each in ids.values()])
         self.encoded += len(start) - 1
         reader: Any = self.texts[list(self.reads).index(name)]
-        if self.config.reader == BAG:
-            return reader.read(self.words, tokens, start)
-        states = reader.read(self.words, grow_tree(tokens, start))
-        return states + Bag().read(self.words, tokens, start) if self.config.reader == BOTH else states
+        if isinstance(reader, TreeGRU):
+            return reader.read(self.words, grow_tree(tokens, start))
+        return reader.read(self.words, tokens, start)
 
     def _use(self, pieces: Pieces) -> None:
         """Divide texts into these pieces from now on."""
