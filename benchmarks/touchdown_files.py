@@ -11,8 +11,6 @@ Cityscapes, and `panoid_to_idx`, the row of each panorama. It is read without ex
 from __future__ import annotations
 
 import argparse
-import io
-import json
 import shutil
 import sys
 from collections import Counter
@@ -23,13 +21,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MagroundingError
+from magrounding.errors import ConfigurationError, DataNotFound, MagroundingError
 from magrounding.single.touchdown import files
 from magrounding.single.touchdown.city import City
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS, SPLITS
 from magrounding.single.wording import Wording
 from magrounding.single.wording import split as words_of
-from magrounding.storage import write_atomic
 
 FEWEST = 3
 """Times that a word has to occur in training instructions to have an id of its own; others are spelt."""
@@ -81,8 +78,7 @@ def make_folder(graph: Path, routes: Path, features: Path, out: Path) -> None:
         DataNotFound: a file is missing.
         ConfigurationError: a file that is not what it should be.
     """
-    if out.exists() and any(out.iterdir()):
-        raise CheckpointError(f"{out} has files: name another folder, or move those away")
+    files.require_empty(out)
     sources = [graph / files.NODES, graph / files.LINKS, *(routes / file for file in SPLITS.values())]
     for source in sources:
         if not source.is_file():
@@ -91,12 +87,8 @@ def make_folder(graph: Path, routes: Path, features: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for source in sources:
         shutil.copyfile(source, out / source.name)
-    buffer = io.BytesIO()
-    np.save(buffer, classes, allow_pickle=False)
-    write_atomic(out / files.PANORAMAS[0], buffer.getvalue())
-    write_atomic(out / files.PANOIDS, "\n".join(names) + "\n")
-    words = list_words(out)
-    write_atomic(out / files.WORDS, json.dumps({"words": words.words, "longest": words.longest}) + "\n")
+    files.write_panoramas(out, names, classes)
+    files.write_words(out, list_words(out))
     city = City(out)
     for name in SPLITS:
         print(f"{name}: {len(city.routes(name)):,} routes")

@@ -26,7 +26,8 @@ _DECIDED = 3.0
 """And what is more likely counts this much more, in logits: half of each of two statements is neither."""
 
 ROW_OF = "row_of"
-"""Of an encoding whose statements are pieces of rows: [U, P, S], 1 where a piece is from a row, 0 for padding."""
+"""Of an encoding whose statements are pieces of rows: [U, P, S], the part of a piece that is from
+a row, all 0 for padding."""
 _NOWHERE = -1e4
 """Logit of a statement that is none."""
 
@@ -188,6 +189,12 @@ class ManualReader(nn.Module):
             logits = torch.where(gait % FRAMES > 0, decided, logits)
         return scores, logits.softmax(1)
 
+    def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor:
+        """[U, M, N]: how much what is said of each of some words mentions each name, see `Policy.relate_words`."""
+        attention = self._attend(subjects, text)[1]  # [U, S, M]
+        mentioned = text["value"].index_select(2, names.flatten()).unflatten(2, names.shape)
+        return torch.bmm(attention.transpose(1, 2), (mentioned * (names != 0)).sum(3))
+
     def foresee(self, words: Tensor, gait: Tensor, text: TextEncoding) -> tuple[Tensor, Tensor]:
         """Log probability [U, P] that things of some words [...] move so [...], as each of U manuals has it.
 
@@ -240,4 +247,4 @@ def _absence(text: TextEncoding) -> Tensor:
     """
     if ROW_OF not in text:
         return text["key"].new_zeros(())
-    return _NOWHERE * (1 - text[ROW_OF].sum(2, keepdim=True))
+    return _NOWHERE * (text[ROW_OF] == 0).all(2, keepdim=True)

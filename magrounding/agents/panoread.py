@@ -1,14 +1,13 @@
-"""panoread: a reader for walks by an instruction. What a panorama shows is matched with the words that name it.
+"""panoread: a reader for walks by an instruction, clause by clause. What a panorama shows is matched with its words.
 
-The sibling of `viewread` for panoramas with directions to choose from. A word of the instruction counts now where what
-it names is seen on the side that the words around it say, and where the memory has come to. Each direction is scored by
-what is said there, by where it lies, and by where the thing lies from it. No world is built in: what a cell shows is a
-word id, and an instruction may have the same word.
+The sibling of `viewread` for panoramas with directions to choose from. A pointer moves over the sentences of the
+instruction, and only forwards: the one that it is at says how to go on here, and whether it has been carried out. A
+sentence names things, and says on which side they are to be; where they are in sight is known from the panorama, in
+which what a patch shows is a word id, and an instruction may have the same word. No world is built in.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,9 @@ from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, Text
 from magrounding.errors import ConfigurationError
 from magrounding.spec import COLUMNS, Directions, EnvSpec
 
+_ENDS = (".", ";", "!", "?")
+"""Words that end a sentence."""
+
 
 @dataclass(frozen=True)
 class PanoReadConfig:
@@ -30,15 +32,17 @@ class PanoReadConfig:
 
     Attributes:
         embedding: width of a word's embedding, and units in each direction of the GRU over the instruction.
-        sectors: into how many parts the circle is cut.
-        hidden: width of the memory, and of the layer that scores a direction.
-        remember: False: acts on each panorama by itself.
+        sectors: into how many parts the circle is cut to say where a thing is; directions are twice as fine.
+        hidden: width of the layer in which sentence and sight come together.
+        sentences: that are told apart; what an instruction has beyond belongs to the last of them.
+        pointer: False: every sentence counts alike at each step, and nothing is remembered.
     """
 
     embedding: int = 32
     sectors: int = 16
     hidden: int = 96
-    remember: bool = True
+    sentences: int = 16
+    pointer: bool = True
 
     def __post_init__(self) -> None:
         check_config(self)
@@ -46,6 +50,11 @@ class PanoReadConfig:
 
 class PanoRead(Policy):
     """The reader for panoramas.
+
+    At a step, for sentence k with probability p_k of being at it: c = Σ p_k c_k is what is said, s = Σ p_k s_k where
+    what it names is seen, by sectors of the circle from where the agent looks. A direction at angle a is scored by
+    turn(c, s)[a] + side(c, s) · (s seen from a) + how alike c and what is seen are: "turn left" is the first, "so that
+    the bus is on your right" the second. Then each p_k goes on to k + 1 in part: g(c, s, number of directions).
 
     Args:
         spec: of the world.
@@ -63,64 +72,103 @@ class PanoRead(Policy):
         super().__init__(spec)
         self.config = config
         sectors, hidden = config.sectors, config.hidden
-        if spec.grid.width % sectors:
+        if spec.grid.width % (2 * sectors):
             raise ConfigurationError(
                 f"panoramas of {spec.grid.width} columns cannot be cut into {sectors} sectors: set sectors to a divisor"
             )
         self.grid, self.columns, self.vocabulary = spec.grid.name, spec.grid.width, spec.vocabulary_size
+        ends = [i for i, word in enumerate(spec.words) if word in _ENDS]
+        self.ends: Tensor
+        self.register_buffer("ends", torch.tensor(ends, dtype=torch.int64), persistent=False)
         self.words = nn.Embedding(self.vocabulary, config.embedding, padding_idx=0)
         self.reader = TextEncoder(config.embedding, config.embedding, "gru")
         width = self.reader.width
-        self.side = nn.Linear(width, sectors)  # where a word expects what it names
-        self.key = nn.Linear(width, hidden, bias=False)
-        self.begin = nn.Linear(width, 1)  # how early a word counts, with nothing in sight
-        self.told = nn.Linear(width + sectors, hidden)
-        self.towards = nn.Embedding(2 * sectors, hidden)
-        self.there = nn.Linear(sectors, hidden, bias=False)
-        self.query = nn.Linear(hidden, hidden)
-        if config.remember:
-            self.memory = nn.GRUCell(hidden, hidden)
-        self.mind = nn.Linear(hidden, hidden)
-        self.score = nn.Sequential(nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1))
-        self.value = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+        self.weigh = nn.Linear(width, 2)  # how much a word counts for what is said, and for where it is seen
+        self.told = nn.Linear(width, hidden)
+        self.seen = nn.Linear(sectors, hidden, bias=False)
+        self.ways = nn.Embedding(spec.num_actions + 1, hidden)
+        self.around = nn.Linear(2 * sectors, hidden, bias=False)
+        self.think = nn.Linear(hidden, hidden)
+        self.turn = nn.Linear(hidden, 2 * sectors)
+        self.side = nn.Linear(hidden, sectors)
+        self.go_on = nn.Linear(hidden, 1)
+        self.value = nn.Sequential(nn.Linear(hidden + 1, hidden), nn.ReLU(), nn.Linear(hidden, 1))
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        """Of instructions [U, L]: `ids` [U, L'], `states` [U, L', D], and `mask` [U, L'] of their words."""
+        """Of instructions [U, L].
+
+        `said` [U, K, D] of each sentence, `ids` [U, L'], `names` [U, L', K], how much each word says where its sentence
+        wants something to be seen, and `last` [U], the number of the last sentence.
+        """
         words = join_statements(ids["goal"].long())
         states, mask = self.reader(self.words, words)
-        return {"ids": words.ids, "states": states * mask.unsqueeze(2), "mask": mask}
+        spoken = mask & (words.ids > 0)
+        number = self._sentences(words.ids)
+        belongs = F.one_hot(number, self.config.sentences).to(states.dtype) * spoken.unsqueeze(2)  # [U, L', K]
+        counts, names = self.weigh(states).unbind(2)
+        counts = counts.clamp(max=20).exp().unsqueeze(2) * belongs
+        counts = counts / counts.sum(1, keepdim=True).clamp(min=1e-6)
+        return {
+            "said": torch.einsum("ulk,uld->ukd", counts, states),
+            "ids": words.ids,
+            "names": names.sigmoid().unsqueeze(2) * belongs,
+            "last": (number * spoken).amax(1),
+        }
+
+    def _sentences(self, ids: Tensor) -> Tensor:
+        """[U, L]: of which sentence each word is."""
+        ends = torch.isin(ids, self.ends)
+        return (ends.cumsum(1) - ends.long()).clamp(max=self.config.sentences - 1)
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
-        return self.key.weight.new_zeros(num_envs, self.config.hidden) if self.config.remember else None
+        return self.told.weight.new_zeros(num_envs, self.config.sentences) if self.config.pointer else None
 
     def forward(self, batch: Batch) -> PolicyOutput:
         reading, shape = batch.texts["instruction"], batch.restarts.shape
         observation = {name: each.flatten(0, 1) for name, each in batch.observation.items()}
-        text, index = reading.encoding, reading.index
-        looks_at = observation["position"][:, 1].long()
-        seen = self.sight(observation[self.grid], looks_at, text["ids"].index_select(0, index.flatten()))  # [N, L, S]
-        states, mask = text["states"].index_select(0, index.flatten()), text["mask"].index_select(0, index.flatten())
-        first = (seen * self.side(states)).sum(2) + self.begin(states).squeeze(2)  # [N, L]
-        first = first.masked_fill(~mask, -1e9).unflatten(0, shape)
-        keys = self.key(states).unflatten(0, shape)
-        seen, states = seen.unflatten(0, shape), states.unflatten(0, shape)
-        memory = torch.zeros_like(keys[0, :, 0]) if batch.memory is None else batch.memory
-        after, said, where = [], [], []
-        for t, keep in enumerate((~batch.restarts).unsqueeze(2)):
-            memory = memory * keep
-            asked = torch.einsum("bld,bd->bl", keys[t], self.query(memory)) / math.sqrt(keys.shape[3])
-            weights = (first[t] + asked).softmax(1)
-            there = torch.einsum("bl,bls->bs", weights, seen[t])
-            told = self.told(torch.cat((torch.einsum("bl,bld->bd", weights, states[t]), there), 1))
-            memory = self.memory(F.relu(told), memory) if self.config.remember else F.relu(told)
-            after.append(memory)
-            said.append(told + self.mind(memory))
-            where.append(there)
-        memory, told, there = torch.stack(after), torch.cat(said), torch.cat(where)
-        logits = self._score(told, there, observation[COLUMNS].long(), looks_at).unflatten(0, shape)
-        logits = mask_logits(logits.float(), batch.observation["action_mask"])
-        value = self.value(memory).squeeze(2).float()
-        return PolicyOutput(logits, value, memory if self.config.remember else None)
+        text, index = reading.encoding, reading.index.flatten()
+        looks_at, columns = observation["position"][:, 1].long(), observation[COLUMNS].long()
+        seen = self.sight(observation[self.grid], looks_at, text["ids"].index_select(0, index))  # [N, L, S]
+        used = int(text["last"].max()) + 1  # sentences there are
+        seen = torch.einsum("nlk,nls->nks", text["names"][:, :, :used].index_select(0, index), seen)
+        fine = self._angles(columns, looks_at)  # [N, A]
+        there = (columns >= 0).float()
+        ways = torch.zeros(len(fine), 2 * self.config.sectors, device=fine.device).scatter_add(1, fine, there)
+        scene = self.ways(there.sum(1).long()) + self.around(ways)  # [N, hidden]
+        # What would be thought at each sentence; the pointer only mixes, so that steps depend on nothing else.
+        said = self.told(text["said"][:, :used]).index_select(0, index)  # [N, K', hidden]
+        thought = F.relu(self.think(F.relu(said + self.seen(seen) + scene.unsqueeze(1))))
+        done = F.pad(self.go_on(thought).squeeze(2).sigmoid(), (0, self.config.sentences - used))
+        pointer, last = self._walk(done.unflatten(0, shape), text, batch)
+        p = pointer.flatten(0, 1)[:, :used]
+        turn = torch.einsum("nk,nkf->nf", p, self.turn(thought)).gather(1, fine)
+        logits = turn + torch.einsum("nas,nk,nks->na", self._from(seen, p, fine), p, self.side(thought))
+        logits = mask_logits(logits.unflatten(0, shape).float(), batch.observation["action_mask"])
+        place = torch.arange(used, device=p.device, dtype=p.dtype)
+        left = text["last"].index_select(0, index).to(p.dtype) - p @ place
+        mean = torch.einsum("nk,nkd->nd", p, thought)
+        value = self.value(torch.cat((mean, left.unsqueeze(1)), 1)).view(shape).float()
+        return PolicyOutput(logits, value, last)
+
+    def _walk(self, goes_on: Tensor, text: TextEncoding, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """The pointer [T, B, K] at each step and after it, of how likely each sentence [T, B, K] is done there."""
+        first = torch.zeros_like(goes_on[0])
+        first[:, 0] = 1
+        if not self.config.pointer:
+            count = text["last"][batch.texts["instruction"].index].unsqueeze(2) + 1
+            place = torch.arange(self.config.sentences, device=first.device)
+            return (place < count) / count, None
+        end = F.one_hot(text["last"], self.config.sentences).bool()[batch.texts["instruction"].index]
+        goes_on = goes_on.masked_fill(end, 0.0)
+        pointer = first if batch.memory is None else batch.memory
+        here, after = [], []
+        for g, anew in zip(goes_on, batch.restarts.unsqueeze(2), strict=True):
+            pointer = torch.where(anew, first, pointer)
+            here.append(pointer)
+            moved = pointer * g
+            pointer = pointer - moved + F.pad(moved[:, :-1], (1, 0))
+            after.append(pointer)
+        return torch.stack(here), torch.stack(after)
 
     def sight(self, grid: Tensor, looks_at: Tensor, ids: Tensor) -> Tensor:
         """[N, L, S]: how much of each sector shows what a word names; the middle one is where the agent looks.
@@ -130,25 +178,28 @@ class PanoRead(Policy):
             looks_at: [N], a column.
             ids: [N, L] of the words.
         """
-        n, height, width, planes = grid.shape
-        shown = grid.permute(0, 1, 3, 2).reshape(n, height * planes, width).long()
-        counts = torch.zeros(n, self.vocabulary, width, device=grid.device)
-        counts.scatter_add_(1, shown, torch.ones((), device=grid.device).expand_as(shown))
-        sector = width // self.config.sectors
+        n, _, width, _ = grid.shape
+        sectors, each = self.config.sectors, width // self.config.sectors
+        place = torch.arange(width, device=grid.device) - looks_at.unsqueeze(1)
         # Half a sector is added, so that the middle sector lies around the column and not beside it.
-        turned = torch.arange(width, device=grid.device) + (looks_at - width // 2 - sector // 2).unsqueeze(1)
-        counts = counts.gather(1, ids.unsqueeze(2).expand(-1, -1, width))
-        counts = counts.gather(2, turned.remainder(width).unsqueeze(1).expand_as(counts))
-        return counts.unflatten(2, (-1, sector)).sum(3).mul(ids.gt(0).unsqueeze(2)).log1p()
+        sector = (place + width // 2 + each // 2).remainder(width) // each  # [N, W]
+        shown = (grid.long() * sectors + sector[:, None, :, None]).flatten(1)
+        counts = torch.zeros(n, self.vocabulary * sectors, device=grid.device)
+        counts.scatter_add_(1, shown, torch.ones((), device=grid.device).expand_as(shown))
+        row = torch.arange(n, device=grid.device).unsqueeze(1) * self.vocabulary + ids  # [N, L]
+        return F.embedding(row, counts.view(-1, sectors)).log1p() * ids.gt(0).unsqueeze(2)
 
-    def _score(self, told: Tensor, there: Tensor, columns: Tensor, looks_at: Tensor) -> Tensor:
-        """[N, A] of what is told [N, D], where its thing lies [N, S], and columns [N, A]."""
-        sectors = self.config.sectors
+    def _angles(self, columns: Tensor, looks_at: Tensor) -> Tensor:
+        """[N, A]: the angle of each direction, in half sectors; the middle is straight on."""
         angle = (columns.clamp(min=0) - looks_at.unsqueeze(1) + self.columns // 2).remainder(self.columns)
-        fine = angle * 2 * sectors // self.columns  # [N, A], the middle is straight on
+        return angle * 2 * self.config.sectors // self.columns
+
+    def _from(self, seen: Tensor, pointer: Tensor, fine: Tensor) -> Tensor:
+        """[N, A, S]: where what the sentence in hand names would be seen by one who looks in each direction."""
+        sectors = self.config.sectors
+        there = torch.einsum("nk,nks->ns", pointer, seen)
         turned = torch.arange(sectors, device=fine.device) + (fine // 2 - sectors // 2).unsqueeze(2)
-        from_there = there.unsqueeze(1).expand(-1, columns.shape[1], -1).gather(2, turned.remainder(sectors))
-        return self.score(told.unsqueeze(1) + self.towards(fine) + self.there(from_there)).squeeze(2)
+        return there.unsqueeze(1).expand(-1, fine.shape[1], -1).gather(2, turned.remainder(sectors))
 
 
 def make_panoread(spec: EnvSpec, **options: Any) -> PanoRead:

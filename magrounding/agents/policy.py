@@ -216,6 +216,19 @@ class Policy(nn.Module, ABC):
         """
         return Learnt()
 
+    def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor | None:
+        """How much U texts relate each of some words to each of some names: for diagnosis, nobody acts on it.
+
+        Args:
+            text: encoding of what has `manual` among its fields.
+            subjects: [M] ids.
+            names: [N, W] ids of the words of each name, 0 is padding.
+
+        Returns:
+            [U, M, N], or None for a network that cannot tell.
+        """
+        return None
+
     def initial_memory(self, num_envs: int) -> Tensor | None:
         """Memory [N, …] at the start of an episode; None for a policy without one."""
         return None

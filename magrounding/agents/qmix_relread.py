@@ -32,7 +32,7 @@ class QmixRelread(QNetwork):
 
     def __init__(self, spec: EnvSpec, config: RelreadConfig) -> None:
         super().__init__(spec)
-        self.config = config
+        self.config = config = config.for_world(spec)
         self.reader = Relread(spec, config)
         self.heeds = self.reader.heeds
         self.word_rows = within("reader", self.reader.word_rows)
@@ -40,6 +40,9 @@ class QmixRelread(QNetwork):
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader.encode_text(manual, goal)
+
+    def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor:
+        return self.reader.relate_words(text, subjects, names)
 
     def forward(self, batch: Batch) -> PolicyOutput:
         """See `QNetwork.forward`, which tells RELIANCE besides."""

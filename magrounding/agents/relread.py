@@ -9,8 +9,8 @@ the goal and of what agents hold. So unseen words, assignments and sizes of map 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
 import torch.nn.functional as F
@@ -19,11 +19,12 @@ from torch import Tensor, nn
 from magrounding.agents import relread_kernels
 from magrounding.agents.building import check_config, configure
 from magrounding.agents.document_policy import DocumentPolicy, info_nce
+from magrounding.agents.edges import make_segments
 from magrounding.agents.manual_reader import ROW_OF, ManualReader, Reading
 from magrounding.agents.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
 from magrounding.agents.policy import RELIANCE, Accepts, Learnt, PolicyOutput, TextEncoding, mask_logits, shares
 from magrounding.agents.respelling import within
-from magrounding.agents.segments import LEARNT, ROWS, Segmenter, make_segments
+from magrounding.agents.segments import AUTO, EDGES, ROWS, Delexicalised
 from magrounding.spec import HEEDED, SENTENCES, EnvSpec
 
 
@@ -44,7 +45,9 @@ class RelreadConfig:
         reach: R, cells that the egocentric map reaches in each direction; what is farther lies on its edge.
         hidden, top: widths of the layers between map and heads.
         segments: what a statement is. "rows": a row of the manual; "stops": a sentence, rows being cut at full stops;
-            "learnt": what a `Segmenter` cuts rows into, which learns it before anything else is learnt.
+            "learnt": what a `Segmenter` cuts rows into, which learns it before anything else is learnt; "edges": what a
+            reader of `Edges` has put together, which likewise learns it first; "auto": rows, and edges where a manual
+            is a single row.
     """
 
     kinship: int = 0
@@ -57,10 +60,16 @@ class RelreadConfig:
     reach: int = 5
     hidden: int = 512
     top: int = 256
-    segments: str = ROWS
+    segments: str = AUTO
 
     def __post_init__(self) -> None:
         check_config(self)
+
+    def for_world(self, spec: EnvSpec) -> Self:
+        """These options with AUTO decided by what the world's manuals are."""
+        if self.segments != AUTO:
+            return self
+        return replace(self, segments=EDGES if spec["manual"].shape[0] == 1 else ROWS)
 
 
 class Things(NamedTuple):
@@ -95,15 +104,15 @@ class Relread(DocumentPolicy):
 
     def __init__(self, spec: EnvSpec, config: RelreadConfig) -> None:
         super().__init__(spec)
-        self.config = config
+        self.config = config = config.for_world(spec)
         self.width = spec.grid.words_per_occupant
         self.num_agents = spec.num_agents
         self.reader = ManualReader(spec.vocabulary_size, config.kinship, config.meaning, config.motion, spec.words)
         self.segments = make_segments(config.segments, spec)
-        told_apart = self.reader.knows_words or config.segments == LEARNT
+        told_apart = self.reader.knows_words or isinstance(self.segments, Delexicalised)
         self.heeds = frozenset(HEEDED if told_apart else (SENTENCES,))
         self.word_rows = within("reader", self.reader.word_rows)
-        if isinstance(self.segments, Segmenter):
+        if isinstance(self.segments, Delexicalised):
             own = within("segments", self.segments.word_rows)
             self.word_rows = None if own is None or self.word_rows is None else {**self.word_rows, **own}
         self.no_entity: Tensor
@@ -146,7 +155,8 @@ class Relread(DocumentPolicy):
         if self.segments is None:
             return self.reader(manual, goal)
         pieces = self.segments(manual)
-        return {**self.reader(pieces.ids, goal), ROW_OF: pieces.row_of.to(self.reader.fade.dtype)}
+        rows = pieces.row_of.to(self.reader.fade.dtype)
+        return {**self.reader(pieces.ids, goal), ROW_OF: rows / rows.sum(2, keepdim=True).clamp(min=1)}
 
     def respond(
         self,
@@ -165,6 +175,9 @@ class Relread(DocumentPolicy):
             told={RELIANCE: lambda: self.rely(things, text, document, motion)},
             seen=(things, motion),
         )
+
+    def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor:
+        return self.reader.relate_words(text, subjects, names)
 
     def rely(self, things: Things, text: TextEncoding, document: Tensor, motion: Motion | None = None) -> Tensor:
         """RELIANCE [N, S]: the attention of each word of an entity in sight, and of what the agent holds, averaged."""

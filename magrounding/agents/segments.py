@@ -2,7 +2,8 @@
 
 relread relates the words that share a statement, so it has to be told what one is. `Rows` take each row of a manual for
 one, which is what worlds write by default; `Stops` cut rows at full stops; a `Segmenter` has learnt to cut (see
-`segments_learning`). None cuts a statement that goes on in the next row together.
+`segments_learning`). None cuts a statement that goes on in the next row together. `edges` does not cut: it says which
+words share a fact.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.language import TextEncoder, Words
-from magrounding.agents.segments_kernels import Cutter, ends_of_pieces, pieces_of
-from magrounding.errors import ConfigurationError, choose
+from magrounding.agents.segments_kernels import Cutter, Recurrence, ends_of_pieces, pieces_of
+from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
-ROWS, STOPS, LEARNT = SEGMENTS = ("rows", "stops", "learnt")
+ROWS, STOPS, LEARNT, EDGES = SEGMENTS = ("rows", "stops", "learnt", "edges")
 """Ways to find the statements of a manual."""
+AUTO = "auto"
+"""ROWS, and EDGES where a manual is a single row."""
 STOP = "."
 """The word that ends a sentence. A question mark does not: it stands inside of statements as well."""
 EMBEDDING, UNITS = 24, 16
@@ -37,14 +40,22 @@ class Pieces(NamedTuple):
 
     Attributes:
         ids: [U, P, L] word ids, 0 is padding.
-        row_of: [U, P, S] bool, which of the manual's rows each is from; from none: it is padding.
+        row_of: [U, P, S] bool, which of the manual's rows each has words from; from none: it is padding.
     """
 
     ids: Tensor
     row_of: Tensor
 
 
-class Cuts(nn.Module, ABC):
+class Statements(nn.Module, ABC):
+    """What finds the statements of manuals."""
+
+    @abstractmethod
+    def forward(self, manual: Tensor) -> Pieces:
+        """The pieces of manual [U, S, L]."""
+
+
+class Cuts(Statements):
     """What cuts the rows of a manual into pieces; a row's end is the end of a piece in any case."""
 
     @abstractmethod
@@ -52,10 +63,70 @@ class Cuts(nn.Module, ABC):
         """[U, S, L] bool, the last word of each piece of texts [U, S, L]."""
 
     def forward(self, manual: Tensor) -> Pieces:
-        """The pieces of manual [U, S, L]."""
-        texts = _array(manual)
+        texts = array_of(manual)
         ids, rows = (torch.from_numpy(each).to(manual.device) for each in pieces_of(texts, self.ends(texts)))
         return Pieces(ids, rows.unsqueeze(2) == torch.arange(manual.shape[1], device=manual.device))
+
+
+class Delexicalised(Statements):
+    """What reads words by class, not by identity: names that were never written in training are read like any.
+
+    A function word that training knows has a token of its own. Its weights are learnt before reinforcement, which does
+    not change them.
+
+    Args:
+        spec: of the world.
+        classes: of words, with that of words which training did not show, which is the first.
+        embedding, units: widths of the network.
+
+    Attributes:
+        letters: [V] class of each word; 0: a function word.
+        known: [V] bool, the function words of training.
+        word_rows: see `Policy.word_rows`.
+    """
+
+    def __init__(self, spec: EnvSpec, classes: int, embedding: int, units: int) -> None:
+        super().__init__()
+        self.size, self.base = spec.vocabulary_size, classes
+        self.words = nn.Embedding(self.size, embedding)
+        self.classes = nn.Embedding(classes, embedding)
+        self.encoder = TextEncoder(embedding, units, "gru")
+        # Parameters, not buffers: networks that share their parameters with others share these.
+        self.letters = fixed(torch.zeros(self.size, dtype=torch.int64))
+        self.known = fixed(torch.zeros(self.size, dtype=torch.bool))
+        rows = {"words.weight": spec.words, "letters": spec.words, "known": spec.words}
+        self.word_rows = rows if len(spec.words) == self.size else None
+
+    @property
+    def tokens(self) -> Tensor:
+        """[V] which row of `embeddings` is each word's."""
+        own = torch.arange(self.size, device=self.letters.device) + self.base
+        return torch.where(self.known, own, self.letters)
+
+    def embeddings(self) -> Tensor:
+        """[base + V, E] of classes and words."""
+        return torch.cat((self.classes.weight, self.words.weight))
+
+    def states(self, tokens: Tensor, length: Tensor) -> Tensor:
+        """States [U, L, 2 units] of the network on texts of so many [U] tokens [U, L]."""
+        table = self.embeddings()
+        return self.encoder(lambda ids: F.embedding(ids, table), Words(tokens, length))[0]
+
+    def recurrence(self) -> Recurrence:
+        """The network in the form in which kernels compute it."""
+        weights, table = dict(self.encoder.named_parameters()), self.embeddings()
+        of = [{name: weights[f"{side}.{name}_l0"] for name in _GATES} for side in ("ahead", "back")]
+        ahead, back = (array_of(table @ each["weight_ih"].t() + each["bias_ih"]) for each in of)
+        recurrent_ahead, recurrent_back = (array_of(each["weight_hh"].t()) for each in of)
+        return Recurrence(
+            tokens=array_of(self.tokens),
+            ahead=ahead,
+            back=back,
+            recurrent_ahead=recurrent_ahead,
+            recurrent_back=recurrent_back,
+            bias_ahead=array_of(of[0]["bias_hh"]),
+            bias_back=array_of(of[1]["bias_hh"]),
+        )
 
 
 class Stops(Cuts):
@@ -82,7 +153,7 @@ class Stops(Cuts):
         return (texts == self.stop) | (there & last)
 
 
-class Segmenter(Cuts):
+class Segmenter(Delexicalised, Cuts):
     """Cuts at the best boundaries: those that a network finds likely, between pieces of shapes that are known.
 
     Words are told apart by class, not by identity: a word that the map shows is of the class of its place in an
@@ -95,47 +166,16 @@ class Segmenter(Cuts):
 
     Args:
         spec: of the world.
-
-    Attributes:
-        word_rows: see `Policy.word_rows`.
     """
 
     def __init__(self, spec: EnvSpec) -> None:
-        super().__init__()
-        self.size, self.width = spec.vocabulary_size, spec.grid.words_per_occupant
-        self.words = nn.Embedding(self.size, EMBEDDING)
-        self.classes = nn.Embedding(self.base, EMBEDDING)  # the first is that of words which training did not show
-        self.encoder = TextEncoder(EMBEDDING, UNITS, "gru")
+        # A letter is 1 + the place in an occupant, or the last: the digits of a shape's code.
+        super().__init__(spec, spec.grid.words_per_occupant + 2, EMBEDDING, UNITS)
+        self.width = spec.grid.words_per_occupant
         self.head = nn.Linear(self.encoder.width, 1)
-        # Parameters, not buffers: networks that share their parameters with others share these.
-        self.letters = _fixed(torch.zeros(self.size, dtype=torch.int64))  # 1 + place in an occupant, or the last
-        self.known = _fixed(torch.zeros(self.size, dtype=torch.bool))  # function words
-        self.shapes = _fixed(torch.full((MOST_SHAPES,), _NO_SHAPE))
-        self.scores = _fixed(torch.zeros(MOST_SHAPES + 2))
+        self.shapes = fixed(torch.full((MOST_SHAPES,), _NO_SHAPE))
+        self.scores = fixed(torch.zeros(MOST_SHAPES + 2))
         self.requires_grad_(False)
-
-        rows = {"words.weight": spec.words, "letters": spec.words, "known": spec.words}
-        self.word_rows = rows if len(spec.words) == self.size else None
-
-    @property
-    def tokens(self) -> Tensor:
-        """[V] which row of `embeddings` is each word's."""
-        own = torch.arange(self.size, device=self.letters.device) + self.base
-        return torch.where(self.known, own, self.letters)
-
-    def embeddings(self) -> Tensor:
-        """[base + V, EMBEDDING] of classes and words."""
-        return torch.cat((self.classes.weight, self.words.weight))
-
-    def states(self, tokens: Tensor, length: Tensor) -> Tensor:
-        """States [U, L, 2 UNITS] of the network on texts of so many [U] tokens [U, L]."""
-        table = self.embeddings()
-        return self.encoder(lambda ids: F.embedding(ids, table), Words(tokens, length))[0]
-
-    @property
-    def base(self) -> int:
-        """Numbers of letters: a shape's letters are the digits of its code."""
-        return self.width + 2
 
     def set_shapes(self, codes: np.ndarray, scores: np.ndarray, other: tuple[float, float]) -> None:
         """Take over what pieces of some shapes are worth, the most frequent first, and one of any other (`Cutter`)."""
@@ -154,36 +194,21 @@ class Segmenter(Cuts):
                 f"segments={LEARNT} has learnt nothing yet: train the team, or put a trained one behind a segmenter "
                 "with `magrounding segments`"
             )
-        weights, table = dict(self.encoder.named_parameters()), self.embeddings()
-        of = [{name: weights[f"{side}.{name}_l0"] for name in _GATES} for side in ("ahead", "back")]
-        ahead, back = (_array(table @ each["weight_ih"].t() + each["bias_ih"]) for each in of)
-        recurrent_ahead, recurrent_back = (_array(each["weight_hh"].t()) for each in of)
         return Cutter(
-            tokens=_array(self.tokens),
-            letters=_array(self.letters),
-            ahead=ahead,
-            back=back,
-            recurrent_ahead=recurrent_ahead,
-            recurrent_back=recurrent_back,
-            bias_ahead=_array(of[0]["bias_hh"]),
-            bias_back=_array(of[1]["bias_hh"]),
-            head=_array(torch.cat((self.head.weight[0], self.head.bias))),
-            shapes=_array(self.shapes),
-            scores=_array(self.scores),
+            recurrence=self.recurrence(),
+            letters=array_of(self.letters),
+            head=array_of(torch.cat((self.head.weight[0], self.head.bias))),
+            shapes=array_of(self.shapes),
+            scores=array_of(self.scores),
             base=self.base,
         )
 
 
-def make_segments(kind: str, spec: EnvSpec) -> Cuts | None:
-    """What cuts manuals into statements, one of SEGMENTS; None: nothing, each row is one."""
-    if choose("way to find statements", kind, SEGMENTS) == ROWS:
-        return None
-    return Stops(spec) if kind == STOPS else Segmenter(spec)
-
-
-def _fixed(tensor: Tensor) -> nn.Parameter:
+def fixed(tensor: Tensor) -> nn.Parameter:
+    """A tensor that is kept with the weights, and does not learn by gradients."""
     return nn.Parameter(tensor, requires_grad=False)
 
 
-def _array(tensor: Tensor) -> np.ndarray:
+def array_of(tensor: Tensor) -> np.ndarray:
+    """A tensor as kernels take it."""
     return np.ascontiguousarray(tensor.detach().cpu().numpy())

@@ -18,15 +18,31 @@ MOST_LETTERS = 12
 _IMPOSSIBLE = -1e30
 
 
-class Cutter(NamedTuple):
-    """What cuts: a network in the form in which it is computed, and a histogram of shapes.
+class Recurrence(NamedTuple):
+    """A bidirectional GRU in the form in which it is computed.
 
     Attributes:
         tokens: [V] which row of `ahead` and `back` is a word's.
-        letters: [V] which letter of a shape a word is; 0: none.
         ahead, back: [C, 3 H], what each token gives to the gates of a GRU, in torch's order: reset, update, new.
         recurrent_ahead, recurrent_back: [H, 3 H].
         bias_ahead, bias_back: [3 H], of the recurrent part.
+    """
+
+    tokens: np.ndarray
+    ahead: np.ndarray
+    back: np.ndarray
+    recurrent_ahead: np.ndarray
+    recurrent_back: np.ndarray
+    bias_ahead: np.ndarray
+    bias_back: np.ndarray
+
+
+class Cutter(NamedTuple):
+    """What cuts: a network, and a histogram of shapes.
+
+    Attributes:
+        recurrence: the network.
+        letters: [V] which letter of a shape a word is; 0: none.
         head: [2 H + 1], weights and bias of a boundary's logit.
         shapes: [M] codes of shapes, in order.
         scores: [M + 2] what a piece of each shape is worth, and last one of any other: so much, and so much for each
@@ -34,14 +50,8 @@ class Cutter(NamedTuple):
         base: letters and one, of which the codes are numbers.
     """
 
-    tokens: np.ndarray
+    recurrence: Recurrence
     letters: np.ndarray
-    ahead: np.ndarray
-    back: np.ndarray
-    recurrent_ahead: np.ndarray
-    recurrent_back: np.ndarray
-    bias_ahead: np.ndarray
-    bias_back: np.ndarray
     head: np.ndarray
     shapes: np.ndarray
     scores: np.ndarray
@@ -81,31 +91,44 @@ def ends_of_pieces(texts, cutter):
 @cached_njit(nogil=True)
 def boundary_logits(words, cutter):
     """Logit [T] that a statement ends with each of some words [T]."""
-    logits, units = np.full(len(words), cutter.head[-1]), len(cutter.recurrent_ahead)
-    _read(words, cutter.tokens, cutter.ahead, cutter.recurrent_ahead, cutter.bias_ahead, cutter.head[:units], logits)
-    turned, weights = logits[::-1], cutter.head[units:-1]
-    _read(words[::-1], cutter.tokens, cutter.back, cutter.recurrent_back, cutter.bias_back, weights, turned)
+    states = read_words(cutter.recurrence.tokens[words], cutter.recurrence)
+    logits = np.empty(len(words), np.float32)
+    for t in range(len(words)):
+        logit = cutter.head[-1]
+        for j in range(states.shape[1]):
+            logit += cutter.head[j] * states[t, j]
+        logits[t] = logit
     return logits
 
 
+@cached_njit(nogil=True)
+def read_words(tokens, recurrence):
+    """States [T, 2 H] of the network on some tokens [T]."""
+    units = len(recurrence.recurrent_ahead)
+    states = np.empty((len(tokens), 2 * units), np.float32)
+    _read(tokens, recurrence.ahead, recurrence.recurrent_ahead, recurrence.bias_ahead, states[:, :units])
+    _read(tokens[::-1], recurrence.back, recurrence.recurrent_back, recurrence.bias_back, states[::-1, units:])
+    return states
+
+
 @njit(nogil=True)
-def _read(words, tokens, given, recurrent, bias, weights, logits):
-    """Run a GRU over the words and add what its states say to the logits."""
+def _read(tokens, given, recurrent, bias, states):
+    """Run a GRU over the tokens and write down its states."""
     units = len(recurrent)
     state, gates = np.zeros(units, np.float32), np.empty(3 * units, np.float32)
-    for t in range(len(words)):
+    for t in range(len(tokens)):
         gates[:] = bias
         for j in range(units):
             own = state[j]
             for k in range(3 * units):
                 gates[k] += own * recurrent[j, k]
-        new = given[tokens[words[t]]]
+        new = given[tokens[t]]
         for j in range(units):
             reset = 1 / (1 + np.exp(-(new[j] + gates[j])))
             update = 1 / (1 + np.exp(-(new[units + j] + gates[units + j])))
             wanted = np.tanh(new[2 * units + j] + reset * gates[2 * units + j])
             state[j] = wanted + update * (state[j] - wanted)
-            logits[t] += weights[j] * state[j]
+        states[t] = state
 
 
 @njit(nogil=True)

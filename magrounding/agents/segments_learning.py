@@ -54,19 +54,24 @@ def learn_segments(spec: EnvSpec, manuals: Manuals, seed: int = 0, steps: int = 
         ConfigurationError: manuals of one row, from which no cut is learnt.
     """
     rows = manuals.rows
-    if rows.ndim != 3 or rows.shape[1] < 2:
-        raise ConfigurationError(
-            f"cuts are learnt from manuals whose rows are statements, [S, L]; those of this world are "
-            f"{list(rows.shape[1:])}"
-        )
+    check_statements("cuts", rows)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         segmenter = Segmenter(spec)
-        seen = _count_words(rows, segmenter.size)
+        seen = count_words(rows, segmenter.size)
         _classify(segmenter, manuals, seen)
         _count_shapes(segmenter, rows)
         _train(segmenter, rows, seen, punctuation_of(spec), np.random.default_rng(seed), steps)
     return segmenter
+
+
+def check_statements(what: str, rows: np.ndarray) -> None:
+    """Raise a ConfigurationError where manuals [N, S, L] do not have their statements in rows."""
+    if rows.ndim != 3 or rows.shape[1] < 2:
+        raise ConfigurationError(
+            f"{what} are learnt from manuals whose rows are statements, [S, L]; those of this world are "
+            f"{list(rows.shape[1:])}"
+        )
 
 
 def render(
@@ -126,7 +131,7 @@ def _divides(ends: np.ndarray, telling: np.ndarray) -> np.ndarray:
     return np.diff(np.cumsum(ends)[telling] - ends[telling]) > 0
 
 
-def _count_words(rows: np.ndarray, words: int) -> np.ndarray:
+def count_words(rows: np.ndarray, words: int) -> np.ndarray:
     """[N, V] how often each manual has each word; of the padding nothing."""
     flat = rows.reshape(len(rows), -1).astype(np.int64)
     counts = np.zeros((len(rows), words), np.int16)

@@ -1,4 +1,4 @@
-"""Put a trained team behind a segmenter: `magrounding segments --run pretrained:ma_rtfm-s5-2agents --out runs/s5`."""
+"""Put a trained team behind what finds statements in running text: `magrounding segments --run … --out runs/s5`."""
 
 from __future__ import annotations
 
@@ -7,38 +7,47 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from magrounding.agents.building import build_policy
-from magrounding.agents.segments import LEARNT, SEGMENTS
+from magrounding.agents.segments import EDGES, LEARNT, SEGMENTS, Delexicalised, Segmenter
 from magrounding.agents.weights import STATE_FILE, fit_weights, save_weights
 from magrounding.cli.command import CommandLine, run_command
 from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.experiment.presets import find_preset
 from magrounding.experiment.progress import duration
 from magrounding.experiment.report import percent, table
-from magrounding.experiment.segmenting import learn_from_games, segmenters_of, statements_found
-from magrounding.experiment.settings import check_seed, read_settings
+from magrounding.experiment.segmenting import facts_found, learn_segments_of, segmenters_of, statements_found
+from magrounding.experiment.settings import RunSettings, check_seed, read_settings
 from magrounding.play.team import CONFIG_FILE, load_team, seed_folder
 from magrounding.pretrained import find_run
 from magrounding.storage import check_place, read_json, write_json
 
 OPTION = "segments"
 """Of networks that read by relread."""
+_FOUND = ("segments.", "reader.segments.")
+"""What the trained team may have learnt of this before is learnt anew."""
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Write a run folder whose team cuts manuals into statements, and is the trained one in all else."""
+    """Write a run folder whose team finds statements in running text, and is the trained one in all else."""
 
     run: str
     """Run folder (or pretrained:<name>) of a team whose networks have the option segments."""
     out: Path
     """Folder of the new run."""
     by: str = LEARNT
-    """learnt: a segmenter learns it from the manuals of the stage's training games; stops: at full stops; rows: not."""
+    """learnt: a segmenter learns to cut, from the manuals of the stage's training games; edges: a reader learns which
+    words share a fact, from those manuals told in two ways; stops: cut at full stops; rows: not."""
     stage: str | None = None
     """Whose weights, and whose manuals; the run's last by default."""
+    reads: str | None = None
+    """Whose manuals, if those of another stage; the new run is of that."""
     trained_seed: int | None = None
     """Which of the run's seeds; the first by default."""
+    parallel: float = 0.0
+    """Of edges: part of the texts it learns from in which two plain statements are told as one, list beside list. That
+    lists are told in the order of their partners is then assumed, and not found."""
     seed: int = 0
-    """Of the segmenter's weights, and of the games whose manuals it learns from."""
+    """Of what is learnt, its weights and the games whose manuals it learns from."""
 
 
 def main(line: CommandLine) -> int:
@@ -51,6 +60,8 @@ def put_behind(arguments: Arguments, command: str) -> None:
     """Learn to cut, say how well, and write the team down."""
     choose("way to find statements --by", arguments.by, SEGMENTS)
     check_seed(arguments.seed)
+    if not 0 <= arguments.parallel <= 1 or (arguments.parallel and arguments.by != EDGES):
+        raise ConfigurationError(f"--parallel is a part from 0 to 1 of the texts of edges, got {arguments.parallel:g}")
     if arguments.out.exists():
         raise CheckpointError(f"{arguments.out} exists already: remove it first, or choose another --out")
     settings, config = read_settings(find_run(arguments.run)), read_json(find_run(arguments.run) / CONFIG_FILE)
@@ -59,26 +70,47 @@ def put_behind(arguments: Arguments, command: str) -> None:
     stage = choose("stage of this run", arguments.stage or settings.stages[-1], settings.stages)
     if OPTION not in vars(settings.make_network().config):
         raise ConfigurationError(f"agent {settings.agent!r} has no option {OPTION}: choose a team on relread")
-    team = load_team(arguments.run, seed, stage)
-    stages = settings.stages[: settings.stages.index(stage) + 1]
-    changed = replace(settings.with_network({OPTION: arguments.by}), seeds=(seed,), stages=stages)
-    policies = [build_policy(settings.agent, team.spec, changed.policy_options, 0) for _ in team.policies]
+    team, reads = load_team(arguments.run, seed, stage), arguments.reads or stage
+    changed = _reading(settings.with_network({OPTION: arguments.by}), seed, stage, reads)
+    spec = changed.describe(reads)
+    policies = [build_policy(settings.agent, spec, changed.policy_options, 0) for _ in team.policies]
     for policy, trained in zip(policies, team.policies, strict=True):
         state = policy.state_dict()
-        fit_weights(policy, {**state, **{k: v for k, v in trained.state_dict().items() if k in state}}, arguments.run)
+        kept = {k: v for k, v in trained.state_dict().items() if k in state and not k.startswith(_FOUND)}
+        fit_weights(policy, {**state, **kept}, arguments.run)
     check_place(arguments.out / CONFIG_FILE)
-    segmenters = segmenters_of(policies)
-    if segmenters:
+    finders = segmenters_of(policies)
+    if finders:
         start = time.monotonic()
-        learnt = learn_from_games(changed, stage, arguments.seed)
-        print(f"learnt to cut the manuals of {stage} in {duration(time.monotonic() - start)}", flush=True)
-        found = statements_found(changed, stage, learnt)
-        heads = ["manuals divided as their statements are", *next(iter(found.values()))]
-        print(table(heads, [[name, *map(percent, row.values())] for name, row in found.items()]))
-        for each in segmenters:
+        learnt = learn_segments_of(type(finders[0]), changed, reads, arguments.seed, arguments.parallel)
+        print(f"learnt to read the manuals of {reads} in {duration(time.monotonic() - start)}", flush=True)
+        _show(learnt, changed, reads)
+        for each in finders:
             each.load_state_dict(learnt.state_dict())
     source = seed_folder(find_run(arguments.run), seed, len(settings.seeds)) / stage / STATE_FILE
-    save_weights(arguments.out / stage, [policy.state_dict() for policy in policies], read_json(source))
+    record = {**read_json(source), "stage": reads, "vocabulary": spec.vocabulary_hash}
+    save_weights(arguments.out / reads, [policy.state_dict() for policy in policies], record)
     about = {"command": command, "team": arguments.run}
     write_json(arguments.out / CONFIG_FILE, {**config, **changed.to_dict(), **about}, sealed=True)  # last: it is a run
     print(f"{arguments.out}: a run like any other, e.g. magrounding evaluate --run {arguments.out}")
+
+
+def _reading(settings: RunSettings, seed: int, stage: str, reads: str) -> RunSettings:
+    """The settings of the new run: up to the stage, or of the one that is read instead, in the preset's own phases."""
+    choose(f"stage of {settings.env} to read", reads, settings.entry.stages)
+    if reads == stage:
+        return replace(settings, seeds=(seed,), stages=settings.stages[: settings.stages.index(stage) + 1])
+    preset = settings.preset
+    phases = {reads: preset.of_stage(stage), **find_preset(preset.name, settings.env).phases, **preset.phases}
+    return replace(settings, preset=replace(preset, phases=phases), seeds=(seed,), stages=(reads,))
+
+
+def _show(learnt: Delexicalised, settings: RunSettings, stage: str) -> None:
+    """Say how much of held-out manuals is divided as their statements are, or put together as their facts are."""
+    if isinstance(learnt, Segmenter):
+        what, found = "manuals divided as their statements are", statements_found(settings, stage, learnt)
+    else:
+        what, found = "facts put together rightly", facts_found(settings, stage, learnt)
+    if found:
+        heads = [what, *next(iter(found.values()))]
+        print(table(heads, [[name, *map(percent, row.values())] for name, row in found.items()]))

@@ -63,6 +63,7 @@ class EnDiRelread(EnDi):
     loss_weights: ClassVar[Mapping[str, float]] = {**EnDi.loss_weights, **Relread.loss_weights}
 
     def __init__(self, spec: EnvSpec, config: EnDiRelreadConfig) -> None:
+        config = config.for_world(spec)
         super().__init__(spec, config)
         self.reader = Relread(spec, config)
         self.heeds = self.reader.heeds
@@ -76,6 +77,9 @@ class EnDiRelread(EnDi):
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader.encode_text(manual, goal)
+
+    def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor:
+        return self.reader.relate_words(text, subjects, names)
 
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         return self.reader.contrast(observation, text)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from magrounding.envs.world import BatchedWorld
+from magrounding.envs.world import BatchedWorld, Relate
 from magrounding.errors import InvalidAction
 from magrounding.spec import SCORES
 from magrounding.vector import Info, Observation, check_actions, row_seeds
@@ -81,6 +81,11 @@ class WorldVectorEnv:
         """[B, F, columns], see `BatchedWorld.fact_table`."""
         self._require_start("fact_table")
         return self.world.fact_table()
+
+    def fact_accuracy(self, relate: Relate) -> float | None:
+        """The part of the texts' facts that a reader has right, see `BatchedWorld.fact_accuracy`."""
+        self._require_start("fact_accuracy")
+        return self.world.fact_accuracy(relate)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Copies of the arrays that decide how all games go on (see `BatchedWorld.snapshot`)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +57,10 @@ class StepBuffers:
             document=np.zeros(game, np.int64),
             score=np.zeros(game, np.float32),
         )
+
+
+Relate = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
+"""(ids of M words [M], ids of the words of N names [N, W]) → how much each game's text relates them [B, M, N]."""
 
 
 class BatchedWorld(ABC):
@@ -117,6 +122,14 @@ class BatchedWorld(ABC):
 
     def fact_table(self) -> np.ndarray:
         """The same for all games as numbers [B, F, columns], −1 behind the last; capability "facts"."""
+        raise NotImplementedError
+
+    def fact_accuracy(self, relate: Relate) -> float | None:
+        """The part of what the texts on show say (not deny, not take back) that a reader has right; capability "facts".
+
+        Args:
+            relate: tells how much the texts relate some words to some names, or None where it cannot.
+        """
         raise NotImplementedError
 
     def deeds(self) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ from magrounding.play.evaluate import REPORT_SEED, Evaluation, evaluate
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import seed_folder
 from magrounding.registry import env_entry
-from magrounding.spec import TextChoices
+from magrounding.spec import FixedActions
 from magrounding.storage import read_json, write_json
 from magrounding.vector import VectorEnv
 
@@ -61,7 +61,7 @@ class Comparison:
         def team(vec: VectorEnv) -> Actor:
             if who == ORACLE:
                 return make_expert(vec)
-            choosing = isinstance(vec.spec.actions, TextChoices)  # most rows hold no choice at all
+            choosing = not isinstance(vec.spec.actions, FixedActions)  # most rows hold no choice at all
             return RandomTeam(vec.num_agents, vec.spec.num_actions, obey_mask=choosing)
 
         with self._display.games(f"{who}: {evaluation_set}", games) as tell:

@@ -126,7 +126,7 @@ def results_table(results: RunResults) -> str:
         wins = {play: results.final(stage, phase, name, play) for play in PLAYS}
         won, length = wins[better], results.final(stage, phase, name, better, "length")
         if won is None or length is None:
-            rows.append((stage, learnt, name, "not reached", *[""] * 7))
+            rows.append((stage, learnt, name, "not reached", *[""] * 8))
             continue
         others = results.baselines.get(f"{stage}/{name}", {})
         floor, ceiling = (show(others[who][measure]) if who in others else "–" for who in ("random", "oracle"))
@@ -135,11 +135,14 @@ def results_table(results: RunResults) -> str:
         paper = results.published.get((stage, name))
         known = "–" if paper is None else published(paper)
         both = [spread(wins[play], bold=play == better, show=show) for play in PLAYS]
-        rows.append(
-            (stage, learnt, name, *both, interval(won, show), f"{length.mean:.1f}", floor, ceiling, share, known)
-        )
+        facts = results.final(stage, phase, name, better, "fact_accuracy")
+        cells = interval(won, show), f"{length.mean:.1f}", floor, ceiling, share, known
+        rows.append((stage, learnt, name, *both, *cells, "" if facts is None else spread(facts)))
     heads = ("stage", "learnt by", "set", *PLAYS, "IQM, 95 % interval", "steps a game")
-    return table((*heads, "random", "oracle", "share of the oracle", "paper"), rows)
+    heads = (*heads, "random", "oracle", "share of the oracle", "paper", "facts read")
+    if not any(row[-1] for row in rows):  # where games do not tell their facts, or networks cannot tell what they read
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
+    return table(heads, rows)
 
 
 def _reading(results: RunResults) -> str:

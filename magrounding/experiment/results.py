@@ -73,15 +73,17 @@ class RunResults:
         quantity: str | None = None,
         manual: str = TRUE_MANUAL,
     ) -> Statistics | None:
-        """Statistics of an evaluation after a phase over the seeds that got there; None where none did.
+        """Statistics of an evaluation after a phase over the seeds that got there and have it; None where none did.
 
         By default of the run's measure, its win rate or its score.
         """
         where = {"stage": stage, "phase": phase, "set": evaluation_set, "play": play, "manual": manual}
+        wanted = quantity or self.settings.measure
         scores = [
-            line[quantity or self.settings.measure]
+            line[wanted]
             for seed in self.settings.seeds
             for line in self.select("evaluation", seed, when="after", **where)
+            if wanted in line
         ]
         return summarise(scores) if scores else None
 

@@ -1,17 +1,23 @@
-"""Segmenters learn from a world's own games: manuals whose rows are statements, and the maps of every set of games."""
+"""Segmenters and readers of edges learn from a world's own games: their manuals, and the maps of every set of games."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from functools import partial
+from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
-from magrounding.agents.segments import Segmenter
+from magrounding.agents.edges import Edges
+from magrounding.agents.edges_learning import Renderings, learn_edges
+from magrounding.agents.segments import Delexicalised, Segmenter
 from magrounding.agents.segments_learning import Manuals, exactness, learn_segments
 from magrounding.envs.make import make_vec
 from magrounding.experiment.settings import RunSettings
+from magrounding.spec import FACTS, EnvSpec
 from magrounding.vector import VectorEnv
 
 GAMES, ROUNDS = 256, 16
@@ -20,9 +26,24 @@ HELD_OUT = 2**40
 """Seed of the games whose manuals a Segmenter is judged by."""
 
 
-def segmenters_of(modules: Iterable[nn.Module]) -> list[Segmenter]:
-    """Every distinct Segmenter within some networks."""
-    return list({each: None for module in modules for each in module.modules() if isinstance(each, Segmenter)})
+OFTEN = 4.0
+"""How often running text in the stage's own constructions is drawn, where any other rendering is drawn once."""
+CONSTRUCTIONS = "constructions"
+"""The option of worlds whose manuals may hold several facts to a sentence; "none" of them: one."""
+
+
+def segmenters_of(modules: Iterable[nn.Module]) -> list[Delexicalised]:
+    """Every distinct Segmenter and reader of edges within some networks."""
+    return list({each: None for module in modules for each in module.modules() if isinstance(each, Delexicalised)})
+
+
+def learn_segments_of(
+    kind: type[Delexicalised], settings: RunSettings, stage: str, seed: int = 0, parallel: float = 0
+) -> Delexicalised:
+    """A Segmenter or a reader of edges, learnt from the training games of a stage; for `parallel` see `learn_edges`."""
+    if issubclass(kind, Edges):
+        return learn_edges_from_games(settings, stage, seed, parallel)
+    return learn_from_games(settings, stage, seed)
 
 
 def learn_from_games(settings: RunSettings, stage: str, seed: int = 0) -> Segmenter:
@@ -40,33 +61,94 @@ def learn_from_games(settings: RunSettings, stage: str, seed: int = 0) -> Segmen
         ConfigurationError: manuals of one row, from which no cut is learnt.
     """
     with closing(_games(settings, stage)) as vec:
-        spec = vec.spec
-        shown = np.zeros((spec.vocabulary_size, spec.grid.words_per_occupant), np.int64)
-        manuals = []
-        for k in range(ROUNDS):
-            observation, _ = vec.reset(seed=seed + k * GAMES)
-            manuals.append(_manuals(vec, observation))
-            shown += _shown(vec, observation)
-    for name in settings.entry.evaluation_sets:
-        with closing(_games(settings, stage, name)) as vec:
-            shown += _shown(vec, vec.reset(seed=seed)[0])
-    places = np.where(shown.any(1), shown.argmax(1) + 1, 0)
-    return learn_segments(spec, Manuals(np.concatenate(manuals), places), seed)
+        spec, manuals, maps = vec.spec, *_drawn(vec, seed)
+    places, _ = _seen(settings, stage, spec, maps, np.zeros(spec.vocabulary_size, np.bool_), seed)
+    return learn_segments(spec, Manuals(manuals, places), seed)
+
+
+def learn_edges_from_games(settings: RunSettings, stage: str, seed: int = 0, parallel: float = 0) -> Edges:
+    """The reader of edges of a stage, learnt from its training games in every layout, plainly and as it tells them.
+
+    The maps of all evaluation sets are looked at as in `learn_from_games`, and their manuals are not. Nor are the facts
+    of any game (`vec.facts`): what belongs together is read off the plain rendering.
+
+    Args:
+        settings: of the run that it is for.
+        stage: name of the stage.
+        seed: of games, weights and what is drawn.
+        parallel: see `learn_edges`.
+
+    Raises:
+        ConfigurationError: plain manuals of one row, from which nothing is learnt.
+    """
+    entry, spec = settings.entry, settings.describe(stage)
+    plainly = {CONSTRUCTIONS: "none"} if CONSTRUCTIONS in entry.options else {}
+    told, weights = [], []
+    with closing(_games(settings, stage, told={**entry.in_layouts()[0], **plainly})) as vec:
+        (rows, maps), known = _drawn(vec, seed), _ids_in(spec, vec.spec)
+        rows = known[rows]
+    for k, layout in enumerate(entry.in_layouts()):
+        for changed in ({}, plainly)[: 1 + bool(plainly)]:
+            with closing(_games(settings, stage, told={**layout, **changed})) as vec:
+                told.append(_ids_in(spec, vec.spec)[_drawn(vec, seed)[0]])
+            weights.append(OFTEN if k > 1 and changed is not plainly else 1.0)
+    spoken = np.bincount(rows.ravel(), minlength=spec.vocabulary_size) > 0
+    spoken[0] = False
+    places, beside = _seen(settings, stage, spec, known[maps], spoken, seed)
+    return learn_edges(spec, Renderings(rows, tuple(told), tuple(weights), places, beside), seed, parallel=parallel)
 
 
 def statements_found(settings: RunSettings, stage: str, segmenter: Segmenter) -> dict[str, dict[str, float]]:
     """Evaluation set → way of writing → part of its manuals divided as statements are, see `exactness`."""
     found = {}
-    for name in settings.entry.evaluation_sets:
+    for name in settings.entry.sets_of(stage):
         with closing(_games(settings, stage, name)) as vec:
             found[name] = exactness(vec.spec, segmenter, _manuals(vec, vec.reset(seed=HELD_OUT)[0]))
     return found
 
 
-def _games(settings: RunSettings, stage: str, evaluation_set: str | None = None) -> VectorEnv:
-    """Games of a stage in which each statement has a row."""
-    options = {**settings.stage_options(stage, evaluation_set), **settings.entry.in_layouts()[0]}
-    return make_vec(settings.env, GAMES, **options)
+def facts_found(settings: RunSettings, stage: str, edges: Delexicalised) -> dict[str, dict[str, float]]:
+    """Evaluation set → "as told", and way of writing → part of the facts of its manuals that are put together rightly.
+
+    Nothing where games do not tell their facts.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for name in settings.entry.sets_of(stage):
+        for layout in ({}, *settings.entry.in_layouts()):
+            games: Any = _games(settings, stage, name, told=layout)
+            with closing(games) as vec:
+                if FACTS not in vec.spec.capabilities:
+                    return {}
+                observation, _ = vec.reset(seed=HELD_OUT)
+                pieces = edges(torch.from_numpy(_manuals(vec, observation))).ids.numpy()
+                right = vec.fact_accuracy(partial(shared_pieces, pieces))
+            found.setdefault(name, {})[layout.get("layout", "as told")] = right
+    return found
+
+
+def shared_pieces(pieces: np.ndarray, subjects: np.ndarray, names: np.ndarray) -> np.ndarray:
+    """[U, M, N] how often pieces [U, P, L] have each of some words [M] beside words of each name [N, W]."""
+    has = (pieces[..., None] == subjects).any(2).astype(np.int64)  # [U, P, M]
+    named = ((pieces[..., None, None] == names) & (names != 0)).any(2).sum(3)  # [U, P, N]
+    return has.transpose(0, 2, 1) @ named
+
+
+def _games(
+    settings: RunSettings, stage: str, evaluation_set: str | None = None, told: Mapping[str, str] | None = None
+) -> VectorEnv:
+    """Games of a stage with these options of how they are told; None: each statement has a row."""
+    told = settings.entry.in_layouts()[0] if told is None else told
+    return make_vec(settings.env, GAMES, **{**settings.stage_options(stage, evaluation_set), **told})
+
+
+def _drawn(vec: VectorEnv, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Manuals [N, S, L] and maps [N, H, W, K] of many games: the same games whichever way they are told."""
+    found = []
+    for k in range(ROUNDS):
+        observation, _ = vec.reset(seed=seed + k * GAMES)
+        found.append((_manuals(vec, observation), _maps(vec, observation)))
+    manuals, maps = zip(*found, strict=True)
+    return np.concatenate(manuals), np.concatenate(maps)
 
 
 def _manuals(vec: VectorEnv, observation: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -74,10 +156,58 @@ def _manuals(vec: VectorEnv, observation: Mapping[str, np.ndarray]) -> np.ndarra
     return observation["manual"].reshape(-1, *vec.spec["manual"].shape).copy()
 
 
-def _shown(vec: VectorEnv, observation: Mapping[str, np.ndarray]) -> np.ndarray:
-    """[V, W] how often each word is shown in each place of an occupant that is an entity."""
-    grid = vec.spec.grid
-    words = observation[grid.name].reshape(-1, grid.words_per_occupant)
+def _maps(vec: VectorEnv, observation: Mapping[str, np.ndarray]) -> np.ndarray:
+    """[N, H, W, K] ids, a copy."""
+    return observation[vec.spec.grid.name].reshape(-1, *vec.spec.grid.shape).copy()
+
+
+def _seen(
+    settings: RunSettings, stage: str, spec: EnvSpec, maps: np.ndarray, spoken: np.ndarray, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What maps show, those of some training games and of all evaluation sets.
+
+    Args:
+        settings, stage: whose.
+        spec: of the stage.
+        maps: [N, H, W, K] of training.
+        spoken: [V] bool, the words that training's manuals have.
+        seed: of the games of evaluation sets.
+
+    Returns:
+        [V] where in an occupant a word is shown most often, counted from 1, and 0 for nowhere; and [V] bool, whether
+        beside one of those.
+    """
+    shown, beside = places_shown(spec, maps, spoken)
+    for name in settings.entry.evaluation_sets:
+        with closing(_games(settings, stage, name)) as vec:
+            known = _ids_in(spec, vec.spec)
+            more = places_shown(spec, known[_maps(vec, vec.reset(seed=seed)[0])], spoken)
+        shown, beside = shown + more[0], beside | more[1]
+    return np.where(shown.any(1), shown.argmax(1) + 1, 0), beside
+
+
+def places_shown(spec: EnvSpec, maps: np.ndarray, spoken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How often maps [N, H, W, K] show each word in each place of an occupant that is an entity.
+
+    Args:
+        spec: of the world.
+        maps: ids.
+        spoken: [V] bool.
+
+    Returns:
+        [V, W] counts, and [V] bool, whether a word is shown in one occupant with another that is `spoken`.
+    """
+    grid = spec.grid
+    words = maps.reshape(-1, grid.words_per_occupant).astype(np.int64)
     words = words[~np.isin(words[:, 0], (*grid.scenery_ids, *grid.avatar_ids))]
-    counts = [np.bincount(column[column > 0], minlength=vec.spec.vocabulary_size) for column in words.T]
-    return np.stack(counts, 1)
+    counts = [np.bincount(column[column > 0], minlength=spec.vocabulary_size) for column in words.T]
+    others = spoken[words].sum(1, keepdims=True) - spoken[words]
+    beside = np.bincount(words[others > 0], minlength=spec.vocabulary_size) > 0
+    return np.stack(counts, 1), beside
+
+
+def _ids_in(spec: EnvSpec, other: EnvSpec) -> np.ndarray:
+    """[V'] the id in one world of each word of another, which tells the same in fewer words."""
+    if other.vocabulary_size == spec.vocabulary_size:
+        return np.arange(spec.vocabulary_size)
+    return np.array([0, *(spec.words.index(word) for word in other.words[1:])])

@@ -27,7 +27,7 @@ from magrounding.experiment.checkpoint import (
     unpack_players,
 )
 from magrounding.experiment.progress import Display
-from magrounding.experiment.segmenting import learn_from_games, segmenters_of
+from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
 from magrounding.experiment.settings import RunSettings
 from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations, find_demonstrations
@@ -291,11 +291,11 @@ class StageSession:
         return self.learners[0 if self.settings.share_parameters else agent].policy_of(agent)
 
     def _learn_segments(self) -> None:
-        """Let the networks that cut running text learn it, all the same."""
+        """Let what finds statements in running text learn it, the same in all networks."""
         since, networks = time.perf_counter(), [each.module for each in self.learners]
         segmenters = segmenters_of([*networks, *(player.policy for player in self.players)])
         if segmenters:
-            learnt = learn_from_games(self.settings, self.stage, self._segments_seed).state_dict()
+            learnt = learn_segments_of(type(segmenters[0]), self.settings, self.stage, self._segments_seed).state_dict()
             for each in segmenters:
                 each.load_state_dict(learnt)
             self.clock.add("teaching", since)

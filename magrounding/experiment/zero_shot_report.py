@@ -22,6 +22,7 @@ MEASURES: dict[str, tuple[str, Callable[[float], str]]] = {
     "return": ("return", _number),
     "length": ("steps", _number),
     "steps_to_win": ("steps to win", _number),
+    "fact_accuracy": ("facts read", percent),
     "subgoal_conflicts": ("subgoal conflicts", percent),
     "mask_coverage": ("mask coverage", percent),
     "mask_conflicts": ("mask conflicts", percent),
@@ -31,6 +32,8 @@ MEASURES: dict[str, tuple[str, Callable[[float], str]]] = {
 
 _LEGEND = {
     "return": "Return is an agent's mean sum of rewards.",
+    "fact_accuracy": "Facts read: of what manuals say, neither denied nor taken back, the share that the networks "
+    "relate to the right name.",
     "subgoal_conflicts": "Subgoal conflicts: of the pairs of agents who both pursue something in a step, the share who "
     "pursue the same entity, judged by their moves (`magrounding.play.pursuit`).",
     "mask_coverage": "Mask coverage and conflicts: the share of the entities in sight that an agent takes for itself, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from magrounding.play.actor import Actor, begin_memory
 from magrounding.play.diagnosis import Diagnosis
 from magrounding.play.misled import OtherManuals
 from magrounding.registry import env_entry
-from magrounding.spec import HEEDED
-from magrounding.vector import VectorEnv, check_count
+from magrounding.spec import FACTS, HEEDED
+from magrounding.vector import Observation, VectorEnv, check_count
 
 REPORT_SEED = 2**40
 """First row's seed of the games that reports are about; training never comes near it."""
@@ -43,6 +44,8 @@ class Evaluation:
         score: [E] float32.
         timed_out: [E] bool, ended by the time limit.
         diagnosis: facts about how they were played, see `Diagnosis.facts`; empty without `diagnose`.
+        fact_accuracy: the part of what the texts of the first game of each row say that the team has right; None where
+            games do not tell, or the team cannot.
         heeds: what the players' actions depended on of `spec.HEEDED`: in games that differ in nothing of it these are
             the results too.
     """
@@ -54,6 +57,7 @@ class Evaluation:
     timed_out: np.ndarray
     diagnosis: dict[str, float] = field(default_factory=dict)
     heeds: frozenset[str] = frozenset(HEEDED)
+    fact_accuracy: float | None = None
 
     def summary(self) -> dict[str, float]:
         """Plain numbers for logs and tables; `steps_to_win` only where a game was won."""
@@ -64,6 +68,7 @@ class Evaluation:
             "return": float(self.returns.mean()),
             "score": float(self.score.mean()),
             "timed_out": float(self.timed_out.mean()),
+            **({} if self.fact_accuracy is None else {"fact_accuracy": self.fact_accuracy}),
             **self.diagnosis,
         }
         return {**numbers, "steps_to_win": float(self.length[self.won].mean())} if self.won.any() else numbers
@@ -148,6 +153,7 @@ def play(
     explains = hasattr(team, "diagnose")
     memory = begin_memory(team, vec.num_envs)
     obs, info = vec.reset(seed=seed)
+    accuracy = fact_accuracy(team, vec, obs)
     while (open_rows := np.flatnonzero(played < quota)).size:
         chosen: dict[str, Any] = {"rows": open_rows} if partial else {}
         if explains and diagnosis is not None:
@@ -167,7 +173,15 @@ def play(
         if ended.size:
             tell(int(played.sum()))
     facts, heeds = {} if diagnosis is None else diagnosis.facts(), getattr(team, "heeds", frozenset(HEEDED))
-    return Evaluation(won, length, returns, score, timed_out, facts, heeds)
+    return Evaluation(won, length, returns, score, timed_out, facts, heeds, accuracy)
+
+
+def fact_accuracy(team: Actor, vec: VectorEnv, obs: Observation) -> float | None:
+    """The part of what the texts on show say that a team has right; None where games do not tell, or it cannot."""
+    relate, judge = getattr(team, "relate_words", None), getattr(vec, "fact_accuracy", None)
+    if relate is None or judge is None or FACTS not in vec.spec.capabilities:
+        return None
+    return judge(partial(relate, obs))
 
 
 def quotas(games: int, rows: int) -> tuple[np.ndarray, np.ndarray]:

@@ -27,6 +27,8 @@ from magrounding.vector import check_count, check_rows
 
 CONFIG_FILE = "config.json"
 _RULES = "manual"
+_AT_ONCE = 64
+"""Texts that are read together for a diagnosis."""
 TeamMemory = list[Player]
 """What a team remembers between steps: one Player for each agent, changed in place by `act`."""
 
@@ -179,6 +181,35 @@ class Team:
             if not isinstance(array, np.ndarray) or array.shape != (num_envs,) or array.dtype.kind not in kinds:
                 raise ConfigurationError(f"info is what the vector env returned beside obs; its {name!r} is {array!r}")
         return info["done"], info["document"]
+
+    @torch.no_grad()
+    def relate_words(self, obs: Mapping[str, np.ndarray], subjects: np.ndarray, names: np.ndarray) -> np.ndarray | None:
+        """How much each game's text relates some words to some names, as its agents read it.
+
+        Args:
+            obs: a vector env's observation.
+            subjects, names: [M] and [N, W] ids, see `Policy.relate_words`.
+
+        Returns:
+            [B, M, N], the mean of its networks; None where one cannot tell.
+        """
+        shown = shown_to(0, obs, self.spec, None).texts
+        asked = [torch.from_numpy(each.astype(np.int64)) for each in (subjects, names)]
+        total: Any = 0
+        for policy in {id(each): each for each in self.policies}.values():
+            name, fields = next(((name, of) for name, of in policy.reads.items() if _RULES in of), ("", ()))
+            if not fields or any(field not in shown for field in fields):
+                return None
+            device, related = next(policy.parameters()).device, []
+            for first in range(0, len(shown[_RULES]), _AT_ONCE):
+                rows = slice(first, first + _AT_ONCE)
+                ids = {field: torch.from_numpy(shown[field][rows].copy()).to(device) for field in fields}
+                text = policy.encode(name, ids)
+                related.append(policy.relate_words(text, *(each.to(device) for each in asked)))
+            if any(each is None for each in related):
+                return None
+            total = total + torch.cat(related).cpu().numpy()
+        return total
 
     def told(self, memory: TeamMemory) -> list[dict[str, np.ndarray]]:
         """What each agent's network reported of the last `act`, [R, …] by name, of the games that were played."""

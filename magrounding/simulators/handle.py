@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -66,6 +68,7 @@ class WorkerHandle:
         self.answers = self._commands = -1
         self._files = files
         self._unread = b""
+        self._folder = ""
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> int:
@@ -76,8 +79,9 @@ class WorkerHandle:
         bounds = [bound for group in self.groups for bound in (group.start, group.stop)]
         arguments = [str(number) for number in (os.getpid(), *files, *bounds)]
         script = str(Path(__file__).with_name("bootstrap.py"))
+        self._folder = tempfile.mkdtemp(prefix="magrounding-")  # what a killed simulator leaves goes with it
         try:
-            self._process = spawn([sys.executable, "-P", script, *arguments], files)
+            self._process = spawn([sys.executable, "-P", script, *arguments], files, self._folder)
         finally:
             os.close(their_commands)
             os.close(their_answers)
@@ -139,7 +143,7 @@ class WorkerHandle:
             self._commands = -1
 
     def end(self, seconds: float = 0.0) -> None:
-        """Give the process some time to end, then kill it together with what it has started."""
+        """Give the process some time to end, then kill it with what it has started; its temporary files go too."""
         self.hang_up()
         if self._process is not None:
             self._await_end(seconds)
@@ -148,6 +152,9 @@ class WorkerHandle:
                     os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
             self._process = None
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = ""
         if self.answers >= 0:
             os.close(self.answers)
             self.answers = -1

@@ -16,21 +16,27 @@ from magrounding.simulators.faults import SimulatorError
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """Workers are how simulators share the cores; their libraries start no threads unless the user has said so."""
 
-_Request = tuple[list[str], tuple[int, ...], SimpleQueue]
+_Request = tuple[list[str], tuple[int, ...], str, SimpleQueue]
 
 _lock = threading.Lock()
 _requests: dict[int, SimpleQueue[_Request]] = {}
 """The thread's queue, by process id: a fork of this process has no such thread."""
 
 
-def spawn(command: list[str], files: tuple[int, ...]) -> subprocess.Popen[bytes]:
-    """Start a process that inherits some descriptors; SimulatorError where the system refuses."""
+def spawn(command: list[str], files: tuple[int, ...], folder: str) -> subprocess.Popen[bytes]:
+    """Start a process that inherits some descriptors; SimulatorError where the system refuses.
+
+    Args:
+        command: what it runs.
+        files: descriptors.
+        folder: for its temporary files.
+    """
     with _lock:
         if os.getpid() not in _requests:
             queue = _requests[os.getpid()] = SimpleQueue()
             threading.Thread(target=_serve, args=(queue,), name="spawner", daemon=True).start()
     result: SimpleQueue[Any] = SimpleQueue()
-    _requests[os.getpid()].put((command, files, result))
+    _requests[os.getpid()].put((command, files, folder, result))
     found = result.get()
     if isinstance(found, OSError):
         raise SimulatorError(f"a worker process could not be started: {found}") from found
@@ -39,8 +45,8 @@ def spawn(command: list[str], files: tuple[int, ...]) -> subprocess.Popen[bytes]
 
 def _serve(requests: SimpleQueue[_Request]) -> None:
     while True:
-        command, files, result = requests.get()
-        environment = dict.fromkeys(_ONE_THREAD, "1") | os.environ
+        command, files, folder, result = requests.get()
+        environment = dict.fromkeys(_ONE_THREAD, "1") | os.environ | {"TMPDIR": folder}
         try:
             # Of a process group of its own: Ctrl-C on the terminal passes it by, and its own children die with it.
             process = subprocess.Popen(

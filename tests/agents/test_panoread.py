@@ -74,6 +74,35 @@ def test_it_sees_where_a_named_thing_is(batch):
         torch.testing.assert_close(turned[0, 0], seen[0, 0])
 
 
+def test_the_pointer_goes_from_sentence_to_sentence_and_only_forwards(batch):
+    spec, observation, goal = batch
+    policy = make_policy("panoread", spec)
+    stops = (goal == spec.vocabulary["."]).sum(1)
+    encoding = policy.encode("instruction", {"goal": goal})
+    assert encoding["last"].tolist() == (stops - 1).tolist()
+    belongs = encoding["names"].gt(0)
+    assert (belongs.sum(2) <= 1).all()
+    numbers = belongs.long().argmax(2)[0][belongs[0].any(1)]
+    assert (numbers.diff() >= 0).all()
+    with torch.no_grad():
+        memory = run(policy, observation, goal).memory
+    torch.testing.assert_close(memory.sum(2), torch.ones(2, 3))
+    done = memory.cumsum(2)
+    assert (done[1] <= done[0] + 1e-6).all()
+    assert (done[1] < done[0]).any()
+
+
+def test_without_a_pointer_nothing_is_remembered(batch):
+    spec, observation, goal = batch
+    policy = make_policy("panoread", spec, pointer=False)
+    assert policy.initial_memory(3) is None
+    with torch.no_grad():
+        both = run(policy, observation, goal)
+        second = run(policy, {name: each[1:] for name, each in observation.items()}, goal)
+    assert both.memory is None
+    torch.testing.assert_close(both.logits[1:], second.logits)
+
+
 def test_whole_and_unturned_panoramas_are_read_too():
     spec = Touchdown(manual_stop=True).describe()
     assert make_policy("panoread", spec).columns == 128

@@ -10,12 +10,13 @@ import torch
 import magrounding as mg
 from magrounding.agents import segments_kernels
 from magrounding.agents.building import make_policy
+from magrounding.agents.edges import make_segments
 from magrounding.agents.policy import RELIANCE
 from magrounding.agents.respelling import respell
-from magrounding.agents.segments import SEGMENTS, Segmenter, make_segments
+from magrounding.agents.segments import SEGMENTS, Segmenter
 from magrounding.agents.segments_learning import Manuals, exactness, learn_segments, punctuation_of, render
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.segmenting import _manuals, _shown
+from magrounding.experiment.segmenting import _manuals, _maps, places_shown
 from magrounding.play.team import load_team
 from tests.agents.samples import documents_of, seen_by
 
@@ -36,7 +37,8 @@ def manuals():
 @pytest.fixture(scope="module")
 def segmenter():
     seen = [games(split) for split in SETS]
-    shown = sum(_shown(*each) for each in seen)
+    nothing = np.zeros(seen[0][0].spec.vocabulary_size, np.bool_)
+    shown = sum(places_shown(vec.spec, _maps(vec, observation), nothing)[0] for vec, observation in seen)
     places = np.where(shown.any(1), shown.argmax(1) + 1, 0)
     return learn_segments(seen[0][0].spec, Manuals(_manuals(*seen[0]), places), steps=120)
 

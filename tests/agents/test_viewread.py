@@ -67,7 +67,7 @@ def assert_same(one, other):
 
 
 @pytest.mark.parametrize("planes", [1, 2, 3])
-@pytest.mark.parametrize("options", [{}, {"remember": False}, {"attention": True}])
+@pytest.mark.parametrize("options", [{}, {"remember": False}, {"attention": True}, {"convolutions": 2}])
 def test_it_acts_on_any_number_of_planes(planes, options):
     policy, seen = make(make_spec(planes), **options), observe(planes)
     output = play(policy, seen, policy.initial_memory(GAMES))
@@ -86,7 +86,7 @@ def test_it_starts_nearly_indifferent():
     assert output.logits[observe()[0]["action_mask"] == 1].abs().max() < 0.1
 
 
-@pytest.mark.parametrize("options", [{}, {"attention": True}])
+@pytest.mark.parametrize("options", [{}, {"attention": True}, {"convolutions": 2, "centred": True}])
 def test_every_parameter_learns(options):
     policy = make(**options)
     output = play(policy, observe(), policy.initial_memory(GAMES))
@@ -176,6 +176,26 @@ def test_padding_in_a_cell_is_never_in_a_mission():
     text = policy.encode("mission", {"goal": torch.tensor([[5, 6, 0, 0], [5, 6, 7, 8]])})
     assert not text["said"][:, 0].any()
     assert text["said"][0, 5].any()
+
+
+def test_the_running_mean_of_views_is_learnt_with_gradients_and_kept_with_the_weights():
+    policy = make(centred=True)
+    with torch.no_grad():
+        play(policy, observe(), policy.initial_memory(GAMES))
+    assert not policy.usual.any()
+    play(policy, observe(), policy.initial_memory(GAMES))
+    assert policy.usual.any()
+    assert "usual" in policy.state_dict()
+
+
+def test_a_cell_of_padding_adds_nothing():
+    policy = make()
+    text = policy.encode("mission", {"goal": torch.tensor([[5, 6, 0, 0]])})
+    symbols = torch.zeros(2, observe()[0]["grid"].shape[-1], dtype=torch.int64)
+    symbols[1, 0] = 5
+    features = policy.features_of(torch.zeros(2, dtype=torch.int64), symbols, text)
+    assert not features[0].any()
+    assert features[1].any()
 
 
 def test_direction_and_last_action_are_seen():

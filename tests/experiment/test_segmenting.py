@@ -5,7 +5,8 @@ from functools import partial
 import pytest
 import torch
 
-from magrounding.agents.segments import Segmenter
+from magrounding.agents.edges_learning import learn_edges
+from magrounding.agents.segments import Delexicalised
 from magrounding.agents.segments_learning import learn_segments
 from magrounding.cli import segments
 from magrounding.cli.command import CommandLine
@@ -23,14 +24,15 @@ def fast(monkeypatch):
     monkeypatch.setattr(segmenting, "GAMES", 64)
     monkeypatch.setattr(segmenting, "ROUNDS", 2)
     monkeypatch.setattr(segmenting, "learn_segments", partial(learn_segments, steps=10))
+    monkeypatch.setattr(segmenting, "learn_edges", partial(learn_edges, steps=5))
 
 
-def session(agent, stage="s1", **changes):
+def session(agent, stage="s1", segments="learnt", **changes):
     settings = tiny_settings(
         agent=agent,
         stages=("s1", "s5"),
         phases=phases_of({"*": Promotion(steps=60)}, LEARNER),
-        policy_options={"segments": "learnt"},
+        policy_options={"segments": segments},
         env_options={"max_cycles": 8, "layout": "stream"},
         **changes,
     )
@@ -45,15 +47,17 @@ def cut(session):
         each(manual).ids
         for player in session.players
         for each in player.policy.modules()
-        if isinstance(each, Segmenter)
+        if isinstance(each, Delexicalised)
     ]
     assert len(found) == session.settings.agents
     return found
 
 
-@pytest.mark.parametrize("agent", ["relread", "endi_dis_relread"])
-def test_a_stage_begins_with_cuts_that_learning_leaves_alone_and_checkpoints_keep(agent):
-    begun = session(agent)
+@pytest.mark.parametrize(
+    ("agent", "segments"), [("relread", "learnt"), ("endi_dis_relread", "learnt"), ("relread", "edges")]
+)
+def test_a_stage_begins_with_cuts_that_learning_leaves_alone_and_checkpoints_keep(agent, segments):
+    begun = session(agent, segments=segments)
     begun.start()
     first = cut(begun)
     assert len(first[0]) > 1 < first[0].shape[1]
@@ -62,7 +66,7 @@ def test_a_stage_begins_with_cuts_that_learning_leaves_alone_and_checkpoints_kee
         begun.iterate(steps)
     for now, before in zip(cut(begun), first, strict=True):
         torch.testing.assert_close(now, before)
-    resumed = session(agent)
+    resumed = session(agent, segments=segments)
     begun.worker.start(3)
     resumed.resume(begun.state(), None, 60)
     for now, before in zip(cut(resumed), first, strict=True):
@@ -102,6 +106,21 @@ def test_a_trained_team_wins_behind_a_segmenter_what_it_wins_of_rows(tmp_path, c
             torch.testing.assert_close(own.state_dict()[name], tensor, rtol=0, atol=0)
 
 
+def test_a_trained_team_is_made_to_read_another_stage(tmp_path, capsys):
+    line = ("--run", "pretrained:ma_rtfm-s5-2agents", "--by", "edges", "--reads", "s6", "--out", str(tmp_path / "team"))
+    assert segments.main(CommandLine("magrounding segments", line)) == 0
+    told = capsys.readouterr().out
+    assert "| facts put together rightly | as told |" in told
+    assert "| eval_construction |" in told
+    before, behind = load_team("pretrained:ma_rtfm-s5-2agents"), load_team(tmp_path / "team")
+    options = {"stage": "s6", "agents": 2, "split": "eval", "max_cycles": 2}
+    assert 0 < evaluate(behind, "ma_rtfm", options, 8).fact_accuracy < 1
+    for own, shipped in zip(behind.policies, before.policies, strict=True):
+        assert own.config.segments == "edges"
+        for name, tensor in shipped.state_dict().items():
+            torch.testing.assert_close(own.state_dict()[name], tensor, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -109,6 +128,8 @@ def test_a_trained_team_wins_behind_a_segmenter_what_it_wins_of_rows(tmp_path, c
         (("--run", "pretrained:rtfm-nl", "--stage", "s9"), "unknown stage of this run 's9'"),
         (("--run", "pretrained:ma_rtfm-s5-2agents-endi", "--seed", "-1"), "a seed is an integer"),
         (("--run", "nowhere"), "there is no run in nowhere"),
+        (("--run", "pretrained:rtfm-nl", "--reads", "s6"), "unknown stage of rtfm to read 's6'"),
+        (("--run", "pretrained:rtfm-nl", "--parallel", "0.5"), "--parallel is a part from 0 to 1"),
     ],
 )
 def test_nonsense_is_refused(tmp_path, capsys, arguments, complaint):

@@ -32,14 +32,14 @@ from magrounding.envs.rtfm.arrays import (
     Rules,
     Views,
 )
-from magrounding.envs.rtfm.facts import MOST_FACTS, Fact, name_facts
+from magrounding.envs.rtfm.facts import MOST_FACTS, RELATIONS, Fact, fact_accuracy, name_facts
 from magrounding.envs.rtfm.games import RtfmGame
 from magrounding.envs.rtfm.layouts import LAYOUTS
-from magrounding.envs.rtfm.ontology import num_statements
+from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN, num_statements
 from magrounding.envs.rtfm.prose_tables import make_claims
 from magrounding.envs.rtfm.tables import make_tables
 from magrounding.envs.rtfm.tasks import PROSE_SPLITS, SPLITS
-from magrounding.envs.world import StepBuffers
+from magrounding.envs.world import Relate, StepBuffers
 from magrounding.seeding import NUM_STREAMS
 from magrounding.vocabulary import PAD
 
@@ -100,6 +100,20 @@ class RTFMWorld(CompiledWorld):
         counts, manuals = np.zeros(self.num_envs, np.int64), np.zeros_like(self.observation["manual"])
         kernels.write_facts(self._rules, self._tables, self._games, make_claims(self.game), manuals, facts, counts)
         return facts
+
+    def fact_accuracy(self, relate: Relate) -> float | None:
+        words, table = self.spec.vocabulary, self.fact_table()
+        ontology = UNSEEN if self.game.split == "eval_new" else TRAINING
+        believed = np.full((self.num_envs, len(RELATIONS), len(ontology.monsters)), -1)
+        for k, (subjects, names) in enumerate(((ontology.modifiers, ELEMENTS), (ontology.monsters, TEAMS))):
+            width = max(len(name.split()) for name in names)
+            related = relate(
+                np.array([words[word] for word in subjects]), np.array([words.encode(name, width) for name in names])
+            )
+            if related is None:
+                return None
+            believed[:, k, : len(subjects)] = related.argmax(2)
+        return fact_accuracy(table, believed)
 
     def deeds(self) -> dict[str, np.ndarray]:
         agents = self._games.entities[:, : self.num_agents]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.presets.preset import CHOSEN_ON_VALID, REMAINING_STAGES, Phase, Preset, Promotion
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
 
@@ -69,10 +69,7 @@ QUICK_BABYAI = Preset(
     },
     evaluate_every=500_000,
     selection_games=256,
-    selection_set="valid",
-    watched_sets=("valid",),
-    stage_sets=("test",),
-    final_sets=("test",),
+    **CHOSEN_ON_VALID,
     log_every=200,
 )
 
@@ -88,10 +85,7 @@ QUICK_RL_BABYAI = Preset(
     },
     evaluate_every=100_000,
     selection_games=256,
-    selection_set="valid",
-    watched_sets=("valid",),
-    stage_sets=("test",),
-    final_sets=("test",),
+    **CHOSEN_ON_VALID,
 )
 
 PAPER_BABYAI = replace(

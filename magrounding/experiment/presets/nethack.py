@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.presets.preset import CHOSEN_ON_VALID, REMAINING_STAGES, Phase, Preset, Promotion
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
@@ -12,10 +12,13 @@ from magrounding.training.ppo import PPOConfig
 _VIEW = {"crop": 21, "characters": True}
 """What viewread sees: the cells around the agent, as glyphs and as characters."""
 
+_READER = {"remember": False, "centred": True}
+"""Most of a view is alike. A memory is shut by that before it learns anything."""
+
 QUICK_NETHACK = Preset(
     name="quick",
     about=(
-        "Imitation of the scripted explorer, which leads the games at first and labels the student's own later "
+        "Imitation of the scripted explorer, which leads fewer and fewer of the games and labels them all "
         "(DAgger); the network sees the cells around the agent. Weights are chosen on `valid` seeds."
     ),
     agent="viewread",
@@ -23,30 +26,28 @@ QUICK_NETHACK = Preset(
         REMAINING_STAGES: (
             Phase(
                 ImitationConfig(
-                    unroll=40,
-                    epochs=1,
-                    minibatches=2,
+                    unroll=20,
+                    epochs=3,
+                    minibatches=1,
                     learning_rate=2e-3,
-                    warm_up=10_000,
-                    anneal_steps=1_000_000,
+                    warm_up=2_000,
+                    anneal_steps=200_000,
                     entropy=0.0,
                     value_coefficient=0.01,
-                    teacher_steps=400_000,
-                    teacher_noise=0.05,
+                    teacher_steps=200_000,
+                    teacher_noise=0.1,
                 ),
-                Promotion(steps=1_000_000),
-                num_envs=32,
+                Promotion(steps=200_000),
+                num_envs=16,
             ),
         )
     },
     env_options=_VIEW,
-    evaluate_every=200_000,
-    selection_games=300,
-    report_games=600,
-    selection_set="valid",
-    watched_sets=("valid",),
-    stage_sets=("test",),
-    final_sets=("test",),
+    policy_options=_READER,
+    evaluate_every=100_000,
+    selection_games=200,
+    report_games=400,
+    **CHOSEN_ON_VALID,
 )
 
 QUICK_RL_NETHACK = replace(
@@ -91,8 +92,5 @@ PAPER_NETHACK = Preset(
     evaluate_every=2_500_000,
     selection_games=100,
     report_games=500,
-    selection_set="valid",
-    watched_sets=("valid",),
-    stage_sets=("test",),
-    final_sets=("test",),
+    **CHOSEN_ON_VALID,
 )

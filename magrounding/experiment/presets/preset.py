@@ -17,6 +17,14 @@ _SMALL = 0.25
 _FEWEST_WITHIN, _FEWEST_AFTER = 100, 200
 """Games of an evaluation at the smallest budget: a win rate is known within 5 and 3.5 points, one standard error."""
 
+CHOSEN_ON_VALID: Mapping[str, Any] = {
+    "selection_set": "valid",
+    "watched_sets": ("valid",),
+    "stage_sets": ("test",),
+    "final_sets": ("test",),
+}
+"""The sets of a `Preset` for a world with `train`, `valid` and `test`: `test` chooses nothing."""
+
 
 @dataclass(frozen=True)
 class Promotion:

@@ -48,6 +48,7 @@ QUICK_MA_RTFM = Preset(
         "s3": (_imitate(200_000), _reinforce(250_000, **FINE)),
         "s4": (_imitate(50_000), _reinforce(100_000, **FINE)),
         "s5": (_imitate(150_000), _reinforce(300_000, **FINE)),
+        "s6": (_imitate(400_000, teacher_steps=60_000), _reinforce(400_000, **FINE)),  # with nothing learnt before
     },
     env_options={"max_cycles": 80},
     team_reward=0.5,
@@ -82,6 +83,7 @@ QUICK_RL_MA_RTFM = replace(
         "s3": (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
         "s4": (_reinforce(200_000, **FINE),),
         "s5": (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
+        "s6": (_reinforce(2_000_000, entropy=0.004, final_entropy=0.0005),),
     },
     evaluate_every=200_000,
 )

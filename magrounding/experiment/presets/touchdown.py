@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.presets.preset import CHOSEN_ON_VALID, REMAINING_STAGES, Phase, Preset, Promotion
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
@@ -15,44 +15,30 @@ _SIZES = {"embedding": 30, "hidden": 100, "width": 200, "channels": (16, 32, 64)
 QUICK_TOUCHDOWN = Preset(
     name="quick",
     about=(
-        "Cloning of walks along the routes, then PPO; panoramas are turned to where the agent looks, and coarse; 24 "
-        "steps a walk. Weights are chosen on `valid` routes."
+        "Cloning of walks along the routes; coarse panoramas, turned to where the agent looks; 24 steps a walk. "
+        "Weights are chosen on `valid` routes."
     ),
     agent="panoread",
     phases={
         REMAINING_STAGES: (
             Phase(
+                # Off the route the way back depends on the goal, which nobody has seen: labels of the student's own
+                # walks (DAgger) teach it to turn round and round.
                 ImitationConfig(
-                    unroll=20,
-                    epochs=2,
-                    minibatches=2,
+                    unroll=40,
+                    epochs=1,
+                    minibatches=1,
                     learning_rate=3e-3,
-                    warm_up=5_000,
-                    anneal_steps=200_000,
+                    warm_up=10_000,
+                    anneal_steps=400_000,
                     entropy=0.0,
                     value_coefficient=0.01,
                     weight_decay=1e-3,
-                    # Off the route the way back depends on the goal, which nobody has seen: labels of the student's own
-                    # walks teach it to turn round and round.
-                    teacher_steps=None,
-                    teacher_noise=0.05,
+                    demonstrations=3_000,
+                    carry_memory=True,
                 ),
-                Promotion(steps=200_000),
-                num_envs=32,
-            ),
-            Phase(
-                PPOConfig(
-                    unroll=20,
-                    epochs=2,
-                    minibatches=2,
-                    learning_rate=5e-4,
-                    anneal_steps=200_000,
-                    gamma=0.97,
-                    entropy=0.01,
-                    final_entropy=0.002,
-                ),
-                Promotion(steps=200_000),
-                num_envs=32,
+                Promotion(steps=400_000),
+                num_envs=16,
             ),
         )
     },
@@ -60,10 +46,7 @@ QUICK_TOUCHDOWN = Preset(
     evaluate_every=100_000,
     selection_games=150,
     report_games=300,
-    selection_set="valid",
-    watched_sets=("valid",),
-    stage_sets=("test",),
-    final_sets=("train", "valid", "test"),
+    **CHOSEN_ON_VALID,
 )
 
 QUICK_RL_TOUCHDOWN = replace(
@@ -106,8 +89,5 @@ PAPER_TOUCHDOWN = Preset(
     evaluate_every=2_500_000,
     selection_games=150,
     report_games=300,
-    selection_set="valid",
-    watched_sets=("valid",),
-    stage_sets=("test",),
-    final_sets=("valid", "test"),
+    **CHOSEN_ON_VALID,
 )

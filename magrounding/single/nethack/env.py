@@ -14,7 +14,7 @@ from magrounding.single.nethack.expert import Expert
 from magrounding.single.nethack.options import GOAL_WORDS, MESSAGE_WORDS, STATUS_WORDS, NetHack
 from magrounding.single.nethack.status import SHOWN, status_text
 from magrounding.single.nethack.tasks import GOALS, PROMPTS, SEEDS, SILG_TASKS, SPLITS, THRESHOLDS, prompts_of
-from magrounding.single.nethack.words import HEIGHT, WIDTH, first_ids, wording
+from magrounding.single.nethack.words import BLANK, HEIGHT, WIDTH, first_ids, wording
 from magrounding.single.one_agent import Observation, OneAgentEnv
 from magrounding.texts import content_keys
 
@@ -174,10 +174,11 @@ class NetHackEnv(OneAgentEnv):
         }
 
     def _around(self, grid: np.ndarray, row: int, column: int) -> np.ndarray:
-        """The part of a map around a cell; padding beyond the map."""
+        """The part of a map around a cell; padding beyond the map, and where nothing is known of it."""
         size, beside = self.config.crop, self.config.crop // 2
         wide = np.zeros((HEIGHT + 2 * beside, WIDTH + 2 * beside, self._planes), np.int16)
-        wide[beside : beside + HEIGHT, beside : beside + WIDTH] = grid
+        known = (grid[..., :1] != self._first[0] + BLANK).astype(np.int16)
+        wide[beside : beside + HEIGHT, beside : beside + WIDTH] = grid * known
         return wide[row : row + size, column : column + size].copy()
 
     def _info(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS
 from magrounding.storage import write_atomic
 
@@ -184,8 +184,6 @@ def write_city(
     lines = {
         NODES: [f"{n.id},{n.yaw:g},{n.latitude:.7f},{n.longitude:.7f}" for n in nodes],
         LINKS: [f"{link.start},{link.heading:g},{link.end}" for link in links],
-        PANOIDS: [node.id for node in nodes],
-        WORDS: [json.dumps({"words": words.words, "longest": words.longest})],
         **{file: [_as_json(route) for route in each] for file, each in routes.items()},
     }
     for file, each in lines.items():
@@ -194,9 +192,37 @@ def write_city(
         write_atomic(
             folder / f"{file}.gz" if packed else folder / file, gzip.compress(data, mtime=0) if packed else data
         )
-    buffer, arrays = io.BytesIO(), {_KEY: panoramas}
-    np.savez_compressed(buffer, **arrays)  # pyright: ignore[reportArgumentType]  of arrays by name
-    write_atomic(folder / PANORAMAS[1], buffer.getvalue())
+    write_panoramas(folder, [node.id for node in nodes], panoramas, pack=True)
+    write_words(folder, words)
+
+
+def require_empty(folder: Path) -> None:
+    """CheckpointError where a city would be written over other files."""
+    if folder.exists() and any(folder.iterdir()):
+        raise CheckpointError(f"{folder} has files: name another folder, or move those away")
+
+
+def write_words(folder: Path, words: Vocabulary) -> None:
+    """Write the words of a folder."""
+    write_atomic(folder / WORDS, json.dumps({"words": words.words, "longest": words.longest}) + "\n")
+
+
+def write_panoramas(folder: Path, names: list[str], classes: np.ndarray, pack: bool = False) -> None:
+    """Write the panoramas of a folder.
+
+    Args:
+        folder: to write into.
+        names: of each.
+        classes: [N, 47, 128] uint8.
+        pack: compress them; else they are mapped from the disk while they are played.
+    """
+    buffer, arrays = io.BytesIO(), {_KEY: classes}
+    if pack:
+        np.savez_compressed(buffer, **arrays)  # pyright: ignore[reportArgumentType]  of arrays by name
+    else:
+        np.save(buffer, classes, allow_pickle=False)
+    write_atomic(folder / PANORAMAS[pack], buffer.getvalue())
+    write_atomic(folder / PANOIDS, "\n".join(names) + "\n")
 
 
 def _as_json(route: Route) -> str:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from magrounding.errors import CheckpointError, MagroundingError
-from magrounding.single.touchdown.files import Link, Node, Route, Vocabulary, write_city
+from magrounding.errors import MagroundingError
+from magrounding.single.touchdown.files import Link, Node, Route, Vocabulary, require_empty, write_city
 from magrounding.single.touchdown.instructions import instruction, words_of_phrases
 from magrounding.single.touchdown.layout import CLASSES, SPLITS
 from magrounding.single.touchdown.scene import City, draw_city, draw_panorama
@@ -46,8 +46,7 @@ def make_city(folder: Path, seed: int, routes: dict[str, int], areas: int = 2, p
     Raises:
         CheckpointError: the folder has files.
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise CheckpointError(f"{folder} has files: name another folder, or move those away")
+    require_empty(folder)
     nodes: list[Node] = []
     links: list[Link] = []
     views: list[np.ndarray] = []

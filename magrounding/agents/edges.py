@@ -1,0 +1,163 @@
+"""Edges: which words of a manual share a fact, however many facts its sentences hold.
+
+No cut divides "bat and ghost serve the alliance and the enclave respectively" into facts, and none takes back what
+another sentence denies. An edge scorer looks at each pair of mentions of names instead, and says how much they speak
+for the two words sharing a fact (they are said to), or against it (that is denied, or taken back). Words are then put
+together so that the sum of what speaks for it is greatest. What comes out is one piece for each fact, the very form
+that relread reads.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from magrounding.agents.edges_kernels import Scorer, groups_of, pieces_from
+from magrounding.agents.segments import (
+    EDGES,
+    ROWS,
+    SEGMENTS,
+    STOPS,
+    Delexicalised,
+    Pieces,
+    Segmenter,
+    Statements,
+    Stops,
+    array_of,
+    fixed,
+)
+from magrounding.errors import ConfigurationError, choose
+from magrounding.spec import EnvSpec
+
+EMBEDDING, UNITS, HIDDEN, BETWEEN = 24, 32, 32, 16
+"""Widths: of a token, of the network in each direction, of a pair, and of what lies between its mentions."""
+SLOPE = 0.2
+"""Of the sums over what lies between two mentions."""
+MOST_PIECES = 32
+"""Of a usual manual."""
+_REMEMBERED = 4096
+
+
+class Edges(Delexicalised):
+    """Puts the names of a manual together as its sentences say.
+
+    Words are of classes as in `Segmenter`, which divides those that the map shows by one more thing: whether what they
+    stand beside is spoken of in manuals. (An element stands beside a monster's name, which is; a modifier beside a
+    thing's, which is not.)
+
+    A pair of mentions i < j has the score w · relu(A h_i + B h_j + C Σ tanh(D h_t) for i < t ≤ j), h being the states
+    of the network: what the words between them add up to is how far apart they are in sentences rather than in words.
+    The score of two words is the sum over their mentions. If a manual has as many words of each class as usual, its
+    pieces are those of the usual manual; if not, pieces are joined as long as their words' scores are positive.
+
+    Its weights come from `edges_learning.learn_edges`.
+
+    Args:
+        spec: of the world.
+    """
+
+    def __init__(self, spec: EnvSpec) -> None:
+        self.width = spec.grid.words_per_occupant
+        super().__init__(spec, 2 * self.width + 3, EMBEDDING, UNITS)  # the last is the end of a row
+        self.first = nn.Linear(self.encoder.width, HIDDEN)
+        self.second = nn.Linear(self.encoder.width, HIDDEN, bias=False)
+        self.between = nn.Linear(self.encoder.width, BETWEEN)
+        self.across = nn.Linear(BETWEEN, HIDDEN, bias=False)
+        self.out = nn.Linear(HIDDEN, 1)
+        self.usual = fixed(torch.zeros(MOST_PIECES, self.base - 1, dtype=torch.int64))
+        self.requires_grad_(False)
+        self._groups: OrderedDict[bytes, np.ndarray] = OrderedDict()
+        self._scorer: Scorer | None = None
+        self.register_load_state_dict_post_hook(_forget)
+
+    @property
+    def row_end(self) -> int:
+        """The token between two rows."""
+        return self.base - 1
+
+    def forget(self) -> None:
+        """Compute anew what was remembered, as the weights have changed."""
+        self._scorer = None
+        self._groups.clear()
+
+    def forward(self, manual: Tensor) -> Pieces:
+        texts = array_of(manual)
+        groups = np.stack([self._groups_of(text) for text in texts]) if len(texts) else np.zeros(texts.shape, np.int64)
+        ids, rows = (torch.from_numpy(each).to(manual.device) for each in pieces_from(texts, groups))
+        return Pieces(ids, rows)
+
+    def _groups_of(self, text: np.ndarray) -> np.ndarray:
+        """[S, L] the number of the piece that each word is in, counted from 1; 0: none."""
+        key = text.tobytes()
+        if key in self._groups:
+            self._groups.move_to_end(key)
+            return self._groups[key]
+        groups = groups_of(text, self.scorer())
+        self._groups[key] = groups
+        if len(self._groups) > _REMEMBERED:
+            self._groups.popitem(last=False)
+        return groups
+
+    def scores(self, states: Tensor, place: Tensor, word: Tensor, words: int) -> Tensor:
+        """Scores of pairs of words, for learning; `edges_kernels.groups_of` computes the same.
+
+        Args:
+            states: [U, T, 2 UNITS] of the network.
+            place: [U, M] which of the T each mention is, in order; −1 is none.
+            word: [U, M] below N, of which word it is a mention.
+            words: N.
+
+        Returns:
+            [U, N, N], symmetric.
+        """
+        at = place.clamp(min=0).unsqueeze(2)
+        sums = SLOPE * torch.tanh(self.between(states)).cumsum(1)
+        passed = self.across(sums.gather(1, at.expand(-1, -1, BETWEEN)))
+        own = states.gather(1, at.expand(-1, -1, states.shape[2]))
+        i, j = torch.triu_indices(place.shape[1], place.shape[1], 1)
+        hidden = torch.relu((self.first(own) - passed)[:, i] + (self.second(own) + passed)[:, j])
+        scores = self.out(hidden).squeeze(2) * ((place[:, i] >= 0) & (place[:, j] >= 0))
+        pairs = scores.new_zeros(len(place), words * words).scatter_add(1, word[:, i] * words + word[:, j], scores)
+        pairs = pairs.unflatten(1, (words, words))
+        return pairs + pairs.transpose(1, 2)
+
+    def scorer(self) -> Scorer:
+        """This module in the form in which it is computed; ConfigurationError where nothing was learnt."""
+        if self._scorer is None:
+            if not self.usual.any():
+                raise ConfigurationError(
+                    f"segments={EDGES} has learnt nothing yet: train the team, or put a trained one behind a reader of "
+                    f"edges with `magrounding segments --by {EDGES}`"
+                )
+            usual = self.usual[self.usual.any(1)]
+            self._scorer = Scorer(
+                recurrence=self.recurrence(),
+                letters=array_of(self.letters),
+                row_end=self.row_end,
+                first=array_of(self.first.weight.t()),
+                second=array_of(self.second.weight.t()),
+                bias=array_of(self.first.bias),
+                between=array_of(self.between.weight.t()),
+                between_bias=array_of(self.between.bias),
+                across=array_of(SLOPE * self.across.weight.t()),
+                out=array_of(torch.cat((self.out.weight[0], self.out.bias))),
+                usual=array_of(usual),
+            )
+        return self._scorer
+
+
+def _forget(module: nn.Module, _keys: object) -> None:
+    if isinstance(module, Edges):
+        module.forget()
+
+
+def make_segments(kind: str, spec: EnvSpec) -> Statements | None:
+    """What finds the statements of manuals, one of SEGMENTS; None: nothing, each row is one."""
+    if choose("way to find statements", kind, SEGMENTS) == ROWS:
+        return None
+    if kind == STOPS:
+        return Stops(spec)
+    return Edges(spec) if kind == EDGES else Segmenter(spec)

@@ -1,0 +1,246 @@
+"""Putting the names of a manual together, compiled: scores of pairs of words, and the best division into pieces."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from magrounding.agents.segments_kernels import Recurrence, read_words
+from magrounding.jit import cached_njit
+
+STARTS = 16
+"""So many divisions are made better step by step, and the best is taken."""
+_LEAST = 1e-6
+
+
+class Scorer(NamedTuple):
+    """What scores pairs of mentions (see `edges.Edges`), and how many words of each class the usual pieces have.
+
+    Attributes:
+        recurrence: the network.
+        letters: [V] class of each word, 0: none that is put together.
+        row_end: the token between two rows.
+        first, second: [2 H, D]; bias: [D].
+        between: [2 H, G]; between_bias: [G]; across: [G, D], of what lies between two mentions.
+        out: [D + 1], weights and bias.
+        usual: [P, C] words of each class, counted from 1, in each piece.
+    """
+
+    recurrence: Recurrence
+    letters: np.ndarray
+    row_end: int
+    first: np.ndarray
+    second: np.ndarray
+    bias: np.ndarray
+    between: np.ndarray
+    between_bias: np.ndarray
+    across: np.ndarray
+    out: np.ndarray
+    usual: np.ndarray
+
+
+def groups_of(text: np.ndarray, scorer: Scorer) -> np.ndarray:
+    """[S, L] the number of the piece, counted from 1, of each word of a text [S, L]; 0: it is in none."""
+    groups = np.zeros(text.shape, np.int64)
+    rows, places = np.nonzero(text)
+    ids = text[rows, places]
+    spoken = scorer.letters[ids] > 0
+    if not spoken.any():
+        return groups
+    # One token more between two rows.
+    index = np.arange(len(ids)) + np.cumsum(np.diff(rows, prepend=rows[0]) > 0)
+    tokens = np.full(index[-1] + 1, scorer.row_end)
+    tokens[index] = scorer.recurrence.tokens[ids]
+    words, word = np.unique(ids[spoken], return_inverse=True)
+    states, mentions = read_words(tokens, scorer.recurrence), index[spoken]
+    steps = np.tanh(states @ scorer.between + scorer.between_bias).cumsum(0)
+    own, passed = states[mentions], steps[mentions] @ scorer.across
+    first, second = own @ scorer.first + scorer.bias - passed, own @ scorer.second + passed
+    scores = pair_scores(first, second, scorer.out, word, len(words))
+    found = divide(scores, scorer.letters[words], scorer.usual)
+    groups[rows[spoken], places[spoken]] = 1 + found[word]
+    return groups
+
+
+@cached_njit(nogil=True)
+def pair_scores(first, second, out, word, words):
+    """[N, N] scores of pairs of words, those of their mentions summed.
+
+    Args:
+        first, second: [M, D] of the mentions, in order.
+        out: [D + 1] weights and bias of what the two of a pair make.
+        word: [M] of which word each is a mention.
+        words: N.
+    """
+    scores = np.zeros((words, words))
+    for i in range(len(word)):
+        for j in range(i + 1, len(word)):
+            if word[i] != word[j]:
+                total = np.float64(out[-1])
+                for d in range(first.shape[1]):
+                    total += out[d] * max(first[i, d] + second[j, d], np.float32(0))
+                scores[word[i], word[j]] += total
+                scores[word[j], word[i]] += total
+    return scores
+
+
+@cached_njit(nogil=True)
+def divide(scores, letters, usual):
+    """The piece [N] of each word, given scores [N, N] of pairs, classes [N] and the usual pieces [P, C] (`Scorer`)."""
+    return _as_usual(scores, letters, usual) if _is_usual(letters, usual) else _joined(scores)
+
+
+@njit(nogil=True)
+def _is_usual(letters, usual):
+    """Whether there are as many words of each class as usual."""
+    for c in range(usual.shape[1]):
+        count = 0
+        for letter in letters:
+            count += letter == c + 1
+        if count != usual[:, c].sum():
+            return False
+    return True
+
+
+@njit(nogil=True)
+def _as_usual(scores, letters, usual):
+    """The piece [N] of each word, as many of each class in each as usual: the best of some local optima.
+
+    Words of one class change places, or all of one class in two pieces with all of the same in the other.
+    """
+    n, pieces = len(letters), len(usual)
+    best, highest, state = np.zeros(n, np.int64), -np.inf, 12345
+    piece = np.empty(n, np.int64)
+    for _ in range(STARTS):
+        for c in range(usual.shape[1]):
+            seats, count = np.empty(n, np.int64), 0
+            for p in range(pieces):
+                for _ in range(usual[p, c]):
+                    seats[count] = p
+                    count += 1
+            for u in range(n):
+                if letters[u] == c + 1:
+                    state = (state * 1103515245 + 12345) & 0x7FFFFFFF
+                    k = (state >> 8) % count
+                    piece[u], seats[k] = seats[k], seats[count - 1]
+                    count -= 1
+        ties = _ties(scores, piece, pieces)
+        while _improve(scores, letters, usual, piece, ties):
+            ties = _ties(scores, piece, pieces)
+        total = 0.0
+        for u in range(n):
+            total += ties[u, piece[u]]
+        if total > highest + _LEAST:
+            highest, best[:] = total, piece
+    return best
+
+
+@njit(nogil=True)
+def _ties(scores, piece, pieces):
+    """[N, P] the sum of each word's scores with the words of each piece."""
+    ties = np.zeros((len(piece), pieces))
+    for u in range(len(piece)):
+        for v in range(len(piece)):
+            if u != v:
+                ties[u, piece[v]] += scores[u, v]
+    return ties
+
+
+@njit(nogil=True)
+def _improve(scores, letters, usual, piece, ties):
+    """Make the exchange that gains most; whether there was one that gains anything."""
+    n, most, one, other, of = len(piece), _LEAST, -1, -1, 0
+    for u in range(n):
+        for v in range(u):
+            a, b = piece[u], piece[v]
+            if letters[u] == letters[v] and a != b:
+                gain = ties[u, b] - ties[u, a] + ties[v, a] - ties[v, b] - 2 * scores[u, v]
+                if gain > most:
+                    most, one, other, of = gain, u, v, 0
+    for p in range(len(usual)):
+        for q in range(p):
+            for c in range(usual.shape[1]):
+                if 1 < usual[p, c] == usual[q, c]:
+                    gain = _gain(scores, letters, piece, ties, p, q, c + 1)
+                    if gain > most:
+                        most, one, other, of = gain, p, q, c + 1
+    if one < 0:
+        return False
+    if of == 0:
+        piece[one], piece[other] = piece[other], piece[one]
+    else:
+        for u in range(n):
+            if letters[u] == of and (piece[u] == one or piece[u] == other):
+                piece[u] = one + other - piece[u]
+    return True
+
+
+@njit(nogil=True)
+def _gain(scores, letters, piece, ties, p, q, letter):
+    """What is gained where two pieces exchange all their words of a class."""
+    gain = 0.0
+    for u in range(len(piece)):
+        if letters[u] == letter and (piece[u] == p or piece[u] == q):
+            gain += ties[u, p + q - piece[u]] - ties[u, piece[u]]
+            for v in range(len(piece)):
+                if v != u and letters[v] == letter:
+                    if piece[v] == piece[u]:
+                        gain += scores[u, v]
+                    elif piece[v] == p + q - piece[u]:
+                        gain -= scores[u, v]
+    return gain
+
+
+@njit(nogil=True)
+def _joined(scores):
+    """The piece [N] of each word, where pieces are joined, those that speak most for it first."""
+    n = len(scores)
+    ties, piece = scores.copy(), np.arange(n)
+    for u in range(n):
+        ties[u, u] = -np.inf
+    while True:
+        best = np.argmax(ties)
+        one, other = best // n, best % n
+        if not ties[one, other] > 0:
+            return piece
+        piece[piece == other] = one
+        ties[one] += ties[other]
+        ties[:, one] = ties[one]
+        ties[one, one] = -np.inf
+        ties[other], ties[:, other] = -np.inf, -np.inf
+
+
+@cached_njit(nogil=True)
+def pieces_from(texts, groups):
+    """The pieces of some texts.
+
+    Args:
+        texts: [U, S, L] ids, 0 is padding.
+        groups: [U, S, L] the number of each word's piece, counted from 1; 0: none.
+
+    Returns:
+        The pieces [U, P, L'], each with its distinct words, and [U, P, S] bool, the rows that each has words in.
+    """
+    most, longest = 1, 1
+    for u in range(len(texts)):
+        lengths = np.zeros(texts[u].size + 1, np.int64)
+        for s in range(texts.shape[1]):
+            for k in range(texts.shape[2]):
+                lengths[groups[u, s, k]] += 1
+                most = max(most, groups[u, s, k])
+        longest = max(longest, lengths[1:].max())
+    pieces = np.zeros((len(texts), most, longest), texts.dtype)
+    rows = np.zeros((len(texts), most, texts.shape[1]), np.bool_)
+    for u in range(len(texts)):
+        for s in range(texts.shape[1]):
+            for k in range(texts.shape[2]):
+                if groups[u, s, k] > 0:
+                    piece = pieces[u, groups[u, s, k] - 1]
+                    rows[u, groups[u, s, k] - 1, s] = True
+                    for place in range(longest):
+                        if piece[place] == 0 or piece[place] == texts[u, s, k]:
+                            piece[place] = texts[u, s, k]
+                            break
+    return pieces, rows

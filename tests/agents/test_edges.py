@@ -1,0 +1,161 @@
+"""Words that share a fact are found in sentences that hold several, or deny some; then relread reads them as rows."""
+
+from functools import partial
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+
+import magrounding as mg
+from magrounding.agents import edges_kernels
+from magrounding.agents.building import make_policy
+from magrounding.agents.edges import Edges, make_segments
+from magrounding.agents.edges_learning import learn_edges, running, told_in_parallel
+from magrounding.agents.respelling import respell
+from magrounding.errors import ConfigurationError
+from magrounding.experiment import segmenting
+from magrounding.experiment.segmenting import learn_edges_from_games, shared_pieces
+from magrounding.experiment.settings import make_settings
+from magrounding.play.evaluate import evaluate
+from magrounding.play.team import load_team
+
+
+@pytest.fixture(scope="module")
+def edges():
+    """A reader of S6 that has learnt for some seconds, without any look at facts."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(segmenting, "GAMES", 128)
+    patch.setattr(segmenting, "ROUNDS", 2)
+    patch.setattr(segmenting, "learn_edges", partial(learn_edges, steps=60))
+    patch.setattr("magrounding.envs.rtfm.world.RTFMWorld.fact_table", None)
+    found = learn_edges_from_games(make_settings("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), "s6")
+    patch.undo()
+    return found
+
+
+def games(rows=64, seed=10**6, **options):
+    vec = mg.make_vec("ma_rtfm", rows, copy=True, agents=2, **{"stage": "s6", **options})
+    return vec, vec.reset(seed=seed)[0]["manual"]
+
+
+def accuracy(edges, **options):
+    vec, manual = games(**options)
+    return vec.fact_accuracy(partial(shared_pieces, edges(torch.from_numpy(manual)).ids.numpy()))
+
+
+def test_one_seed_tells_the_same_facts_in_every_rendering():
+    """What `learn_edges` rests on."""
+    told = []
+    for options in ({"constructions": "none", "layout": "statements"}, {}, {"layout": "stream"}):
+        vec, _ = games(**options)
+        said = [[fact for fact in vec.facts(row) if fact.polarity == "said"] for row in range(64)]
+        told.append([{(fact.relation, fact.subject, fact.object) for fact in facts} for facts in said])
+    assert told[0] == told[1] == told[2]
+
+
+def test_seconds_of_learning_put_most_facts_together(edges):
+    assert accuracy(edges, layout="statements", constructions="none") > 0.95
+    assert accuracy(edges) > 0.6
+    assert accuracy(edges, split="eval_new", constructions="none") > 0.9
+
+
+def test_words_of_held_out_constructions_and_sentences_stay_unknown(edges):
+    words = games(1)[0].spec.words
+    known = {words[i] for i in edges.known.nonzero().flatten().tolist()}
+    assert {"former", "not", "they"} <= known
+    assert not {"respectively", "except", "instead", "rumour"} & known
+    letters = dict(zip(words, edges.letters.tolist(), strict=True))
+    assert letters["cold"] != letters["arcane"] == letters["esoteric"]  # an element stands beside monsters
+    assert letters["bat"] == letters["tiger"] != letters["alliance"] > 0
+
+
+def test_kernels_compute_what_was_learnt(edges):
+    _, manual = games(4)
+    scorer = edges.scorer()
+    for text in manual:
+        ids = running(text)
+        place = np.flatnonzero(edges.letters.numpy()[ids])
+        words, word = np.unique(ids[place], return_inverse=True)
+        states = edges.states(edges.tokens[ids].unsqueeze(0), torch.tensor([len(ids)]))
+        wanted = edges.scores(states, *(torch.from_numpy(each).unsqueeze(0) for each in (place, word)), len(words))[0]
+        pieces = edges_kernels.divide(
+            (wanted * (1 - torch.eye(len(words)))).double().numpy(), scorer.letters[words], scorer.usual
+        )
+        found = edges_kernels.groups_of(text, scorer)
+        np.testing.assert_array_equal(found[text != 0][place], 1 + pieces[word])
+
+
+def test_the_best_division_is_found(edges):
+    rng = np.random.default_rng(0)
+    usual, letters = np.array([[1, 1], [1, 1], [1, 1], [1, 1]]), np.array([1, 2] * 4)
+    for _ in range(20):
+        scores = rng.normal(size=(8, 8))
+        scores = scores + scores.T
+        best = max(sum(scores[2 * a, 2 * b + 1] for a, b in enumerate(way)) for way in permutations(range(4)))
+        piece = edges_kernels.divide(scores, letters, usual)
+        found = [(u, v) for u in range(8) for v in range(u) if piece[u] == piece[v]]
+        assert len(found) == 4
+        assert sum(scores[pair] for pair in found) == pytest.approx(best)
+    odd = np.where(np.add.outer([0, 0, 1], -np.array([0, 0, 1])) == 0, 1.0, -1.0)
+    piece = edges_kernels.divide(odd, np.array([1, 1, 1]), usual)  # not as many words as usual
+    assert piece[0] == piece[1] != piece[2]
+
+
+def test_statements_are_told_in_parallel():
+    letters = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2])
+    rows = np.array([[1, 5, 2, 6, 3, 9, 4], [3, 10, 1, 7, 2, 8, 0]])
+    told = {tuple(told_in_parallel(rows, letters, np.random.default_rng(seed)).tolist()) for seed in range(60)}
+    assert (1, 5, 2, 6, 7, 2, 8, 3, 9, 10, 4) in told
+    assert (3, 10, 0, 9, 1, 7, 2, 8, 0, 5, 2, 6) in told
+    assert len(told) == 4
+
+
+def test_weights_that_change_are_read_anew(edges):
+    vec, manual = games(4)
+    spec = vec.spec
+    copy, text = Edges(spec), torch.from_numpy(manual)
+    with pytest.raises(ConfigurationError, match="segments=edges has learnt nothing yet"):
+        copy(text)
+    copy.load_state_dict(edges.state_dict())
+    first = copy(text)
+    assert torch.equal(first.ids, edges(text).ids)
+    assert first.row_of.any(2).sum() == 7 * 4
+    with torch.no_grad():
+        copy.out.weight.neg_()
+    copy.load_state_dict(copy.state_dict())
+    assert not torch.equal(copy(text).ids, first.ids)
+
+
+def test_running_text_is_read_by_edges_unless_asked_otherwise():
+    paragraph, rows = games(1)[0].spec, games(1, layout="statements", constructions="none")[0].spec
+    for agent in ("relread", "endi_dis_relread", "qmix_relread"):
+        policy = make_policy(agent, paragraph)
+        assert policy.config.segments == "edges"
+        assert make_policy(agent, rows).config.segments == "rows"
+        assert respell(policy, rows).config.segments == "edges"
+    assert make_segments("rows", rows) is None
+
+
+def test_relread_reads_facts_whose_words_stand_in_several_rows(edges):
+    vec, manual = games(layout="merged")
+    policy = make_policy("relread", vec.spec, segments="edges")
+    policy.segments.load_state_dict(edges.state_dict())
+    text, goal = torch.from_numpy(manual), torch.from_numpy(vec.world.observation["goal"].copy())
+    assert (policy.segments(text).row_of.sum(2) > 1).any()
+    encoding = policy.encode_text(text, goal)
+
+    def relate(subjects, names):
+        return policy.relate_words(encoding, *map(torch.from_numpy, (subjects, names.astype(int)))).detach().numpy()
+
+    assert vec.fact_accuracy(relate) == accuracy(edges, layout="merged")
+
+
+def test_evaluations_say_how_many_facts_were_read():
+    team, options = load_team("pretrained:ma_rtfm-s5-2agents"), {"agents": 2, "max_cycles": 1}
+    of_rows = evaluate(team, "ma_rtfm", {**options, "stage": "s5"}, 32)
+    assert of_rows.summary()["fact_accuracy"] == 1
+    of_text = evaluate(team, "ma_rtfm", {**options, "stage": "s5", "layout": "paragraph"}, 32)
+    assert of_text.fact_accuracy < 0.5
+    misled = evaluate(team, "ma_rtfm", {**options, "stage": "s5"}, 4, manual="of another game")
+    assert "fact_accuracy" not in misled.summary()
