@@ -72,7 +72,9 @@ class EnvEntry:
         evaluation_sets: name → the options (split, size) that make it.
         stage_sets: stage → more such sets, which only that stage has (see `sets_of`).
         oracle: entry point of a scripted team that reads the world's state: the ceiling of reports.
+        other_oracles: name → entry point of more such teams, better and slower ones, for who asks for them.
         published: entry point of the papers' results (`envs.published.PublishedResults`).
+        published_others: entry point of what other papers reach in it, a tuple of such dictionaries.
         published_ablations: entry point of what the papers say of lesser models, a tuple of such dictionaries.
         multi_agent: whether it takes `agents`; the others are for one agent, and Gymnasium knows them too.
         reading_set: the one on which agents are also given wrong texts.
@@ -96,7 +98,9 @@ class EnvEntry:
     evaluation_sets: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"train": {}})
     stage_sets: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     oracle: str | None = None
+    other_oracles: Mapping[str, str] = field(default_factory=dict)
     published: str | None = None
+    published_others: str | None = None
     published_ablations: str | None = None
     multi_agent: bool = False
     reading_set: str = "eval"

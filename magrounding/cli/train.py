@@ -65,7 +65,7 @@ class Arguments:
     seeds: str | None = None
     """Seeds separated by commas (default: 0)."""
     share_parameters: bool = False
-    """Let one network play for all agents; by default each has its own."""
+    """Let one network play for all agents; by default each has its own, but for large teams of some presets."""
     team_reward: float | None = None
     """Part of each agent's reward that is the team's mean instead of its own, 0 to 1; the preset's by default."""
     contrast: float | None = None
@@ -96,6 +96,8 @@ def train(arguments: Arguments, line: CommandLine) -> None:
     """Do what the arguments say."""
     folder = run_folder(arguments)
     settings = resumed(arguments, folder, line) if arguments.resume else requested(arguments)
+    if _switched(line, "share-parameters") is False:
+        settings = replace(settings, share_parameters=False)
     command = str(line.without("--resume"))
     display = Display(quiet=arguments.quiet)
     run_curriculum(settings, folder, resume=arguments.resume, device=arguments.device, display=display, command=command)
@@ -135,7 +137,7 @@ def requested(arguments: Arguments) -> RunSettings:
         settings = replace(settings, preset=_with_contrast(settings.preset, arguments.contrast))
     return replace(
         settings,
-        share_parameters=arguments.share_parameters,
+        share_parameters=arguments.share_parameters or settings.share_parameters,
         demonstrations=digests(items(arguments.demonstrations or "")),
         workers=_workers(arguments, settings),
     )

@@ -148,7 +148,8 @@ def _draw(run: RunResults, stage: str, name: str, colour: str, panel: Axes) -> N
                 games.setdefault(line["total_steps"] - start, {})[seed] = line[run.settings.windowed]
         for which in held_out[-1:]:
             # A phase ends with an evaluation of its best weights: a point of the curve only where there is no other.
-            for line in run.select("evaluation", seed, stage=stage, set=which, play=SAMPLED, manual=TRUE_MANUAL):
+            play = run.settings.preset.selection_play
+            for line in run.select("evaluation", seed, stage=stage, set=which, play=play, manual=TRUE_MANUAL):
                 points.setdefault(line["total_steps"] - start, {}).setdefault(seed, line[scale.quantity])
     _line(panel, games, scale, color=colour, linestyle=":", linewidth=1.2)
     label = f"{name} ({held_out[-1]})" if held_out else name

@@ -11,7 +11,7 @@ from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.progress import Display
 from magrounding.experiment.settings import RunSettings
 from magrounding.experiment.stage import StageSession
-from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, SAMPLED, SELECTION_SEED, TRUE_MANUAL
+from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, SELECTION_SEED, TRUE_MANUAL
 
 WITHIN, AFTER = "within", "after"
 """When an evaluation is: in the course of a phase, where it chooses weights, or after it, where it is reported."""
@@ -56,7 +56,8 @@ class Evaluations:
     def within(self, session: StageSession, *, inherited: bool) -> dict[str, Line]:
         """Results by set in the course of a phase; `inherited`: with the weights of the phase before."""
         before = self._of_phase_before(session, WITHIN) if inherited else []
-        places = [(name, SAMPLED, TRUE_MANUAL) for name in self._settings.preset.watched_sets]
+        preset = self._settings.preset
+        places = [(name, preset.selection_play, TRUE_MANUAL) for name in preset.watched_sets]
         results = self._evaluate(session, WITHIN, places, before)
         return {name: result for (name, *_), result in results.items()}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from magrounding.experiment.presets import IMITATE
-from magrounding.play.evaluate import SAMPLED, TRUE_MANUAL
+from magrounding.play.evaluate import TRUE_MANUAL
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -107,7 +107,8 @@ def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
             )
             panel.plot(steps, means, color=colour, linewidth=1.6, label=f"training, seed {seed}")
         for name in results.settings.preset.watched_sets:
-            points = results.select("evaluation", seed, stage=stage, set=name, play=SAMPLED, manual=TRUE_MANUAL)
+            play = results.settings.preset.selection_play
+            points = results.select("evaluation", seed, stage=stage, set=name, play=play, manual=TRUE_MANUAL)
             if points:
                 # An evaluation after a phase stands where the phase ended; hollow markers are held-out games.
                 steps, means = zip(

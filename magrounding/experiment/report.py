@@ -64,7 +64,8 @@ def _how_to_read(results: RunResults) -> str:
     measured = "Scores" if results.settings.measure == "score" else "Win rates"
     return (
         f"{measured} of the weights at the end of each phase, or of the best where it was evaluated before its end "
-        f"(chosen on other games of `{results.settings.preset.selection_set}`), taking the most likely action (greedy) "
+        f"(chosen by {results.settings.preset.selection_play} play on other games of "
+        f"`{results.settings.preset.selection_set}`), taking the most likely action (greedy) "
         f"or drawing one (sampled). **{results.better_play.capitalize()}** play wins more training games over all "
         f"phases together: {shared} "
         + " ".join(filter(None, (_others(results), results.settings.entry.note, _played_once(results), spread_note)))
@@ -80,7 +81,9 @@ def _others(results: RunResults) -> str:
     fewest = min((summary.get("games", games) for who, summary in played if who == RANDOM), default=games)
     part = f", random {fewest:,} of them" if fewest < games else ""
     rest = "" if ORACLE in names else "; there is no oracle"
-    return f"{' and '.join(names).capitalize()} played the same games{part}{rest}."
+    known = results.settings.entry.other_oracles if ORACLE in names else {}
+    which = f" The oracle is the one by rules, not `{'`, `'.join(known)}`." if known else ""
+    return f"{' and '.join(names).capitalize()} played the same games{part}{rest}.{which}"
 
 
 def _played_once(results: RunResults) -> str:
@@ -104,7 +107,14 @@ def _sources(results: RunResults) -> str:
     for place, (*_, source) in results.published.items():
         if place in shown:
             of_source.setdefault(source, []).append(" ".join(place))
-    return "\n".join(f"* paper, {', '.join(places)}: {source}" for source, places in of_source.items())
+    lines = [f"* paper, {', '.join(places)}: {source}" for source, places in of_source.items()]
+    lines += [
+        f"* another paper, {' '.join(place)}: **{published(result)}**, {result.source}"
+        for table in results.others
+        for place, result in table.items()
+        if place in shown
+    ]
+    return "\n".join(lines)
 
 
 def results_table(results: RunResults) -> str:
@@ -283,6 +293,9 @@ def _teacher(results: RunResults) -> str:
         players = results.config.get("demonstrators", {}).items()
         return "demonstrations from " + ", ".join(f"`{path}` (played by {who})" for path, who in players)
     who = "the scripted oracle" if results.settings.entry.oracle else "the simulator's own bot"
+    others = {oracle for _, phase in results.settings.phases() if (oracle := getattr(phase.learner, "oracle", ""))}
+    if others:
+        who = f"the oracle `{', '.join(sorted(others))}`, not the one of the tables"
     return f"{who}, in phases of imitation only"
 
 

@@ -34,6 +34,7 @@ class RunResults:
         lines: seed → lines of its `metrics.jsonl`.
         baselines: "stage/set" → who → summary.
         published: the papers' numbers.
+        others: what other papers reach, each in a dictionary of its own.
     """
 
     folder: Path
@@ -42,6 +43,7 @@ class RunResults:
     lines: dict[int, list[dict[str, Any]]]
     baselines: dict[str, dict[str, Summary]]
     published: PublishedResults
+    others: tuple[PublishedResults, ...] = ()
 
     def select(self, kind: str, seed: int, **equal: Any) -> list[dict[str, Any]]:
         """Lines of a kind whose entries equal those given."""
@@ -124,7 +126,8 @@ def read_results(folder: Path) -> RunResults:
         raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
     source = settings.entry.published
     published = load(source) if source else {}
-    return RunResults(folder, settings, config, lines, read_baselines(folder), published)
+    others = load(settings.entry.published_others) if settings.entry.published_others else ()
+    return RunResults(folder, settings, config, lines, read_baselines(folder), published, others)
 
 
 def over_seeds(runs: Sequence[RunResults]) -> RunResults:

@@ -265,13 +265,16 @@ def make_settings(
     """Settings from what a command line names; the preset's agent, the environment's team and curriculum by default."""
     entry, chosen = env_entry(env), find_preset(preset, env)
     team: int = entry.options["agents"] if entry.multi_agent else 1
+    team = team if agents is None else agents
+    own = agent in (None, chosen.agent)
     return RunSettings(
         env,
         agent or chosen.agent,
-        team if agents is None else agents,
+        team,
         chosen,
         entry.curriculum if stages is None else stages,
         seeds,
+        share_parameters=own and chosen.share_from is not None and team >= chosen.share_from,
     )
 
 

@@ -133,8 +133,9 @@ class StageSession:
             )
         else:
             if imitates:
+                expert = make_expert(self.vec, getattr(config, "oracle", ""))
                 noise = getattr(config, "teacher_noise", 0.0)
-                self._teacher = Teacher(make_expert(self.vec), noise, derive_seed(seed, TEACHER, *place))
+                self._teacher = Teacher(expert, noise, derive_seed(seed, TEACHER, *place))
             self.worker = RolloutWorker(
                 self.vec, self.players, config.unroll, parallel_map, self.clock, shared, config.needs, self._teacher
             )
@@ -273,7 +274,8 @@ class StageSession:
         vec = make_vec(self.settings.env, rows, num_threads=self._plan.world, workers=workers, **self.vec.options)
         try:
             with self._display.games(f"recording the expert: {self.stage}", games) as tell:
-                shown = record(vec, make_expert(vec), games, RECORDING_SEED + seed, "the expert", tell=tell)
+                expert = make_expert(vec, getattr(self.phase.learner, "oracle", ""))
+                shown = record(vec, expert, games, RECORDING_SEED + seed, "the expert", tell=tell)
         finally:
             vec.close()
         if path is not None:

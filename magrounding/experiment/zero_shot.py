@@ -225,6 +225,7 @@ def zero_shot(
     ]
     others = Comparison(entry.id, episodes, diagnose=True, workers=workers, display=first.display)
     tables = [load(source) for source in (entry.published,) if source]
+    tables += load(entry.published_others) if entry.published_others else ()
     tables += load(entry.published_ablations) if entry.published_ablations else ()
     return ZeroShot(
         contenders,

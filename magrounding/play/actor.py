@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError
+from magrounding.errors import ConfigurationError, choose
 from magrounding.registry import env_entry, load
 from magrounding.spec import EXPERT, EnvSpec
 from magrounding.vector import VectorEnv
@@ -78,13 +78,33 @@ def find_expert(env: str) -> bool:
     return entry.oracle is not None or EXPERT in entry.describe().capabilities
 
 
-def make_expert(vec: VectorEnv) -> Any:
-    """The expert of a vector env's games, an Expert and an Actor; ConfigurationError where there is none."""
+def check_oracle(env: str, oracle: str) -> None:
+    """ConfigurationError for what is not the name of another oracle of an environment ("": its own, is always fine)."""
+    others = env_entry(env).other_oracles if env else {}
+    if oracle and not others:
+        raise ConfigurationError(f"{env or 'this environment'} has no oracle {oracle!r}, nor any other than its own")
+    if oracle:
+        choose(f"oracle of {env}", oracle, tuple(others))
+
+
+def make_expert(vec: VectorEnv, oracle: str = "") -> Any:
+    """The expert of a vector env's games, an Expert and an Actor.
+
+    Args:
+        vec: the games.
+        oracle: one of the environment's `EnvEntry.other_oracles`; by default its own.
+
+    Raises:
+        ConfigurationError: no vector env, no expert, or none of this name.
+    """
     if not isinstance(getattr(vec, "spec", None), EnvSpec):
         raise ConfigurationError(f"an expert is for the games of a vector env, got {vec!r}")
-    oracle = env_entry(vec.id).oracle if vec.id else None
-    if oracle is not None:
-        return load(oracle)(vec)
+    if oracle:
+        check_oracle(vec.id, oracle)
+        return load(env_entry(vec.id).other_oracles[oracle])(vec)
+    own = env_entry(vec.id).oracle if vec.id else None
+    if own is not None:
+        return load(own)(vec)
     if EXPERT not in vec.spec.capabilities:
         raise ConfigurationError(
             f"{vec.id or 'this environment'} has no expert that can teach: learn from --demonstrations, or without "

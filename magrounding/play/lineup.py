@@ -27,7 +27,9 @@ from magrounding.vector import VectorEnv
 
 HUMAN, ORACLE, RANDOM, RUN, SCRIPT, PYTHON = "human", "oracle", "random", "run", "script", "python"
 PRETRAINED = PREFIX.removesuffix(":")
-GRAMMAR = f"{RUN}:DIR, {RUN}:DIR@STAGE, {PREFIX}NAME, {ORACLE}, {RANDOM}, {SCRIPT}:FILE or, in `play`, {HUMAN}"
+GRAMMAR = (
+    f"{RUN}:DIR, {RUN}:DIR@STAGE, {PREFIX}NAME, {ORACLE}, {ORACLE}:NAME, {RANDOM}, {SCRIPT}:FILE or, in `play`, {HUMAN}"
+)
 """What may stand for an agent."""
 
 
@@ -37,7 +39,8 @@ class Seat:
 
     Attributes:
         kind: HUMAN, ORACLE, RANDOM, RUN, PRETRAINED, SCRIPT or PYTHON.
-        source: the run's folder, the name of the pretrained team, the script's file, or what the function is called.
+        source: the run's folder, the name of the pretrained team, of the oracle where it is not the environment's own,
+            the script's file, or what the function is called.
         stage: whose weights of a run; the last stage's where it is empty.
         player: of PYTHON: a function (see `FunctionTeam`), or an Actor; or a team of a run that is loaded already.
     """
@@ -56,7 +59,8 @@ class Seat:
             return cls(PYTHON, getattr(player, "__name__", type(player).__name__), player=player)
         kind, colon, source = player.strip().partition(":")
         choose("player", kind, (HUMAN, ORACLE, RANDOM, RUN, PRETRAINED, SCRIPT))
-        if bool(source) != (kind in (RUN, PRETRAINED, SCRIPT)) or (colon and not source):
+        wanted = bool(source) if kind == ORACLE else kind in (RUN, PRETRAINED, SCRIPT)
+        if bool(source) != wanted or (colon and not source):
             raise ConfigurationError(f"a player is {GRAMMAR}, got {player!r}")
         folder, _, stage = source.rpartition("@") if kind == RUN and "@" in source else (source, "", "")
         return cls(kind, folder, stage)
@@ -80,7 +84,7 @@ class Seat:
         if self.kind == HUMAN:
             return Vacant(vec.num_agents)
         if self.kind == ORACLE:
-            return make_expert(vec)
+            return make_expert(vec, self.source)
         if self.kind == RANDOM:
             return RandomTeam(vec.num_agents, vec.spec.num_actions, seed)
         if self.kind == SCRIPT:

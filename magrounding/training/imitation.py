@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.agents.policy import LABELS
+from magrounding.agents.policy import LABELS, REGRETS
 from magrounding.training.algorithm import IMITATE, share
 from magrounding.training.experience import Column
 from magrounding.training.minibatch import MinibatchConfig, MinibatchLearner
@@ -30,6 +30,11 @@ class ImitationConfig(MinibatchConfig):
         teacher_steps: environment steps over which the share of games that the teacher leads falls from 1 to 0; the
             student plays the others, and the teacher labels all (DAgger, Ross et al. 2011). None: behaviour cloning.
         teacher_noise: probability that a led agent takes any action instead.
+        regret: weight of the regret to be expected: the share of its chances that the student throws away with a move,
+            as the expert sees it, averaged over the student's moves (AggreVaTe, Ross and Bagnell 2014). The set of best
+            moves says nothing of how bad the others are; with this a deadly move weighs more than a detour. 0 where the
+            expert cannot tell (`agents.policy.REGRETS`).
+        oracle: which of the environment's oracles teaches (`EnvEntry.other_oracles`); "": its own.
         demonstrations: games of the expert to record before the phase and to learn from (behaviour cloning); 0: the
             expert labels the games of the phase itself.
         carry_memory: of demonstrations, show whole games one after another, so that the memory of a recurrent network
@@ -42,6 +47,8 @@ class ImitationConfig(MinibatchConfig):
     scaled: ClassVar[tuple[str, ...]] = ("anneal_steps", "teacher_steps")
 
     value_coefficient: float = 0.1
+    regret: float = 0.0
+    oracle: str = ""
     teacher_steps: float | None = 20_000
     teacher_noise: float = share(0.1)
     demonstrations: int = 0
@@ -92,4 +99,7 @@ class ImitationLearner(MinibatchLearner[ImitationConfig]):
             "agreement": agreement,
         }
         loss = imitation + c.value_coefficient * value - c.entropy * entropy
+        if c.regret and REGRETS in column.extras:
+            regret = mean((log_pi.exp() * self.tensor(column.extras[REGRETS][:-1, games])).sum(-1))
+            loss, parts["regret"] = loss + c.regret * regret, regret
         return loss + parts.get("auxiliary_loss", 0.0), parts

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from magrounding.agents.policy import LABELS, OTHERS, STATE
+from magrounding.agents.policy import LABELS, OTHERS, REGRETS, STATE
 from magrounding.play.player import Player, Shown
 from magrounding.spec import SNAPSHOT
 from magrounding.threads import ParallelMap
@@ -149,6 +149,8 @@ class RolloutWorker:
         self._values = np.zeros((n, T, B), np.float32)
         self._actions = np.zeros((n, T, B), np.int64)
         self._labels = np.zeros((n, T + 1, B, A) if self._teacher else 0, np.bool_)
+        judges = self._teacher is not None and self._teacher.judges
+        self._regrets = np.zeros((n, T + 1, B, A) if judges else 0, np.float32)
         self._states = np.zeros((T + 1, B, spec.state_size) if STATE in self._needs else 0, np.int16)
         self._rewards = np.zeros((n, T, B), np.float32)
         self._alive = np.zeros((n, T + 1, B), np.bool_)
@@ -197,6 +199,8 @@ class RolloutWorker:
             since = self.clock.add("acting", since)
             if self._teacher is not None:
                 self._labels[:, t] = self._teacher.label().transpose(1, 0, 2)
+                if self._teacher.judges:
+                    self._regrets[:, t] = self._teacher.judge().transpose(1, 0, 2)
                 self._teacher.lead(actions)
                 self._actions[:, t] = actions.T
                 for i, player in enumerate(self.players):
@@ -310,6 +314,8 @@ class RolloutWorker:
         extras: dict[str, np.ndarray] = {}
         if self._teacher is not None:
             extras[LABELS] = self._labels[i]
+            if self._teacher.judges:
+                extras[REGRETS] = self._regrets[i]
         if OTHERS in self._needs:
             extras[OTHERS] = others_of(i, self._actions, self._alive[:, :-1])
         if STATE in self._needs:

@@ -6,6 +6,8 @@ expert labels what the student gets itself into; the teacher leads while the stu
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from magrounding.play.actor import Expert
@@ -18,6 +20,10 @@ class Teacher:
         expert: of the very games that are labelled.
         noise: probability that a led agent takes any action instead: led games then show mistakes and their remedies.
         seed: of the teacher's draws; with the step at which a rollout starts it decides all of them.
+
+    Attributes:
+        judges: whether the expert also says what each move costs (REGRETS).
+        leads: [B] bool, the games that it leads.
     """
 
     def __init__(self, expert: Expert, noise: float, seed: int) -> None:
@@ -25,6 +31,7 @@ class Teacher:
         self._rng = np.random.default_rng(seed)
         self.leads = np.zeros(0, np.bool_)  # [B] which games
         self._best = np.zeros(0, np.bool_)
+        self.judges = getattr(expert, "regrets", None) is not None
 
     def begin(self, num_envs: int, share: float, steps: int) -> None:
         """Before a rollout: choose the games to lead.
@@ -41,6 +48,11 @@ class Teacher:
         """The best moves [B, n, A] bool in the state on show."""
         self._best = self._expert.best_actions()
         return self._best
+
+    def judge(self) -> np.ndarray:
+        """What each move costs [B, n, A] in the state labelled last, of an expert who can tell (`judges`)."""
+        judge: Any = self._expert
+        return judge.regrets
 
     def lead(self, actions: np.ndarray) -> None:
         """Overwrite the actions [B, n] of the games that are led by best moves, drawn evenly among equals."""

@@ -256,7 +256,9 @@ def test_defaults_are_those_of_the_readme(monkeypatch):
     assert (settings.agent, settings.agents, settings.preset) == (demo.agent, 3, demo)
     assert settings.stages == ("s1", "s2", "s3", "s4", "s5")
     assert settings.seeds == (0,)
-    assert not settings.share_parameters
+    assert settings.share_parameters
+    assert not train.requested(replace(arguments, agents=2)).share_parameters
+    assert not train.requested(replace(arguments, agent="endi_dis_relread")).share_parameters
     assert not settings.demonstrations
     assert train.run_folder(arguments) == Path(f"runs/ma_rtfm-{demo.agent}-3-demo")
 

@@ -80,6 +80,17 @@ def test_a_phase_that_does_harm_ends_with_the_weights_it_began_with(tmp_path, mo
     assert "reinforcement after imitation: in 1 of 1 seeds what it began with was better and stayed" in report
 
 
+def test_weights_are_chosen_by_the_way_of_playing_that_is_asked_for(tmp_path):
+    settings = taught_settings(stages=("s1",))
+    settings = replace(settings, preset=replace(settings.preset, selection_play="greedy"))
+    run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
+    lines = read_metrics(tmp_path / "run" / METRICS_FILE)
+    assert {line["play"] for line in lines if line.get("when") == "within"} == {"greedy"}
+    assert "chosen by greedy play" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="selection_play"):
+        replace(settings.preset, selection_play="slowly")
+
+
 def test_metrics_tell_phases_apart(taught):
     lines = list(read_metrics(taught / METRICS_FILE))
     walked = [("s1", "imitate"), ("s1", "reinforce"), ("s2", "reinforce")]

@@ -249,12 +249,20 @@ def test_curves_mark_where_imitation_ended(run, monkeypatch):
     assert marked == [(240, "imitation ends")]
 
 
+def test_other_papers_are_named_where_their_sets_are_shown(run):
+    known = {("s1", "train"): PublishedResult(0.9, None, "another"), ("s2", "train"): PublishedResult(0.5, 0.1, "x")}
+    told = [line for line in report(replace(run, others=(known,))).splitlines() if "another paper" in line]
+    assert told == ["* another paper, s1 train: **90.0 %**, another"]
+    (frl,) = load(ENVS["rtfm"].published_others)
+    assert frl["nl", "eval_10x10"].mean == 0.957
+
+
 def test_published_numbers_belong_to_stages_and_sets():
     for env in ("rtfm", "ma_rtfm", "messenger", "ma_messenger"):
         entry = ENVS[env]
-        ablations = load(entry.published_ablations) if entry.published_ablations else ()
+        more = [load(source) for source in (entry.published_others, entry.published_ablations) if source]
         for (stage, name), (mean, std, source) in (
-            row for t in (load(entry.published), *ablations) for row in t.items()
+            row for t in (load(entry.published), *sum(more, ())) for row in t.items()
         ):
             assert stage in entry.stages
             assert name in entry.evaluation_sets

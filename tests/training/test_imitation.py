@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents.policy import LABELS
+from magrounding.agents.policy import LABELS, REGRETS
 from magrounding.errors import ConfigurationError
 from magrounding.play.actor import make_expert
 from magrounding.registry import ENVS
@@ -105,6 +105,30 @@ def test_ties_are_left_to_the_student(policy):
     rows = gradient(policy, rollout, both)["policy.bias"]
     assert rows[0] == pytest.approx(rows[1].item())
     assert rows[0] < 0 < rows[2]
+
+
+class Judge(ToyExpert):
+    """Who also knows what moves cost: the fourth nothing, the others more the likelier they are to be chosen."""
+
+    regrets = np.broadcast_to(np.array([0.6, 0.4, 0.2, 0], np.float32), (8, 2, 4))
+
+
+def test_moves_that_cost_more_weigh_more(policy):
+    vec = ToyGames(num_envs=8, end=0.05)
+    teacher = Teacher(Judge(vec), noise=0.1, seed=5)
+    rollout = collect(vec, [policy, ToyPolicy()], teacher_share=0.5, teacher=teacher)
+    column = rollout.columns[0]
+    plain, without = losses(policy, rollout)
+    weighed, parts = losses(policy, rollout, replace(CONFIG, regret=2.0))
+    with torch.no_grad():
+        pi = ImitationLearner(policy, CONFIG).replay(column, np.arange(8)).logits.softmax(-1).numpy()
+    expected = (pi * column.extras[REGRETS][:-1]).sum(-1)[column.alive].mean()
+    assert 0.2 < expected < 0.6
+    assert parts["regret"].item() == pytest.approx(expected, rel=1e-4)
+    assert weighed.item() == pytest.approx(plain.item() + 2 * expected, rel=1e-4)
+    assert "regret" not in without
+    cannot_tell = labelled(policy)
+    assert losses(policy, cannot_tell, replace(CONFIG, regret=2.0))[0] == losses(policy, cannot_tell)[0]
 
 
 def test_a_student_comes_to_agree_with_its_teacher():

@@ -43,7 +43,7 @@ STEP_REWARD = np.float32(-0.02)
 @njit
 def play_games(first, last, actions, rules, games, out):
     """Play a step of games first … last-1 and write rewards, flags and outcomes (rules: docstring of `envs.rtfm`)."""
-    n, movers, size = rules.agents, rules.agents + rules.monsters, rules.size
+    n, size = rules.agents, rules.size
     for b in range(first, last):
         scalars, entities, key = games.scalars[b], games.entities[b], games.keys[b, DYNAMICS]
         scalars[STEP] += 1
@@ -57,25 +57,32 @@ def play_games(first, last, actions, rules, games, out):
             entities[a, DIED] = 0
             entities[a, ENGAGED] = 0
             out.illegal[b, a] = illegal
-        if rules.moving:
-            for m in range(n, movers):
-                if entities[m, PRESENT]:
-                    entities[m, MOVE] = _choose_move(m, n, size, rules.chase_squared, key, scalars, entities)
-            if rules.monsters_first:
-                _draw_turns(0, n, movers, key, scalars, entities)
-                _draw_turns(movers - n, 0, n, key, scalars, entities)
-            else:
-                _draw_turns(0, 0, n, key, scalars, entities)
-                _draw_turns(n, n, movers, key, scalars, entities)
-            turns = movers
+        move_all(rules, key, scalars, entities)
+        _judge(b, n, rules.max_cycles, rules.individual_death, scalars, entities, out)
+
+
+@njit
+def move_all(rules, key, scalars, entities):
+    """Let monsters choose, then everybody move in turn, as `MOVE` says of the agents; draws are those of `key`."""
+    n, movers = rules.agents, rules.agents + rules.monsters
+    turns = n
+    if rules.moving:
+        for m in range(n, movers):
+            if entities[m, PRESENT]:
+                entities[m, MOVE] = _choose_move(m, n, rules.size, rules.chase_squared, key, scalars, entities)
+        if rules.monsters_first:
+            _draw_turns(0, n, movers, key, scalars, entities)
+            _draw_turns(movers - n, 0, n, key, scalars, entities)
         else:
             _draw_turns(0, 0, n, key, scalars, entities)
-            turns = n
-        for turn in range(turns):
-            mover = entities[turn, TURN]
-            if entities[mover, PRESENT] and entities[mover, MOVE] != STAY:
-                _move(mover, n, movers, rules.leave_item, scalars, entities)
-        _judge(b, n, rules.max_cycles, rules.individual_death, scalars, entities, out)
+            _draw_turns(n, n, movers, key, scalars, entities)
+        turns = movers
+    else:
+        _draw_turns(0, 0, n, key, scalars, entities)
+    for turn in range(turns):
+        mover = entities[turn, TURN]
+        if entities[mover, PRESENT] and entities[mover, MOVE] != STAY:
+            _move(mover, n, movers, rules.leave_item, scalars, entities)
 
 
 @njit(inline="always")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -19,12 +21,54 @@ EQUAL = np.float32(0.9998)
 HOPELESS = 1e-9
 
 
-@njit
-def label_moving(games, rules, tables, entities, labels):
-    """Label every agent's best moves, after the division of targets of greatest joint value.
+class Desk(NamedTuple):
+    """Scratch of `weigh`: what it writes down about one game, E entities, n agents and k monsters of them.
 
-    How likely each move of a monster is does not depend on what the agents do now, as monsters choose on the old state.
-    Each agent compares its own moves by the expectation of the `Pursuit` tables over those moves (see `_outlook`).
+    Attributes:
+        where, useful: [E], targets: [n], as `survey` fills them.
+        errand: [n, n] slot of the item that an agent takes next on behalf of a target, −1 for none.
+        costs, choice: [n, n] and [n] of the division of targets.
+        threat, single: [k] who matters, and how one fares against each alone.
+        odds, seen: [k, 5] of the monsters' next moves, and where they lead.
+        unmoved, seen_now: [k, 1] the same of monsters that stay.
+    """
+
+    where: np.ndarray
+    useful: np.ndarray
+    targets: np.ndarray
+    errand: np.ndarray
+    costs: np.ndarray
+    choice: np.ndarray
+    threat: np.ndarray
+    single: np.ndarray
+    odds: np.ndarray
+    seen: np.ndarray
+    unmoved: np.ndarray
+    seen_now: np.ndarray
+
+
+@njit
+def make_desk(n, k, slots):
+    """A `Desk` for games of so many agents, monsters and entities."""
+    return Desk(
+        np.zeros(slots, np.int64),
+        np.zeros(slots, np.bool_),
+        np.zeros(n, np.int64),
+        np.zeros((n, n), np.int64),
+        np.zeros((n, n)),
+        np.zeros(n, np.int64),
+        np.zeros(k, np.bool_),
+        np.ones(k, np.float32),
+        np.zeros((k, 5), np.float32),
+        np.zeros((k, 5), np.int64),
+        np.ones((k, 1), np.float32),
+        np.zeros((k, 1), np.int64),
+    )
+
+
+@njit
+def label_moving(games, rules, tables, entities, labels, regrets):
+    """Label every agent's best moves, after the division of targets of greatest joint value.
 
     Args:
         games: [R] int64, which games to label.
@@ -32,59 +76,89 @@ def label_moving(games, rules, tables, entities, labels):
         tables: the `Pursuit` solved for it.
         entities: [B, E, NUM_COLUMNS].
         labels: [B, n, 5] bool, filled for these games.
+        regrets: [B, n, 5] float32, filled: the share of its chances that an agent throws away by a move.
     """
-    side, n, k, slots = rules.size - 2, rules.agents, rules.monsters, entities.shape[1]
-    where, useful, targets = np.zeros(slots, np.int64), np.zeros(slots, np.bool_), np.zeros(n, np.int64)
-    errand = np.zeros((n, n), np.int64)  # slot of the item that an agent takes next on behalf of a target, -1 for none
-    costs, choice = np.zeros((n, n)), np.zeros(n, np.int64)
-    threat, single, value = np.zeros(k, np.bool_), np.ones(k, np.float32), np.zeros(5, np.float32)
-    odds, seen = np.zeros((k, 5), np.float32), np.zeros((k, 5), np.int64)
-    unmoved, seen_now = np.ones((k, 1), np.float32), np.zeros((k, 1), np.int64)
+    n = rules.agents
+    desk, values = make_desk(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)
     for b in games:
-        actors = entities[b]
-        count = survey(side, n, k, actors, where, useful, targets)
-        costs[:] = 0
+        weigh(rules, tables, entities[b], desk, values)
         for a in range(n):
-            _cost_tasks(
-                a, side, n, k, count, actors, useful, targets, tables, threat, seen_now, unmoved, single, costs, errand
-            )
-        assign(costs, choice)
-        _foresee(side, n, k, rules.chase_squared, actors, odds)
-        for a in range(n):
+            most = max(values[a].max(), np.float32(0))
             for move in range(5):
-                labels[b, a, move] = False
-            if not actors[a, PRESENT]:
-                labels[b, a, STAY] = True
-                continue
-            j, target, item = choice[a], -1, -1
-            if j < count and costs[a, j] < IMPOSSIBLE:
-                target, item = targets[j] - n, errand[a, j]
-            most = np.float32(0)
-            for move in range(5):
-                value[move] = -1
-                row, column = actors[a, ROW] - 1 + ROW_STEP[move], actors[a, COLUMN] - 1 + COLUMN_STEP[move]
-                if inside(row, column, side):
-                    value[move] = _outlook(
-                        a,
-                        move,
-                        target,
-                        item,
-                        side,
-                        n,
-                        k,
-                        rules.monsters_first,
-                        actors,
-                        tables,
-                        threat,
-                        seen,
-                        odds,
-                        single,
-                    )
-                    if move != STAY:
-                        value[move] *= _share_kept(a, row * side + column, item, n, k, actors, where, useful)
-                    most = max(most, value[move])
-            for move in range(5):
-                labels[b, a, move] = value[move] >= most * EQUAL
+                labels[b, a, move] = values[a, move] >= most * EQUAL
+                lost = np.float32(0)
+                if most > 0 and values[a, move] >= 0 and not labels[b, a, move]:
+                    lost = np.float32(1) - values[a, move] / most
+                regrets[b, a, move] = lost
+
+
+@njit
+def weigh(rules, tables, actors, desk, values):
+    """Value every agent's moves: its chances after each, once targets are divided for the greatest joint value.
+
+    How likely each move of a monster is does not depend on what the agents do now, as monsters choose on the old state.
+    Each agent compares its own moves by the expectation of the `Pursuit` tables over those moves (see `_outlook`).
+
+    Args:
+        rules: configuration of the game.
+        tables: the `Pursuit` solved for it.
+        actors: [E, NUM_COLUMNS].
+        desk: scratch.
+        values: [n, 5] float32, filled; −1 for a move into a wall, and for all but to stay of the dead, who have 1.
+    """
+    side, n, k = rules.size - 2, rules.agents, rules.monsters
+    count = survey(side, n, k, actors, desk.where, desk.useful, desk.targets)
+    desk.costs[:] = 0
+    for a in range(n):
+        _cost_tasks(
+            a,
+            side,
+            n,
+            k,
+            count,
+            actors,
+            desk.useful,
+            desk.targets,
+            tables,
+            desk.threat,
+            desk.seen_now,
+            desk.unmoved,
+            desk.single,
+            desk.costs,
+            desk.errand,
+        )
+    assign(desk.costs, desk.choice)
+    _foresee(side, n, k, rules.chase_squared, actors, desk.odds)
+    for a in range(n):
+        values[a] = -1
+        if not actors[a, PRESENT]:
+            values[a, STAY] = 1
+            continue
+        j, target, item = desk.choice[a], -1, -1
+        if j < count and desk.costs[a, j] < IMPOSSIBLE:
+            target, item = desk.targets[j] - n, desk.errand[a, j]
+        for move in range(5):
+            row, column = actors[a, ROW] - 1 + ROW_STEP[move], actors[a, COLUMN] - 1 + COLUMN_STEP[move]
+            if inside(row, column, side):
+                values[a, move] = _outlook(
+                    a,
+                    move,
+                    target,
+                    item,
+                    side,
+                    n,
+                    k,
+                    rules.monsters_first,
+                    actors,
+                    tables,
+                    desk.threat,
+                    desk.seen,
+                    desk.odds,
+                    desk.single,
+                )
+                if move != STAY:
+                    cell = row * side + column
+                    values[a, move] *= _share_kept(a, cell, item, n, k, actors, desk.where, desk.useful)
 
 
 @njit

@@ -15,6 +15,16 @@ RTFM: PublishedResults = {
     ("nl", "eval_10x10"): PublishedResult(0.55, 0.27, "txt2π trained on 6×6, RTFM table 3"),
 }
 
+_FRL = "FRL backwards, which learns from 100,000 sequences of sub-goals and sees a list of all objects"
+
+RTFM_OTHERS: tuple[PublishedResults, ...] = (
+    {
+        ("nl", "eval"): PublishedResult(0.842, 0.003, f"{_FRL}, Wang et al. 2021, table 1"),
+        ("nl", "eval_10x10"): PublishedResult(0.957, 0.001, f"{_FRL}, trained on 10×10, Wang et al. 2021, table 1"),
+    },
+)
+"""The best that is published of the full task, "Feudal reinforcement learning by reading manuals", arXiv 2110.06477."""
+
 MA_RTFM: PublishedResults = {
     ("s1", "train"): PublishedResult(0.995, 0.005, "two agents of every model, 99 to 100 %, EnDi section 5.2"),
     ("s5", "train"): PublishedResult(0.59, 0.01, "two agents of EnDi(dis), EnDi table 2"),

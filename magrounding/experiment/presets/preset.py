@@ -113,12 +113,15 @@ class Preset:
         env_options: of the environment, beside stage and number of agents.
         policy_options: of that agent's network; another is as its authors made it.
         team_reward: part of each agent's reward that is the team's mean instead of its own.
+        share_from: number of agents from which on one network of the preset's own kind plays for all of them and learns
+            from all; None: each has its own, unless a run asks for it.
         carry_optimizer: a phase inherits the optimiser's statistics along with the weights, as RTFM's program does,
             where the phase before had the same algorithm.
         evaluate_every: environment steps between evaluations within a phase; None: at its end only.
         selection_games: games of an evaluation within a phase; those on `selection_set` choose its best weights.
         report_games: games of an evaluation after a phase, on each set.
         selection_set: evaluation set that chooses a phase's best weights; never one of the held-out ones.
+        selection_play: how they are played there, "sampled" (actions are drawn) or "greedy" (the most likely ones).
         watched_sets: evaluation sets within a phase, and after one that another follows in the same stage.
         stage_sets: after a stage; None: every set of the environment.
         final_sets: after the last stage; None: every set of the environment.
@@ -136,11 +139,13 @@ class Preset:
     env_options: Mapping[str, Any] = field(default_factory=dict)
     policy_options: Mapping[str, Any] = field(default_factory=dict)
     team_reward: float = 0.0
+    share_from: int | None = None
     carry_optimizer: bool = True
     evaluate_every: int | None = None
     selection_games: int = 500
     report_games: int = 1000
     selection_set: str = "train"
+    selection_play: str = "sampled"
     watched_sets: tuple[str, ...] = ("train", "eval")
     stage_sets: tuple[str, ...] | None = ("train", "eval")
     final_sets: tuple[str, ...] | None = None
@@ -153,6 +158,7 @@ class Preset:
     def __post_init__(self) -> None:
         if not 0 <= self.team_reward <= 1:
             raise ConfigurationError(f"the team's part of a reward lies in [0, 1], got {self.team_reward}")
+        choose("selection_play", self.selection_play, ("greedy", "sampled"))
         if (games := min(self.selection_games, self.report_games)) < 1:
             raise ConfigurationError(f"an evaluation takes at least one game, got {games}")
         if self.evaluate_every is not None and self.evaluate_every < 1:

@@ -20,7 +20,7 @@ _ENDI_AT_FIRST: dict[str, float] = {"modelling": 0.003, "division": 0.003}
 
 def _imitate(steps: int, teacher_steps: int = 20_000) -> Phase:
     """DAgger for so many environment steps: small minibatches and three passes, as what is slow is reading."""
-    learner = ImitationConfig(anneal_steps=steps, teacher_steps=teacher_steps, weights=_ENDI_TAUGHT)
+    learner = ImitationConfig(anneal_steps=steps, teacher_steps=teacher_steps, weights=_ENDI_TAUGHT, regret=3.0)
     return Phase(learner, Promotion(steps=steps), num_envs=64)
 
 
@@ -52,8 +52,10 @@ QUICK_MA_RTFM = Preset(
     },
     env_options={"max_cycles": 80},
     team_reward=0.5,
+    share_from=3,
     carry_optimizer=False,
     evaluate_every=100_000,
+    selection_play="greedy",
     stage_sets=None,
 )
 
@@ -73,6 +75,8 @@ QUICK_RL_MA_RTFM = replace(
         "PPO alone, no teacher: tens of minutes on two CPU cores with the relational reader; episodes of at most 80 "
         "steps."
     ),
+    share_from=None,
+    selection_play="sampled",
     phases={
         "s1": (_reinforce(600_000, weights=_ENDI_AT_FIRST),),
         "s2": (_reinforce(500_000),),
@@ -96,16 +100,17 @@ DEMO = replace(
     QUICK_MA_RTFM,
     name="demo",
     about=(
-        "A demonstration for two CPU cores and about eight minutes: the beginning of quick, imitation of the oracle "
-        "and then PPO. It shows the whole road and stops before its end."
+        "A demonstration for two CPU cores and about six minutes: imitation of the oracle in every stage, and PPO in "
+        "the last. It shows the whole road and stops before its end."
     ),
     phases={
-        "s1": (_imitate(150_000, teacher_steps=60_000), _reinforce(30_000, **FINEST)),
-        "s2": (_imitate(80_000), _reinforce(20_000, **FINEST)),
-        "s4": (_imitate(40_000), _reinforce(40_000, **FINE)),
-        REMAINING_STAGES: (_imitate(100_000), _reinforce(100_000, **FINE)),
+        "s1": (_imitate(100_000, teacher_steps=40_000),),
+        "s2": (_imitate(40_000),),
+        "s4": (_imitate(20_000),),
+        "s5": (_imitate(80_000), _reinforce(60_000, **FINE)),
+        REMAINING_STAGES: (_imitate(100_000),),
     },
-    selection_games=100,
+    selection_games=200,
     report_games=200,
     stage_sets=("train", "eval"),
     save_every=30.0,

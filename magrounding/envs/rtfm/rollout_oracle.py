@@ -1,0 +1,76 @@
+"""RolloutOracle: moves of the rule-based oracle, improved by roll-outs of it in a model of the game."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from magrounding import seeding
+from magrounding.envs import assignment, compiled
+from magrounding.envs.compiled import checksum
+from magrounding.envs.parallel import WorldEnv
+from magrounding.envs.rtfm import arrays, dynamics, evasion, planning, pursuit, rollouts
+from magrounding.envs.rtfm.oracle import Oracle
+from magrounding.envs.rtfm.rollouts import Search
+from magrounding.errors import ConfigurationError
+from magrounding.jit import cached_njit
+from magrounding.vector import VectorEnv
+
+
+class RolloutOracle(Oracle):
+    """The rule-based oracle, which tries out other moves where its own choice is contested.
+
+    Where monsters stand still, nothing is left to chance and nothing is changed. Where they chase and some agent is not
+    safe, each agent tries the moves that the rules hold to be nearly as good as the best: a few games are played on
+    from there in a model, by the rules, with chance of its own. The best of these moves is taken if it beats that of
+    the rules in fresh games by more than the doubt. Agents try one after another, each knowing what those before it
+    have chosen (multi-agent roll-out, Bertsekas 2021, "Multiagent reinforcement learning: rollout and policy
+    iteration"). The model knows the rules and the state on show, and never the draws that the world will make. The same
+    seed gives the same moves.
+
+    Args:
+        env: a vector env, or a single one (`magrounding.make`), of `ma_rtfm`.
+        search: how much is tried; by default what is fast enough to teach.
+
+    Raises:
+        ConfigurationError: another env, or a search that cannot be.
+    """
+
+    def __init__(self, env: VectorEnv | WorldEnv, search: Search | None = None) -> None:
+        super().__init__(env)
+        self.search = search or Search()
+        if not 1 <= self.search.first_games <= self.search.games or self.search.depth < 1:
+            raise ConfigurationError(f"a search plays at least one game, and no fewer later than first, got {search}")
+
+    def _label(self, rows: np.ndarray) -> None:
+        if self._pursuit is None:
+            super()._label(rows)
+            return
+        assert self.regrets is not None
+        games = self._world._games
+        _label_by_rollouts(
+            rows,
+            self._world._rules,
+            self._pursuit,
+            self.search,
+            games.entities,
+            games.keys,
+            games.scalars,
+            self._labels,
+            self.regrets,
+        )
+
+
+def _entry_points(version: int):
+    """The kernel that Python calls, cached as those of `kernels` are: see there. The condition is always true."""
+
+    @cached_njit(nogil=True)
+    def label_by_rollouts(*arguments):
+        if version:
+            rollouts.label_by_rollouts(*arguments)
+
+    return label_by_rollouts
+
+
+_label_by_rollouts = _entry_points(
+    checksum((arrays, assignment, compiled, dynamics, evasion, planning, pursuit, rollouts, seeding))
+)

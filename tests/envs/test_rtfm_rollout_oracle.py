@@ -1,0 +1,83 @@
+"""The oracle by roll-outs: better than the rules, never peeking, the same for the same seed; and what moves cost."""
+
+import numpy as np
+import pytest
+
+import magrounding as mg
+from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, PRESENT, ROW, TARGET
+from magrounding.envs.rtfm.oracle import Oracle
+from magrounding.envs.rtfm.rollout_oracle import RolloutOracle
+from magrounding.errors import ConfigurationError
+from magrounding.play.actor import make_expert
+from magrounding.play.evaluate import REPORT_SEED, play
+from magrounding.play.lineup import Lineup
+from magrounding.seeding import DYNAMICS
+from tests.full import in_the_full_suite
+
+STAY, UP, DOWN, LEFT, RIGHT = range(5)
+COLD, FIRE = range(2)
+
+
+def games(count, **options):
+    return mg.make_vec("ma_rtfm", count, **{"stage": "s3", "agents": 3, "max_cycles": 80, **options})
+
+
+@in_the_full_suite("a core minute")
+@pytest.mark.parametrize(("agents", "stage", "bar"), [(2, "s3", 0.96), (3, "s3", 0.87), (3, "s5", 0.87)])
+def test_it_beats_the_rules(agents, stage, bar):
+    vec = games(2000, agents=agents, stage=stage, split="eval")
+    by_rules = play(Oracle(vec), vec, 2000, REPORT_SEED).won.mean()
+    assert play(RolloutOracle(vec), vec, 2000, REPORT_SEED).won.mean() > max(bar, by_rules)
+
+
+def test_it_looks_at_no_draw_of_the_world_and_changes_nothing():
+    vec = games(30)
+    observation, _ = vec.reset(seed=3)
+    world, oracle = vec.world._games, RolloutOracle(vec)
+    before, labels = [array.copy() for array in world], oracle.best_actions()
+    assert all(np.array_equal(was, now) for was, now in zip(before, world, strict=True))
+    world.keys[:, DYNAMICS] += 1
+    assert np.array_equal(oracle.best_actions(), labels)
+    assert np.array_equal(RolloutOracle(vec).best_actions(np.arange(10, 20))[10:20], labels[10:20])
+    assert not np.array_equal(Oracle(vec).best_actions(), labels)
+    assert labels.any(2).all()
+    assert not (labels & (observation["action_mask"] == 0)).any()
+
+
+def test_where_monsters_stand_still_the_rules_are_all_there_is():
+    vec = games(20, stage="s2")
+    vec.reset(seed=1)
+    assert np.array_equal(RolloutOracle(vec).best_actions(), Oracle(vec).best_actions())
+    assert RolloutOracle(vec).regrets is None
+
+
+@pytest.mark.parametrize("oracle", [Oracle, RolloutOracle])
+def test_regrets_are_the_share_of_the_chances_that_a_move_throws_away(oracle):
+    vec = games(1, agents=2)
+    vec.reset(seed=0)
+    entities = vec.world._games.entities[0]
+    entities[:, PRESENT] = 0
+    first_item = 2 + vec.world._rules.monsters
+    entities[first_item, ELEMENT] = entities[2, ELEMENT] = COLD
+    entities[3, ELEMENT] = FIRE
+    entities[0, [ROW, COLUMN, PRESENT, HELD]] = 3, 3, 1, first_item
+    entities[1, [ROW, COLUMN, PRESENT, HELD]] = 6, 6, 1, -1
+    entities[2, [ROW, COLUMN, PRESENT, TARGET]] = 3, 4, 1, 1  # beside it what it beats
+    entities[3, [ROW, COLUMN, PRESENT, TARGET]] = 2, 3, 1, 0  # above what kills it
+    teacher = oracle(vec)
+    best, regrets = teacher.best_actions()[0, 0], teacher.regrets[0, 0]
+    assert best.tolist() == [False, False, False, False, True]
+    assert regrets[RIGHT] == 0
+    assert regrets[UP] == pytest.approx(1)
+    assert 0 < regrets[DOWN] < 1
+
+
+def test_it_is_found_by_its_name():
+    vec = games(2)
+    assert type(make_expert(vec)) is Oracle
+    assert type(make_expert(vec, "rollout")) is RolloutOracle
+    assert type(Lineup.parse("oracle:rollout", 3).seats[0].sit(vec, 0)) is RolloutOracle
+    with pytest.raises(ConfigurationError, match="rollout"):
+        make_expert(vec, "crystal ball")
+    with pytest.raises(ConfigurationError, match="no oracle 'rollout'"):
+        make_expert(mg.make_vec("ma_messenger", 1), "rollout")
