@@ -192,7 +192,12 @@ class Team:
 
         Returns:
             [B, M, N], the mean of its networks; None where one cannot tell.
+
+        Raises:
+            ConfigurationError: games of other agents, words or fields than it was trained for.
         """
+        num_envs = len(next(iter(obs.values())))
+        self.origin.check_seen(obs, (num_envs, self.num_agents), shared=(num_envs,))
         shown = shown_to(0, obs, self.spec, None).texts
         asked = [torch.from_numpy(each.astype(np.int64)) for each in (subjects, names)]
         total: Any = 0
