@@ -132,7 +132,7 @@ class Origin:
         if not array.size:
             return
         low, high = own.low, own.high
-        if own.name == _PLACE and sides and not self.spec[self._map].egocentric:
+        if own.name == _PLACE and sides and not self.spec.grid.egocentric:
             high = max(sides) - 1
         elif not isinstance(own, Grid | Text | Mask):
             high = max(high, *sides, 0)

@@ -23,13 +23,13 @@ _requests: dict[int, SimpleQueue[_Request]] = {}
 """The thread's queue, by process id: a fork of this process has no such thread."""
 
 
-def spawn(command: list[str], files: tuple[int, ...], folder: str) -> subprocess.Popen[bytes]:
+def spawn(command: list[str], files: tuple[int, ...], folder: str = "") -> subprocess.Popen[bytes]:
     """Start a process that inherits some descriptors; SimulatorError where the system refuses.
 
     Args:
         command: what it runs.
         files: descriptors.
-        folder: for its temporary files.
+        folder: for its temporary files; "": where this process has its own.
     """
     with _lock:
         if os.getpid() not in _requests:
@@ -46,7 +46,7 @@ def spawn(command: list[str], files: tuple[int, ...], folder: str) -> subprocess
 def _serve(requests: SimpleQueue[_Request]) -> None:
     while True:
         command, files, folder, result = requests.get()
-        environment = dict.fromkeys(_ONE_THREAD, "1") | os.environ | {"TMPDIR": folder}
+        environment = dict.fromkeys(_ONE_THREAD, "1") | os.environ | ({"TMPDIR": folder} if folder else {})
         try:
             # Of a process group of its own: Ctrl-C on the terminal passes it by, and its own children die with it.
             process = subprocess.Popen(
