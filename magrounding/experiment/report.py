@@ -60,14 +60,18 @@ def _how_to_read(results: RunResults) -> str:
         "mean."
     )
     players = {who for summaries in results.baselines.values() for who in summaries}
-    shared = "interval, steps and share of the oracle are its." if ORACLE in players else "interval and steps are its."
+    shared = "interval, steps and share of the oracle" if ORACLE in players else "interval and steps"
+    if any(name == "train" for _, _, name in results.reported()):
+        favourite = f"**{results.better_play.capitalize()}** play wins more training games over all phases together"
+        better = f"{favourite}: {shared} are its."
+    else:
+        better = f"No training games were evaluated, which would choose one of the two: {shared} are of greedy play."
     measured = "Scores" if results.settings.measure == "score" else "Win rates"
     return (
         f"{measured} of the weights at the end of each phase, or of the best where it was evaluated before its end "
         f"(chosen by {results.settings.preset.selection_play} play on other games of "
         f"`{results.settings.preset.selection_set}`), taking the most likely action (greedy) "
-        f"or drawing one (sampled). **{results.better_play.capitalize()}** play wins more training games over all "
-        f"phases together: {shared} "
+        f"or drawing one (sampled). {better} "
         + " ".join(filter(None, (_others(results), results.settings.entry.note, _played_once(results), spread_note)))
     )
 
