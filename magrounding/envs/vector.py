@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from magrounding.envs.world import BatchedWorld, Relate
-from magrounding.errors import InvalidAction
-from magrounding.spec import SCORES
-from magrounding.vector import Info, Observation, check_actions, row_seeds
+from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.spec import FACTS, SCORES
+from magrounding.vector import Info, Observation, check_actions, check_count, row_seeds
 
 _CLOSED = "the games are closed: make others"
 
@@ -74,17 +74,19 @@ class WorldVectorEnv:
 
     def facts(self, row: int) -> tuple[Any, ...]:
         """What the text of one game claims, see `BatchedWorld.facts`."""
-        self._require_start("facts")
-        return self.world.facts(row)
+        self._require_facts("facts")
+        return self.world.facts(check_count("row", row, 0, self.world.num_envs - 1))
 
     def fact_table(self) -> np.ndarray:
         """[B, F, columns], see `BatchedWorld.fact_table`."""
-        self._require_start("fact_table")
+        self._require_facts("fact_table")
         return self.world.fact_table()
 
     def fact_accuracy(self, relate: Relate) -> float | None:
         """The part of the texts' facts that a reader has right, see `BatchedWorld.fact_accuracy`."""
-        self._require_start("fact_accuracy")
+        self._require_facts("fact_accuracy")
+        if not callable(relate):
+            raise ConfigurationError(f"a reader is a function of words and names, got {type(relate).__name__}")
         return self.world.fact_accuracy(relate)
 
     def snapshot(self) -> dict[str, np.ndarray]:
@@ -112,6 +114,11 @@ class WorldVectorEnv:
     def _require_start(self, what: str) -> None:
         if not self._started:
             raise InvalidAction(_CLOSED if self._closed else f"call reset() before {what}()")
+
+    def _require_facts(self, what: str) -> None:
+        self._require_start(what)
+        if FACTS not in self.spec.capabilities:
+            raise ConfigurationError(f"{self.id or 'this world'} does not say what its texts claim: no {what}() here")
 
     def _own(self, observation: Observation) -> Observation:
         return {key: array.copy() for key, array in observation.items()} if self.copy else dict(observation)

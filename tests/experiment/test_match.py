@@ -84,13 +84,17 @@ def test_teams_are_loaded_once(monkeypatch):
         ("", "one for each of the 2"),
         ("alice", "unknown player 'alice'"),
         ("script", "a player is run:DIR"),
-        ("oracle:3", "a player is run:DIR"),
         ("random:", "a player is run:DIR"),
     ],
 )
 def test_what_is_no_lineup(text, complaint):
     with pytest.raises(ConfigurationError, match=complaint):
         Lineup.parse(text, 2)
+
+
+def test_an_oracle_that_a_world_does_not_have():
+    with pytest.raises(ConfigurationError, match="unknown oracle of ma_rtfm '3'; choose from: rollout"):
+        Lineup.parse("oracle:3", 2).sit(mg.make_vec("ma_rtfm", 2, stage="s2", agents=2), 0)
 
 
 def test_a_paired_difference_is_narrower_than_two_apart():

@@ -44,7 +44,7 @@ def folders(tmp_path, monkeypatch):
     """Lists the folders of the games that are made from now on, here and in workers."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    return lambda: sorted(tmp_path.glob("nle*"))
+    return lambda: sorted(tmp_path.rglob("nle*"))
 
 
 def test_the_same_seeds_are_the_same_games_in_another_process_too():
