@@ -196,7 +196,18 @@ class Team:
         Raises:
             ConfigurationError: games of other agents, words or fields than it was trained for.
         """
-        num_envs = len(next(iter(obs.values())))
+        if not isinstance(obs, Mapping):
+            raise ConfigurationError(f"a team reads the observation of a vector env, a dict, got {type(obs).__name__}")
+        for what, ids, axes in (("subjects", subjects, 1), ("names", names, 2)):
+            if not isinstance(ids, np.ndarray) or ids.dtype.kind not in "iu" or ids.ndim != axes or not ids.size:
+                raise ConfigurationError(
+                    f"{what} are ids of words, an array of integers with {axes} axes, got {ids!r:.60}"
+                )
+            if ids.min() < 0 or ids.max() >= self.spec.vocabulary_size:
+                raise ConfigurationError(
+                    f"{what} are ids in [0, {self.spec.vocabulary_size}), got {ids.min()} … {ids.max()}"
+                )
+        num_envs = next((len(array) for array in obs.values() if isinstance(array, np.ndarray) and array.ndim), 0)
         self.origin.check_seen(obs, (num_envs, self.num_agents), shared=(num_envs,))
         shown = shown_to(0, obs, self.spec, None).texts
         asked = [torch.from_numpy(each.astype(np.int64)) for each in (subjects, names)]
