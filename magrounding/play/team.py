@@ -201,7 +201,7 @@ class Team:
         for what, ids, axes in (("subjects", subjects, 1), ("names", names, 2)):
             if not isinstance(ids, np.ndarray) or ids.dtype.kind not in "iu" or ids.ndim != axes or not ids.size:
                 raise ConfigurationError(
-                    f"{what} are ids of words, an array of integers with {axes} axes, got {ids!r:.60}"
+                    f"{what} are ids of words, an array of integers with {axes} axes, got {type(ids).__name__}"
                 )
             if ids.min() < 0 or ids.max() >= self.spec.vocabulary_size:
                 raise ConfigurationError(
