@@ -80,6 +80,8 @@ def find_expert(env: str) -> bool:
 
 def check_oracle(env: str, oracle: str) -> None:
     """ConfigurationError for what is not the name of another oracle of an environment ("": its own, is always fine)."""
+    if not isinstance(oracle, str):
+        raise ConfigurationError(f"an oracle is named by a word, got {type(oracle).__name__}")
     others = env_entry(env).other_oracles if env else {}
     if oracle and not others:
         raise ConfigurationError(f"{env or 'this environment'} has no oracle {oracle!r}, nor any other than its own")
@@ -99,8 +101,8 @@ def make_expert(vec: VectorEnv, oracle: str = "") -> Any:
     """
     if not isinstance(getattr(vec, "spec", None), EnvSpec):
         raise ConfigurationError(f"an expert is for the games of a vector env, got {vec!r}")
+    check_oracle(vec.id, oracle)
     if oracle:
-        check_oracle(vec.id, oracle)
         return load(env_entry(vec.id).other_oracles[oracle])(vec)
     own = env_entry(vec.id).oracle if vec.id else None
     if own is not None:
