@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from magrounding.envs.world import BatchedWorld, Relate
 from magrounding.errors import ConfigurationError, InvalidAction
-from magrounding.spec import FACTS, SCORES
+from magrounding.spec import FACTS, SCORES, require_capability
 from magrounding.vector import Info, Observation, check_actions, check_count, row_seeds
 
 _CLOSED = "the games are closed: make others"
@@ -117,8 +117,7 @@ class WorldVectorEnv:
 
     def _require_facts(self, what: str) -> None:
         self._require_start(what)
-        if FACTS not in self.spec.capabilities:
-            raise ConfigurationError(f"{self.id or 'this world'} does not say what its texts claim: no {what}() here")
+        require_capability(self.spec, FACTS)
 
     def _own(self, observation: Observation) -> Observation:
         return {key: array.copy() for key, array in observation.items()} if self.copy else dict(observation)

@@ -149,13 +149,13 @@ def play(
     score = np.zeros(episodes, np.float32)
 
     played = np.zeros(vec.num_envs, np.int64)
-    partial = bool(getattr(team, "accepts_rows", False))  # only the games still wanted need thought
+    by_rows = bool(getattr(team, "accepts_rows", False))  # only the games still wanted need thought
     explains = hasattr(team, "diagnose")
     memory = begin_memory(team, vec.num_envs)
     obs, info = vec.reset(seed=seed)
     accuracy = fact_accuracy(team, vec, obs)
     while (open_rows := np.flatnonzero(played < quota)).size:
-        chosen: dict[str, Any] = {"rows": open_rows} if partial else {}
+        chosen: dict[str, Any] = {"rows": open_rows} if by_rows else {}
         if explains and diagnosis is not None:
             chosen["explain"] = True
         actions, memory = team.act(obs, memory, info, greedy, **chosen)

@@ -14,8 +14,7 @@ from magrounding.simulators.arena import Arena, View
 from magrounding.simulators.crew import Crew
 from magrounding.simulators.faults import Fault
 from magrounding.simulators.handle import WorkerHandle
-from magrounding.simulators.serial import require_capability
-from magrounding.spec import EXPERT, STATE, EnvSpec
+from magrounding.spec import EXPERT, STATE, EnvSpec, require_capability
 from magrounding.vector import Info, Observation, check_actions, check_count, check_flags, check_rows, row_seeds
 
 StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]

@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import InvalidAction
 from magrounding.simulators.arena import Arena, View
 from magrounding.simulators.faces import face_of
 from magrounding.simulators.game import Game
 from magrounding.simulators.spaces import common_spec
-from magrounding.spec import EXPERT, STATE, EnvSpec
+from magrounding.spec import EXPERT, STATE, EnvSpec, require_capability
 from magrounding.vector import Info, Observation, check_actions, check_flags, check_rows, row_seeds
 
 
@@ -122,11 +122,3 @@ class SerialVectorEnv:
             raise InvalidAction(
                 "the games are closed: make others" if self._closed else "call reset() before anything else"
             )
-
-
-def require_capability(spec: EnvSpec, capability: str) -> None:
-    """ConfigurationError where the simulator lacks what is asked for."""
-    if capability not in spec.capabilities:
-        raise ConfigurationError(
-            f"this simulator does not offer {capability!r}; it has: {', '.join(sorted(spec.capabilities)) or 'nothing'}"
-        )

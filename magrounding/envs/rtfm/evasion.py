@@ -83,13 +83,27 @@ def label_moving(games, rules, tables, entities, labels, regrets):
     for b in games:
         weigh(rules, tables, entities[b], desk, values)
         for a in range(n):
-            most = max(values[a].max(), np.float32(0))
-            for move in range(5):
-                labels[b, a, move] = values[a, move] >= most * EQUAL
-                lost = np.float32(0)
-                if most > 0 and values[a, move] >= 0 and not labels[b, a, move]:
-                    lost = np.float32(1) - values[a, move] / most
-                regrets[b, a, move] = lost
+            judge(values[a], labels[b, a], regrets[b, a])
+
+
+@njit
+def judge(values, labels, regrets):
+    """Mark an agent's best moves and what the others cost, by the values [5] of its moves; the value of the best.
+
+    Args:
+        values: as `weigh` fills them.
+        labels: [5] bool, filled.
+        regrets: [5] float32, filled: the share of the best value that is thrown away; 0 of a move into a wall, and
+            without chances.
+    """
+    most = max(values.max(), np.float32(0))
+    for move in range(5):
+        labels[move] = values[move] >= most * EQUAL
+        lost = np.float32(0)
+        if most > 0 and values[move] >= 0 and not labels[move]:
+            lost = np.float32(1) - values[move] / most
+        regrets[move] = lost
+    return most
 
 
 @njit

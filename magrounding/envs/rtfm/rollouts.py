@@ -10,7 +10,7 @@ from numba import njit
 from magrounding.envs.compiled import STEP
 from magrounding.envs.rtfm.arrays import DIED, DRAWS, ENGAGED, KILLS, MOVE, PRESENT, STAY, TARGETS_LEFT
 from magrounding.envs.rtfm.dynamics import move_all
-from magrounding.envs.rtfm.evasion import EQUAL, Desk, make_desk, weigh
+from magrounding.envs.rtfm.evasion import EQUAL, Desk, judge, make_desk, weigh
 from magrounding.envs.rtfm.pursuit import DISCOUNT, Pursuit
 from magrounding.seeding import ORDER, below, hash64
 
@@ -81,12 +81,8 @@ def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, lab
         key = hash64(hash64(keys[b, ORDER], _MODEL), scalars[b, STEP])
         doubtful = False
         for a in range(n):
-            most = max(values[a].max(), np.float32(0))
-            doubtful |= most < search.safe
+            doubtful |= judge(values[a], labels[b, a], regrets[b, a]) < search.safe
             joint[a] = _pick(values[a], key, a)
-            for move in range(5):
-                labels[b, a, move] = values[a, move] >= most * EQUAL
-                regrets[b, a, move] = _regret(values[a, move], most)
         if not doubtful:
             continue
         before = -1.0  # what the joint move is worth in the first games; not known yet
@@ -188,11 +184,3 @@ def _pick(values, key, counter):
                 return move
             pick -= 1
     return STAY
-
-
-@njit
-def _regret(value, most):
-    """Share of the chances `most` that a move of this value throws away; 0 of one into a wall, and without chances."""
-    if most <= 0 or value < 0 or value >= most * EQUAL:
-        return np.float32(0)
-    return np.float32(1 - value / most)
