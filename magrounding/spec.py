@@ -168,17 +168,19 @@ class Directions:
 
     Attributes:
         max_directions: how many there are at most; `action_mask` says which.
+        stop: one action more, the last, ends the walk; its column is the one that the agent looks at.
     """
 
     max_directions: int
+    stop: bool = False
 
     @property
     def count(self) -> int:
-        return self.max_directions
+        return self.max_directions + self.stop
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(f"direction {j}" for j in range(self.max_directions))
+        return (*(f"direction {j}" for j in range(self.max_directions)), *(("stop",) if self.stop else ()))
 
 
 ActionSpec = FixedActions | TextChoices | Directions

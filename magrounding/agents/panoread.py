@@ -54,7 +54,7 @@ class PanoRead(Policy):
     At a step, for sentence k with probability p_k of being at it: c = Σ p_k c_k is what is said, s = Σ p_k s_k where
     what it names is seen, by sectors of the circle from where the agent looks. A direction at angle a is scored by
     turn(c, s)[a] + side(c, s) · (s seen from a) + how alike c and what is seen are: "turn left" is the first, "so that
-    the bus is on your right" the second. Then each p_k goes on to k + 1 in part: g(c, s, number of directions).
+    the bus is on your right" the second. To stop, where a world has that action, is scored by c and s alone. Then each p_k goes on to k + 1 in part: g(c, s, number of directions).
 
     Args:
         spec: of the world.
@@ -77,6 +77,9 @@ class PanoRead(Policy):
                 f"panoramas of {spec.grid.width} columns cannot be cut into {sectors} sectors: set sectors to a divisor"
             )
         self.grid, self.columns, self.vocabulary = spec.grid.name, spec.grid.width, spec.vocabulary_size
+        actions = spec.actions
+        assert isinstance(actions, Directions)  # as `accepts` says
+        self.directions = actions.max_directions
         ends = [i for i, word in enumerate(spec.words) if word in _ENDS]
         self.ends: Tensor
         self.register_buffer("ends", torch.tensor(ends, dtype=torch.int64), persistent=False)
@@ -86,12 +89,13 @@ class PanoRead(Policy):
         self.weigh = nn.Linear(width, 2)  # how much a word counts for what is said, and for where it is seen
         self.told = nn.Linear(width, hidden)
         self.seen = nn.Linear(sectors, hidden, bias=False)
-        self.ways = nn.Embedding(spec.num_actions + 1, hidden)
+        self.ways = nn.Embedding(self.directions + 1, hidden)
         self.around = nn.Linear(2 * sectors, hidden, bias=False)
         self.think = nn.Linear(hidden, hidden)
         self.turn = nn.Linear(hidden, 2 * sectors)
         self.side = nn.Linear(hidden, sectors)
         self.go_on = nn.Linear(hidden, 1)
+        self.stop = nn.Linear(hidden, 1) if actions.stop else None
         self.value = nn.Sequential(nn.Linear(hidden + 1, hidden), nn.ReLU(), nn.Linear(hidden, 1))
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
@@ -127,7 +131,7 @@ class PanoRead(Policy):
         reading, shape = batch.texts["instruction"], batch.restarts.shape
         observation = {name: each.flatten(0, 1) for name, each in batch.observation.items()}
         text, index = reading.encoding, reading.index.flatten()
-        looks_at, columns = observation["position"][:, 1].long(), observation[COLUMNS].long()
+        looks_at, columns = observation["position"][:, 1].long(), observation[COLUMNS][:, : self.directions].long()
         seen = self.sight(observation[self.grid], looks_at, text["ids"].index_select(0, index))  # [N, L, S]
         used = int(text["last"].max()) + 1  # sentences there are
         seen = torch.einsum("nlk,nls->nks", text["names"][:, :, :used].index_select(0, index), seen)
@@ -143,10 +147,12 @@ class PanoRead(Policy):
         p = pointer.flatten(0, 1)[:, :used]
         turn = torch.einsum("nk,nkf->nf", p, self.turn(thought)).gather(1, fine)
         logits = turn + torch.einsum("nas,nk,nks->na", self._from(seen, p, fine), p, self.side(thought))
+        mean = torch.einsum("nk,nkd->nd", p, thought)
+        if self.stop is not None:
+            logits = torch.cat((logits, self.stop(mean)), 1)
         logits = mask_logits(logits.unflatten(0, shape).float(), batch.observation["action_mask"])
         place = torch.arange(used, device=p.device, dtype=p.dtype)
         left = text["last"].index_select(0, index).to(p.dtype) - p @ place
-        mean = torch.einsum("nk,nkd->nd", p, thought)
         value = self.value(torch.cat((mean, left.unsqueeze(1)), 1)).view(shape).float()
         return PolicyOutput(logits, value, last)
 

@@ -64,22 +64,26 @@ class ChoiceHead(nn.Module):
 class PanoramaHead(nn.Module):
     """Y_j = v_j · W H, where v_j is the maximum of V_last over the column in direction j: Touchdown.
 
-    The paper has the column of U there; the released program has that of the last map, which has read the text.
+    The paper has the column of U there; the released program has that of the last map, which has read the text. To
+    stop, which is not among the paper's actions, is w · H + b.
 
     Args:
         width: of H.
         channels: C.
+        stop: the last action is to stop.
     """
 
-    def __init__(self, width: int, channels: int) -> None:
+    def __init__(self, width: int, channels: int, stop: bool = False) -> None:
         super().__init__()
         self.project = nn.Linear(width, channels)
+        self.stop = nn.Linear(width, 1) if stop else None
 
     def forward(self, hidden: Tensor, maps: Tensor, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         columns = observation[COLUMNS].long().clamp(min=0)  # [N, A]; no direction may be −1, and is masked
         shown = maps.amax(2)  # [N, C, W]
         towards = shown.gather(2, columns.unsqueeze(1).expand(-1, shown.shape[1], -1))
-        return torch.bmm(self.project(hidden).unsqueeze(1), towards).squeeze(1)
+        scores = torch.bmm(self.project(hidden).unsqueeze(1), towards).squeeze(1)
+        return scores if self.stop is None else torch.cat((scores[:, :-1], self.stop(hidden)), 1)
 
 
 def make_action_head(
@@ -97,5 +101,5 @@ def make_action_head(
     if isinstance(spec.actions, TextChoices):
         return ChoiceHead(embedding, hidden, width)
     if isinstance(spec.actions, Directions):
-        return PanoramaHead(width, channels)
+        return PanoramaHead(width, channels, spec.actions.stop)
     return FixedHead(width, spec.num_actions)

@@ -23,8 +23,8 @@ def test_every_scene_is_played_once_by_each_player(monkeypatch):
     begun = []
     begin = ALFWorldEnv._begin
 
-    def note(env):
-        begin(env)
+    def note(env, seed, episode):
+        begin(env, seed, episode)
         begun.append(env.game_name)
 
     monkeypatch.setattr(ALFWorldEnv, "_begin", note)

@@ -61,7 +61,12 @@ class Touchdown:
     @property
     def num_actions(self) -> int:
         """A: directions, and to stop."""
-        return MAX_DIRECTIONS + self.manual_stop
+        return self.actions.count
+
+    @property
+    def actions(self) -> Directions:
+        """Directions, and to stop where the agent has to say so."""
+        return Directions(MAX_DIRECTIONS, self.manual_stop)
 
     def describe(self) -> EnvSpec:
         """What the world shows and takes.
@@ -69,7 +74,7 @@ class Touchdown:
         Raises:
             DataNotFound: the folder has no list of words.
         """
-        return _spec(self.data, self.max_cycles, self.num_actions, self.patch, self.turned)
+        return _spec(self.data, self.max_cycles, self.actions, self.patch, self.turned)
 
     def make_env(self, render_mode: str | None = None) -> TouchdownEnv:
         """The world as a PettingZoo ParallelEnv of one agent.
@@ -97,7 +102,7 @@ def wording(folder: Path) -> Wording:
 
 
 @lru_cache(maxsize=32)
-def _spec(data: str, max_cycles: int, num_actions: int, patch: int, turned: bool) -> EnvSpec:
+def _spec(data: str, max_cycles: int, actions: Directions, patch: int, turned: bool) -> EnvSpec:
     folder = folder_of(data)
     words, longest = wording(folder), read_words(folder).longest
     rows, columns = -(-ROWS // patch), COLUMNS // patch
@@ -113,12 +118,12 @@ def _spec(data: str, max_cycles: int, num_actions: int, patch: int, turned: bool
                 egocentric=turned,
             ),
             Field("position", (2,), 0, columns - 1),
-            Field(TOWARDS, (num_actions,), -1, columns - 1),
+            Field(TOWARDS, (actions.count,), -1, columns - 1),
             Text("goal", (longest,), 0, words.last, shared=True, lifetime=EPISODE),
-            Mask("action_mask", (num_actions,)),
+            Mask("action_mask", (actions.count,)),
         ),
         num_agents=1,
-        actions=Directions(num_actions),
+        actions=actions,
         words=words.words,
         max_cycles=max_cycles,
         time_limit_is_loss=True,
