@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections import defaultdict
 
 from magrounding.single.touchdown.graph import Graph
 
+_ANYWHERE = -1
 
-def chance_of(graph: Graph, start: int, goal: int, steps: int) -> float:
+
+def chance_of(graph: Graph, start: int, goal: int, steps: int, turns_back: bool = True) -> float:
     """The probability of reaching a goal by uniform choices among open ways.
 
     Args:
         graph: places and ways.
         start, goal: by number.
         steps: at most.
+        turns_back: False: the way just come by is taken only where there is no other. Who walks on like that wins
+            several times as often, and a walker who follows a wrong instruction walks on like that.
     """
-    area, frontier = {start}, [start]
-    while frontier:
-        reached = {end for place in frontier for _, _, end in graph.ways[place]} - area
-        area |= reached
-        frontier = sorted(reached)
-    places = sorted(area)
-    number = {place: k for k, place in enumerate(places)}
-    moves = np.zeros((len(places), len(places)))
-    for place in places:
-        ends = [end for (_, _, end), ok in zip(graph.ways[place], graph.open_ways(place, goal), strict=True) if ok]
-        for end in ends or [place]:
-            moves[number[place], number[end]] += 1 / max(1, len(ends))
-    if goal not in number:
-        return 0.0
-    moves[number[goal]] = 0
-    moves[number[goal], number[goal]] = 1
-    here = np.zeros(len(places))
-    here[number[start]] = 1
+    if start == goal:
+        return 1.0
+    arrived, here = 0.0, {(start, _ANYWHERE): 1.0}  # (place, the one before) → probability
+    ways: dict[int, list[int]] = {}
     for _ in range(steps):
-        here = here @ moves
-    return float(here[number[goal]])
+        after: defaultdict[tuple[int, int], float] = defaultdict(float)
+        for (place, before), probability in here.items():
+            if place not in ways:
+                opened = zip(graph.ways[place], graph.open_ways(place, goal), strict=True)
+                ways[place] = [end for (_, _, end), is_open in opened if is_open] or [place]
+            ends = [end for end in ways[place] if end != before] or ways[place]
+            for end in ends:
+                if end == goal:
+                    arrived += probability / len(ends)
+                else:
+                    after[end, _ANYWHERE if turns_back else place] += probability / len(ends)
+        here = after
+    return arrived
