@@ -10,15 +10,20 @@ from magrounding.envs.published import PublishedResult
 
 _SILG = {"paper": "silg"}
 """Where the papers' presets are those of the world's own paper."""
+_BOTH = QUICK | PAPER
+_SIR = (("embedding", "30"), ("hidden", "100"))
+"""SIR's widths in these worlds (SILG, app. H), whatever preset trains it."""
+_STREETS = (*_SIR, ("width", "200"), ("channels", "16,32,64"))
 _Numbers = tuple[float, float]
 
 
 class _Model(NamedTuple):
-    """A row: what the table calls it, which presets train it, and its numbers in the paper, a column each."""
+    """A row: what the table calls it, which presets train it, its numbers in the paper, a column each, and its sizes."""
 
     label: str
     presets: Mapping[str, str]
     known: tuple[_Numbers, ...] = ()
+    network: tuple[tuple[str, str], ...] = ()
 
 
 _OURS = {"quick": "quick"}
@@ -27,7 +32,7 @@ _OURS = {"quick": "quick"}
 def _row(agent: str, model: _Model, columns: Mapping[str, str], stage: str) -> Row:
     papers = [PublishedResult(*value, "SILG table 2") for value in model.known] or [None] * len(columns)
     cells = {
-        head: Cell(Training(agent, (stage,)), stage, which, paper)
+        head: Cell(Training(agent, (stage,), network=model.network), stage, which, paper)
         for (head, which), paper in zip(columns.items(), papers, strict=True)
     }
     return Row(agent, model.label, cells, model.presets)
@@ -70,9 +75,9 @@ SILG: tuple[Table, ...] = (
         "silg",
         {
             "viewread": _Model("viewread, the cells around the agent", QUICK),
-            "sir": _Model("SIR", PAPER, ((0.238, 0.008),)),
-            "sir_state": _Model("SIR + state", PAPER),
-            "sir_local_conv": _Model("SIR + local conv", PAPER, ((0.254, 0.033),)),
+            "sir": _Model("SIR", _BOTH, ((0.238, 0.008),), _SIR),
+            "sir_state": _Model("SIR + state", PAPER, (), _SIR),
+            "sir_local_conv": _Model("SIR + local conv", _BOTH, ((0.254, 0.033),), _SIR),
         },
         "The paper's agents learn by reinforcement, 1e8 frames. `quick` imitates a scripted explorer, `quick_rl` "
         "learns from rewards alone; both have 80 steps an episode, `paper` 50. People win 78.1 %.",
@@ -85,8 +90,8 @@ SILG: tuple[Table, ...] = (
         "",
         {
             "panoread": _Model("panoread", QUICK),
-            "sir": _Model("SIR", PAPER, ((0.097, 0.013),)),
-            "sir_state": _Model("SIR + state", PAPER, ((0.149, 0.018),)),
+            "sir": _Model("SIR", _BOTH, ((0.097, 0.013),), _STREETS),
+            "sir_state": _Model("SIR + state", _BOTH, ((0.149, 0.018),), _STREETS),
         },
         "The paper's streets, panoramas and instructions are Touchdown's; ours are the city of this package, whose "
         "routes are shorter, and whose test routes are in an area of their own. `quick` imitates walks along the "
@@ -99,7 +104,7 @@ SILG: tuple[Table, ...] = (
         {"eval": "eval"},
         "simple_stationary",
         {
-            "sir": _Model("SIR", _SILG, ((0.888, 0.224),)),
+            "sir": _Model("SIR", QUICK | _SILG, ((0.888, 0.224),)),
             "sir_state": _Model("SIR + state", _SILG, ((0.992, 0.007),)),
             "relread": _Model("relread", QUICK),
         },
@@ -112,7 +117,7 @@ SILG: tuple[Table, ...] = (
         {"test": "test"},
         "s1",
         {
-            "sir": _Model("SIR", _SILG, ((0.0, 0.0),)),
+            "sir": _Model("SIR", QUICK | _SILG, ((0.0, 0.0),)),
             "relread": _Model("relread", QUICK),
         },
         "SIR learns by reinforcement, 1e8 frames. Its best variant in the paper, with a pretrained language model and "
