@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -14,6 +15,8 @@ from magrounding.pretrained import PREFIX
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+CLOSED = 141
+"""What reads the output has ended, as `head` does; the code is the one that a shell gives for that."""
 
 Arguments = TypeVar("Arguments")
 
@@ -43,7 +46,10 @@ class CommandLine:
         """The arguments as a dataclass; SystemExit with code 2 where it has no such ones, 0 after `--help`."""
         import tyro
 
-        return tyro.cli(arguments, prog=self.prog, args=self.arguments, description=description)
+        try:
+            return tyro.cli(arguments, prog=self.prog, args=self.arguments, description=description)
+        except BrokenPipeError:
+            sys.exit(_closed())
 
     def __str__(self) -> str:
         return shlex.join([*self.prog.split(), *self.arguments])
@@ -58,8 +64,11 @@ def run_command(command: Callable[[], object], interrupted: Callable[[], str] = 
     """
     try:
         command()
+        sys.stdout.flush()
     except MagroundingError as error:
         return _end(f"error: {error}", BAD_INPUT)
+    except BrokenPipeError:
+        return _closed()
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         reason = error.strerror or str(error)
@@ -87,3 +96,9 @@ def items(text: str) -> list[str]:
 def _end(sentence: str, code: int) -> int:
     print(" ".join(sentence.split()), file=sys.stderr)
     return code
+
+
+def _closed() -> int:
+    """Let the interpreter's last flush go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return CLOSED

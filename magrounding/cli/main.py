@@ -35,8 +35,7 @@ def main() -> int:
     """Run the command that is named first, and return its exit code."""
     name, *arguments = sys.argv[1:] or [""]
     if name in ("-h", "--help"):
-        print(usage())
-        return 0
+        return run_command(lambda: print(usage()))
     if name == "--version":
         print(f"{NAME} {__version__}")
         return 0

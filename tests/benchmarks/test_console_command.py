@@ -1,5 +1,6 @@
 """`magrounding`: what it lists, what it refuses, and that its commands are those of a checkout under other names."""
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -11,7 +12,7 @@ import pytest
 import benchmarks
 from magrounding import __version__
 from magrounding.cli import main as console
-from magrounding.cli.command import CommandLine
+from magrounding.cli.command import CLOSED, CommandLine
 from magrounding.registry import load
 from magrounding.storage import write_json
 
@@ -71,6 +72,17 @@ def test_what_is_no_command_is_one_sentence(monkeypatch, capsys, arguments, sent
     assert output.out == ""
     assert output.err.startswith(sentence)
     assert output.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("pieces", "--help")])
+def test_a_reader_that_ends_early_is_no_error(arguments):
+    end, pipe = os.pipe()
+    os.close(end)
+    code = "import sys; from magrounding.cli.main import main; sys.exit(main())"
+    with open(pipe, "wb") as closed:
+        command = [sys.executable, "-c", code, *arguments]
+        done = subprocess.run(command, cwd=ROOT, stdout=closed, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (CLOSED, "")
 
 
 def test_its_version(monkeypatch, capsys):
