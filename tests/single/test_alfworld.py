@@ -180,7 +180,7 @@ def test_the_expert_goes_on_from_where_another_player_has_led():
 
         def stumble(env):
             legal = int(env._observe()["action_mask"].sum())
-            return int(rng.integers(legal)) if len(env._played) < 25 else follow(env)
+            return int(rng.integers(legal)) if len(env.played) < 25 else follow(env)
 
         won += play(env, seed, stumble)[-1][4][AGENT]["won"]
     assert won == 12
@@ -287,6 +287,7 @@ def test_closing_and_missing_parts(monkeypatch):
 
 
 def test_copies_of_the_planners_library_are_used_again():
+    gc.collect()  # engines of earlier tests, which would give back their copies in between
     first, second = Engine(), Engine()
     libraries = [each._env.downward_lib for each in (first, second)]
     assert libraries[0]._handle != libraries[1]._handle
