@@ -95,7 +95,7 @@ class RunResults:
             for line in self.select("phase", seed, stage=stage, phase=phase)
         ]
         told, kept = self.settings.learnt_by(stage, phase), ends.count(0)
-        return f"{told}: in {kept} of {len(ends)} seeds what it began with was better and stayed" if kept else told
+        return f"{told}: in {kept} of {len(ends)} seeds nothing clearly better than what it began with, which stayed" if kept else told
 
     @cached_property
     def better_play(self) -> str:

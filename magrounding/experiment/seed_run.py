@@ -235,10 +235,22 @@ class SeedRun:
     def _evaluate_within(self, session: StageSession, *, inherited: bool = False) -> None:
         """Evaluate within a phase; one set's games choose the best weights, those of others are only reported."""
         for name, result in self._evaluations.within(session, inherited=inherited).items():
-            if name == self.preset.selection_set and result[self._measure] >= self.at.best:
+            if name == self.preset.selection_set and result[self._measure] >= self._least(int(result["games"])):
                 self._best = session.trained()
                 self.at.best, self.at.best_steps = result[self._measure], self.at.steps
         self.at.evaluated_at = self.at.steps
+
+    def _least(self, games: int) -> float:
+        """What weights have to reach to be the phase's best.
+
+        Weights of the phase before stay unless others win more by the standard error of a difference: the games that
+        choose are few, and of several weights that are equally good one always seems better.
+        """
+        best = self.at.best
+        inherited = self.at.phase > 0 and self.at.best_steps == 0 and best > -math.inf
+        if not inherited or self._measure != "win_rate":
+            return best
+        return best + math.sqrt(2 * best * (1 - best) / games)
 
     def _count(self, session: StageSession, games: FinishedGames, losses: list[dict[str, float]]) -> None:
         self.at.updates += 1

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -77,7 +78,27 @@ def test_a_phase_that_does_harm_ends_with_the_weights_it_began_with(tmp_path, mo
     assert torch.equal(weights_of(tmp_path / "harmed", "s1"), weights_of(tmp_path / "harmed", "s1/imitate"))
     assert read_json(tmp_path / "harmed" / "s1" / "state.json")["steps"] == 0
     report = (tmp_path / "harmed" / "report.md").read_text(encoding="utf-8")
-    assert "reinforcement after imitation: in 1 of 1 seeds what it began with was better and stayed" in report
+    told = "reinforcement after imitation: in 1 of 1 seeds nothing clearly better than what it began with, which stayed"
+    assert told in report
+
+
+@pytest.mark.parametrize(("won", "stays"), [(0.55, True), (0.65, False)])
+def test_weights_that_win_more_by_chance_do_not_take_the_place_of_those_of_the_phase_before(
+    tmp_path, monkeypatch, won, stays
+):
+    evaluate = StageSession.evaluate
+
+    def half_and_then_more(session, *arguments):
+        result = evaluate(session, *arguments)
+        learnt = session.phase.name == "reinforce" and any(learner.optimizer.state for learner in session.learners)
+        result.won[:] = np.arange(len(result.won)) < (won if learnt else 0.5) * len(result.won)
+        return result
+
+    monkeypatch.setattr(StageSession, "evaluate", half_and_then_more)
+    settings = taught_settings(stages=("s1",))
+    settings = replace(settings, preset=replace(settings.preset, selection_games=100))  # 7.1 % is a standard error
+    run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
+    assert (read_json(tmp_path / "run" / "s1" / "state.json")["steps"] == 0) == stays
 
 
 def test_weights_are_chosen_by_the_way_of_playing_that_is_asked_for(tmp_path):
