@@ -72,6 +72,23 @@ def test_regrets_are_the_share_of_the_chances_that_a_move_throws_away(oracle):
     assert 0 < regrets[DOWN] < 1
 
 
+def test_a_move_found_by_roll_outs_is_the_one_without_regret():
+    vec = games(60)
+    observation, _ = vec.reset(seed=3)
+    rules, oracle, changed = Oracle(vec), RolloutOracle(vec), 0
+    for _ in range(6):
+        first, best = rules.best_actions(), oracle.best_actions()
+        legal, other = observation["action_mask"] > 0, (first != best).any(2)
+        least = np.where(legal & ~best, oracle.regrets, 1).min(2)
+        assert (oracle.regrets[best] == 0).all()
+        assert (least[other] > 0).all()  # the rules' best among them
+        assert (least[other] == np.where(first, oracle.regrets, 1).min(2)[other]).all()
+        assert (oracle.regrets >= rules.regrets - 1e-6)[~best].all()
+        changed += other.sum()
+        observation, *_ = vec.step(best.argmax(2))
+    assert changed
+
+
 def test_it_is_found_by_its_name():
     vec = games(2)
     assert type(make_expert(vec)) is Oracle

@@ -68,7 +68,8 @@ def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, lab
         rules, tables: as for `evasion.label_moving`.
         search: how much is tried.
         entities, keys, scalars: as in `arrays.Games`; nothing of them is changed.
-        labels, regrets: [B, n, 5] bool and float32, filled for these games as `evasion.label_moving` does.
+        labels, regrets: [B, n, 5] bool and float32, filled for these games as `evasion.label_moving` does. Where
+            roll-outs found a better move, the regret of the rules' best is what it gained for certain (`_gain`).
     """
     n = rules.agents
     desk, values = make_desk(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)
@@ -110,12 +111,10 @@ def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, lab
             if gain <= 0:
                 joint[a] = own
                 continue
-            before = most
-            for move in range(5):
-                if labels[b, a, move]:
-                    labels[b, a, move] = False
-                    regrets[b, a, move] = np.float32(gain / there.mean())
-            labels[b, a, rival] = True
+            before, share = most, gain / there.mean()
+            for move in range(5):  # what the rules hold to be worth less than their best is worth so much less again
+                labels[b, a, move] = move == rival
+                regrets[b, a, move] = np.float32(1 - (1 - regrets[b, a, move]) * (1 - share))
             regrets[b, a, rival] = 0
 
 
