@@ -18,7 +18,7 @@ _Numbers = tuple[float, float]
 
 
 class _Model(NamedTuple):
-    """A row: what the table calls it, which presets train it, its numbers in the paper, a column each, and its sizes."""
+    """A row: what the table calls it, its presets, its numbers in the paper, a column each, and its sizes."""
 
     label: str
     presets: Mapping[str, str]

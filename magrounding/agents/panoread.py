@@ -54,7 +54,8 @@ class PanoRead(Policy):
     At a step, for sentence k with probability p_k of being at it: c = Σ p_k c_k is what is said, s = Σ p_k s_k where
     what it names is seen, by sectors of the circle from where the agent looks. A direction at angle a is scored by
     turn(c, s)[a] + side(c, s) · (s seen from a) + how alike c and what is seen are: "turn left" is the first, "so that
-    the bus is on your right" the second. To stop, where a world has that action, is scored by c and s alone. Then each p_k goes on to k + 1 in part: g(c, s, number of directions).
+    the bus is on your right" the second. To stop, where a world has that action, is scored by c and s alone. Then each
+    p_k goes on to k + 1 in part: g(c, s, number of directions).
 
     Args:
         spec: of the world.

@@ -69,8 +69,8 @@ def _how_to_read(results: RunResults) -> str:
     measured = "Scores" if results.settings.measure == "score" else "Win rates"
     return (
         f"{measured} of the weights at the end of each phase, or of the best where it was evaluated before its end "
-        f"(chosen by {results.settings.preset.selection_play} play on other games of "
-        f"`{results.settings.preset.selection_set}`), taking the most likely action (greedy) "
+        f"(chosen by {results.settings.preset.selection_play} play on games of "
+        f"`{results.settings.preset.selection_set}` with other seeds), taking the most likely action (greedy) "
         f"or drawing one (sampled). {better} "
         + " ".join(filter(None, (_others(results), results.settings.entry.note, _played_once(results), spread_note)))
     )

@@ -95,7 +95,9 @@ class RunResults:
             for line in self.select("phase", seed, stage=stage, phase=phase)
         ]
         told, kept = self.settings.learnt_by(stage, phase), ends.count(0)
-        return f"{told}: in {kept} of {len(ends)} seeds nothing clearly better than what it began with, which stayed" if kept else told
+        if not kept:
+            return told
+        return f"{told}: in {kept} of {len(ends)} seeds nothing clearly better than what it began with, which stayed"
 
     @cached_property
     def better_play(self) -> str:

@@ -21,7 +21,9 @@ from magrounding.vector import Observation, VectorEnv, check_count
 REPORT_SEED = 2**40
 """First row's seed of the games that reports are about; training never comes near it."""
 SELECTION_SEED = 2**41
-"""Likewise of the games that choose the best weights of a phase: others, so a choice cannot flatter its own report."""
+"""Likewise of the games that choose the best weights of a phase: others, so a choice cannot flatter its own report.
+
+Worlds with a list of scenes, routes or variations draw from it with replacement, so there the same ones come again."""
 
 GREEDY, SAMPLED = PLAYS = ("greedy", "sampled")
 """Ways of playing, as metrics and reports call them: the most likely action, or one drawn from the policy."""

@@ -79,7 +79,7 @@ def test_a_reader_that_ends_early_is_no_error(arguments):
     end, pipe = os.pipe()
     os.close(end)
     code = "import sys; from magrounding.cli.main import main; sys.exit(main())"
-    with open(pipe, "wb") as closed:
+    with os.fdopen(pipe, "wb") as closed:
         command = [sys.executable, "-c", code, *arguments]
         done = subprocess.run(command, cwd=ROOT, stdout=closed, stderr=subprocess.PIPE, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (CLOSED, "")
