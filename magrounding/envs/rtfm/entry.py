@@ -51,6 +51,7 @@ ENVS = (
         evaluation_sets=_SETS,
         rules_text="manual",
         oracle="magrounding.envs.rtfm.oracle:Oracle",
+        other_oracles={"rollout": "magrounding.envs.rtfm.rollout_oracle:RolloutOracle"},
         published="magrounding.envs.rtfm.published:RTFM",
         published_others="magrounding.envs.rtfm.published:RTFM_OTHERS",
         note=_NOTE,
