@@ -64,7 +64,7 @@ QUICK_MA_RTFM = Preset(
 QUICK_RTFM = replace(
     QUICK_MA_RTFM,
     about=(
-        "Imitation of the oracle, then PPO, where nothing moves; imitation of the oracle by roll-outs where monsters do: "
+        "Imitation of the oracle, then PPO, where nothing moves; of the oracle by roll-outs where monsters do: "
         "minutes on two CPU cores with the relational reader; episodes of at most 80 steps."
     ),
     phases={
