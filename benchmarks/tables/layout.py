@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from magrounding.envs.published import PublishedResult
 from magrounding.play.evaluate import GREEDY
@@ -33,7 +34,7 @@ class Training:
     stages: tuple[str, ...]
     budget_of: str | None = None
     size: int | None = None
-    network: tuple[tuple[str, str], ...] = ()
+    network: tuple[tuple[str, Any], ...] = ()
     games: tuple[tuple[str, str], ...] = ()
 
 

@@ -11,6 +11,7 @@ from benchmarks.tables import TABLES, __main__, runs
 from benchmarks.tables.layout import QUICK, Cell, Row, Table, Training
 from benchmarks.tables.messenger import with_corpus
 from benchmarks.tables.runs import Job, jobs_of
+from benchmarks.tables.silg import SILG
 from magrounding.envs.published import PublishedResult
 from magrounding.experiment import baselines
 from magrounding.experiment.curriculum import run_curriculum
@@ -243,3 +244,13 @@ def test_rows_for_a_corpus_are_trained_and_tested_on_it(tmp_path, monkeypatch, c
     ):
         assert command(monkeypatch, *arguments, *out) == 2
         assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("table", SILG, ids=lambda table: table.id)
+def test_each_row_of_silgs_tables_makes_its_network(table):
+    asked = [(row, job) for row in table.rows for preset in row.presets for job in jobs_of(table, row, preset, 1.0)]
+    assert {row.id for row, _ in asked} == {row.id for row in table.rows}
+    for row, job in asked:
+        settings = job.settings(0)
+        assert settings.agent == row.id
+        settings.make_network()
