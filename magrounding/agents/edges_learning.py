@@ -2,7 +2,8 @@
 
 Where each fact has a row of its own, the words that share a row share a fact. The same game's manual told as running
 text, in constructions, says the same in other sentences: that is all that is learnt from. What a sentence claims, and
-where, is never looked at. The rarer a function word, the more often it is hidden, as in `segments_learning`.
+where, is never looked at. The rarer a function word, the more often it is hidden, as in `segments_learning`. What is
+assumed about language besides, where it is asked for, is in `edges_assumptions`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
 from magrounding.agents.edges import MOST_PIECES, Edges
+from magrounding.agents.edges_assumptions import SHARE, made_up
 from magrounding.agents.segments_learning import check_statements, count_words
 from magrounding.spec import EnvSpec
 
@@ -44,20 +46,22 @@ class Renderings(NamedTuple):
     beside: np.ndarray
 
 
-def learn_edges(spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int = STEPS, parallel: float = 0) -> Edges:
+def learn_edges(
+    spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int | None = None, assume: tuple[str, ...] = ()
+) -> Edges:
     """A reader of edges for a world; torch's own random state is left as it was.
 
     Args:
         spec: of the world.
         renderings: what to learn from.
         seed: of weights and of what is drawn.
-        steps: of gradient descent.
-        parallel: part of the texts that are plain manuals `told_in_parallel`.
+        steps: of gradient descent; STEPS by default, and half as many more for each assumption.
+        assume: about language, some of ASSUMPTIONS.
 
     Raises:
         ConfigurationError: plain manuals of one row, from which nothing is learnt.
     """
-    rows = renderings.rows
+    rows, steps = renderings.rows, STEPS + STEPS // 2 * len(assume) if steps is None else steps
     check_statements("edges", rows)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -66,7 +70,7 @@ def learn_edges(spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int
         edges.usual.zero_()
         usual = _usual(edges.letters.numpy()[rows], edges.base - 1)
         edges.usual[: len(usual)] = torch.from_numpy(usual)
-        _train(edges, renderings, often, np.random.default_rng(seed), steps, parallel)
+        _train(edges, renderings, often, np.random.default_rng(seed), steps, assume)
     edges.forget()
     return edges
 
@@ -90,7 +94,12 @@ def _usual(letters: np.ndarray, classes: int) -> np.ndarray:
 
 
 def _train(
-    edges: Edges, renderings: Renderings, often: np.ndarray, rng: np.random.Generator, steps: int, parallel: float
+    edges: Edges,
+    renderings: Renderings,
+    often: np.ndarray,
+    rng: np.random.Generator,
+    steps: int,
+    assume: tuple[str, ...],
 ) -> None:
     """Descend the mean cross-entropy of which pairs of a manual's words share a statement of the plain rendering."""
     letters = edges.letters.numpy()
@@ -108,8 +117,8 @@ def _train(
         for game, told in zip(
             rng.integers(len(statement), size=BATCH), rng.choice(len(weights), BATCH, p=weights), strict=True
         ):
-            if parallel and rng.random() < parallel:
-                ids = told_in_parallel(renderings.rows[game], letters, rng)
+            if assume and rng.random() < SHARE * len(assume):
+                ids = made_up(assume[rng.integers(len(assume))], renderings.rows[game], letters, rng)
             else:
                 ids = running(renderings.told[told][game])
             rates = rarity if rng.random() < 0.5 else letters == 0
@@ -141,45 +150,6 @@ def running(manual: np.ndarray) -> np.ndarray:
     """[T] the words of a manual [S, L] one after another, −1 between two rows."""
     rows = [row[row != 0] for row in manual if row.any()]
     return np.concatenate([part for row in rows for part in (row, [-1])])[:-1].astype(np.int64)
-
-
-def told_in_parallel(rows: np.ndarray, letters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A plain manual as running text, in which statements of the same classes of words are told two by two as one.
-
-    The sentence of the first names, wherever it lists words of a class, its own and then those of the second. That
-    lists are told in the order of their partners is an assumption about language that this puts in.
-
-    Args:
-        rows: [S, L] ids, each row a statement.
-        letters: [V] class of each word, 0 for function words.
-        rng: decides which, and their order.
-
-    Returns:
-        [T] ids; 0 for a word between two lists that is not known.
-    """
-    waiting: dict[tuple[int, ...], np.ndarray] = {}
-    parts: list[np.ndarray] = []
-    for row in (row[row != 0] for row in rows[rng.permutation(len(rows))] if row.any()):
-        kinds = tuple(np.unique(letters[row]).tolist())
-        if kinds not in waiting:
-            waiting[kinds] = row
-        else:
-            parts.append(_zipped(waiting.pop(kinds), row, letters, rng.random() < 0.5))
-    parts += list(waiting.values())
-    return np.concatenate([parts[k] for k in rng.permutation(len(parts))]).astype(np.int64)
-
-
-def _zipped(first: np.ndarray, second: np.ndarray, letters: np.ndarray, linked: bool) -> np.ndarray:
-    """Two statements [T] as one, see `told_in_parallel`; `linked`: with a word between their lists."""
-    parts, done = [], 0
-    spans = {}
-    for letter in np.unique(letters[first][letters[first] > 0]):
-        places, others = (np.flatnonzero(letters[each] == letter) for each in (first, second))
-        spans[places[0]] = places[-1] + 1, second[others[0] : others[-1] + 1]
-    for end, others in (spans[place] for place in sorted(spans)):
-        parts += [first[done:end], np.zeros(int(linked), first.dtype), others]
-        done = end
-    return np.concatenate([*parts, first[done:]])
 
 
 def _statements(rows: np.ndarray, words: int) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from magrounding.agents.building import build_policy
+from magrounding.agents.edges_assumptions import parse_assumptions
 from magrounding.agents.segments import EDGES, LEARNT, SEGMENTS, Delexicalised, Segmenter
 from magrounding.agents.weights import STATE_FILE, fit_weights, save_weights
 from magrounding.cli.command import CommandLine, run_command
@@ -43,9 +44,10 @@ class Arguments:
     """Whose manuals, if those of another stage; the new run is of that."""
     trained_seed: int | None = None
     """Which of the run's seeds; the first by default."""
-    parallel: float = 0.0
-    """Of edges: part of the texts it learns from in which two plain statements are told as one, list beside list. That
-    lists are told in the order of their partners is then assumed, and not found."""
+    assume: str = "none"
+    """Of edges: what is put in about language by made-up texts, and not found in those of the world, joined by +.
+    parallel: lists beside lists are told in the order of their partners; override: what is said of a word last holds,
+    also where all were spoken of before."""
     seed: int = 0
     """Of what is learnt, its weights and the games whose manuals it learns from."""
 
@@ -60,8 +62,9 @@ def put_behind(arguments: Arguments, command: str) -> None:
     """Learn to cut, say how well, and write the team down."""
     choose("way to find statements --by", arguments.by, SEGMENTS)
     check_seed(arguments.seed)
-    if not 0 <= arguments.parallel <= 1 or (arguments.parallel and arguments.by != EDGES):
-        raise ConfigurationError(f"--parallel is a part from 0 to 1 of the texts of edges, got {arguments.parallel:g}")
+    assume = parse_assumptions(arguments.assume)
+    if assume and arguments.by != EDGES:
+        raise ConfigurationError(f"--assume is what readers of edges assume: add --by {EDGES}, or leave it out")
     if arguments.out.exists():
         raise CheckpointError(f"{arguments.out} exists already: remove it first, or choose another --out")
     settings, config = read_settings(find_run(arguments.run)), read_json(find_run(arguments.run) / CONFIG_FILE)
@@ -82,7 +85,7 @@ def put_behind(arguments: Arguments, command: str) -> None:
     finders = segmenters_of(policies)
     if finders:
         start = time.monotonic()
-        learnt = learn_segments_of(type(finders[0]), changed, reads, arguments.seed, arguments.parallel)
+        learnt = learn_segments_of(type(finders[0]), changed, reads, arguments.seed, assume)
         print(f"learnt to read the manuals of {reads} in {duration(time.monotonic() - start)}", flush=True)
         _show(learnt, changed, reads)
         for each in finders:

@@ -38,11 +38,11 @@ def segmenters_of(modules: Iterable[nn.Module]) -> list[Delexicalised]:
 
 
 def learn_segments_of(
-    kind: type[Delexicalised], settings: RunSettings, stage: str, seed: int = 0, parallel: float = 0
+    kind: type[Delexicalised], settings: RunSettings, stage: str, seed: int = 0, assume: tuple[str, ...] = ()
 ) -> Delexicalised:
-    """A Segmenter or a reader of edges, learnt from the training games of a stage; for `parallel` see `learn_edges`."""
+    """A Segmenter or a reader of edges, learnt from the training games of a stage; for `assume` see `learn_edges`."""
     if issubclass(kind, Edges):
-        return learn_edges_from_games(settings, stage, seed, parallel)
+        return learn_edges_from_games(settings, stage, seed, assume)
     return learn_from_games(settings, stage, seed)
 
 
@@ -66,7 +66,9 @@ def learn_from_games(settings: RunSettings, stage: str, seed: int = 0) -> Segmen
     return learn_segments(spec, Manuals(manuals, places), seed)
 
 
-def learn_edges_from_games(settings: RunSettings, stage: str, seed: int = 0, parallel: float = 0) -> Edges:
+def learn_edges_from_games(
+    settings: RunSettings, stage: str, seed: int = 0, assume: tuple[str, ...] = ()
+) -> Edges:
     """The reader of edges of a stage, learnt from its training games in every layout, plainly and as it tells them.
 
     The maps of all evaluation sets are looked at as in `learn_from_games`, and their manuals are not. Nor are the facts
@@ -76,7 +78,7 @@ def learn_edges_from_games(settings: RunSettings, stage: str, seed: int = 0, par
         settings: of the run that it is for.
         stage: name of the stage.
         seed: of games, weights and what is drawn.
-        parallel: see `learn_edges`.
+        assume: see `learn_edges`.
 
     Raises:
         ConfigurationError: plain manuals of one row, from which nothing is learnt.
@@ -95,7 +97,7 @@ def learn_edges_from_games(settings: RunSettings, stage: str, seed: int = 0, par
     spoken = np.bincount(rows.ravel(), minlength=spec.vocabulary_size) > 0
     spoken[0] = False
     places, beside = _seen(settings, stage, spec, known[maps], spoken, seed)
-    return learn_edges(spec, Renderings(rows, tuple(told), tuple(weights), places, beside), seed, parallel=parallel)
+    return learn_edges(spec, Renderings(rows, tuple(told), tuple(weights), places, beside), seed, assume=assume)
 
 
 def statements_found(settings: RunSettings, stage: str, segmenter: Segmenter) -> dict[str, dict[str, float]]:

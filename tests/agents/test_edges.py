@@ -11,7 +11,8 @@ import magrounding as mg
 from magrounding.agents import edges_kernels
 from magrounding.agents.building import make_policy
 from magrounding.agents.edges import Edges, make_segments
-from magrounding.agents.edges_learning import learn_edges, running, told_in_parallel
+from magrounding.agents.edges_assumptions import ASSUMPTIONS, made_up
+from magrounding.agents.edges_learning import learn_edges, running
 from magrounding.agents.respelling import respell
 from magrounding.errors import ConfigurationError
 from magrounding.experiment import segmenting
@@ -105,10 +106,35 @@ def test_the_best_division_is_found(edges):
 def test_statements_are_told_in_parallel():
     letters = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2])
     rows = np.array([[1, 5, 2, 6, 3, 9, 4], [3, 10, 1, 7, 2, 8, 0]])
-    told = {tuple(told_in_parallel(rows, letters, np.random.default_rng(seed)).tolist()) for seed in range(60)}
+    told = {tuple(made_up("parallel", rows, letters, np.random.default_rng(seed)).tolist()) for seed in range(60)}
     assert (1, 5, 2, 6, 7, 2, 8, 3, 9, 10, 4) in told
     assert (3, 10, 0, 9, 1, 7, 2, 8, 0, 5, 2, 6) in told
     assert len(told) == 4
+
+
+def test_a_statement_about_all_is_overridden_by_one_about_some():
+    letters = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2])
+    rows = np.array([[1, 5, 2, 6, 3, 9, 4], [3, 10, 1, 7, 2, 8, 0]])
+    wholes = set()
+    for seed in range(200):
+        ids = made_up("override", rows, letters, np.random.default_rng(seed))
+        told = ids[letters[ids] > 0].tolist()
+        lists_first = told[-1] == 8
+        assert told[5:] == ([10, 7, 8] if lists_first else [5, 6, 9])
+        assert told[4 if lists_first else 0] == (9 if lists_first else 10)
+        members = told[:4] if lists_first else told[1:5]
+        assert sorted(members) == [5, 6, 7, 8]
+        wholes.add(tuple(members))
+    assert len(wholes) > 12  # mixed
+
+
+def test_made_up_texts_have_the_words_of_their_manual(edges):
+    _, manual = games(16, layout="statements", constructions="none")
+    letters, rng = edges.letters.numpy(), np.random.default_rng(0)
+    for assumption in ASSUMPTIONS:
+        for rows in manual:
+            ids = made_up(assumption, rows, letters, rng)
+            assert set(ids[letters[ids] > 0].tolist()) == set(rows[letters[rows] > 0].tolist())
 
 
 def test_weights_that_change_are_read_anew(edges):

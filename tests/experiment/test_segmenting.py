@@ -107,7 +107,8 @@ def test_a_trained_team_wins_behind_a_segmenter_what_it_wins_of_rows(tmp_path, c
 
 
 def test_a_trained_team_is_made_to_read_another_stage(tmp_path, capsys):
-    line = ("--run", "pretrained:ma_rtfm-s5-2agents", "--by", "edges", "--reads", "s6", "--out", str(tmp_path / "team"))
+    line = ("--run", "pretrained:ma_rtfm-s5-2agents", "--by", "edges", "--reads", "s6")
+    line = (*line, "--assume", "parallel+override", "--out", str(tmp_path / "team"))
     assert segments.main(CommandLine("magrounding segments", line)) == 0
     told = capsys.readouterr().out
     assert "| facts put together rightly | as told |" in told
@@ -129,7 +130,8 @@ def test_a_trained_team_is_made_to_read_another_stage(tmp_path, capsys):
         (("--run", "pretrained:ma_rtfm-s5-2agents-endi", "--seed", "-1"), "a seed is an integer"),
         (("--run", "nowhere"), "there is no run in nowhere"),
         (("--run", "pretrained:rtfm-nl", "--reads", "s6"), "unknown stage of rtfm to read 's6'"),
-        (("--run", "pretrained:rtfm-nl", "--parallel", "0.5"), "--parallel is a part from 0 to 1"),
+        (("--run", "pretrained:rtfm-nl", "--assume", "parallel"), "add --by edges"),
+        (("--run", "pretrained:rtfm-nl", "--assume", "grammar"), "unknown assumption about language 'grammar'"),
     ],
 )
 def test_nonsense_is_refused(tmp_path, capsys, arguments, complaint):

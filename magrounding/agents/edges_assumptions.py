@@ -1,0 +1,99 @@
+"""Assumptions about language, which readers of edges may be given beside what they find out: made-up texts have them.
+
+A made-up text is a plain manual as running text, in which statements of the same kind (of the same classes of words)
+are told two by two in another way than one after the other. Its words are those of the plain manual, and some unknown
+ones between; which words share a fact is known from the plain manual, as for any other rendering.
+
+`parallel`: lists that are told beside lists are told in the order of their partners. The sentence of the first
+statement lists, wherever it lists words of a class, its own and then those of the second.
+
+`override`: what is said of a word last holds, and a statement about some overrides one about all. The longest list of
+the first statement is that of both, mixed; the second follows at once, and says what holds of its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from magrounding.errors import ConfigurationError, choose
+
+PARALLEL, OVERRIDE = ASSUMPTIONS = ("parallel", "override")
+SHARE = 0.15
+"""Part of the texts of learning that are made up, for each assumption."""
+_MOST_UNKNOWN = 3
+"""Words between two statements of which the second overrides the first."""
+
+
+def parse_assumptions(text: str) -> tuple[str, ...]:
+    """Names of assumptions: "none", or names joined by + or commas.
+
+    Raises:
+        ConfigurationError: an unknown name.
+    """
+    if text in ("none", ""):
+        return ()
+    named = {choose("assumption about language", name.strip(), ASSUMPTIONS) for name in text.replace(",", "+").split("+")}
+    return tuple(name for name in ASSUMPTIONS if name in named)
+
+
+def made_up(assumption: str, rows: np.ndarray, letters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A plain manual as running text, in which statements of the same classes of words are told two by two as one.
+
+    Args:
+        assumption: one of ASSUMPTIONS.
+        rows: [S, L] ids, each row a statement.
+        letters: [V] class of each word, 0 for function words.
+        rng: decides which, and their order.
+
+    Returns:
+        [T] ids; 0 for an unknown word.
+    """
+    waiting: dict[tuple[int, ...], np.ndarray] = {}
+    parts: list[np.ndarray] = []
+    for row in (row[row != 0] for row in rows[rng.permutation(len(rows))] if row.any()):
+        kinds = tuple(np.unique(letters[row]).tolist())
+        if kinds not in waiting:
+            waiting[kinds] = row
+        elif assumption == PARALLEL:
+            parts.append(_in_parallel(waiting.pop(kinds), row, letters, rng.random() < 0.5))
+        else:
+            parts.append(_overridden(waiting.pop(kinds), row, letters, rng))
+    parts += list(waiting.values())
+    return np.concatenate([parts[k] for k in rng.permutation(len(parts))]).astype(np.int64)
+
+
+def _in_parallel(first: np.ndarray, second: np.ndarray, letters: np.ndarray, linked: bool) -> np.ndarray:
+    """Two statements [T] as one, list beside list; `linked`: with a word between the lists."""
+    parts, done, spans = [], 0, {}
+    for letter in np.unique(letters[first][letters[first] > 0]):
+        start, end = _span(first, letters, letter)
+        others = slice(*_span(second, letters, letter))
+        spans[start] = end, second[others]
+    for end, others in (spans[start] for start in sorted(spans)):
+        parts += [first[done:end], np.zeros(int(linked), first.dtype), others]
+        done = end
+    return np.concatenate([*parts, first[done:]])
+
+
+def _overridden(first: np.ndarray, second: np.ndarray, letters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A statement [T] about what two are about, and then the second, without some of its function words."""
+    letter = int(np.bincount(letters[first][letters[first] > 0]).argmax())
+    start, end = _span(first, letters, letter)
+    every = np.concatenate((first[start:end], _unknown(rng, 1), second[slice(*_span(second, letters, letter))]))
+    listed = np.flatnonzero(letters[every] == letter)
+    every[listed] = every[rng.permutation(listed)]
+    kept = (letters[second] > 0) | (rng.random(len(second)) > rng.random() * rng.integers(2))
+    last = len(first) - rng.integers(2) if letters[first[-1]] == 0 and end < len(first) else len(first)
+    parts = first[:start], _unknown(rng, 2), every, first[end:last], _unknown(rng, _MOST_UNKNOWN), second[kept]
+    return np.concatenate(parts)
+
+
+def _span(row: np.ndarray, letters: np.ndarray, letter: int) -> tuple[int, int]:
+    """First place of a class in a row, and that behind its last."""
+    places = np.flatnonzero(letters[row] == letter)
+    return int(places[0]), int(places[-1]) + 1
+
+
+def _unknown(rng: np.random.Generator, most: int) -> np.ndarray:
+    """Up to so many unknown words."""
+    return np.zeros(rng.integers(most + 1), np.int64)
