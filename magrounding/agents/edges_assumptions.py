@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import choose
 
 PARALLEL, OVERRIDE = ASSUMPTIONS = ("parallel", "override")
 SHARE = 0.15
@@ -32,7 +32,9 @@ def parse_assumptions(text: str) -> tuple[str, ...]:
     """
     if text in ("none", ""):
         return ()
-    named = {choose("assumption about language", name.strip(), ASSUMPTIONS) for name in text.replace(",", "+").split("+")}
+    named = {
+        choose("assumption about language", name.strip(), ASSUMPTIONS) for name in text.replace(",", "+").split("+")
+    }
     return tuple(name for name in ASSUMPTIONS if name in named)
 
 

@@ -42,12 +42,19 @@ class Scorer(NamedTuple):
 
 
 def groups_of(text: np.ndarray, scorer: Scorer) -> np.ndarray:
-    """[S, L] the number of the piece, counted from 1, of each word of a text [S, L]; 0: it is in none."""
+    """[S, L] the number of the piece, counted from 1, of each word of a text [S, L]; 0: it is in none.
+
+    Where each row has just the words of a usual statement, rows are the pieces, whatever their sentences say.
+    """
     groups = np.zeros(text.shape, np.int64)
     rows, places = np.nonzero(text)
     ids = text[rows, places]
     spoken = scorer.letters[ids] > 0
     if not spoken.any():
+        return groups
+    row = np.unique(rows[spoken], return_inverse=True)[1]
+    if _are_usual(row, ids[spoken], scorer):
+        groups[rows[spoken], places[spoken]] = 1 + row
         return groups
     # One token more between two rows.
     index = np.arange(len(ids)) + np.cumsum(np.diff(rows, prepend=rows[0]) > 0)
@@ -62,6 +69,16 @@ def groups_of(text: np.ndarray, scorer: Scorer) -> np.ndarray:
     found = divide(scores, scorer.letters[words], scorer.usual)
     groups[rows[spoken], places[spoken]] = 1 + found[word]
     return groups
+
+
+def _are_usual(row: np.ndarray, ids: np.ndarray, scorer: Scorer) -> bool:
+    """Whether rows, of whose words the numbers of the row [M] and ids [M] are given, are the usual pieces."""
+    words = np.unique(np.stack((row, ids)), axis=1)
+    if row.max() + 1 != len(scorer.usual) or len(np.unique(words[1])) < words.shape[1]:
+        return False  # there are more or fewer, or a word stands in several
+    counts = np.zeros(scorer.usual.shape, np.int64)
+    np.add.at(counts, (words[0], scorer.letters[words[1]] - 1), 1)
+    return sorted(counts.tolist()) == sorted(scorer.usual.tolist())
 
 
 @cached_njit(nogil=True)

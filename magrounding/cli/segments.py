@@ -8,7 +8,7 @@ from pathlib import Path
 
 from magrounding.agents.building import build_policy
 from magrounding.agents.edges_assumptions import parse_assumptions
-from magrounding.agents.segments import EDGES, LEARNT, SEGMENTS, Delexicalised, Segmenter
+from magrounding.agents.segments import EDGES, LEARNT, ROWS, SEGMENTS, STOPS, Delexicalised, Segmenter
 from magrounding.agents.weights import STATE_FILE, fit_weights, save_weights
 from magrounding.cli.command import CommandLine, run_command
 from magrounding.errors import CheckpointError, ConfigurationError, choose
@@ -44,6 +44,9 @@ class Arguments:
     """Whose manuals, if those of another stage; the new run is of that."""
     trained_seed: int | None = None
     """Which of the run's seeds; the first by default."""
+    statements: str = ROWS
+    """What the statements are that is learnt from. rows: the world writes each in a row; stops: it writes paragraphs,
+    whose sentences they are."""
     assume: str = "none"
     """Of edges: what is put in about language by made-up texts, and not found in those of the world, joined by +.
     parallel: lists beside lists are told in the order of their partners; override: what is said of a word last holds,
@@ -62,6 +65,7 @@ def put_behind(arguments: Arguments, command: str) -> None:
     """Learn to cut, say how well, and write the team down."""
     choose("way to find statements --by", arguments.by, SEGMENTS)
     check_seed(arguments.seed)
+    choose("way to find statements to learn from --statements", arguments.statements, (ROWS, STOPS))
     assume = parse_assumptions(arguments.assume)
     if assume and arguments.by != EDGES:
         raise ConfigurationError(f"--assume is what readers of edges assume: add --by {EDGES}, or leave it out")
@@ -85,7 +89,7 @@ def put_behind(arguments: Arguments, command: str) -> None:
     finders = segmenters_of(policies)
     if finders:
         start = time.monotonic()
-        learnt = learn_segments_of(type(finders[0]), changed, reads, arguments.seed, assume)
+        learnt = learn_segments_of(type(finders[0]), changed, reads, arguments.seed, arguments.statements, assume)
         print(f"learnt to read the manuals of {reads} in {duration(time.monotonic() - start)}", flush=True)
         _show(learnt, changed, reads)
         for each in finders:

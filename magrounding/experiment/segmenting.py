@@ -13,9 +13,10 @@ from torch import nn
 
 from magrounding.agents.edges import Edges
 from magrounding.agents.edges_learning import Renderings, learn_edges
-from magrounding.agents.segments import Delexicalised, Segmenter
+from magrounding.agents.segments import ROWS, STOPS, Delexicalised, Segmenter, Stops
 from magrounding.agents.segments_learning import Manuals, exactness, learn_segments
 from magrounding.envs.make import make_vec
+from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.settings import RunSettings
 from magrounding.spec import FACTS, EnvSpec
 from magrounding.vector import VectorEnv
@@ -30,6 +31,8 @@ OFTEN = 4.0
 """How often running text in the stage's own constructions is drawn, where any other rendering is drawn once."""
 CONSTRUCTIONS = "constructions"
 """The option of worlds whose manuals may hold several facts to a sentence; "none" of them: one."""
+PARAGRAPH = {"layout": "paragraph"}
+"""How a world is made to write a manual in one row, with punctuation."""
 
 
 def segmenters_of(modules: Iterable[nn.Module]) -> list[Delexicalised]:
@@ -38,15 +41,20 @@ def segmenters_of(modules: Iterable[nn.Module]) -> list[Delexicalised]:
 
 
 def learn_segments_of(
-    kind: type[Delexicalised], settings: RunSettings, stage: str, seed: int = 0, assume: tuple[str, ...] = ()
+    kind: type[Delexicalised],
+    settings: RunSettings,
+    stage: str,
+    seed: int = 0,
+    statements: str = ROWS,
+    assume: tuple[str, ...] = (),
 ) -> Delexicalised:
     """A Segmenter or a reader of edges, learnt from the training games of a stage; for `assume` see `learn_edges`."""
     if issubclass(kind, Edges):
-        return learn_edges_from_games(settings, stage, seed, assume)
-    return learn_from_games(settings, stage, seed)
+        return learn_edges_from_games(settings, stage, seed, statements, assume)
+    return learn_from_games(settings, stage, seed, statements)
 
 
-def learn_from_games(settings: RunSettings, stage: str, seed: int = 0) -> Segmenter:
+def learn_from_games(settings: RunSettings, stage: str, seed: int = 0, statements: str = ROWS) -> Segmenter:
     """The Segmenter of a stage, learnt from the manuals of its training games.
 
     Which words the map shows, and where in an occupant, is looked up in the maps of all evaluation sets as well: names
@@ -56,18 +64,18 @@ def learn_from_games(settings: RunSettings, stage: str, seed: int = 0) -> Segmen
         settings: of the run that it is for.
         stage: name of the stage.
         seed: of games, weights and what is drawn.
+        statements: what the statements are that it learns from, see `_known`.
 
     Raises:
-        ConfigurationError: manuals of one row, from which no cut is learnt.
+        ConfigurationError: manuals of one row, from which no cut is learnt; or see `_known`.
     """
-    with closing(_games(settings, stage)) as vec:
-        spec, manuals, maps = vec.spec, *_drawn(vec, seed)
+    spec, manuals, maps = _known(settings, stage, seed, statements, {})
     places, _ = _seen(settings, stage, spec, maps, np.zeros(spec.vocabulary_size, np.bool_), seed)
     return learn_segments(spec, Manuals(manuals, places), seed)
 
 
 def learn_edges_from_games(
-    settings: RunSettings, stage: str, seed: int = 0, assume: tuple[str, ...] = ()
+    settings: RunSettings, stage: str, seed: int = 0, statements: str = ROWS, assume: tuple[str, ...] = ()
 ) -> Edges:
     """The reader of edges of a stage, learnt from its training games in every layout, plainly and as it tells them.
 
@@ -78,20 +86,23 @@ def learn_edges_from_games(
         settings: of the run that it is for.
         stage: name of the stage.
         seed: of games, weights and what is drawn.
+        statements: what the statements of the plain rendering are, see `_known`.
         assume: see `learn_edges`.
 
     Raises:
-        ConfigurationError: plain manuals of one row, from which nothing is learnt.
+        ConfigurationError: plain manuals of one row, from which nothing is learnt; or see `_known`.
     """
     entry, spec = settings.entry, settings.describe(stage)
     plainly = {CONSTRUCTIONS: "none"} if CONSTRUCTIONS in entry.options else {}
     told, weights = [], []
-    with closing(_games(settings, stage, told={**entry.in_layouts()[0], **plainly})) as vec:
-        (rows, maps), known = _drawn(vec, seed), _ids_in(spec, vec.spec)
-        rows = known[rows]
+    own, rows, maps = _known(settings, stage, seed, statements, plainly)
+    known = _ids_in(spec, own)
+    rows = known[rows]
     for k, layout in enumerate(entry.in_layouts()):
         for changed in ({}, plainly)[: 1 + bool(plainly)]:
             with closing(_games(settings, stage, told={**layout, **changed})) as vec:
+                if statements == STOPS and vec.spec["manual"].shape[0] > 1:
+                    continue  # its rows would tell more
                 told.append(_ids_in(spec, vec.spec)[_drawn(vec, seed)[0]])
             weights.append(OFTEN if k > 1 and changed is not plainly else 1.0)
     spoken = np.bincount(rows.ravel(), minlength=spec.vocabulary_size) > 0
@@ -133,6 +144,36 @@ def shared_pieces(pieces: np.ndarray, subjects: np.ndarray, names: np.ndarray) -
     has = (pieces[..., None] == subjects).any(2).astype(np.int64)  # [U, P, M]
     named = ((pieces[..., None, None] == names) & (names != 0)).any(2).sum(3)  # [U, P, N]
     return has.transpose(0, 2, 1) @ named
+
+
+def _known(
+    settings: RunSettings, stage: str, seed: int, statements: str, options: Mapping[str, str]
+) -> tuple[EnvSpec, np.ndarray, np.ndarray]:
+    """Manuals of training games, whose statements are known.
+
+    Args:
+        settings, stage, seed: of the games.
+        statements: ROWS, as the world writes them; or STOPS: it writes paragraphs, whose sentences are the statements,
+            so that nothing but punctuation tells where one ends.
+        options: of how they are told besides.
+
+    Returns:
+        The spec of these games, manuals [N, S, L] with a statement a row, and maps [N, H, W, K].
+
+    Raises:
+        ConfigurationError: STOPS in a world that writes no paragraphs.
+    """
+    if choose("way to find statements to learn from", statements, (ROWS, STOPS)) == ROWS:
+        told = settings.entry.in_layouts()[0]
+    elif PARAGRAPH in settings.entry.in_layouts():
+        told = PARAGRAPH
+    else:
+        raise ConfigurationError(f"{settings.env} writes no paragraphs to learn from: leave out --statements {STOPS}")
+    with closing(_games(settings, stage, told={**told, **options})) as vec:
+        manuals, maps = _drawn(vec, seed)
+        if statements == STOPS:
+            manuals = Stops(vec.spec)(torch.from_numpy(manuals)).ids.numpy()
+        return vec.spec, manuals, maps
 
 
 def _games(
