@@ -9,7 +9,9 @@ that relread reads.
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -69,8 +71,7 @@ class Edges(Delexicalised):
         self.out = nn.Linear(HIDDEN, 1)
         self.usual = fixed(torch.zeros(MOST_PIECES, self.base - 1, dtype=torch.int64))
         self.requires_grad_(False)
-        self._groups: OrderedDict[bytes, np.ndarray] = OrderedDict()
-        self._scorer: Scorer | None = None
+        self._read: _Read | None = None
         self.register_load_state_dict_post_hook(_forget)
 
     @property
@@ -80,26 +81,15 @@ class Edges(Delexicalised):
 
     def forget(self) -> None:
         """Compute anew what was remembered, as the weights have changed."""
-        self._scorer = None
-        self._groups.clear()
+        self._read = None
 
     def forward(self, manual: Tensor) -> Pieces:
         texts = array_of(manual)
-        groups = np.stack([self._groups_of(text) for text in texts]) if len(texts) else np.zeros(texts.shape, np.int64)
+        groups = np.zeros(texts.shape, np.int64)
+        for text, own in zip(texts, groups, strict=True):
+            own[:] = self._reading().groups_of(text)
         ids, rows = (torch.from_numpy(each).to(manual.device) for each in pieces_from(texts, groups))
         return Pieces(ids, rows)
-
-    def _groups_of(self, text: np.ndarray) -> np.ndarray:
-        """[S, L] the number of the piece that each word is in, counted from 1; 0: none."""
-        key = text.tobytes()
-        if key in self._groups:
-            self._groups.move_to_end(key)
-            return self._groups[key]
-        groups = groups_of(text, self.scorer())
-        self._groups[key] = groups
-        if len(self._groups) > _REMEMBERED:
-            self._groups.popitem(last=False)
-        return groups
 
     def scores(self, states: Tensor, place: Tensor, word: Tensor, words: int) -> Tensor:
         """Scores of pairs of words, for learning; `edges_kernels.groups_of` computes the same.
@@ -126,27 +116,61 @@ class Edges(Delexicalised):
 
     def scorer(self) -> Scorer:
         """This module in the form in which it is computed; ConfigurationError where nothing was learnt."""
-        if self._scorer is None:
-            if not self.usual.any():
-                raise ConfigurationError(
-                    f"segments={EDGES} has learnt nothing yet: train the team, or put a trained one behind a reader of "
-                    f"edges with `magrounding segments --by {EDGES}`"
-                )
-            usual = self.usual[self.usual.any(1)]
-            self._scorer = Scorer(
-                recurrence=self.recurrence(),
-                letters=array_of(self.letters),
-                row_end=self.row_end,
-                first=array_of(self.first.weight.t()),
-                second=array_of(self.second.weight.t()),
-                bias=array_of(self.first.bias),
-                between=array_of(self.between.weight.t()),
-                between_bias=array_of(self.between.bias),
-                across=array_of(SLOPE * self.across.weight.t()),
-                out=array_of(torch.cat((self.out.weight[0], self.out.bias))),
-                usual=array_of(usual),
+        return self._reading().scorer
+
+    def _reading(self) -> _Read:
+        """What is remembered of these weights."""
+        if self._read is None:
+            weights = hashlib.sha256()
+            for name, tensor in self.state_dict().items():
+                weights.update(name.encode() + array_of(tensor).tobytes())
+            self._read = _READ.setdefault(weights.digest(), _Read(self._make_scorer()))
+        return self._read
+
+    def _make_scorer(self) -> Scorer:
+        if not self.usual.any():
+            raise ConfigurationError(
+                f"segments={EDGES} has learnt nothing yet: train the team, or put a trained one behind a reader of "
+                f"edges with `magrounding segments --by {EDGES}`"
             )
-        return self._scorer
+        usual = self.usual[self.usual.any(1)]
+        return Scorer(
+            recurrence=self.recurrence(),
+            letters=array_of(self.letters),
+            row_end=self.row_end,
+            first=array_of(self.first.weight.t()),
+            second=array_of(self.second.weight.t()),
+            bias=array_of(self.first.bias),
+            between=array_of(self.between.weight.t()),
+            between_bias=array_of(self.between.bias),
+            across=array_of(SLOPE * self.across.weight.t()),
+            out=array_of(torch.cat((self.out.weight[0], self.out.bias))),
+            usual=array_of(usual),
+        )
+
+
+class _Read:
+    """What is remembered of some weights: how they compute, and the last manuals that they put together.
+
+    Networks of the same weights share it: the agents of a team read the same manuals.
+    """
+
+    def __init__(self, scorer: Scorer) -> None:
+        self.scorer = scorer
+        self._groups: OrderedDict[bytes, np.ndarray] = OrderedDict()
+
+    def groups_of(self, text: np.ndarray) -> np.ndarray:
+        """[S, L] the number of the piece that each word is in, counted from 1; 0: none."""
+        key = text.tobytes()
+        found = self._groups.get(key)
+        if found is None:
+            found = self._groups[key] = groups_of(text, self.scorer)
+            if len(self._groups) > _REMEMBERED:
+                self._groups.popitem(last=False)
+        return found
+
+
+_READ: WeakValueDictionary[bytes, _Read] = WeakValueDictionary()
 
 
 def _forget(module: nn.Module, _keys: object) -> None:

@@ -52,8 +52,8 @@ def groups_of(text: np.ndarray, scorer: Scorer) -> np.ndarray:
     spoken = scorer.letters[ids] > 0
     if not spoken.any():
         return groups
-    row = np.unique(rows[spoken], return_inverse=True)[1]
-    if _are_usual(row, ids[spoken], scorer):
+    row = np.cumsum(np.diff(rows[spoken], prepend=rows[spoken][0]) > 0)  # of those that have names
+    if row[-1] + 1 == len(scorer.usual) and _are_usual(row, ids[spoken], scorer):
         groups[rows[spoken], places[spoken]] = 1 + row
         return groups
     # One token more between two rows.
@@ -72,10 +72,10 @@ def groups_of(text: np.ndarray, scorer: Scorer) -> np.ndarray:
 
 
 def _are_usual(row: np.ndarray, ids: np.ndarray, scorer: Scorer) -> bool:
-    """Whether rows, of whose words the numbers of the row [M] and ids [M] are given, are the usual pieces."""
+    """Whether as many rows as usual are the usual pieces, given the row [M] and id [M] of each mention of a name."""
     words = np.unique(np.stack((row, ids)), axis=1)
-    if row.max() + 1 != len(scorer.usual) or len(np.unique(words[1])) < words.shape[1]:
-        return False  # there are more or fewer, or a word stands in several
+    if len(np.unique(words[1])) < words.shape[1]:
+        return False  # a word stands in several
     counts = np.zeros(scorer.usual.shape, np.int64)
     np.add.at(counts, (words[0], scorer.letters[words[1]] - 1), 1)
     return sorted(counts.tolist()) == sorted(scorer.usual.tolist())
@@ -127,86 +127,105 @@ def _as_usual(scores, letters, usual):
 
     Words of one class change places, or all of one class in two pieces with all of the same in the other.
     """
-    n, pieces = len(letters), len(usual)
+    n, (pieces, classes) = len(letters), usual.shape
+    scores = scores.copy()
+    for u in range(n):
+        scores[u, u] = 0
+    bound = np.maximum(scores, 0).sum()
     best, highest, state = np.zeros(n, np.int64), -np.inf, 12345
-    piece = np.empty(n, np.int64)
+    piece, seats, ties = np.empty(n, np.int64), np.empty(n, np.int64), np.empty((n, pieces))
+    words = np.argsort(letters, kind="mergesort")
+    begin = np.searchsorted(letters[words], np.arange(1, classes + 2))
     for _ in range(STARTS):
-        for c in range(usual.shape[1]):
-            seats, count = np.empty(n, np.int64), 0
+        for c in range(classes):
+            count = 0
             for p in range(pieces):
                 for _ in range(usual[p, c]):
                     seats[count] = p
                     count += 1
-            for u in range(n):
-                if letters[u] == c + 1:
-                    state = (state * 1103515245 + 12345) & 0x7FFFFFFF
-                    k = (state >> 8) % count
-                    piece[u], seats[k] = seats[k], seats[count - 1]
-                    count -= 1
-        ties = _ties(scores, piece, pieces)
-        while _improve(scores, letters, usual, piece, ties):
-            ties = _ties(scores, piece, pieces)
+            for u in words[begin[c] : begin[c + 1]]:
+                state = (state * 1103515245 + 12345) & 0x7FFFFFFF
+                k = (state >> 8) % count
+                piece[u], seats[k] = seats[k], seats[count - 1]
+                count -= 1
+        ties[:] = 0
+        for u in range(n):
+            for v in range(n):
+                ties[u, piece[v]] += scores[u, v]
+        while _improve(scores, words, begin, usual, piece, ties):
+            pass
         total = 0.0
         for u in range(n):
             total += ties[u, piece[u]]
         if total > highest + _LEAST:
             highest, best[:] = total, piece
+        if highest > bound - _LEAST:
+            break  # none is better
     return best
 
 
 @njit(nogil=True)
-def _ties(scores, piece, pieces):
-    """[N, P] the sum of each word's scores with the words of each piece."""
-    ties = np.zeros((len(piece), pieces))
-    for u in range(len(piece)):
-        for v in range(len(piece)):
-            if u != v:
-                ties[u, piece[v]] += scores[u, v]
-    return ties
+def _improve(scores, words, begin, usual, piece, ties):
+    """Make the exchange that gains most; whether there was one that gains anything.
 
-
-@njit(nogil=True)
-def _improve(scores, letters, usual, piece, ties):
-    """Make the exchange that gains most; whether there was one that gains anything."""
-    n, most, one, other, of = len(piece), _LEAST, -1, -1, 0
-    for u in range(n):
-        for v in range(u):
-            a, b = piece[u], piece[v]
-            if letters[u] == letters[v] and a != b:
-                gain = ties[u, b] - ties[u, a] + ties[v, a] - ties[v, b] - 2 * scores[u, v]
-                if gain > most:
-                    most, one, other, of = gain, u, v, 0
-    for p in range(len(usual)):
-        for q in range(p):
-            for c in range(usual.shape[1]):
-                if 1 < usual[p, c] == usual[q, c]:
-                    gain = _gain(scores, letters, piece, ties, p, q, c + 1)
+    Args:
+        scores: [N, N] of pairs of words, 0 of a word with itself.
+        words: [N] in the order of their classes; begin: [C + 1] where each class begins.
+        usual: [P, C].
+        piece: [N] of each word, which is changed.
+        ties: [N, P] the sum of each word's scores with the words of each piece, which is changed.
+    """
+    most, one, other, of = _LEAST, -1, -1, -1
+    for c in range(usual.shape[1]):
+        alike = words[begin[c] : begin[c + 1]]
+        for i in range(len(alike)):
+            u, a = alike[i], piece[alike[i]]
+            for v in alike[:i]:
+                b = piece[v]
+                if a != b:
+                    gain = ties[u, b] - ties[u, a] + ties[v, a] - ties[v, b] - 2 * scores[u, v]
                     if gain > most:
-                        most, one, other, of = gain, p, q, c + 1
+                        most, one, other, of = gain, u, v, -1
+        for p in range(len(usual)):
+            for q in range(p):
+                if 1 < usual[p, c] == usual[q, c]:
+                    gain = _gain(scores, alike, piece, ties, p, q)
+                    if gain > most:
+                        most, one, other, of = gain, p, q, c
     if one < 0:
         return False
-    if of == 0:
-        piece[one], piece[other] = piece[other], piece[one]
+    if of < 0:
+        a, b = piece[one], piece[other]
+        _move(scores, piece, ties, one, b)
+        _move(scores, piece, ties, other, a)
     else:
-        for u in range(n):
-            if letters[u] == of and (piece[u] == one or piece[u] == other):
-                piece[u] = one + other - piece[u]
+        for u in words[begin[of] : begin[of + 1]]:
+            if piece[u] == one or piece[u] == other:
+                _move(scores, piece, ties, u, one + other - piece[u])
     return True
 
 
 @njit(nogil=True)
-def _gain(scores, letters, piece, ties, p, q, letter):
-    """What is gained where two pieces exchange all their words of a class."""
-    gain = 0.0
+def _move(scores, piece, ties, word, to):
+    """Put a word into another piece."""
     for u in range(len(piece)):
-        if letters[u] == letter and (piece[u] == p or piece[u] == q):
+        ties[u, piece[word]] -= scores[u, word]
+        ties[u, to] += scores[u, word]
+    piece[word] = to
+
+
+@njit(nogil=True)
+def _gain(scores, alike, piece, ties, p, q):
+    """What is gained where two pieces exchange all their words of a class, the words `alike`."""
+    gain = 0.0
+    for u in alike:
+        if piece[u] == p or piece[u] == q:
             gain += ties[u, p + q - piece[u]] - ties[u, piece[u]]
-            for v in range(len(piece)):
-                if v != u and letters[v] == letter:
-                    if piece[v] == piece[u]:
-                        gain += scores[u, v]
-                    elif piece[v] == p + q - piece[u]:
-                        gain -= scores[u, v]
+            for v in alike:
+                if piece[v] == piece[u]:
+                    gain += scores[u, v]
+                elif piece[v] == p + q - piece[u]:
+                    gain -= scores[u, v]
     return gain
 
 

@@ -17,6 +17,9 @@ MOST_LETTERS = 12
 """Letters of a shape that is told from others; longer ones are as if never seen."""
 _IMPOSSIBLE = -1e30
 
+_ONE, _TWO = np.float32(1), np.float32(2)
+"""In float32, as whole numbers would make what they are added to float64."""
+
 
 class Recurrence(NamedTuple):
     """A bidirectional GRU in the form in which it is computed.
@@ -124,11 +127,15 @@ def _read(tokens, given, recurrent, bias, states):
                 gates[k] += own * recurrent[j, k]
         new = given[tokens[t]]
         for j in range(units):
-            reset = 1 / (1 + np.exp(-(new[j] + gates[j])))
-            update = 1 / (1 + np.exp(-(new[units + j] + gates[units + j])))
-            wanted = np.tanh(new[2 * units + j] + reset * gates[2 * units + j])
+            reset, update = _sigmoid(new[j] + gates[j]), _sigmoid(new[units + j] + gates[units + j])
+            wanted = _TWO * _sigmoid(_TWO * (new[2 * units + j] + reset * gates[2 * units + j])) - _ONE  # tanh, faster
             state[j] = wanted + update * (state[j] - wanted)
         states[t] = state
+
+
+@njit(nogil=True, inline="always")
+def _sigmoid(x):
+    return _ONE / (_ONE + np.exp(-x))
 
 
 @njit(nogil=True)

@@ -12,6 +12,7 @@ from magrounding.agents import edges_kernels
 from magrounding.agents.building import make_policy
 from magrounding.agents.edges import Edges, make_segments
 from magrounding.agents.edges_assumptions import ASSUMPTIONS, made_up
+from magrounding.agents.edges_kernels import groups_of
 from magrounding.agents.edges_learning import learn_edges, running
 from magrounding.agents.respelling import respell
 from magrounding.errors import ConfigurationError
@@ -83,7 +84,7 @@ def test_kernels_compute_what_was_learnt(edges):
         pieces = edges_kernels.divide(
             (wanted * (1 - torch.eye(len(words)))).double().numpy(), scorer.letters[words], scorer.usual
         )
-        found = edges_kernels.groups_of(text, scorer)
+        found = groups_of(text, scorer)
         np.testing.assert_array_equal(found[text != 0][place], 1 + pieces[word])
 
 
@@ -135,6 +136,35 @@ def test_made_up_texts_have_the_words_of_their_manual(edges):
         for rows in manual:
             ids = made_up(assumption, rows, letters, rng)
             assert set(ids[letters[ids] > 0].tolist()) == set(rows[letters[rows] > 0].tolist())
+
+
+def test_rows_that_have_the_words_of_a_statement_are_the_pieces(edges):
+    scorer = edges.scorer()._replace(out=np.zeros(len(edges.scorer().out), np.float32))  # that reads nothing
+    for split in ("eval", "eval_paraphrase"):
+        _, manual = games(16, layout="statements", constructions="none", split=split)
+        known = edges.letters.numpy()
+        for text in manual.astype(np.int64):
+            found = groups_of(text, scorer)
+            rows = np.cumsum((known[text] > 0).any(1)) * (known[text] > 0).any(1)
+            np.testing.assert_array_equal(found, np.where(known[text] > 0, rows[:, None], 0))
+            text[0, :] = text[1, :]  # the words of one stand in two rows, and others are missing
+            with pytest.raises(AssertionError):
+                np.testing.assert_array_equal(groups_of(text, scorer), found)
+
+
+def test_networks_of_the_same_weights_read_a_manual_once(edges, monkeypatch):
+    vec, manual = games(4, seed=77)
+    text, read = torch.from_numpy(manual), []
+    monkeypatch.setattr("magrounding.agents.edges.groups_of", lambda *args: read.append(1) or groups_of(*args))
+    teammate = Edges(vec.spec)
+    teammate.load_state_dict(edges.state_dict())
+    assert torch.equal(edges(text).ids, teammate(text).ids)
+    assert len(read) == 4
+    with torch.no_grad():
+        teammate.out.bias.add_(1)
+    teammate.forget()
+    teammate(text)
+    assert len(read) == 8
 
 
 def test_weights_that_change_are_read_anew(edges):

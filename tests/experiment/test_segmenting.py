@@ -122,6 +122,19 @@ def test_a_trained_team_is_made_to_read_another_stage(tmp_path, capsys):
             torch.testing.assert_close(own.state_dict()[name], tensor, rtol=0, atol=0)
 
 
+def test_sentences_of_paragraphs_teach_what_rows_do():
+    rows, stops = (
+        segmenting.learn_from_games(tiny_settings(stages=("s5",)), "s5", statements=known)
+        for known in ("rows", "stops")
+    )
+    assert torch.equal(rows.letters, stops.letters)
+    assert torch.equal(rows.known, stops.known)
+    assert torch.equal(rows.shapes, stops.shapes)
+    torch.testing.assert_close(rows.scores, stops.scores)
+    found = segmenting.learn_edges_from_games(tiny_settings(stages=("s6",)), "s6", statements="stops")
+    assert found.usual.any(1).sum() == 7
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -130,6 +143,8 @@ def test_a_trained_team_is_made_to_read_another_stage(tmp_path, capsys):
         (("--run", "pretrained:ma_rtfm-s5-2agents-endi", "--seed", "-1"), "a seed is an integer"),
         (("--run", "nowhere"), "there is no run in nowhere"),
         (("--run", "pretrained:rtfm-nl", "--reads", "s6"), "unknown stage of rtfm to read 's6'"),
+        (("--run", "pretrained:rtfm-nl", "--statements", "words"), "unknown way to find statements to learn from"),
+        (("--run", "pretrained:messenger-s2", "--statements", "stops"), "messenger writes no paragraphs"),
         (("--run", "pretrained:rtfm-nl", "--assume", "parallel"), "add --by edges"),
         (("--run", "pretrained:rtfm-nl", "--assume", "grammar"), "unknown assumption about language 'grammar'"),
     ],
