@@ -78,16 +78,22 @@ def _in_parallel(first: np.ndarray, second: np.ndarray, letters: np.ndarray, lin
 
 
 def _overridden(first: np.ndarray, second: np.ndarray, letters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A statement [T] about what two are about, and then the second, without some of its function words."""
+    """A statement [T] about what two are about, and then the second, both without some of their function words."""
     letter = int(np.bincount(letters[first][letters[first] > 0]).argmax())
     start, end = _span(first, letters, letter)
     every = np.concatenate((first[start:end], _unknown(rng, 1), second[slice(*_span(second, letters, letter))]))
     listed = np.flatnonzero(letters[every] == letter)
     every[listed] = every[rng.permutation(listed)]
-    kept = (letters[second] > 0) | (rng.random(len(second)) > rng.random() * rng.integers(2))
-    last = len(first) - rng.integers(2) if letters[first[-1]] == 0 and end < len(first) else len(first)
-    parts = first[:start], _unknown(rng, 2), every, first[end:last], _unknown(rng, _MOST_UNKNOWN), second[kept]
-    return np.concatenate(parts)
+    whole = np.concatenate((first[:start], _unknown(rng, 2), every, first[end:]))
+    second = np.concatenate((_unknown(rng, _MOST_UNKNOWN), second))
+    return np.concatenate([_worn(part, letters, rng) for part in (whole, second)])
+
+
+def _worn(words: np.ndarray, letters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Words [T] of which some function words are left out, and others unknown."""
+    function = letters[words] == 0
+    words = np.where(function & (rng.random(len(words)) < rng.random() * rng.integers(2)), 0, words)
+    return words[~function | (rng.random(len(words)) > rng.random() * rng.integers(2))]
 
 
 def _span(row: np.ndarray, letters: np.ndarray, letter: int) -> tuple[int, int]:
