@@ -78,7 +78,7 @@ def _are_usual(row: np.ndarray, ids: np.ndarray, scorer: Scorer) -> bool:
         return False  # a word stands in several
     counts = np.zeros(scorer.usual.shape, np.int64)
     np.add.at(counts, (words[0], scorer.letters[words[1]] - 1), 1)
-    return sorted(counts.tolist()) == sorted(scorer.usual.tolist())
+    return sorted(map(tuple, counts.tolist())) == sorted(map(tuple, scorer.usual.tolist()))
 
 
 @cached_njit(nogil=True)

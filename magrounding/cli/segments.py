@@ -8,14 +8,20 @@ from pathlib import Path
 
 from magrounding.agents.building import build_policy
 from magrounding.agents.edges_assumptions import parse_assumptions
-from magrounding.agents.segments import EDGES, LEARNT, ROWS, SEGMENTS, STOPS, Delexicalised, Segmenter
+from magrounding.agents.segments import EDGES, LEARNT, ROWS, SEGMENTS, Delexicalised, Segmenter
 from magrounding.agents.weights import STATE_FILE, fit_weights, save_weights
 from magrounding.cli.command import CommandLine, run_command
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.presets import find_preset
 from magrounding.experiment.progress import duration
 from magrounding.experiment.report import percent, table
-from magrounding.experiment.segmenting import facts_found, learn_segments_of, segmenters_of, statements_found
+from magrounding.experiment.segmenting import (
+    check_known,
+    facts_found,
+    learn_segments_of,
+    segmenters_of,
+    statements_found,
+)
 from magrounding.experiment.settings import RunSettings, check_seed, read_settings
 from magrounding.play.team import CONFIG_FILE, load_team, seed_folder
 from magrounding.pretrained import find_run
@@ -65,13 +71,13 @@ def put_behind(arguments: Arguments, command: str) -> None:
     """Learn to cut, say how well, and write the team down."""
     choose("way to find statements --by", arguments.by, SEGMENTS)
     check_seed(arguments.seed)
-    choose("way to find statements to learn from --statements", arguments.statements, (ROWS, STOPS))
     assume = parse_assumptions(arguments.assume)
     if assume and arguments.by != EDGES:
         raise ConfigurationError(f"--assume is what readers of edges assume: add --by {EDGES}, or leave it out")
     if arguments.out.exists():
         raise CheckpointError(f"{arguments.out} exists already: remove it first, or choose another --out")
     settings, config = read_settings(find_run(arguments.run)), read_json(find_run(arguments.run) / CONFIG_FILE)
+    check_known(settings, arguments.statements)
     seeds, own = [str(k) for k in settings.seeds], arguments.trained_seed
     seed = int(choose("seed of this run", seeds[0] if own is None else str(own), seeds))
     stage = choose("stage of this run", arguments.stage or settings.stages[-1], settings.stages)

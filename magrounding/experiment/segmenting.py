@@ -146,6 +146,13 @@ def shared_pieces(pieces: np.ndarray, subjects: np.ndarray, names: np.ndarray) -
     return has.transpose(0, 2, 1) @ named
 
 
+def check_known(settings: RunSettings, statements: str) -> None:
+    """Raise a ConfigurationError unless statements are known in this way, see `_known`."""
+    known = choose("way to find statements to learn from", statements, (ROWS, STOPS))
+    if known == STOPS and PARAGRAPH not in settings.entry.in_layouts():
+        raise ConfigurationError(f"{settings.env} writes no paragraphs to learn from: leave out --statements {STOPS}")
+
+
 def _known(
     settings: RunSettings, stage: str, seed: int, statements: str, options: Mapping[str, str]
 ) -> tuple[EnvSpec, np.ndarray, np.ndarray]:
@@ -161,14 +168,10 @@ def _known(
         The spec of these games, manuals [N, S, L] with a statement a row, and maps [N, H, W, K].
 
     Raises:
-        ConfigurationError: STOPS in a world that writes no paragraphs.
+        ConfigurationError: see `check_known`.
     """
-    if choose("way to find statements to learn from", statements, (ROWS, STOPS)) == ROWS:
-        told = settings.entry.in_layouts()[0]
-    elif PARAGRAPH in settings.entry.in_layouts():
-        told = PARAGRAPH
-    else:
-        raise ConfigurationError(f"{settings.env} writes no paragraphs to learn from: leave out --statements {STOPS}")
+    check_known(settings, statements)
+    told = settings.entry.in_layouts()[0] if statements == ROWS else PARAGRAPH
     with closing(_games(settings, stage, told={**told, **options})) as vec:
         manuals, maps = _drawn(vec, seed)
         if statements == STOPS:
