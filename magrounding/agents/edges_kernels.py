@@ -78,7 +78,8 @@ def _are_usual(row: np.ndarray, ids: np.ndarray, scorer: Scorer) -> bool:
         return False  # a word stands in several
     counts = np.zeros(scorer.usual.shape, np.int64)
     np.add.at(counts, (words[0], scorer.letters[words[1]] - 1), 1)
-    return sorted(map(tuple, counts.tolist())) == sorted(map(tuple, scorer.usual.tolist()))
+    counts, usual = (each[np.lexsort(each.T)] for each in (counts, scorer.usual))
+    return np.array_equal(counts, usual)
 
 
 @cached_njit(nogil=True)
