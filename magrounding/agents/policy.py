@@ -173,6 +173,7 @@ class Policy(nn.Module, ABC):
         word_rows: its parameters that have a row for each word, or piece of a word: name → the spelling of each row.
             For games with other words it is made anew as `type(self)(spec, self.config)`, and rows go with the
             spelling (`agents.respelling`). Empty: no parameter is about a word. None: it reads none but its own.
+        grid_shape: (H, W, K) of the only grids that it can look at; None: of any.
         needs: of LABELS, OTHERS, STATE, what its `losses` take.
         loss_weights: default weights of its `losses`, by name; a learner's options change them, 0 is left out.
         diagnostics: what can be counted over the steps of a team of such networks, from what they `told`.
@@ -182,6 +183,7 @@ class Policy(nn.Module, ABC):
     reads: Mapping[str, tuple[str, ...]] = MappingProxyType({"document": ("manual", "goal")})
     heeds: frozenset[str] = frozenset(HEEDED)
     word_rows: Mapping[str, Sequence[str]] | None = None
+    grid_shape: tuple[int, ...] | None = None
     needs: frozenset[str] = frozenset()
     loss_weights: ClassVar[Mapping[str, float]] = MappingProxyType({})
     diagnostics: ClassVar[StepDiagnostics | None] = None

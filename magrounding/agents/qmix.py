@@ -95,6 +95,8 @@ class QmixAgent(QNetwork):
         shape, extra, side = spec.grid.shape, 2, 2 * config.reach + 1
         if config.reach:
             shape, extra = (side, side, shape[2]), 0
+        else:
+            self.grid_shape = shape
         self.look = GridEncoder(shape, spec.vocabulary_size, config.embedding, extra, config.maps, config.hidden)
         seen = config.hidden + config.embedding + spec.num_actions + spec.num_agents
         self.think = nn.Linear(seen, config.hidden)

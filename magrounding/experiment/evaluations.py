@@ -57,7 +57,7 @@ class Evaluations:
         """Results by set in the course of a phase; `inherited`: with the weights of the phase before."""
         before = self._of_phase_before(session, WITHIN) if inherited else []
         preset = self._settings.preset
-        places = [(name, preset.selection_play, TRUE_MANUAL) for name in preset.watched_sets]
+        places = [(name, preset.selection_play, TRUE_MANUAL) for name in preset.watched_sets if session.plays(name)]
         results = self._evaluate(session, WITHIN, places, before)
         return {name: result for (name, *_), result in results.items()}
 
@@ -65,7 +65,8 @@ class Evaluations:
         """Each set in both ways of playing after a phase, and wrong texts on one of them; see `within`."""
         settings = self._settings
         before = self._of_phase_before(session, AFTER) if inherited else []
-        texts = [(name, TRUE_MANUAL) for name in settings.evaluation_sets(session.stage, session.phase)]
+        sets = settings.evaluation_sets(session.stage, session.phase)
+        texts = [(name, TRUE_MANUAL) for name in sets if session.plays(name)]
         *_, last = settings.phases()
         if settings.preset.read_always or (session.stage, session.phase) == last:
             texts += [(settings.entry.reading_set, manual) for manual in settings.wrong_manuals]

@@ -66,13 +66,17 @@ def _how_to_read(results: RunResults) -> str:
         better = f"{favourite}: {shared} are its."
     else:
         better = f"No training games were evaluated, which would choose one of the two: {shared} are of greedy play."
+    names = ", ".join(dict.fromkeys(name for *_, name in _left_out(results)))
+    left_out = f"Sets with maps that these networks cannot look at were not played: {names}." if names else ""
     measured = "Scores" if results.settings.measure == "score" else "Win rates"
     return (
         f"{measured} of the weights at the end of each phase, or of the best where it was evaluated before its end "
         f"(chosen by {results.settings.preset.selection_play} play on games of "
         f"`{results.settings.preset.selection_set}` with other seeds), taking the most likely action (greedy) "
         f"or drawing one (sampled). {better} "
-        + " ".join(filter(None, (_others(results), results.settings.entry.note, _played_once(results), spread_note)))
+        + " ".join(
+            filter(None, (_others(results), results.settings.entry.note, _played_once(results), left_out, spread_note))
+        )
     )
 
 
@@ -104,6 +108,14 @@ def _played_once(results: RunResults) -> str:
     return f"Sets that differ in nothing that players heed were played once, by {'; by '.join(told)}." if told else ""
 
 
+def _left_out(results: RunResults) -> list[tuple[str, str, str]]:
+    """(stage, phase, set) of what the networks could not play: it was left out of phases that have ended."""
+    lines = [line for seed in results.lines.values() for line in seed]
+    ended = {(line["stage"], line["phase"]) for line in lines if line["kind"] == "phase"}
+    played = {(line["stage"], line["phase"], line["set"]) for line in lines if line.get("when") == AFTER}
+    return [place for place in results.reported() if place[:2] in ended and place not in played]
+
+
 def _sources(results: RunResults) -> str:
     """What the column of the papers' numbers is about."""
     shown = {(stage, name) for stage, _, name in results.reported()}
@@ -124,13 +136,14 @@ def _sources(results: RunResults) -> str:
 def results_table(results: RunResults) -> str:
     """Stage × phase × set: trained team in both ways of playing, interval, random, oracle, paper."""
     rows, better, measure = [], results.better_play, results.settings.measure
-    show = shown_as(measure)
+    show, left_out = shown_as(measure), _left_out(results)
     for stage, phase, name in results.reported():
         learnt = results.learnt_by(stage, phase)
         wins = {play: results.final(stage, phase, name, play) for play in PLAYS}
         won, length = wins[better], results.final(stage, phase, name, better, "length")
         if won is None or length is None:
-            rows.append((stage, learnt, name, "not reached", *[""] * 8))
+            if (stage, phase, name) not in left_out:
+                rows.append((stage, learnt, name, "not reached", *[""] * 8))
             continue
         others = results.baselines.get(f"{stage}/{name}", {})
         floor, ceiling = (show(others[who][measure]) if who in others else "–" for who in ("random", "oracle"))

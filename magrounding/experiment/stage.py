@@ -212,6 +212,12 @@ class StageSession:
         self.clock.add("evaluation", since)
         return result
 
+    def plays(self, evaluation_set: str) -> bool:
+        """Whether the networks can look at the maps of an evaluation set."""
+        shapes = {player.policy.grid_shape for player in self.players} - {None}
+        options = self.settings.stage_options(self.stage, evaluation_set)
+        return not shapes or shapes == {self.settings.entry.describe(**options).grid.shape}
+
     @property
     def heeds(self) -> frozenset[str]:
         """See `Team`."""

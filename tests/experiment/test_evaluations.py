@@ -21,7 +21,7 @@ from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import PLAYS, REPORT_SEED, evaluate
 from magrounding.registry import ENVS
 from magrounding.storage import read_json
-from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_settings
+from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_run, tiny_settings
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +174,13 @@ def test_bars_have_a_total_and_are_for_terminals():
         with Display(Console(file=plain), quiet=quiet) as display, display.games("oracle: eval", 40) as tell:
             tell(10)
         assert plain.getvalue() == ""
+
+
+def test_sets_with_maps_that_a_network_cannot_look_at_are_left_out(tmp_path):
+    brief = {"phases": phases_of({"*": Promotion(steps=30)}), "policy_options": {}}
+    folder = tiny_run(tmp_path / "run", "s1", agent="emma", final_sets=("eval", "eval_10x10"), seeds=(0,), **brief)
+    lines = read_metrics(folder / METRICS_FILE)
+    assert {line["set"] for line in lines if line.get("when") == "after"} == {"eval"}
+    told = report(read_results(folder))
+    assert "Sets with maps that these networks cannot look at were not played: eval_10x10." in told
+    assert "not reached" not in told
