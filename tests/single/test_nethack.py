@@ -13,6 +13,7 @@ import pytest
 import magrounding as mg
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.single.nethack import ACTIONS, SPLITS, TASKS, THRESHOLDS, NetHack
+from magrounding.single.nethack import expert as explorer
 from magrounding.single.nethack.status import status_text
 from magrounding.single.nethack.tasks import SEEDS
 from magrounding.single.nethack.words import BLANK, HERO, all_words, first_ids, wording
@@ -329,3 +330,13 @@ def test_a_random_policy_wins_as_often_as_it_did_in_another_program():
 def test_nearly_as_fast_as_nle_alone_and_two_workers_count():
     assert min(beside_nle(60)) >= 0.85
     assert two_workers()[0] >= 1.6
+
+
+def test_walls_beyond_the_maps_edge_are_no_cells():
+    expert, floor = explorer.Expert("scout"), np.full((21, 79), explorer._FLOOR)
+    for row, column in ((20, 78), (0, 0)):
+        expert.look(floor, row, column, 1, "", None)
+        for action in [explorer._STEP + d for d in range(8)] * 3:
+            expert.look(floor, row, column, 1, "", action)
+        assert 0 <= expert.action() < len(ACTIONS)
+        assert all(0 <= r < 21 and 0 <= c < 79 for r, c in expert._failed)

@@ -107,10 +107,11 @@ class Expert:
         ahead = int(before[0] + dr), int(before[1] + dc)
         if "This door is locked" in self._message:
             self._locked = ahead
-        elif "direction" not in self._message and not (0 <= self._glyph(ahead) < MONSTERS):
+        elif "direction" not in self._message and self._glyph(ahead) >= MONSTERS:
             self._failed[ahead] = self._failed.get(ahead, 0) + 1
 
     def _glyph(self, cell: tuple[int, int]) -> int:
+        """What is shown there; −1 beyond the map's edge, where another's moves may have led."""
         inside = 0 <= cell[0] < HEIGHT and 0 <= cell[1] < WIDTH
         return int(self._glyphs[cell]) if inside else -1
 
