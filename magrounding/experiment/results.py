@@ -22,6 +22,9 @@ from magrounding.storage import read_json
 TEXT = "text"
 """Entry of `config.json`: whose sentences the run read, where its world says (`EnvSpec.source`)."""
 
+_SIZE = "size"
+"""The option of worlds whose maps have one."""
+
 
 @dataclass(frozen=True)
 class RunResults:
@@ -126,10 +129,19 @@ def read_results(folder: Path) -> RunResults:
     lines = {seed: read_metrics(seed_folder(folder, seed, len(seeds)) / METRICS_FILE) for seed in seeds}
     if not any(lines.values()):
         raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
-    source = settings.entry.published
-    published = load(source) if source else {}
-    others = load(settings.entry.published_others) if settings.entry.published_others else ()
-    return RunResults(folder, settings, config, lines, read_baselines(folder), published, others)
+    entry = settings.entry
+    known: PublishedResults = load(entry.published) if entry.published else {}
+    others: Sequence[PublishedResults] = load(entry.published_others) if entry.published_others else ()
+    known, *others = (_comparable(settings, each) for each in (known, *others))
+    return RunResults(folder, settings, config, lines, read_baselines(folder), known, tuple(others))
+
+
+def _comparable(settings: RunSettings, published: PublishedResults) -> PublishedResults:
+    """Published results on maps of the size that a run's sets have: the papers' own, unless the run has another."""
+    if _SIZE not in settings.env_options:
+        return published
+    own_size = {place for place in published if _SIZE in settings.entry.sets_of(place[0])[place[1]]}
+    return {place: result for place, result in published.items() if place in own_size}
 
 
 def over_seeds(runs: Sequence[RunResults]) -> RunResults:

@@ -26,7 +26,7 @@ from magrounding.experiment.results import RunResults, read_results
 from magrounding.play.actor import make_expert
 from magrounding.registry import ENVS, load
 from magrounding.storage import write_json
-from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_settings
+from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_run, tiny_settings
 
 WINNING = "at 90.0 % wins over 1,000 training games"
 SPENT = {"world": 10.0, "acting": 20.0, "learning": 70.0}
@@ -255,6 +255,17 @@ def test_other_papers_are_named_where_their_sets_are_shown(run):
     assert told == ["* another paper, s1 train: **90.0 %**, another"]
     (frl,) = load(ENVS["rtfm"].published_others)
     assert frl["nl", "eval_10x10"].mean == 0.957
+
+
+def test_papers_numbers_do_not_stand_beside_maps_of_another_size(tmp_path):
+    own, large = (
+        tiny_run(tmp_path / name, "s1", seeds=(0,), env_options=options)
+        for name, options in (("own", {"max_cycles": 9}), ("large", {"max_cycles": 9, "size": 9}))
+    )
+    assert ("s5", "eval") in read_results(own).published
+    known = read_results(large).published
+    assert ("s5", "eval_10x10") in known
+    assert ("s5", "eval") not in known
 
 
 def test_published_numbers_belong_to_stages_and_sets():
