@@ -1,5 +1,7 @@
 """What can go wrong for a reason the user can mend: one sentence says what came, what was expected, and what to do."""
 
+from __future__ import annotations
+
 
 class MagroundingError(Exception):
     """Base of every error that a command prints as one line."""
@@ -29,6 +31,10 @@ class MissingExtra(MagroundingError, ImportError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs an optional package: pip install 'magrounding[{extra}]'")
+        self.feature, self.extra = feature, extra
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
+        return type(self), (self.feature, self.extra)  # a worker's error that cannot be unpickled is never told
 
 
 def choose(kind: str, value: str, known) -> str:

@@ -18,6 +18,7 @@ from magrounding.experiment.report import percent, table
 from magrounding.experiment.segmenting import (
     check_known,
     facts_found,
+    first_game,
     learn_segments_of,
     segmenters_of,
     statements_found,
@@ -74,8 +75,8 @@ def put_behind(arguments: Arguments, command: str) -> None:
     assume = parse_assumptions(arguments.assume)
     if assume and arguments.by != EDGES:
         raise ConfigurationError(f"--assume is what readers of edges assume: add --by {EDGES}, or leave it out")
-    if arguments.out.exists():
-        raise CheckpointError(f"{arguments.out} exists already: remove it first, or choose another --out")
+    if (arguments.out / CONFIG_FILE).exists():
+        raise CheckpointError(f"{arguments.out} holds a run already: remove it first, or choose another --out")
     settings, config = read_settings(find_run(arguments.run)), read_json(find_run(arguments.run) / CONFIG_FILE)
     check_known(settings, arguments.statements)
     seeds, own = [str(k) for k in settings.seeds], arguments.trained_seed
@@ -95,7 +96,8 @@ def put_behind(arguments: Arguments, command: str) -> None:
     finders = segmenters_of(policies)
     if finders:
         start = time.monotonic()
-        learnt = learn_segments_of(type(finders[0]), changed, reads, arguments.seed, arguments.statements, assume)
+        seed_of_games = first_game(arguments.seed)
+        learnt = learn_segments_of(type(finders[0]), changed, reads, seed_of_games, arguments.statements, assume)
         print(f"learnt to read the manuals of {reads} in {duration(time.monotonic() - start)}", flush=True)
         _show(learnt, changed, reads)
         for each in finders:

@@ -17,7 +17,7 @@ from magrounding.experiment.report import write_report
 from magrounding.experiment.results import TEXT
 from magrounding.experiment.seed_run import SeedRun
 from magrounding.experiment.settings import RunSettings, read_settings
-from magrounding.play.actor import find_expert
+from magrounding.play.actor import check_oracle, find_expert
 from magrounding.play.demonstrations import DescribedGames, find_demonstrations
 from magrounding.play.team import CONFIG_FILE, seed_folder
 from magrounding.storage import read_json, remove_partial, write_json
@@ -107,8 +107,11 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
 
     Raises:
         CheckpointError: a file that is missing, changed, damaged, or of other games.
-        ConfigurationError: a phase of imitation without an expert, no such phase, or one that would never end.
+        ConfigurationError: a phase of imitation without an expert or with an unknown one, no such phase, or one that
+            would never end.
     """
+    for _, phase in settings.phases():
+        check_oracle(settings.env, getattr(phase.learner, "oracle", ""))
     if not settings.demonstrations:
         if settings.imitates and not find_expert(settings.env):
             raise ConfigurationError(

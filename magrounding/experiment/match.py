@@ -98,11 +98,15 @@ def play_match(
         raise ConfigurationError(f"each line-up plays once, got {'; '.join(names)}")
     entry, found = env_entry(env), {}
     rows = min(games, entry.evaluation_games or ROWS)
+    paths = [folder / f"games_{number}.jsonl" for number in range(len(lineups))]
     vec = make_vec(env, rows, workers=workers, **options)
     try:
-        for number, lineup in enumerate(lineups):
+        for lineup, path in zip(lineups, paths, strict=True):
+            if not path.exists():
+                lineup.sit(vec, seed)  # who cannot play is refused before anything is written
+        for lineup, path in zip(lineups, paths, strict=True):
             players = [str(seat) for seat in lineup.seats]
-            file = GameWriter(folder / f"games_{number}.jsonl", Header.of(vec, players, GREEDY if greedy else SAMPLED))
+            file = GameWriter(path, Header.of(vec, players, GREEDY if greedy else SAMPLED))
             if [game.seed for game in file.games] != list(range(seed, seed + len(file.games))):
                 raise CheckpointError(f"{folder} holds games of other seeds: name another folder with --out")
             with (display or Display(quiet=True)).games(lineup.name, games) as tell:

@@ -54,6 +54,11 @@ def learn_segments_of(
     return learn_from_games(settings, stage, seed, statements)
 
 
+def first_game(seed: int) -> int:
+    """The seed to learn from that is a person's `seed`-th: no two of them draw the same games, nor any held-out one."""
+    return seed * ROUNDS * GAMES % HELD_OUT
+
+
 def learn_from_games(settings: RunSettings, stage: str, seed: int = 0, statements: str = ROWS) -> Segmenter:
     """The Segmenter of a stage, learnt from the manuals of its training games.
 

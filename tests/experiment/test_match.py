@@ -97,6 +97,12 @@ def test_an_oracle_that_a_world_does_not_have():
         Lineup.parse("oracle:3", 2).sit(mg.make_vec("ma_rtfm", 2, stage="s2", agents=2), 0)
 
 
+def test_who_cannot_play_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(ConfigurationError, match="unknown oracle of ma_rtfm '3'"):
+        play_match("ma_rtfm", S1, lineups("random", "oracle:3"), 4, tmp_path / "match")
+    assert not (tmp_path / "match").exists()
+
+
 def test_a_paired_difference_is_narrower_than_two_apart():
     rng = np.random.default_rng(0)
     easy = rng.random(400) < 0.5

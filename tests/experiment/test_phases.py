@@ -231,6 +231,13 @@ def test_a_teacher_has_to_be_there_before_anything_is_written(tmp_path, monkeypa
     assert not (tmp_path / "run").exists()
 
 
+def test_a_misspelt_oracle_is_refused_before_anything_is_written(tmp_path):
+    phases = {"s1": (replace(TAUGHT["s1"][0], learner=replace(IMITATION, oracle="rollouts")), TAUGHT["s1"][1])}
+    with pytest.raises(ConfigurationError, match="unknown oracle of ma_rtfm 'rollouts'; choose from: rollout"):
+        run_curriculum(taught_settings(stages=("s1",), phases=phases), tmp_path / "run", display=quiet(), device="cpu")
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_phase_may_learn_from_games_of_its_own():
     """Its own options count for what is learnt from, and for nothing that is measured."""
     phases = {"s1": (replace(TAUGHT["s1"][0], games={"split": "eval", "max_cycles": 5}), TAUGHT["s1"][1])}

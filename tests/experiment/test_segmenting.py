@@ -1,6 +1,7 @@
 """Segmenters learn before anything else does, are kept with the weights, and stand in front of trained teams."""
 
 from functools import partial
+from itertools import pairwise
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from magrounding.agents.segments import Delexicalised
 from magrounding.agents.segments_learning import learn_segments
 from magrounding.cli import segments
 from magrounding.cli.command import CommandLine
+from magrounding.errors import ConfigurationError
 from magrounding.experiment import segmenting
 from magrounding.experiment.presets import Promotion
 from magrounding.experiment.stage import StageSession
@@ -133,6 +135,28 @@ def test_sentences_of_paragraphs_teach_what_rows_do():
     torch.testing.assert_close(rows.scores, stops.scores)
     found = segmenting.learn_edges_from_games(tiny_settings(stages=("s6",)), "s6", statements="stops")
     assert found.usual.any(1).sum() == 7
+
+
+def test_other_seeds_draw_other_games_and_what_was_stopped_can_be_done_again(tmp_path, capsys, monkeypatch):
+    line = ("--run", "pretrained:ma_rtfm-s5-2agents", "--out", str(tmp_path / "team"))
+    real, drawn = segmenting._drawn, []
+
+    def stopped(vec, seed):
+        reset = vec.reset
+        vec.reset = lambda seed: drawn.append(range(seed, seed + vec.num_envs)) or reset(seed=seed)
+        real(vec, seed)
+        raise ConfigurationError("stopped")
+
+    monkeypatch.setattr(segmenting, "_drawn", stopped)
+    for seed in (0, 1, 2**31 - 1):
+        assert segments.main(CommandLine("magrounding segments", (*line, "--seed", str(seed)))) == 2
+        assert "stopped" in capsys.readouterr().err
+    assert [games.start for games in drawn[:2]] == [0, segmenting.GAMES], "what the shipped teams learnt from"
+    assert all(one.stop <= other.start for one, other in pairwise(drawn)), "no game is drawn twice"
+    assert drawn[-1].stop <= segmenting.HELD_OUT
+    assert segments.main(CommandLine("magrounding segments", (*line, "--by", "stops"))) == 0
+    assert segments.main(CommandLine("magrounding segments", (*line, "--by", "stops"))) == 2
+    assert "holds a run already" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

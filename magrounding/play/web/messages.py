@@ -77,6 +77,9 @@ class Refusal(MagroundingError):
         super().__init__(sentence or CODES[code])
         self.code = code
 
+    def __reduce__(self) -> tuple[type[Refusal], tuple[str, str]]:
+        return type(self), (self.code, *self.args)
+
 
 @dataclass(frozen=True)
 class Message:

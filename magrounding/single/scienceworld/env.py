@@ -136,11 +136,17 @@ class ScienceWorldEnv(OneAgentEnv):
             raise ConfigurationError("call reset() first")
         return self._moment
 
-    def _running(self) -> Simulation:
-        """The game in Java, in a process that is there."""
+    def _started(self) -> Simulation:
+        """A simulation in a process that is there, to begin a game in."""
         if self._simulation is None or self._simulation.java.has_ended:
             self._simulation = None  # it would hold the process that is gone
             self._simulation = Simulation(shared_java(self.config.heap), self.config.fast_actions)
+        return self._simulation
+
+    def _running(self) -> Simulation:
+        """That of the game, which a new one cannot take over; one whose process was lost says so when it is asked."""
+        if self._simulation is None:
+            raise ConfigurationError("call reset() first")
         return self._simulation
 
     def _variation_asked(self, options: Mapping[str, Any]) -> int | None:
@@ -158,7 +164,7 @@ class ScienceWorldEnv(OneAgentEnv):
         if variation is None:
             among = variations(self.config.task)[self.config.split]
             variation = among[int(stream_key(seed, episode, TASK)) % len(among)]
-        simulation = self._running()
+        simulation = self._started()
         self._moment = self._fit(simulation.begin(self.config.task, variation, self.config.simplifications))
         self._task_text = simulation.task_text()
         self._task = wording().row(self._task_text, TASK_WORDS)

@@ -82,6 +82,7 @@ class Simulation:
         kept = [
             self._interface,
             self._dice,
+            self._naming_dice,
             self._global_dice,
             self._counter,
             self._definitions,
