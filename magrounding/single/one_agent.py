@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, SupportsIndex
+from typing import Any, Self, SupportsIndex
 
 import numpy as np
 from gymnasium import spaces
@@ -33,7 +34,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
         frames_per_second: of films.
 
     Attributes:
-        played: the actions of the episode.
+        played: the actions of the episode, that which is being played included.
 
     Raises:
         ConfigurationError: an unknown render mode.
@@ -104,7 +105,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
             self._seed, self._episode = int(row_seeds(seed, 1)[0]), 0
         else:
             self._episode += 1
-        self.played, self.agents = [], []
+        self.agents = []
         self._play_again(())
         self.agents = [AGENT]
         return {AGENT: self._observe()}, {AGENT: self._facts()}
@@ -146,6 +147,10 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
         """Release what the simulator holds."""
         self._closed, self.agents = True, []
 
+    def __copy__(self) -> Self:
+        """A game of its own: what a shallow copy would share, both would play in."""
+        return copy.deepcopy(self)
+
     def __getstate__(self) -> dict[str, Any]:
         """What is needed to play the episode again."""
         kept = ("config", "render_mode", "agents", "played", "_seed", "_episode", "_closed")
@@ -156,7 +161,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
         self.__init__(state["config"], state["render_mode"])  # pyright: ignore[reportCallIssue]  subclasses take these
         if state["_closed"]:
             self.close()
-        self.__dict__.update({**state, "played": list(state["played"]), "agents": list(state["agents"])})
+        self.__dict__.update({**state, "agents": list(state["agents"])})
         if self._seed is not None and not self._closed:
             self._play_again(self.played)
 
@@ -164,8 +169,10 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
         """Bring the game to where these actions have brought the episode."""
         assert self._seed is not None
         self._over = self._won = self._illegal = False
+        self.played = []
         self._begin(self._seed, self._episode)
         for action in actions:
+            self.played.append(action)
             _, terminated, truncated = self._play(action)
             self._over = terminated or truncated
 

@@ -372,6 +372,27 @@ class ExpertOfMaskedActions(Expert):
         return np.ones((2, 5), np.bool_)
 
 
+class ExpertThatForgets(Expert):
+    """It remembers in how many steps it was asked, and its copy does not."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = set()
+
+    def best_actions(self):
+        self.asked.add(int(self.world.out.length[0]))
+        best = super().best_actions()
+        best[:, 1:] &= len(self.asked) <= int(self.world.out.length[0])
+        return best
+
+    def reset(self, seed=None, options=None):
+        self.asked = set()
+        return super().reset(seed, options)
+
+    def __getstate__(self):
+        return {**super().__getstate__(), "asked": set()}
+
+
 class ExpertThatPlays(Expert):
     def best_actions(self):
         best = super().best_actions()
@@ -466,6 +487,7 @@ BROKEN = [
     ("going on", RepeatsItself),
     ("going on", GoesOnByPlay),
     ("copies", ForgetsWhenPickled),
+    ("copies", ExpertThatForgets),
     ("bad actions", TakesAnyAction),
     ("bad actions", ActsBeforeItRefuses),
     ("agents", specified(num_agents=3)),

@@ -187,7 +187,7 @@ def test_what_it_returns_is_the_callers(minigrid):
 
 
 @pytest.mark.parametrize("fast_view", [True, False])
-@pytest.mark.parametrize("how", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 def test_a_copy_in_the_middle_goes_on_alike(minigrid, how, fast_view):
     env = BabyAI("GoToSeq", fast_view=fast_view).make_env()
     env.reset(seed=0)

@@ -15,6 +15,7 @@ import magrounding as mg
 from magrounding.errors import ConfigurationError
 from magrounding.simulators.faults import SimulatorError
 from magrounding.single.scienceworld import ScienceWorld
+from magrounding.single.scienceworld.wire import Reference
 
 pytest.importorskip("scienceworld", reason="needs the extra `scienceworld`")
 if which("java") is None:
@@ -76,6 +77,27 @@ def test_a_lost_process_is_an_error_and_the_next_reset_starts_another(env, how):
     first, _ = env.reset(seed=1)
     assert env._simulation.java.pid != java.pid
     np.testing.assert_equal(ScienceWorld("find-plant", heap=HEAP).make_env().reset(seed=1)[0], first)
+
+
+def test_a_lost_process_is_an_error_in_all_its_games(env):
+    other = ScienceWorld("find-animal", heap=HEAP).make_env()
+    other.reset(seed=0)
+    env._simulation.java.end()
+    env.reset(seed=1)  # starts another process, in which the other game is not
+    with pytest.raises(SimulatorError, match=r"has ended: call reset\(\)"):
+        other.step({AGENT: 0})
+    assert other.agents == []
+    other.reset(seed=1)
+    assert other._simulation.java is env._simulation.java
+    other.close()
+
+
+def test_a_closed_simulation_lets_go_of_all_that_it_holds_in_java(env):
+    simulation = env._simulation
+    held = {each for each in vars(simulation).values() if isinstance(each, Reference)}
+    assert len(held) > 10
+    simulation.close()
+    assert held == set(simulation.java._left)
 
 
 def test_without_java_the_line_to_type_is_named(monkeypatch):

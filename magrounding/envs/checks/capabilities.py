@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,23 @@ def check_expert(env: Any, seed: int, episode: Episode) -> None:
         result = env.step(dict(actions))
         same = not difference(dict(enumerate(result[:4])), dict(enumerate(expected[:4])))
         require(same, "expert", "best_actions() changes the game")
+
+
+def check_copied_expert(
+    env: Any, seed: int, episode: Episode, copies: Mapping[str, Callable[[Any], Any]]
+) -> None:
+    """The experts of copies made in the middle of an episode advise what the env's own does, who was asked before."""
+    env.reset(seed=seed)
+    middle, twins = len(episode.actions) // 2, {}
+    for step, actions in enumerate(episode.actions):
+        labels = env.best_actions()
+        if step == middle:
+            twins = {how: make_copy(env) for how, make_copy in copies.items()}
+        for how, twin in twins.items():
+            same = np.array_equal(twin.best_actions(), labels)
+            require(same, "copies", f"{how} taken after step {middle} has an expert who advises otherwise")
+            twin.step(dict(actions))
+        env.step(dict(actions))
 
 
 def check_rendering(make: Callable[[], Any], seed: int, episode: Episode) -> None:

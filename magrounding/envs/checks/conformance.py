@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from magrounding.envs.checks.capabilities import check_expert, check_rendering
+from magrounding.envs.checks.capabilities import check_copied_expert, check_expert, check_rendering
 from magrounding.envs.checks.episode import (
     ConformanceError,
     Episode,
@@ -34,6 +34,12 @@ from magrounding.envs.checks.step import (
     check_texts,
 )
 from magrounding.spec import EXPERT, SCENE, STATE
+
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "a pickle": lambda env: pickle.loads(pickle.dumps(env)),
+    "a deepcopy": copy.deepcopy,
+}
 
 
 def check_parallel_env(
@@ -60,7 +66,7 @@ def check_parallel_env(
         noop: the action that a masked action is the same as; None to check only that it is flagged.
         render: check every render mode too.
         going_on: check that `reset()` without a seed begins the next episode of the last seed.
-        copies: check that a pickle and a deepcopy go on as the env would.
+        copies: check that a pickle and a deepcopy go on as the env would, and so do their experts.
 
     Raises:
         ConformanceError: the first rule that is broken, in one sentence.
@@ -94,6 +100,8 @@ def check_parallel_env(
             _check_masked_actions(env, seed, episode, noop)
         if EXPERT in spec.capabilities:
             check_expert(env, seed, episode)
+            if copies:
+                check_copied_expert(env, seed, episode, COPIES)
     if render and SCENE in spec.capabilities:
         check_rendering(make, seeds[0], episodes[0])
     env.close()
@@ -173,7 +181,7 @@ def _check_copies(env: Any, seed: int, episode: Episode) -> None:
     """A pickle and a copy, made in the middle of an episode, go on as the env would have."""
     middle = len(episode.actions) // 2
     go_to(env, seed, episode, middle)
-    for how, twin in (("a pickle", pickle.loads(pickle.dumps(env))), ("a deepcopy", copy.deepcopy(env))):
+    for how, twin in ((how, make_copy(env)) for how, make_copy in COPIES.items()):
         require(list(twin.agents) == list(env.agents), "copies", f"{how} taken after step {middle} has other agents")
         require(_same_state(twin, env), "copies", f"{how} taken after step {middle} has another state")
         again = replay(twin, None, episode, middle)

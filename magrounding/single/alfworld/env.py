@@ -144,7 +144,7 @@ class ALFWorldEnv(OneAgentEnv):
         self._said.append((command, moment.feedback))
         self._show(moment)
         self._won = moment.won
-        return float(moment.won), moment.won, not moment.won and len(self._said) >= self.config.max_cycles
+        return float(moment.won), moment.won, not moment.won and len(self.played) >= self.config.max_cycles
 
     def _running(self) -> Engine:
         """The engine; ConfigurationError after `close`."""

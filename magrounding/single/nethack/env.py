@@ -60,7 +60,8 @@ class NetHackEnv(OneAgentEnv):
         self.prompt = ""
         self.gained = 0.0
         self.game_seed = -1
-        self._steps = 0
+        self._expert: Expert | None = None
+        self._advice: int | None = None
 
     def best_actions(self) -> np.ndarray:
         """Labels [1, 23] bool: what the explorer would play now; every action once the episode is over.
@@ -102,7 +103,7 @@ class NetHackEnv(OneAgentEnv):
             raise ConfigurationError("call reset() before render(), and render() before close()")
         engine, (message, _), (status, _) = self._engine, *self._read()
         lines = (f"goal: {self._goal}", message)
-        footer = (status, f"step {self._steps} of {self._limit}, gained {self.gained:g}")
+        footer = (status, f"step {len(self.played)} of {self._limit}, gained {self.gained:g}")
         if self.render_mode == "ansi":
             return picture.ansi(engine.characters, lines, footer)
         return picture.rgb_array(engine.characters, engine.colours, lines, footer)
@@ -111,6 +112,15 @@ class NetHackEnv(OneAgentEnv):
         """End the game, and remove the folder that NetHack plays in."""
         super().close()
         self._engine.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is needed to play the episode again, and what the explorer has seen since it was first asked."""
+        return {**super().__getstate__(), "_expert": self._expert, "_advice": self._advice}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take up a copy: what was played is played again."""
+        super().__setstate__(state)
+        self._expert, self._advice = state["_expert"], state["_advice"]
 
     def _begin(self, seed: int, episode: int) -> None:
         place = SPLITS.index(self.config.split)
@@ -125,17 +135,15 @@ class NetHackEnv(OneAgentEnv):
         self._goal_row = wording().row(self._goal, GOAL_WORDS)
         self._document = int(content_keys({"goal": self._goal_row[None]})[0])
         self._engine.begin(self.game_seed, self.prompt)
-        self._expert: Expert | None = None
-        self._advice: int | None = None
-        self.gained, self._steps, self._dead = 0.0, 0, False
+        self._expert = self._advice = None
+        self.gained, self._dead = 0.0, False
 
     def _play(self, action: int) -> tuple[float, bool, bool]:
         gain, self._dead, reached = self._engine.step(action)
         self.gained += gain
-        self._steps += 1
         self._won = self.gained >= self._wanted if self._silg else reached
         terminated = self._won or self._dead
-        truncated = not terminated and self._steps >= self._limit
+        truncated = not terminated and len(self.played) >= self._limit
         over = terminated or truncated
         if self._expert is not None and not over:
             self._show(action)

@@ -116,7 +116,7 @@ class ScienceWorldEnv(OneAgentEnv):
         if self.render_mode is None:
             return None
         moment = self._now
-        text = picture.ansi(self._task_text, moment, len(self.commands), self.config.max_cycles, max(moment.score, 0))
+        text = picture.ansi(self._task_text, moment, len(self.played), self.config.max_cycles, max(moment.score, 0))
         return text if self.render_mode == "ansi" else picture.rgb_array(text)
 
     def close(self) -> None:
@@ -181,7 +181,7 @@ class ScienceWorldEnv(OneAgentEnv):
         moment = self._now
         self._won = moment.score >= WON
         terminated = moment.over or moment.score < 0
-        truncated = not terminated and len(self.commands) >= self.config.max_cycles
+        truncated = not terminated and len(self.played) >= self.config.max_cycles
         reward = float(moment.score - before.score) if self.config.failure_penalty else _shown(moment) - _shown(before)
         return reward, terminated, truncated
 

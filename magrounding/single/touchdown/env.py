@@ -122,13 +122,12 @@ class TouchdownEnv(OneAgentEnv):
             )
         self._goal_row = self._wording.row(self.route.instruction, self.spec["goal"].shape[0])
         self._document = int(content_keys({"goal": self._goal_row[None]})[0])
-        self._begun, self._steps = True, 0
+        self._begun = True
         self.visited = [self.place]
         self._look()
 
     def _play(self, action: int) -> tuple[float, bool, bool]:
         before = self._far[self.place]
-        self._steps += 1
         self._illegal = not self._mask[action]
         stops = action == self._stop and not self._illegal
         if not self._illegal and not stops:
@@ -137,7 +136,7 @@ class TouchdownEnv(OneAgentEnv):
             self._look()
         self._won = self.place == self.goal and (stops or self._stop is None)
         terminated = self._won or stops
-        truncated = not terminated and self._steps >= self.config.max_cycles
+        truncated = not terminated and len(self.played) >= self.config.max_cycles
         if terminated or truncated:
             return (1.0 if self._won else -1.0), terminated, truncated
         after = self._far[self.place]
