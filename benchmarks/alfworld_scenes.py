@@ -22,9 +22,9 @@ from magrounding.cli.command import items, run_command
 from magrounding.errors import choose
 from magrounding.play.actor import Actor, make_expert
 from magrounding.play.evaluate import play, quotas
+from magrounding.play.loading import load_team
 from magrounding.play.misled import OtherManuals
 from magrounding.play.scripted import RandomTeam
-from magrounding.play.team import load_team
 from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld
 from magrounding.single.alfworld.games import shipped_scenes
 from magrounding.vector import VectorEnv

@@ -57,7 +57,7 @@ register_builtin()
 def load_team(
     source: str | PathLike[str], seed: int | None = None, stage: str | None = None, device: str | torch.device = "cpu"
 ) -> Team:
-    """Load trained agents, ready for a single env or a vector env (see `play.team.load_team`).
+    """Load trained agents, ready for a single env or a vector env (see `play.loading.load_team`).
 
     Args:
         source: a run folder, or "pretrained:<name>".
@@ -65,6 +65,6 @@ def load_team(
         stage: whose weights; those of the last finished stage by default.
         device: where the networks go.
     """
-    from magrounding.play.team import load_team as load
+    from magrounding.play.loading import load_team as load
 
     return load(source, seed, stage, device)

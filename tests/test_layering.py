@@ -38,7 +38,7 @@ ENTRIES = {f"magrounding.{name}" for name in ("agents.entries", "endi.entries", 
 LATE = {
     (
         "magrounding/__init__.py",
-        "magrounding.play.team",
+        "magrounding.play.loading",
     ): "torch is imported with the first team, not with the package",
     ("magrounding/envs/messenger/games.py", "magrounding.envs.messenger.world"): "a question compiles no kernels",
     ("magrounding/envs/rtfm/games.py", "magrounding.envs.rtfm.world"): "a question compiles no kernels",

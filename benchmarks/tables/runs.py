@@ -16,7 +16,7 @@ from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.report import REPORT_FILE
 from magrounding.experiment.results import RunResults, over_seeds, read_results
 from magrounding.experiment.settings import RunSettings, make_settings, read_settings
-from magrounding.play.team import CONFIG_FILE
+from magrounding.play.loading import CONFIG_FILE
 from magrounding.registry import env_entry
 
 

@@ -32,7 +32,8 @@ class Arguments:
     """Environment id, e.g. ma_rtfm."""
     players: str = "human"
     """A player for each agent, separated by commas, or one for all of them: human, run:DIR, run:DIR@STAGE,
-    pretrained:NAME, oracle (or the simulator's own bot), random or script:FILE."""
+    pretrained:NAME, oracle (or the simulator's own bot), oracle:NAME (another oracle of the environment),
+    random or script:FILE."""
     stage: str | None = None
     """Stage or task of the games; the environment's default where it is left out."""
     agents: int | None = None

@@ -16,7 +16,7 @@ from magrounding.experiment.metrics import METRICS_FILE, read_metrics
 from magrounding.experiment.presets import IMITATE
 from magrounding.experiment.settings import read_settings
 from magrounding.play.evaluate import TRUE_MANUAL
-from magrounding.play.team import CONFIG_FILE, load_team, seed_folder
+from magrounding.play.loading import CONFIG_FILE, load_team, seed_folder
 from magrounding.pretrained import ABOUT_FILE
 from magrounding.storage import read_json, write_json
 

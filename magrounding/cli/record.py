@@ -23,11 +23,11 @@ from magrounding.envs.render import ansi
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.progress import Display
 from magrounding.experiment.settings import read_settings
-from magrounding.play.actor import Actor, make_expert
+from magrounding.play.actor import Actor, check_oracle, make_expert
 from magrounding.play.demonstrations import Demonstrations
+from magrounding.play.loading import load_team
 from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.saved_games import Rerun, read_games, replayed
-from magrounding.play.team import load_team
 from magrounding.pretrained import find_run
 from magrounding.registry import EnvEntry, Game, env_entry, is_simulator
 from magrounding.simulators.vectorize import vectorize
@@ -57,8 +57,9 @@ class Arguments:
     games: int = 1000
     """Games to play."""
     player: str = ORACLE
-    """oracle (or the simulator's own bot), run:DIR (the team that a run trained on this stage), keyboard (you), or
-    saved:FILE (the games of a match; they have their own options and number)."""
+    """oracle (or the simulator's own bot), oracle:NAME (another oracle of the environment), run:DIR (the team that a
+    run trained on this stage), keyboard (you), or saved:FILE (the games of a match; they have their own options and
+    number)."""
     split: str = "train"
     """Split of the games, where the environment has some; a run learns only from its own."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
@@ -91,9 +92,11 @@ def make_demonstrations(arguments: Arguments) -> None:
     if kind == SAVED and source:
         _record_saved(arguments, Path(source))
         return
-    if kind != RUN or not source:
-        choose("player", arguments.player, (ORACLE, KEYBOARD, f"{RUN}:DIR", f"{SAVED}:FILE"))
-    options = _options(arguments, source)
+    if kind == ORACLE and source:
+        check_oracle(arguments.env, source)
+    elif kind != RUN or not source:
+        choose("player", arguments.player, (ORACLE, f"{ORACLE}:NAME", KEYBOARD, f"{RUN}:DIR", f"{SAVED}:FILE"))
+    options = _options(arguments, source if kind == RUN else "")
     game = configure(env_entry(arguments.env), options)
     check_place(arguments.out)
     with using(plan_threads(1, ROWS, cuda=False)):
@@ -180,11 +183,12 @@ def _seat(
             return vec, Keyboard(vec, env.render), "a person"
         vec = make_vec(entry.id, 1, **options)
         return vec, Keyboard(vec, lambda: ansi(vec.world.scene(0))), "a person"
-    team = load_team(source, stage=_stage(arguments, entry)) if source else None
+    team = load_team(source, stage=_stage(arguments, entry)) if kind == RUN else None
     vec = make_vec(entry.id, min(arguments.games, entry.evaluation_games or ROWS), workers=workers, **options)
     if team is not None:
         return vec, team.for_games(vec), f"{read_settings(find_run(source)).agent} of {source}"
-    return vec, make_expert(vec), ORACLE if entry.oracle else "the simulator's bot"
+    own = ORACLE if entry.oracle else "the simulator's bot"
+    return vec, make_expert(vec, source), arguments.player if source else own
 
 
 class _Progress:

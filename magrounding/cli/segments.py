@@ -24,7 +24,7 @@ from magrounding.experiment.segmenting import (
     statements_found,
 )
 from magrounding.experiment.settings import RunSettings, check_seed, read_settings
-from magrounding.play.team import CONFIG_FILE, load_team, seed_folder
+from magrounding.play.loading import CONFIG_FILE, load_team, seed_folder
 from magrounding.pretrained import find_run
 from magrounding.storage import check_place, read_json, write_json
 

@@ -28,7 +28,7 @@ from magrounding.experiment.progress import Display
 from magrounding.experiment.report import REPORT_FILE
 from magrounding.experiment.settings import RunSettings, make_settings, read_settings
 from magrounding.play.demonstrations import digests
-from magrounding.play.team import CONFIG_FILE
+from magrounding.play.loading import CONFIG_FILE
 from magrounding.registry import EnvEntry
 from magrounding.training.algorithm import AlgorithmConfig
 

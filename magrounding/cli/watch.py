@@ -22,9 +22,10 @@ from magrounding.play.demonstrations import DescribedGames
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.film import ENDINGS, film, picture_of
 from magrounding.play.lineup import RUN, Lineup, Seat
+from magrounding.play.loading import load_team
 from magrounding.play.saved_games import SavedLineup, open_games, read_games
 from magrounding.play.session import Session
-from magrounding.play.team import Team, TeamMemory, load_team
+from magrounding.play.team import Team, TeamMemory
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import EnvEntry
 from magrounding.storage import write_atomic

@@ -11,8 +11,8 @@ from magrounding.experiment.progress import Display
 from magrounding.experiment.settings import RunSettings
 from magrounding.play.actor import Actor, find_expert, make_expert
 from magrounding.play.evaluate import REPORT_SEED, Evaluation, evaluate
+from magrounding.play.loading import seed_folder
 from magrounding.play.scripted import RandomTeam
-from magrounding.play.team import seed_folder
 from magrounding.registry import env_entry
 from magrounding.spec import FixedActions
 from magrounding.storage import read_json, write_json

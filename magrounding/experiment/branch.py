@@ -13,7 +13,7 @@ from magrounding.experiment.checkpoint import CHECKPOINT_FILE, load_checkpoint, 
 from magrounding.experiment.metrics import METRICS_FILE
 from magrounding.experiment.owner import OWNER_FILE, RunOwner
 from magrounding.experiment.settings import RunSettings, read_settings
-from magrounding.play.team import CONFIG_FILE
+from magrounding.play.loading import CONFIG_FILE
 from magrounding.storage import read_json, write_json
 
 

@@ -19,7 +19,7 @@ from magrounding.experiment.seed_run import SeedRun
 from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.play.actor import check_oracle, find_expert
 from magrounding.play.demonstrations import DescribedGames, find_demonstrations
-from magrounding.play.team import CONFIG_FILE, seed_folder
+from magrounding.play.loading import CONFIG_FILE, seed_folder
 from magrounding.storage import read_json, remove_partial, write_json
 from magrounding.threads import plan_threads, using
 

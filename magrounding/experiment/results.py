@@ -15,7 +15,7 @@ from magrounding.experiment.metrics import METRICS_FILE, read_metrics
 from magrounding.experiment.settings import RunSettings
 from magrounding.experiment.statistics import Statistics, summarise
 from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
-from magrounding.play.team import CONFIG_FILE, seed_folder
+from magrounding.play.loading import CONFIG_FILE, seed_folder
 from magrounding.registry import load
 from magrounding.storage import read_json
 

@@ -13,7 +13,7 @@ from magrounding.agents.respelling import reads_any_words
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.presets import IMITATE, Phase, Preset, Promotion, find_preset
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
-from magrounding.play.team import CONFIG_FILE
+from magrounding.play.loading import CONFIG_FILE
 from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry, is_simulator
 from magrounding.spec import SCORE, EnvSpec
 from magrounding.storage import digest, read_json

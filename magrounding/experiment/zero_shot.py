@@ -20,7 +20,8 @@ from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.experiment.statistics import Statistics, summarise
 from magrounding.play.demonstrations import DescribedGames
 from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, Evaluation, evaluate
-from magrounding.play.team import Team, load_team, seed_folder
+from magrounding.play.loading import load_team, seed_folder
+from magrounding.play.team import Team
 from magrounding.registry import load
 from magrounding.spec import EnvSpec
 

@@ -10,7 +10,7 @@ from magrounding.experiment.evaluations import PLAYED_AS, played_once
 from magrounding.experiment.report import interval, percent, published, shown_as, spread, table
 from magrounding.experiment.results import TEXT
 from magrounding.experiment.zero_shot import Score, ZeroShot
-from magrounding.play.team import CONFIG_FILE
+from magrounding.play.loading import CONFIG_FILE
 from magrounding.storage import read_json
 
 

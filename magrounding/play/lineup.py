@@ -19,9 +19,10 @@ import numpy as np
 from magrounding.errors import ConfigurationError, choose
 from magrounding.play.actor import begin_memory, make_expert
 from magrounding.play.function import FunctionTeam
+from magrounding.play.loading import load_team
 from magrounding.play.script import Script, ScriptedTeam
 from magrounding.play.scripted import RandomTeam
-from magrounding.play.team import Team, load_team, mixed_team
+from magrounding.play.team import Team, mixed_team
 from magrounding.pretrained import PREFIX
 from magrounding.vector import VectorEnv
 

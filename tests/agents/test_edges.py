@@ -20,7 +20,7 @@ from magrounding.experiment import segmenting
 from magrounding.experiment.segmenting import learn_edges_from_games, shared_pieces
 from magrounding.experiment.settings import make_settings
 from magrounding.play.evaluate import evaluate
-from magrounding.play.team import load_team
+from magrounding.play.loading import load_team
 
 
 @pytest.fixture(scope="module")

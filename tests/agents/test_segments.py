@@ -17,7 +17,7 @@ from magrounding.agents.segments import SEGMENTS, Segmenter
 from magrounding.agents.segments_learning import Manuals, exactness, learn_segments, punctuation_of, render
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.segmenting import _manuals, _maps, places_shown
-from magrounding.play.team import load_team
+from magrounding.play.loading import load_team
 from tests.agents.samples import documents_of, seen_by
 
 SETS = ("train", "eval", "eval_new", "eval_paraphrase")

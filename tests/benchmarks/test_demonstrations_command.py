@@ -77,6 +77,16 @@ def test_the_oracle_is_recorded(monkeypatch, capsys, tmp_path):
     assert out.read_bytes() == before
 
 
+def test_another_oracle_is_recorded(monkeypatch, tmp_path):
+    line = ("--env", "ma_rtfm", "--stage", "s3", "--games", 4, "--max-cycles", 9)
+    assert run(monkeypatch, tmp_path / "demos.npz", *line, "--player", "oracle:rollout") == 0
+    shown = Demonstrations.load(tmp_path / "demos.npz")
+    assert shown.header.played_by == "oracle:rollout"
+    vec = make_vec("ma_rtfm", 4, **shown.header.options)
+    again = record(vec, make_expert(vec, "rollout"), 4, RECORDING_SEED, "the same")
+    np.testing.assert_array_equal(shown.actions, again.actions)
+
+
 def test_a_trained_team_is_recorded_with_the_options_of_its_run(monkeypatch, capsys, tmp_path):
     settings = tiny_settings(stages=("s1",), env_options={"max_cycles": 8, "occupants": 1})
     write_json(tmp_path / "run" / "config.json", settings.to_dict())
@@ -105,7 +115,8 @@ def test_a_trained_team_is_recorded_with_the_options_of_its_run(monkeypatch, cap
     [
         (["--env", "chess"], "unknown env 'chess'"),
         (["--stage", "s9"], "unknown stage of ma_rtfm 's9'; choose from: s1"),
-        (["--player", "nobody"], "unknown player 'nobody'; choose from: oracle, keyboard, run:DIR"),
+        (["--player", "nobody"], "unknown player 'nobody'; choose from: oracle, oracle:NAME, keyboard, run:DIR"),
+        (["--player", "oracle:rollouts"], "unknown oracle of ma_rtfm 'rollouts'; choose from: rollout"),
         (["--player", "run:nowhere"], "nowhere: the folder does not exist"),
         (["--player", "run:"], "unknown player 'run:'"),
         (["--games", "0"], "--games must be positive, got 0"),

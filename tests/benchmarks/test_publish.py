@@ -8,7 +8,7 @@ import torch
 from benchmarks import publish
 from magrounding import pretrained
 from magrounding.experiment.settings import read_settings
-from magrounding.play.team import load_team
+from magrounding.play.loading import load_team
 from magrounding.storage import read_json
 from tests.experiment.tiny_runs import tiny_run
 

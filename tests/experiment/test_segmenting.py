@@ -16,7 +16,7 @@ from magrounding.experiment import segmenting
 from magrounding.experiment.presets import Promotion
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import evaluate
-from magrounding.play.team import load_team
+from magrounding.play.loading import load_team
 from magrounding.threads import ThreadPlan
 from tests.experiment.tiny_runs import LEARNER, phases_of, tiny_settings
 

@@ -13,7 +13,8 @@ from magrounding.agents.weights import save_weights
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.evaluate import evaluate
 from magrounding.play.lineup import Lineup
-from magrounding.play.team import Team, load_team
+from magrounding.play.loading import load_team
+from magrounding.play.team import Team
 from tests.envs.people_corpus import our_sentences, small_corpus, write_corpus
 
 READER = "pretrained:messenger-s2"

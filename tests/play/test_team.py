@@ -10,8 +10,9 @@ import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.agents.weights import load_weights, save_weights, weights_file
 from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.play.loading import load_team
 from magrounding.play.scripted import RandomTeam
-from magrounding.play.team import Team, load_team, mixed_team
+from magrounding.play.team import Team, mixed_team
 from magrounding.spec import FixedActions
 
 OPTIONS = {"stage": "s5", "agents": 2, "max_cycles": 12}

@@ -29,9 +29,7 @@ def check_expert(env: Any, seed: int, episode: Episode) -> None:
         require(same, "expert", "best_actions() changes the game")
 
 
-def check_copied_expert(
-    env: Any, seed: int, episode: Episode, copies: Mapping[str, Callable[[Any], Any]]
-) -> None:
+def check_copied_expert(env: Any, seed: int, episode: Episode, copies: Mapping[str, Callable[[Any], Any]]) -> None:
     """The experts of copies made in the middle of an episode advise what the env's own does, who was asked before."""
     env.reset(seed=seed)
     middle, twins = len(episode.actions) // 2, {}

@@ -35,7 +35,6 @@ from magrounding.envs.checks.step import (
 )
 from magrounding.spec import EXPERT, SCENE, STATE
 
-
 COPIES: dict[str, Callable[[Any], Any]] = {
     "a pickle": lambda env: pickle.loads(pickle.dumps(env)),
     "a deepcopy": copy.deepcopy,

@@ -32,6 +32,7 @@ from magrounding.envs.rtfm.arrays import (
     TEAM,
     TEAM_DIVISION,
 )
+from magrounding.envs.rtfm.constructions import MOST_FILLERS
 from magrounding.envs.rtfm.layouts import MERGED, STATEMENTS
 from magrounding.seeding import below, hash64
 
@@ -43,7 +44,6 @@ MOST_UNITS = 9
 MOST_MENTIONS = 8
 MOST_MEMBERS = 6
 _PROSE_COUNTER = 1 << 20
-_FILLERS = 2  # `constructions.MOST_FILLERS`
 
 
 @njit
@@ -150,7 +150,11 @@ def _plan(key, at, rules, tables, scalars, plan):
     if _any(tables.prose, NOTHING, 0):
         pool = tables.prose.pools[NOTHING, 0, 0]
         size = pool[0]
-        fillers, first, step = below(key, at, _FILLERS + 1), below(key, at + 1, size), 1 + below(key, at + 2, size - 1)
+        fillers, first, step = (
+            below(key, at, MOST_FILLERS + 1),
+            below(key, at + 1, size),
+            1 + below(key, at + 2, size - 1),
+        )
         at += 3
         for f in range(fillers):
             plan[units, TEMPLATE] = pool[1 + (first + f * step) % size]

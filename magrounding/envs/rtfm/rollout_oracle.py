@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from magrounding import seeding
@@ -13,7 +15,7 @@ from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.envs.rtfm.rollouts import Search
 from magrounding.errors import ConfigurationError
 from magrounding.jit import cached_njit
-from magrounding.vector import VectorEnv
+from magrounding.vector import VectorEnv, check_count
 
 
 class RolloutOracle(Oracle):
@@ -28,7 +30,8 @@ class RolloutOracle(Oracle):
     seed gives the same moves.
 
     Args:
-        env: a vector env, or a single one (`magrounding.make`), of `ma_rtfm`.
+        env: a vector env, or a single one (`magrounding.make`), of `rtfm`, `ma_rtfm` or `rock_paper_scissors`; in the
+            last monsters stand still.
         search: how much is tried; by default what is fast enough to teach.
 
     Raises:
@@ -37,9 +40,14 @@ class RolloutOracle(Oracle):
 
     def __init__(self, env: VectorEnv | WorldEnv, search: Search | None = None) -> None:
         super().__init__(env)
-        self.search = search or Search()
-        if not 1 <= self.search.first_games <= self.search.games or self.search.depth < 1:
-            raise ConfigurationError(f"a search plays at least one game, and no fewer later than first, got {search}")
+        self.search = found = search or Search()
+        games = check_count("games of a search", found.games, 1)
+        check_count("first_games of a search", found.first_games, 1, games)
+        check_count("depth of a search", found.depth, 1)
+        for name, most in (("nearly", 1), ("safe", 1), ("margin", 1), ("doubt", math.inf)):
+            number = getattr(found, name)
+            if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= most:
+                raise ConfigurationError(f"{name} of a search is a number from 0 to {most}, got {number!r}")
 
     def _label(self, rows: np.ndarray) -> None:
         if self._pursuit is None:

@@ -60,12 +60,6 @@ def group_table(num_members: int, num_groups: int) -> np.ndarray:
     return np.array(divide(tuple(range(num_members)), num_groups), np.int16)
 
 
-def num_assignments(group: bool) -> int:
-    """How many joint assignments there are: 144, or 4,233,600 with groups."""
-    teams, elements = assignment_tables(group)
-    return len(teams) * len(elements)
-
-
 def assignment_tables(group: bool) -> tuple[np.ndarray, np.ndarray]:
     """Monsters of each team [ways, 3, 1 or 3] and modifiers of each element [ways, 4, 1 or 2].
 

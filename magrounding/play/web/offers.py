@@ -10,9 +10,9 @@ from typing import Any
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.play.actor import find_expert
 from magrounding.play.lineup import HUMAN, ORACLE, PRETRAINED, RANDOM, RUN, Lineup, Seat
+from magrounding.play.loading import CONFIG_FILE
 from magrounding.play.saved_games import Header
 from magrounding.play.session import Session
-from magrounding.play.team import CONFIG_FILE
 from magrounding.play.web.limits import Limits
 from magrounding.play.web.messages import Refusal
 from magrounding.pretrained import PREFIX, find_run, pretrained_names

@@ -33,14 +33,6 @@ class Trajectory:
     score: int
     valid: dict[str, tuple[int, ...]]
 
-    def valid_at(self, step: int) -> list[str]:
-        """What was valid before the command of a step, in the world's order."""
-        return [
-            action
-            for action, spans in self.valid.items()
-            if any(first <= step < behind for first, behind in zip(spans[::2], spans[1::2], strict=True))
-        ]
-
     @property
     def gold(self) -> frozenset[str]:
         """The actions that the gold path consists of."""

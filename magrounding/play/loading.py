@@ -1,0 +1,83 @@
+"""load_team: the trained agents of a run folder, or those that come with the package."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+import torch
+
+from magrounding.agents.building import build_policy
+from magrounding.agents.respelling import reads_any_words
+from magrounding.agents.weights import STATE_FILE, fit_weights, load_weights
+from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.play.team import Team
+from magrounding.pretrained import find_run
+from magrounding.registry import env_entry
+from magrounding.storage import read_json
+
+CONFIG_FILE = "config.json"
+
+
+def load_team(
+    source: str | PathLike[str], seed: int | None = None, stage: str | None = None, device: str | torch.device = "cpu"
+) -> Team:
+    """Load the agents of a run folder, or those that come with the package.
+
+    Args:
+        source: the run folder, or "pretrained:<name>" (see `magrounding.pretrained`).
+        seed: which of the run's seeds; the first by default.
+        stage: whose weights; those of the last finished stage by default. "<stage>/imitate": as they were before the
+            stage went on without a teacher.
+        device: where the networks go.
+
+    Raises:
+        CheckpointError: no run there, nothing trained yet, or files that are damaged or foreign.
+        ConfigurationError: a seed or stage that the run does not have, an unknown pretrained team, or a device that
+            is not there.
+    """
+    device = _find_device(device)
+    root = find_run(source)
+    config = read_json(root / CONFIG_FILE)
+    try:
+        seeds, stages = [str(k) for k in config["seeds"]], list(config["stages"])
+        env, agent, num_agents = env_entry(config["env"]), config["agent"], int(config["agents"])
+        env_options, policy_options = dict(config["env_options"]), dict(config["policy_options"])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise CheckpointError(f"{root / CONFIG_FILE} is damaged: {error} is missing or of the wrong kind") from None
+    folder = seed_folder(root, choose("seed of this run", seeds[0] if seed is None else str(seed), seeds), len(seeds))
+    trained = [name for name in stages if (folder / name / STATE_FILE).exists()]
+    halfway = [path.parent.relative_to(folder).as_posix() for path in folder.glob(f"*/*/{STATE_FILE}")]
+    if not trained and not halfway:
+        raise CheckpointError(f"{root} holds no trained stage yet; let its run go on with --resume")
+    stage = choose("trained stage of this run", stage or (trained or halfway)[-1], [*trained, *sorted(halfway)])
+    spec = env.describe(**{**env_options, **env.with_stage(stage.split("/")[0])})
+    first = build_policy(agent, spec, policy_options, seed=0)
+    known = None if reads_any_words(first) else spec.vocabulary_hash
+    weights, _ = load_weights(folder / stage, env=env.id, vocabulary_hash=known, num_agents=num_agents)
+    policies = [first, *(build_policy(agent, spec, policy_options, seed=0) for _ in weights[1:])]
+    for policy, state in zip(policies, weights, strict=True):
+        fit_weights(policy, state, folder / stage)
+        policy.to(device).eval()
+    return Team(policies, spec, env=env.id, options=env_options)
+
+
+def _find_device(device: str | torch.device) -> torch.device:
+    """The device of that name; ConfigurationError where networks cannot go there."""
+    try:
+        if not isinstance(device, str | torch.device):
+            raise TypeError("it is no name of a device")
+        found = torch.device(device)
+        if torch.zeros(1, device=found).is_meta:
+            raise TypeError("nothing is computed there")
+    except (TypeError, RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ConfigurationError(
+            f'networks cannot go to device {device!r} ({reason}): choose "cpu", or "cuda" where torch sees a GPU'
+        ) from None
+    return found
+
+
+def seed_folder(root: Path, seed: int | str, num_seeds: int) -> Path:
+    """Where one seed of a run lives: the run folder itself, or `seed_<k>/` where there are several."""
+    return root if num_seeds == 1 else root / f"seed_{seed}"
