@@ -12,6 +12,7 @@ import tyro
 
 from benchmarks.tables import TABLES, guide
 from benchmarks.tables.layout import PRESETS, Row, Table
+from benchmarks.tables.lge import GUIDE, with_guide
 from benchmarks.tables.messenger import takes_corpus, with_corpus
 from benchmarks.tables.page import Filled, figure, markdown, to_json
 from benchmarks.tables.runs import check_folder, finished_runs, in_order, jobs_of, learn
@@ -53,8 +54,8 @@ class Arguments:
     MESSENGER is there once more, trained and tested on them."""
     gold: Path = Path("runs/scienceworld/gold.jsonl")
     """Gold trajectories, for the Guide of lge_table1."""
-    guide: Path = Path("runs/scienceworld/guide")
-    """Folder of the Guide; where there is none, it is trained."""
+    guide: Path = Path(GUIDE)
+    """Folder of the Guide of lge_table1 and lge_table3; where there is none, lge_table1 trains it."""
     device: str = "auto"
     """auto, cpu or cuda."""
 
@@ -85,6 +86,7 @@ def fill(arguments: Arguments) -> None:
         raise ConfigurationError(f"name one or more tables: {', '.join((*TABLES, guide.ID))}")
     named = [choose("table", name, (*TABLES, guide.ID)) for name in arguments.tables]
     chosen = _told([TABLES[name] for name in named if name != guide.ID], arguments.corpus)
+    chosen = [with_guide(table, arguments.guide) for table in chosen]
     for row in items(arguments.rows or ""):
         choose("row of these tables", row, tuple(dict.fromkeys(row.id for table in chosen for row in table.rows)))
     if not 0 < arguments.budget < float("inf"):
@@ -164,7 +166,8 @@ def _skipped(table: Table, arguments: Arguments) -> dict[str, str]:
         except (ConfigurationError, DataNotFound, MissingExtra) as error:
             if row.id in items(arguments.rows or ""):
                 raise
-            skipped[row.id] = str(error)
+            own = arguments.preset in row.presets
+            skipped[row.id] = str(error) if own else f"not a row of preset `{arguments.preset}`"
     return skipped
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 
 from benchmarks.tables.layout import Cell, Row, Table, Training
 from magrounding.envs.published import PublishedResult
@@ -10,7 +12,9 @@ from magrounding.experiment.presets.scienceworld import QUICK_TASKS
 from magrounding.single.scienceworld.tasks import TASKS
 
 GUIDE = "runs/scienceworld/guide"
-"""Where `lge_table1` leaves its Guide unless it is told another folder."""
+"""Where `lge_table1` leaves its Guide, and `lge_table3` looks for it, unless they are told another folder."""
+_OPTION = "guide"
+"""Of networks."""
 
 COLUMNS = tuple(f"T{TASKS.index(task)}" for task in QUICK_TASKS)
 
@@ -32,7 +36,7 @@ _FIX = (
 def _row(
     id: str, label: str, agent: str, presets: Mapping[str, str], known: tuple[float, ...] = (), *, guided: bool = False
 ) -> Row:
-    network = (("guide", GUIDE),) if guided else ()
+    network = ((_OPTION, GUIDE),) if guided else ()
     cells = {}
     for name in COLUMNS:
         number = int(name[1:])
@@ -70,3 +74,24 @@ LGE: tuple[Table, ...] = (
         scores=True,
     ),
 )
+
+
+def with_guide(table: Table, folder: Path) -> Table:
+    """The table with the Guide of a folder in all rows that have one."""
+    return replace(table, rows=tuple(_guided_by(row, folder) for row in table.rows))
+
+
+def guide_of(training: Training) -> Path | None:
+    """The folder of a training's Guide, where it is not the usual one."""
+    folder = Path(dict(training.network).get(_OPTION, GUIDE))
+    return None if folder == Path(GUIDE) else folder
+
+
+def _guided_by(row: Row, folder: Path) -> Row:
+    cells = {
+        head: replace(cell, training=replace(cell.training, network=((_OPTION, str(folder)),)))
+        if _OPTION in dict(cell.training.network)
+        else cell
+        for head, cell in row.cells.items()
+    }
+    return replace(row, cells=cells)

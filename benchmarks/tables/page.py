@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.tables.layout import Cell, Row, Table, Training
 from magrounding.experiment.comparison import plot_comparison
 from magrounding.experiment.progress import duration
-from magrounding.experiment.report import percent, published, spread, table
+from magrounding.experiment.report import percent, published, spread, table, teacher
 from magrounding.experiment.results import TEXT, RunResults
 from magrounding.experiment.statistics import summarise
 from magrounding.play.evaluate import GREEDY, PLAYS, TRUE_MANUAL
@@ -115,14 +115,15 @@ def _caption(filled: Filled) -> str:
     budget = "" if filled.budget == 1 else f", {filled.budget:g} times its budget"
     how = "the most likely action" if filled.play == GREEDY else "an action drawn"
     spread_note = "mean ± standard deviation over them" if len(filled.seeds) > 1 else "nothing is known of the spread"
+    teachers = dict.fromkeys(teacher(run) for run in filled.runs.values() if run.settings.imitates)
     sentences = (
         f"`{shown.env}`, {team} agent{'s' if team > 1 else ''}, preset `{filled.preset}`{budget}; "
         f"seed{'s' if len(filled.seeds) > 1 else ''} {', '.join(map(str, filled.seeds))}: {spread_note}.",
         f"{what} of {games or 'no'} games, {filled.play} play ({how}); in brackets the paper's, of its own "
         f"networks{others}, – where it has none or its text is not available to us.",
-        "Imitation had the oracle for a teacher. †: in so many seeds reinforcement found nothing better than what "
-        "imitation had reached, which stayed."
-        if any(run.settings.imitates for run in filled.runs.values())
+        f"Imitation had {' and '.join(teachers)} for a teacher. †: in so many seeds reinforcement found nothing better "
+        "than what imitation had reached, which stayed."
+        if teachers
         else "Nobody had a teacher.",
         "Steps and training time are of one run of one seed, all its stages.",
         shown.note,

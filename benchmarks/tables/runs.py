@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.tables.layout import Row, Table, Training
+from benchmarks.tables.lge import guide_of
+from magrounding.agents.guide import guide_digest
 from magrounding.cli.train import with_env_options
 from magrounding.errors import CheckpointError
 from magrounding.experiment.branch import beginning, branch
@@ -39,7 +41,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """Of its folder; ConfigurationError where the Guide that it names is not there."""
         training = self.training
         budget = "" if self.budget == 1 else f"-x{self.budget:g}"
         first = f"-as-{training.budget_of}" if training.budget_of else ""
@@ -48,7 +50,9 @@ class Job:
         # What is read is known by its content: a folder may be named otherwise, or hold other files tomorrow.
         read = env_entry(self.env).describe(**dict(training.games)).source if training.games else ""
         text = f"-text-{hashlib.sha256(read.encode()).hexdigest()[:8]}" if read else ""
-        return f"{'-'.join((who, *filter(None, training.stages)))}{first}{size}{text}"
+        folder = guide_of(training)
+        guide = f"-guide-{guide_digest(folder)[:8]}" if folder else ""
+        return f"{'-'.join((who, *filter(None, training.stages)))}{first}{size}{text}{guide}"
 
     def folder(self, out: Path, seed: int) -> Path:
         """Of the run of a seed: a run of its own, so that seeds can be added later."""

@@ -306,6 +306,11 @@ def _simulators(results: RunResults) -> list[tuple[str, str]]:
 def _teacher(results: RunResults) -> str:
     if not results.settings.imitates:
         return "none: reinforcement alone"
+    return teacher(results) + ("" if results.settings.demonstrations else ", in phases of imitation only")
+
+
+def teacher(results: RunResults) -> str:
+    """Whom, or what, the phases of imitation of a run learnt from."""
     if results.settings.demonstrations:
         players = results.config.get("demonstrators", {}).items()
         return "demonstrations from " + ", ".join(f"`{path}` (played by {who})" for path, who in players)
@@ -313,7 +318,7 @@ def _teacher(results: RunResults) -> str:
     others = {oracle for _, phase in results.settings.phases() if (oracle := getattr(phase.learner, "oracle", ""))}
     if others:
         who = f"the oracle `{', '.join(sorted(others))}`, not the one of the tables"
-    return f"{who}, in phases of imitation only"
+    return who
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,17 +1,23 @@
 """The command of tables: it trains what is missing and nothing else, and refuses nonsense in one sentence."""
 
 import json
+import re
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 from benchmarks.tables import TABLES, __main__, runs
+from benchmarks.tables.layout import PAPER as PAPER_PRESETS
 from benchmarks.tables.layout import QUICK, Cell, Row, Table, Training
+from benchmarks.tables.lge import GUIDE, with_guide
 from benchmarks.tables.messenger import with_corpus
 from benchmarks.tables.runs import Job, jobs_of
 from benchmarks.tables.silg import SILG
+from magrounding.agents.guide import Guide, save_guide
+from magrounding.agents.guide.encoder import HashedEncoder
 from magrounding.envs.published import PublishedResult
 from magrounding.experiment import baselines
 from magrounding.experiment.curriculum import run_curriculum
@@ -148,6 +154,28 @@ def test_what_cannot_be_trained_here_is_left_out_by_name(monkeypatch, tmp_path, 
     assert cells(page)[2][-2] == "not run (–)"
     assert command(monkeypatch, "tiny", "--rows", "unheard", "--out", tmp_path) == 2
     assert "unknown agent 'gpt'" in capsys.readouterr().err
+    rows = (row("unheard", "s1", agent="gpt", presets=PAPER_PRESETS), SHORT)
+    monkeypatch.setitem(TABLES, "tiny", replace(TABLE, rows=rows))
+    assert command(monkeypatch, "tiny", "--seeds", "0", "--no-train", "--out", tmp_path) == 0
+    assert "* Unheard: not run: not a row of preset `quick`\n" in (tmp_path / "tiny-quick.md").read_text()
+
+
+def test_a_guide_in_another_folder_is_read_and_its_runs_are_others(tmp_path):
+    table, folders = TABLES["lge_table3"], [tmp_path / name for name in ("one", "same", "other")]
+    for seed, folder in zip((0, 0, 1), folders, strict=True):
+        torch.manual_seed(seed)
+        save_guide(folder, Guide(HashedEncoder(buckets=512, width=8, hidden=8)), {})
+    (usual, *_), (one, *_), (same, *_), (other, *_) = (
+        [job for row in told.rows for job in jobs_of(told, row, "quick", 1.0) if job.training.agent == "lge"]
+        for told in (with_guide(table, Path(folder)) for folder in (GUIDE, *folders))
+    )
+    assert usual.name == "scienceworld-lge-1-quick_lge-find-non-living-thing", "runs already made are found again"
+    assert one.settings(0).policy_options["guide"] == str(folders[0])
+    assert one.name == same.name != other.name
+    assert re.fullmatch(usual.name + "-guide-[0-9a-f]{8}", one.name)
+    plain = [job.name for row in table.rows[:2] for job in jobs_of(table, row, "quick", 1.0)]
+    told = with_guide(table, folders[0])
+    assert plain == [job.name for row in told.rows[:2] for job in jobs_of(told, row, "quick", 1.0)]
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
         "# By hand",
         "2 agents, preset `quick`, 0.5 times its budget; seeds 0, 1, 2",
         "Win rates of 8 games, sampled play",
-        "Imitation had the oracle for a teacher.",
+        "Imitation had the scripted oracle for a teacher.",
         "A note.",
         "* eval: `eval` of `s1`",
         "* games: the last training games of `s1`",
@@ -85,6 +85,10 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
     ):
         assert fact in text
     alone = replace(run, settings=tiny_settings(stages=("s1",), seeds=(0, 1)))
+    shown_files = replace(run, settings=replace(run.settings, demonstrations={"a.npz": "0"}))
+    shown_files = replace(shown_files, config={"demonstrators": {"a.npz": "a person"}})
+    shown_files = markdown(replace(filled, runs={("quick", training): shown_files}), None)
+    assert "Imitation had demonstrations from `a.npz` (played by a person) for a teacher." in shown_files
     assert "Nobody had a teacher." in markdown(replace(filled, runs={("quick", training): alone}), None)
     found = json.loads(json.dumps(to_json(filled, {"x": "1"})))
     assert found["rows"]["hand"]["cells"]["eval"]["play"]["greedy"]["seeds"] == {"0": 0.75, "1": 0.25}

@@ -4,6 +4,6 @@ One network reads tasks and actions, s(τ, a) = cos(g(τ), g(a)) / λ. It learns
 (`learning.py`), is judged by the ranks of gold actions (`metrics.py`), and prunes what an explorer chooses from.
 """
 
-from magrounding.agents.guide.guide import Guide, load_guide, save_guide
+from magrounding.agents.guide.guide import Guide, guide_digest, load_guide, save_guide
 
-__all__ = ["Guide", "load_guide", "save_guide"]
+__all__ = ["Guide", "guide_digest", "load_guide", "save_guide"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -76,9 +77,7 @@ def load_guide(folder: Path) -> Guide:
         ConfigurationError: no Guide there, or a language model that cannot be loaded.
         MissingExtra: it reads with a language model, and `transformers` is not installed.
     """
-    if not (folder / _FILE).exists():
-        raise ConfigurationError(f"there is no Guide in {folder}: train one with `magrounding guide --out {folder}`")
-    content = read_json(folder / _FILE)
+    content = read_json(_found(folder) / _FILE)
     try:
         options, temperature = dict(content["options"]), float(content["temperature"])
         if content["encoder"] == HashedEncoder.kind:
@@ -90,9 +89,24 @@ def load_guide(folder: Path) -> Guide:
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{folder / _FILE} is damaged ({type(error).__name__}: {error})") from None
     guide = Guide(encoder, temperature)
+    fit_weights(guide, parse_tensors(_weights(folder), folder / _WEIGHTS), folder / _WEIGHTS)
+    return guide.eval()
+
+
+def guide_digest(folder: Path) -> str:
+    """SHA-256 of a Guide's weights, whatever its folder is called; errors as of `load_guide`."""
+    return hashlib.sha256(_weights(_found(folder))).hexdigest()
+
+
+def _found(folder: Path) -> Path:
+    """The folder; ConfigurationError where it holds no Guide."""
+    if not (folder / _FILE).exists():
+        raise ConfigurationError(f"there is no Guide in {folder}: train one with `magrounding guide --out {folder}`")
+    return folder
+
+
+def _weights(folder: Path) -> bytes:
     try:
-        data = (folder / _WEIGHTS).read_bytes()
+        return (folder / _WEIGHTS).read_bytes()
     except OSError as error:
         raise CheckpointError(f"{folder / _WEIGHTS} cannot be read: {error.strerror}") from None
-    fit_weights(guide, parse_tensors(data, folder / _WEIGHTS), folder / _WEIGHTS)
-    return guide.eval()

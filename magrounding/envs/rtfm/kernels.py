@@ -9,10 +9,34 @@ from __future__ import annotations
 
 from magrounding import seeding
 from magrounding.envs import compiled
-from magrounding.envs.rtfm import arrays, dynamics, generate, layouts, observe, ontology, prose, splits, twins
+from magrounding.envs.rtfm import (
+    arrays,
+    constructions,
+    dynamics,
+    generate,
+    layouts,
+    observe,
+    ontology,
+    prose,
+    splits,
+    twins,
+)
 from magrounding.jit import cached_njit
 
-_SOURCES = (arrays, compiled, dynamics, generate, layouts, observe, ontology, prose, seeding, splits, twins)
+_SOURCES = (
+    arrays,
+    compiled,
+    constructions,
+    dynamics,
+    generate,
+    layouts,
+    observe,
+    ontology,
+    prose,
+    seeding,
+    splits,
+    twins,
+)
 
 
 def _entry_points(version: int):
