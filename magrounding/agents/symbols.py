@@ -75,8 +75,8 @@ class SymbolPolicy(DocumentPolicy):
     def __init__(self, spec: EnvSpec, config: EmmaConfig, constants: int = 0) -> None:
         super().__init__(spec)
         self.config, self.num_agents, self.width = config, spec.num_agents, spec.grid.words_per_occupant
-        self.grid_shape = spec.grid.shape
-        height, width, _ = self.grid_shape
+        self.grid_shape = self._shape = spec.grid.shape
+        height, width, _ = self._shape
         if min(height, width) < 2:
             raise ConfigurationError(f"a 2 × 2 convolution needs a map of at least 2 × 2 cells, got {height} × {width}")
         rows = max(SYMBOLS, int(spec.grid.high) + 1)
@@ -125,8 +125,8 @@ class SymbolPolicy(DocumentPolicy):
     ) -> tuple[Occupied, Tensor]:
         """The occupied cells of the present frame and those remembered, and what to remember after it."""
         grid = observation["grid"]
-        if grid.shape[1:] != self.grid_shape:
-            made, got = (" × ".join(map(str, shape)) for shape in (self.grid_shape, grid.shape[1:]))
+        if grid.shape[1:] != self._shape:
+            made, got = (" × ".join(map(str, shape)) for shape in (self._shape, grid.shape[1:]))
             raise ConfigurationError(f"this network is made for a grid of {made} and cannot look at one of {got}")
         before = self.initial_memory(len(grid)).to(grid.device) if memory is None else memory
         frames = self.add_frame(before, grid)
@@ -143,7 +143,7 @@ class SymbolPolicy(DocumentPolicy):
 
     def initial_memory(self, num_envs: int) -> Tensor:
         """[N, F − 1, H, W, K] int16, the frames before the first: none."""
-        height, width, per_cell = self.grid_shape
+        height, width, per_cell = self._shape
         return torch.full((num_envs, self.config.history - 1, height, width, per_cell), NO_FRAME, dtype=torch.int16)
 
     def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor:
