@@ -42,15 +42,17 @@ def test_everything_is_measured_and_written(tmp_path, capsys):
 
 
 def test_the_learner_is_measured_with_the_settings_asked_for(monkeypatch):
-    demo = find_preset("demo", "ma_rtfm")
-    phase = demo.of_stage("s5")[-1]
-    small = replace(demo, phases={"*": (replace(phase, num_envs=4, learner=replace(phase.learner, unroll=5)),)})
-    monkeypatch.setattr("magrounding.experiment.presets.rtfm.DEMO", small)
-    options = replace(QUICK, learner="conv", preset="demo", agents=3, size=9, seconds=0.01, beside="epochs=1,bf16=true")
+    quick = find_preset("quick", "ma_rtfm")
+    phase = quick.of_stage("s5")[-1]
+    small = replace(quick, phases={"*": (replace(phase, num_envs=4, learner=replace(phase.learner, unroll=5)),)})
+    monkeypatch.setattr("magrounding.experiment.presets.rtfm.QUICK_MA_RTFM", small)
+    options = replace(
+        QUICK, learner="conv", preset="quick", agents=3, size=9, seconds=0.01, beside="epochs=1,bf16=true"
+    )
     own, other = bench.learner_speed(options)
     assert own["settings"] == {"bf16": False}
     assert other["settings"] == {"bf16": True, "epochs": 1}
-    assert (own["agent"], own["preset"], own["num_envs"], own["unroll"]) == ("conv", "demo", 4, 5)
+    assert (own["agent"], own["preset"], own["num_envs"], own["unroll"]) == ("conv", "quick", 4, 5)
     assert own["samples"] % (4 * 5 * 3) == 0
     assert own["samples"] >= 2 * 4 * 5 * 3
     assert own["samples_per_second"] == pytest.approx(own["samples"] / own["seconds"])

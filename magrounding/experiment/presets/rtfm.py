@@ -107,14 +107,14 @@ DEMO = replace(
     QUICK_MA_RTFM,
     name="demo",
     about=(
-        "A demonstration for two CPU cores and about six minutes: imitation of the oracle in every stage, and PPO in "
-        "the last. It shows the whole road and stops before its end."
+        "A demonstration for two CPU cores and five minutes: imitation of the oracle in every stage, less than in "
+        "`quick`. It shows the whole road and stops before its end."
     ),
     phases={
         "s1": (_imitate(100_000, teacher_steps=40_000),),
         "s2": (_imitate(40_000),),
         "s4": (_imitate(20_000),),
-        "s5": (_imitate(80_000), _reinforce(60_000, **FINE)),
+        "s5": (_imitate(80_000),),
         REMAINING_STAGES: (_imitate(100_000),),
     },
     selection_games=200,
