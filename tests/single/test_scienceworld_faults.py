@@ -122,8 +122,10 @@ def test_java_ends_with_its_last_game():
 
 
 PLAY = f"""
+import signal
 import sys
 from magrounding.single.scienceworld import ScienceWorld
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background of a shell ignores it
 env = ScienceWorld("find-plant", heap={HEAP}).make_env()
 env.reset(seed=0)
 print(env._simulation.java.pid, flush=True)
@@ -146,7 +148,10 @@ def test_java_ends_with_python_however_that_ends(how, frozen):
             os.kill(pid, signal.SIGSTOP)
         time.sleep(0.3)
         python.send_signal(how)
-        python.wait(30)
+        try:
+            python.wait(30)
+        finally:
+            python.kill()
         assert gone(pid, 5), "no Java is left after five seconds"
 
 

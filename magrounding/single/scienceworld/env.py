@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError
 from magrounding.seeding import TASK, stream_key
 from magrounding.single.one_agent import Observation, OneAgentEnv
 from magrounding.single.scienceworld import picture
@@ -79,13 +79,13 @@ class ScienceWorldEnv(OneAgentEnv):
 
         Args:
             seed: an integer in [0, 2**62), which decides the variation.
-            options: `{"variation": k}` plays that one instead, of whatever split.
+            options: `{"variation": k}` plays that one instead, of whatever split; others are ignored, as by every env.
 
         Returns:
             observations, infos: by agent.
 
         Raises:
-            ConfigurationError: a seed, an option or a variation that does not exist.
+            ConfigurationError: a seed or a variation that does not exist.
             SimulatorError: Java was lost; the next reset starts it anew.
         """
         self._asked = self._variation_asked(options or {})
@@ -150,8 +150,6 @@ class ScienceWorldEnv(OneAgentEnv):
         return self._simulation
 
     def _variation_asked(self, options: Mapping[str, Any]) -> int | None:
-        for name in options:
-            choose("option of reset", name, ("variation",))
         if "variation" not in options:
             return None
         count, wanted = sum(map(len, variations(self.config.task).values())), options["variation"]
