@@ -42,7 +42,7 @@ def parse_options(text: str, known: Mapping[str, Any], flag: str) -> dict[str, A
         name, value = _split(item, known, flag)
         default = known[name]
         if not _is_of_kind(value, default) or (isinstance(value, int | float) and value < 0):
-            raise ConfigurationError(f"{flag} takes values like {name}={default}, got {item!r}")
+            raise ConfigurationError(f"{flag} takes values like {name}={json.dumps(default)}, got {item!r}")
         options[name] = value
     return options
 
