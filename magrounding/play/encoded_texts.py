@@ -15,6 +15,8 @@ from magrounding.texts import runs
 KEPT = 20_000
 """Texts at most that are kept though they are on show no more, so that ever new texts do not fill the memory."""
 
+_UNREAD = -1
+
 
 class EncodedTexts:
     """The encodings of one kind of text in a batch of games.
@@ -26,7 +28,7 @@ class EncodedTexts:
         policy: the network that reads. Call `forget` when its weights change.
         name: which of `policy.reads`.
         keep: keep texts that are on show no more, as they may come back before the weights change. Without it their
-            places are used again, so the encoding never has more texts than are on show.
+            places are used again, so the encoding never has more texts than are on show in all games.
 
     Attributes:
         encoding: of all that is kept.
@@ -40,7 +42,7 @@ class EncodedTexts:
         self.encoded = 0
         self._device = next(policy.parameters()).device
         self._slots: dict[int, int] = {}
-        self._keys = np.zeros(0, np.int64)
+        self._keys = np.zeros(0, np.int64)  # of what each game shows, [B, …]
         self._index = np.zeros(0, np.int64)
 
     def forget(self) -> None:
@@ -49,35 +51,51 @@ class EncodedTexts:
         self.encoding = {}
         self._keys = np.zeros(0, np.int64)
 
-    def read(self, keys: np.ndarray, texts: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Encode what is new and return which text of the encoding each is, [R] int64; call it without gradients.
+    def read(self, keys: np.ndarray, texts: Mapping[str, np.ndarray], rows: np.ndarray | None = None) -> np.ndarray:
+        """Encode what is new and return which text of the encoding each is, [R, …] int64; call it without gradients.
 
         Args:
-            keys: [R] int64, equal keys mean equal texts.
-            texts: [R, …] ids of each of `fields`.
+            keys: [R, …] int64, equal keys mean equal texts.
+            texts: [R · …, …] ids of each of `fields`.
+            rows: [R] which of the games these are, ascending; the others show what they showed last. None: all games.
         """
-        if np.array_equal(keys, self._keys):
-            return self._index
+        some = slice(None) if rows is None else rows
+        if len(self._keys) == len(keys) if rows is None else len(self._keys) > rows.max(initial=0):
+            found = self._index[some]
+            if np.array_equal(self._keys[some], keys) and (rows is None or _UNREAD not in found):
+                return found
         if self.keep and len(self._slots) > KEPT:
             self.forget()
-        begin, length = runs(keys)
-        shown, new = keys[begin].tolist(), dict[int, int]()
+        self._note(keys, rows)
+        begin, length = runs(keys.ravel())
+        shown, new = keys.ravel()[begin].tolist(), dict[int, int]()
         for row, key in zip(begin.tolist(), shown, strict=True):
             if key not in self._slots:
                 new.setdefault(key, row)
         if new:
-            self._place(new, shown, texts)
-        self._keys = keys.copy()
-        self._index = np.repeat(np.array([self._slots[key] for key in shown], np.int64), length)
-        return self._index
+            self._place(new, texts)
+        index = np.repeat(np.array([self._slots[key] for key in shown], np.int64), length).reshape(keys.shape)
+        self._index[some] = index
+        return index
 
-    def _place(self, new: dict[int, int], shown: list[int], texts: Mapping[str, np.ndarray]) -> None:
+    def _note(self, keys: np.ndarray, rows: np.ndarray | None) -> None:
+        """Remember what some games show now; those not read yet count as showing what the first of them does."""
+        before, index = self._keys, self._index
+        games = len(keys) if rows is None else max(len(before), int(rows.max(initial=-1)) + 1)
+        if before.shape != (games, *keys.shape[1:]):
+            self._keys = np.broadcast_to(keys[:1], (games, *keys.shape[1:])).copy()
+            self._index = np.full(self._keys.shape, _UNREAD)
+            if rows is not None and before.shape[1:] == keys.shape[1:]:
+                self._keys[: len(before)], self._index[: len(before)] = before, index
+        self._keys[slice(None) if rows is None else rows] = keys
+
+    def _place(self, new: dict[int, int], texts: Mapping[str, np.ndarray]) -> None:
         """Encode the texts of some keys, of which each has a row, and find a place for each."""
         rows = list(new.values())
         encoded = self.policy.encode(self.name, {name: self._tensor(texts[name][rows]) for name in self.fields})
         self.encoded += len(rows)
         if not self.keep:
-            for key in self._slots.keys() - set(shown):
+            for key in self._slots.keys() - set(self._keys.ravel().tolist()):
                 del self._slots[key]
         if not self._slots:
             self.encoding, places = dict(encoded), range(len(rows))

@@ -167,8 +167,8 @@ class Player:
         for name, texts in self._texts.items():
             ids = gather_texts(shown.texts, texts.fields, len(self.last_action), rows)
             keys = text_keys(ids, texts.fields, self.spec, document)
-            index = texts.read(keys.ravel(), flat_choices(ids)).reshape(1, *keys.shape)
-            readings[name] = Reading(texts.encoding, torch.from_numpy(index).to(self.device))
+            index = torch.from_numpy(texts.read(keys, flat_choices(ids), rows)).to(self.device)
+            readings[name] = Reading(texts.encoding, index.unsqueeze(0))
         return readings
 
     def _index(self, rows: np.ndarray) -> Tensor:

@@ -185,6 +185,7 @@ class RolloutWorker:
     def _play(self, t: int) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]:
         """Let all agents act and the games move; where simulators work by halves, one moves while the other thinks."""
         since, vec = time.perf_counter(), self.vec
+        self._draw(t)
         groups = getattr(vec, "groups", ()) if self._teacher is None else ()
         if len(groups) > 1:
             halves = self._games
@@ -210,17 +211,20 @@ class RolloutWorker:
         self.clock.add("world", since)
         return moved
 
+    def _draw(self, t: int) -> None:
+        """Draw the random numbers of `Policy.draw_record` for all games at once: halves change nothing of a run."""
+        self._drawn = [p.policy.draw_record((self.vec.num_envs,), p.generator) for p in self.players]
+        for i, drawn in enumerate(self._drawn):
+            for name, tensor in drawn.items():
+                self._record(i, t, name, tensor.numpy(), slice(None))
+
     def _act(self, t: int, rows: np.ndarray | None = None) -> np.ndarray:
         """Actions [R, n] int64 of some games, by default of all; each agent reads its own column."""
         some = slice(None) if rows is None else rows
-        count = self.vec.num_envs if rows is None else len(rows)
 
         def choose(i: int) -> None:
             player = self.players[i]
-            drawn = player.policy.draw_record((count,), player.generator)
-            for name, tensor in drawn.items():
-                self._record(i, t, name, tensor.numpy(), some)
-            record = {name: self._records[i][name][t] for name in drawn}
+            record = {name: self._records[i][name][t] for name in self._drawn[i]}
             column = {name: buffer[t] for name, buffer in self._seen[i].items()}
             shown = Shown(column, self._texts_of(i, self._observation), self._info.document)
             choice = player.choose(shown, self._restarted, rows=rows, record=record)

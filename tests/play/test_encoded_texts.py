@@ -63,8 +63,32 @@ def test_each_distinct_text_is_encoded_once(policy, keep):
 
 def test_the_same_texts_in_the_same_rows_cost_nothing(policy, keep):
     texts, shown = reader_of(policy, keep), sentences(1, 2)
-    assert read(texts, shown) is read(texts, shown.copy())
+    np.testing.assert_array_equal(read(texts, shown), read(texts, shown.copy()))
     assert texts.encoded == 2
+
+
+def test_games_read_by_halves_keep_what_the_other_half_shows(policy, keep):
+    """As where simulators work while the other half of the games is thought about."""
+    texts, shown = reader_of(policy, keep), sentences(1, 2, 3, 4)
+    halves = np.arange(0, 2), np.arange(2, 4)
+
+    def read_half(rows, shown):
+        return texts.read(content_keys({"message": shown}), {"message": shown}, rows)
+
+    with torch.no_grad():
+        for _ in range(3):
+            index = np.concatenate([read_half(rows, shown[rows]) for rows in halves])
+    assert len(set(index.tolist())) == 4
+    assert texts.encoded == 4
+    np.testing.assert_array_equal(read(texts, shown), index)
+    assert texts.encoded == 4
+    with torch.no_grad():
+        for word in range(5, 9):
+            other = sentences(3, 2, word=word)
+            read_half(halves[0], other)
+            np.testing.assert_array_equal(read_half(halves[1], shown[2:]), index[2:])
+    assert texts.encoded == 4 + 2 * 4
+    assert keep or len(texts.encoding["states"]) == 4
 
 
 def test_new_texts_take_the_places_of_those_that_are_gone(policy):

@@ -27,8 +27,8 @@ pytest.importorskip("nle", reason="the extra `nethack` is absent: nle")
 from nle import nethack
 from nle.env import tasks
 
-from tests.single.nethack_games import RECORDED, digest, random_games, random_wins
 from tests.simulators.speed import speedup_of_two_workers
+from tests.single.nethack_games import RECORDED, digest, random_games, random_wins
 from tests.single.nethack_speed import SHOWN, beside_nle
 
 NLES = {"gold": tasks.NetHackGold, "scout": tasks.NetHackScout, "score": tasks.NetHackScore}

@@ -7,9 +7,11 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents.building import build_policy
+from magrounding.agents.building import build_policy, make_policy
 from magrounding.agents.policy import Batch, Reading
+from magrounding.play.player import Player
 from magrounding.training.rollout import RolloutWorker
+from tests.tiny_rooms import TinyRooms
 from tests.training.toy_games import ToyGames, ToyPolicy, players_of
 
 T = 12
@@ -182,3 +184,24 @@ def test_threads_do_not_change_a_rollout():
 
     with ThreadPoolExecutor(3) as pool:
         assert all((x == y).all() for x, y in zip(collect(map), collect(pool.map), strict=True))
+
+
+def test_workers_change_nothing_of_a_rollout():
+    """Simulators work by halves then: random numbers are drawn for all games at once, and each text is read once."""
+
+    def rollout(workers):
+        with mg.vectorize(TinyRooms, 8, workers) as vec:
+            torch.manual_seed(0)
+            policy = make_policy("choiceread", vec.spec, embedding=8, states=16, role=6, hidden=12)
+            policy.draw_record = lambda shape, generator: {"noise": torch.rand(shape, generator=generator)}
+            player = Player(policy, vec.spec, 8, torch.Generator().manual_seed(1))
+            worker = RolloutWorker(vec, [player], T)
+            worker.start(seed=0)
+            (column,) = worker.collect().columns
+            return column, player.texts_encoded
+
+    (serial, read), (halves, read_by_halves) = rollout(0), rollout(2)
+    np.testing.assert_array_equal(halves.record["noise"], serial.record["noise"])
+    np.testing.assert_array_equal(halves.action, serial.action)
+    np.testing.assert_allclose(halves.logits, serial.logits, rtol=0, atol=1e-5)
+    assert read_by_halves == read
