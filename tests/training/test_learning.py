@@ -24,7 +24,7 @@ from magrounding.training.rollout import RolloutWorker
 from tests.full import in_the_full_suite
 
 TASK = "simple_stationary_single_monster"
-GAMES = 2000
+GAMES = 800
 
 
 def by_reward(agent, steps, learning_rate, **network):
@@ -135,14 +135,14 @@ def shuffle_labels(seed):
 
 
 def be_taught(seed, shuffled):
-    """Win rates in held-out games, with the true manual and with one whose statements are all false."""
+    """Win rates in held-out games with the true manual and, for labels that teach, one whose statements are false."""
     if shuffled:
         shuffle_labels(seed)
     with using(ThreadPlan(torch=1, agents=1, world=1)):
         session = trained(STUDENT, "simple_stationary", seed, LESSONS)
         return [
-            float(session.evaluate("eval", 500, REPORT_SEED, greedy=False, manual=manual).won.mean())
-            for manual in ("true", "reassigned")
+            float(session.evaluate("eval", 200, REPORT_SEED, greedy=False, manual=manual).won.mean())
+            for manual in (("true",) if shuffled else ("true", "reassigned"))
         ]
 
 
@@ -150,7 +150,7 @@ def be_taught(seed, shuffled):
 @pytest.mark.timeout(200)
 def test_it_learns_to_read_from_a_teacher_and_not_from_mixed_up_labels():
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        (learnt, misled), (control, _) = pool.map(be_taught, (1, 1), (False, True))
+        (learnt, misled), (control,) = pool.map(be_taught, (1, 1), (False, True))
     # Who does not read wins at most a quarter: one of two items and one of two monsters are the right ones.
     assert learnt > 0.45
     assert misled < 0.25
