@@ -69,7 +69,7 @@ def installed(wheels, tmp_path_factory):
 def trained(request, installed, tmp_path_factory):
     """The run folder of a short training, made from a folder that holds nothing."""
     folder = tmp_path_factory.mktemp("elsewhere")
-    options = ("--games", "200", "--budget", "0.5", "--out", "run")
+    options = ("--games", "200", "--budget", "0.25", "--out", "run")
     run(installed / "magrounding", "train", "--env", "my_game", "--preset", request.param, *options, cwd=folder)
     return folder / "run"
 

@@ -42,14 +42,13 @@ class EncodedTexts:
         self.encoded = 0
         self._device = next(policy.parameters()).device
         self._slots: dict[int, int] = {}
-        self._keys = np.zeros(0, np.int64)  # of what each game shows, [B, …]
-        self._index = np.zeros(0, np.int64)
+        self._keys = self._index = np.zeros(0, np.int64)  # of what each game shows, [B, …]
 
     def forget(self) -> None:
         """Drop every encoding: they were made by weights that are gone."""
         self._slots.clear()
         self.encoding = {}
-        self._keys = np.zeros(0, np.int64)
+        self._keys = self._index = np.zeros(0, np.int64)
 
     def read(self, keys: np.ndarray, texts: Mapping[str, np.ndarray], rows: np.ndarray | None = None) -> np.ndarray:
         """Encode what is new and return which text of the encoding each is, [R, …] int64; call it without gradients.

@@ -82,7 +82,10 @@ def test_games_read_by_halves_keep_what_the_other_half_shows(policy, keep):
     assert texts.encoded == 4
     np.testing.assert_array_equal(read(texts, shown), index)
     assert texts.encoded == 4
+    texts.forget()
     with torch.no_grad():
+        np.testing.assert_array_equal(np.concatenate([read_half(rows, shown[rows]) for rows in halves]), index)
+        texts.encoded = 4
         for word in range(5, 9):
             other = sentences(3, 2, word=word)
             read_half(halves[0], other)
