@@ -304,23 +304,28 @@ def register_preset(entry: PresetEntry) -> None:
 
 
 _DISCOVERED = False
+_FAILED: ConfigurationError | None = None
+"""Of the first package that could not register itself."""
 
 
 def _discover() -> None:
     """Load the entry points of installed packages, once: each registers what its package has.
 
     Raises:
-        ConfigurationError: one that cannot be loaded.
+        ConfigurationError: one that cannot be loaded; those after it are loaded, and every look-up raises this again.
     """
-    global _DISCOVERED
-    if _DISCOVERED:
-        return
-    _DISCOVERED = True  # what is loaded looks things up itself
-    for point in entry_points(group=GROUP):
-        try:
-            point.load()()
-        except Exception as error:
-            raise ConfigurationError(
-                f"the package {point.dist.name if point.dist else point.value!r} registers itself with magrounding by "
-                f"{point.value!r}, which failed ({type(error).__name__}: {error}): mend or remove it"
-            ) from error
+    global _DISCOVERED, _FAILED
+    if not _DISCOVERED:
+        _DISCOVERED = True  # what is loaded looks things up itself
+        for point in entry_points(group=GROUP):
+            try:
+                point.load()()
+            except Exception as error:
+                failed = ConfigurationError(
+                    f"the package {point.dist.name if point.dist else point.value!r} registers itself with magrounding "
+                    f"by {point.value!r}, which failed ({type(error).__name__}: {error}): mend or remove it"
+                )
+                failed.__cause__ = error
+                _FAILED = _FAILED or failed
+    if _FAILED is not None:
+        raise _FAILED

@@ -1,0 +1,34 @@
+"""Packages that register themselves: one that is broken neither hides nor is hidden by those that are whole."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from magrounding import registry
+from magrounding.errors import ConfigurationError
+from magrounding.registry import AlgorithmEntry, Registry
+
+
+def register_broken() -> None:
+    """Stands for a package whose registration fails."""
+    raise OSError("its file is missing")
+
+
+def register_whole() -> None:
+    """Stands for one that works."""
+    registry.ALGORITHMS.add(AlgorithmEntry("my_algorithm", "my.package:Config"))
+
+
+def test_a_broken_package_is_named_at_every_look_up(monkeypatch):
+    points = [EntryPoint(f"{kind}", f"{__name__}:register_{kind}", registry.GROUP) for kind in ("broken", "whole")]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    monkeypatch.setattr(registry, "ALGORITHMS", Registry("algorithm", AlgorithmEntry))
+    monkeypatch.setattr(registry, "_DISCOVERED", False)
+    monkeypatch.setattr(registry, "_FAILED", None)
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match=r"register_broken.*its file is missing.*mend or remove it"):
+            registry.algorithm_entry("my_algorithm")
+    monkeypatch.setattr(registry, "_FAILED", None)  # the broken one is removed: the one after it has registered itself
+    assert registry.algorithm_entry("my_algorithm").config == "my.package:Config"
