@@ -68,8 +68,9 @@ class Evaluations:
         sets = settings.evaluation_sets(session.stage, session.phase)
         texts = [(name, TRUE_MANUAL) for name in sets if session.plays(name)]
         *_, last = settings.phases()
-        if settings.preset.read_always or (session.stage, session.phase) == last:
-            texts += [(settings.entry.reading_set, manual) for manual in settings.wrong_manuals]
+        read = settings.entry.reading_set
+        if (settings.preset.read_always or (session.stage, session.phase) == last) and session.plays(read):
+            texts += [(read, manual) for manual in settings.wrong_manuals]
         self._evaluate(session, AFTER, [(name, play, text) for name, text in texts for play in PLAYS], before)
 
     def _of_phase_before(self, session: StageSession, when: str) -> list[Line]:

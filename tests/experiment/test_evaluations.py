@@ -184,3 +184,13 @@ def test_sets_with_maps_that_a_network_cannot_look_at_are_left_out(tmp_path):
     told = report(read_results(folder))
     assert "Sets with maps that these networks cannot look at were not played: eval_10x10." in told
     assert "not reached" not in told
+
+
+def test_wrong_texts_are_left_out_where_a_network_cannot_look_at_their_maps(tmp_path):
+    (phase,) = phases_of({"*": Promotion(steps=30)})["*"]
+    phases = {"*": (replace(phase, games={"size": 10}),)}
+    options = {"phases": phases, "policy_options": {}, "watched_sets": ("eval_10x10",), "final_sets": ("eval_10x10",)}
+    folder = tiny_run(tmp_path / "run", "s1", agent="emma", seeds=(0,), **options)
+    lines = read_metrics(folder / METRICS_FILE)
+    assert {(line["set"], line["manual"]) for line in lines if line.get("when") == "after"} == {("eval_10x10", "true")}
+    assert "Do they read?" not in report(read_results(folder))
