@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from magrounding.agents.building import make_policy
+from magrounding.agents.building import freeze, make_policy
+from magrounding.agents.policy import Policy
 from magrounding.agents.weights import versions
-from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.experiment.baselines import compared, play_missing
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.interrupt import StopRequest
@@ -20,6 +21,7 @@ from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.play.actor import check_oracle, find_expert
 from magrounding.play.demonstrations import DescribedGames, find_demonstrations
 from magrounding.play.loading import CONFIG_FILE, seed_folder
+from magrounding.spec import EnvSpec
 from magrounding.storage import read_json, remove_partial, write_json
 from magrounding.threads import plan_threads, using
 
@@ -51,11 +53,7 @@ def run_curriculum(
         OSError: the disk refused; the last checkpoint is whole.
     """
     where = resolve_device(device)
-    # Bad options come to light before anything is written; worlds that are alike need one network to show that it fits.
-    for spec in dict.fromkeys(settings.describe(stage, **phase.games) for stage, phase in settings.phases()):
-        make_policy(settings.agent, spec, **settings.policy_options)
-    for _, phase in settings.phases():
-        phase.learner.require()
+    _check_learning(settings)  # bad options come to light before anything is written
     demonstrators = _check_teaching(settings)
     if resume:
         read_json(folder / CONFIG_FILE)
@@ -100,6 +98,28 @@ def _refuse_foreign(folder: Path) -> None:
     names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     if names.isdisjoint((CONFIG_FILE, OWNER_FILE)) and (names or (folder.exists() and not folder.is_dir())):
         raise CheckpointError(f"{folder} exists already and holds no run: name another with --out")
+
+
+def _check_learning(settings: RunSettings) -> None:
+    """Make the networks and learners of all phases once, and forget them; worlds that are alike need one network.
+
+    Raises:
+        ConfigurationError: a network or a learner that cannot be made.
+        MissingExtra: a learner needs a package that is not installed.
+    """
+    networks: dict[tuple[EnvSpec, tuple[str, ...]], Policy] = {}
+    for stage, phase in settings.phases():
+        spec, frozen, learner = settings.describe(stage, **phase.games), settings.frozen(phase), phase.learner
+        if (spec, frozen) not in networks:
+            networks[spec, frozen] = make_policy(settings.agent, spec, **settings.policy_options)
+            freeze(networks[spec, frozen], frozen)
+        learner.require()
+        try:
+            learner.make_learner(networks[spec, frozen], spec, phase.num_envs, seed=0)
+        except MagroundingError:
+            raise
+        except ValueError as error:  # an optimiser's, of a rate that cannot be
+            raise ConfigurationError(f"{learner.algorithm} cannot learn {stage} with its options: {error}") from error
 
 
 def _check_teaching(settings: RunSettings) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from magrounding.errors import ConfigurationError, choose
@@ -99,8 +100,12 @@ class AlgorithmConfig:
     def _check(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            if isinstance(value, bool) or not isinstance(value, int | float):
+            if isinstance(each.default, bool) or not isinstance(each.default, int | float):
                 continue
+            if value is None and "None" in str(each.type):
+                continue
+            if isinstance(value, bool) or not isinstance(value, Real):
+                raise ConfigurationError(f"{each.name} of algorithm {self.algorithm} is a number, not {value!r}")
             least, most = each.metadata.get("least", 0), each.metadata.get("most", math.inf)
             if not least <= value <= most:
                 what = f"at least {least}" if most > 1 else "between 0 and 1"

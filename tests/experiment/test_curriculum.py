@@ -276,6 +276,9 @@ def test_a_folder_in_the_way(tmp_path):
 def test_bad_options_come_to_light_before_anything_is_written(tmp_path):
     with pytest.raises(MagroundingError):
         run_curriculum(tiny_settings(env_options={"size": 2}), tmp_path / "run", display=quiet())
+    endless = phases_of({"*": Promotion(steps=90)}, PPOConfig(beta2=1.0))  # Adam divides by 1 − beta2
+    with pytest.raises(ConfigurationError, match=r"ppo cannot learn s1 .*beta"):
+        run_curriculum(tiny_settings(phases=endless), tmp_path / "run", display=quiet())
     assert not (tmp_path / "run").exists()
 
 

@@ -131,6 +131,9 @@ def test_only_the_presets_own_agent_is_frozen():
         ({"algorithm": "imitation", "gamma": 1.5}, "gamma of algorithm imitation is between 0 and 1, not 1.5"),
         ({"algorithm": "qmix", "trace": 2.0}, "trace of algorithm qmix is between 0 and 1, not 2.0"),
         ({"algorithm": "qmix", "batch": 0}, "batch of algorithm qmix is at least 1, not 0"),
+        ({"algorithm": "ppo", "learning_rate": "fast"}, "learning_rate of algorithm ppo is a number, not 'fast'"),
+        ({"algorithm": "drrn", "delta": None}, "delta of algorithm drrn is a number, not None"),
+        ({"algorithm": "impala", "unroll": True}, "unroll of algorithm impala is a number, not True"),
         ({"algorithm": "impala", "entropy": -1.0}, "entropy of algorithm impala is at least 0, not -1.0"),
         ({"algorithm": "ppo", "learning_rate": float("nan")}, "learning_rate of algorithm ppo is at least 0, not nan"),
         ({"algorithm": "ppo", "weights": {"division": -0.1}}, "weights of algorithm ppo are 0 or more, division is -0"),
@@ -139,6 +142,10 @@ def test_only_the_presets_own_agent_is_frozen():
 def test_learners_refuse_options_that_make_no_sense(config, complaint):
     with pytest.raises(ConfigurationError, match=complaint):
         parse_config(config)
+
+
+def test_an_option_that_may_be_left_open_is_none():
+    assert parse_config({"algorithm": "imitation", "teacher_steps": None}).teacher_share(10**9) == 1
 
 
 @pytest.mark.parametrize("env", ENVS)
