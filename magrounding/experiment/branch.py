@@ -18,10 +18,13 @@ from magrounding.storage import read_json, write_json
 
 
 def beginning(settings: RunSettings, stages: Sequence[str]) -> RunSettings:
-    """These settings as far as some stages go: equal where they compute the same there; descriptions do not count."""
+    """These settings as far as some stages go: equal where they compute the same there.
+
+    Descriptions do not count, nor how many processes play.
+    """
     phases = {stage: settings.preset.of_stage(stage) for stage in stages}
     preset = replace(settings.preset, about="", budget=1.0, whole_games=None, phases=phases)
-    return replace(settings, stages=tuple(stages), preset=preset)
+    return replace(settings, workers=0, stages=tuple(stages), preset=preset)
 
 
 def branch(source: Path, settings: RunSettings, folder: Path, command: str = "") -> None:

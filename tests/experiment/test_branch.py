@@ -1,6 +1,7 @@
 """A branch of a finished run ends as if it had learnt everything itself, and begins with nothing else."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -54,6 +55,8 @@ def test_what_later_stages_do_is_no_part_of_a_beginning():
     assert beginning(settings, settings.stages) != beginning(other, other.stages)
     renamed = tiny_settings(**BRIEF, about="In other words.")
     assert beginning(settings, settings.stages) == beginning(renamed, renamed.stages)
+    elsewhere = replace(settings, workers=2)  # where there are more cores
+    assert beginning(settings, settings.stages) == beginning(elsewhere, elsewhere.stages)
 
 
 @pytest.mark.parametrize(
