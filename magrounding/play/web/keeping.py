@@ -27,6 +27,7 @@ class Keeper:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self._lock = Lock()
+        self._writers: dict[str, GameWriter] = {}
         if folder is not None:
             check_place(folder / "games.jsonl")
 
@@ -34,9 +35,17 @@ class Keeper:
         """Append a game; that the disk refuses is said in the log, and the players do not lose their game by it."""
         if self.folder is None:
             return
-        path = self.folder / f"{header.env}-{digest(asdict(header))[:8]}.jsonl"
-        try:
-            with self._lock:
-                GameWriter(path, header).write([game])
-        except (OSError, MagroundingError) as error:
-            LOG.error("a game of %s is not kept: %s", header.env, error)
+        kind = digest(asdict(header))
+        path = self.folder / f"{header.env}-{kind[:8]}.jsonl"
+        with self._lock:
+            # A writer reads all games of its file when it begins: once for each file, not once for each game.
+            writer = self._writers.pop(kind, None)
+            try:
+                if writer is None or not path.exists():
+                    writer = GameWriter(path, header)
+                writer.write([game])
+            except (OSError, MagroundingError) as error:  # a new writer will take away what was half written
+                LOG.error("a game of %s is not kept: %s", header.env, error)
+                return
+            writer.games.clear()  # they are in the file
+            self._writers[kind] = writer
