@@ -88,6 +88,7 @@ class Room:
         try:
             await self._worker.do(make)
         except BaseException:
+            self._worker.do_unheard(self._close_session)  # a game that is made too late, too
             self._worker.end()
             raise
         self._busy = False
@@ -219,8 +220,13 @@ class Room:
         self._broadcast({"type": "closed", "code": code, "sentence": CODES[code]})
         self._seats.clear()
         if self._session is not None and not self.lost:
-            self._worker.do_unheard(self._session.close)
+            self._worker.do_unheard(self._close_session)
         self._worker.end()
+
+    def _close_session(self) -> None:
+        """In the thread: let go of the game's simulator, if there is one."""
+        if self._session is not None:
+            self._session.close()
 
     def _require_seat(self, visitor: Visitor) -> None:
         if self.lost:

@@ -1,6 +1,9 @@
-"""Games are kept at the cost of one line each."""
+"""Games are kept at the cost of one line each, and a game that is made too late is closed."""
 
+import asyncio
 from dataclasses import replace
+from threading import Event
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +12,9 @@ pytest.importorskip("aiohttp")
 from magrounding.play import saved_games
 from magrounding.play.saved_games import Header, SavedGame, read_games
 from magrounding.play.web.keeping import Keeper
+from magrounding.play.web.limits import Limits
+from magrounding.play.web.messages import Refusal
+from magrounding.play.web.room import Room
 
 HEADER = Header("ma_rtfm", {"agents": 2}, 2, "words", ("stay",), ("human", "oracle"), "greedy")
 
@@ -55,3 +61,21 @@ def test_a_file_goes_on_after_what_was_half_written_and_begins_again_where_it_wa
     path.unlink()
     keeper.keep(HEADER, game(3))
     assert read_games(path) == (HEADER, [game(3)])
+
+
+def test_a_game_that_is_made_too_late_is_closed():
+    go_on, closed = Event(), Event()
+
+    def make():
+        go_on.wait(60)
+        return SimpleNamespace(close=closed.set)
+
+    async def run():
+        room = Room("code", SimpleNamespace(people=(), make=make), 0, replace(Limits(), patience=0.05), None)
+        with pytest.raises(Refusal):
+            await room.open()
+
+    asyncio.run(run())
+    assert not closed.is_set()
+    go_on.set()
+    assert closed.wait(60)
