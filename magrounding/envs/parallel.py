@@ -205,6 +205,7 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
 
         Raises:
             ConfigurationError: a world without one, or before `reset`.
+            InvalidAction: after `close`.
         """
         self._require(STATE)
         self._require_start("state")
@@ -233,8 +234,10 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         self._started, self._closed = False, True
 
     def _require_start(self, what: str) -> None:
+        if self._closed:
+            raise InvalidAction(_CLOSED)
         if not self._started:
-            raise ConfigurationError(_CLOSED if self._closed else f"call reset() before {what}()")
+            raise ConfigurationError(f"call reset() before {what}()")
 
     def _check_marks(self, marks: np.ndarray, scene: Scene) -> None:
         expected = len(self.possible_agents), *scene.walls.shape

@@ -10,12 +10,13 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from magrounding.errors import ConfigurationError, InvalidAction, choose
+from magrounding.errors import InvalidAction, choose
 from magrounding.spec import EnvSpec
 from magrounding.vector import action_numbers, row_seeds
 from magrounding.vocabulary import Vocabulary
 
 AGENT = "agent_0"
+_CLOSED = "the env is closed: make another"
 
 Observation = dict[str, np.ndarray]
 
@@ -97,10 +98,10 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
             observations, infos: by agent.
 
         Raises:
-            ConfigurationError: a seed that is none, or a closed env.
+            ConfigurationError: a seed that is none.
+            InvalidAction: after `close`.
         """
-        if self._closed:
-            raise ConfigurationError("this environment is closed: make another one")
+        self._require_open()
         if seed is not None or self._seed is None:
             self._seed, self._episode = int(row_seeds(seed, 1)[0]), 0
         else:
@@ -124,8 +125,9 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
 
         Raises:
             InvalidAction: an action outside the space, a missing or unknown agent, a step before `reset` or after the
-                end. Nothing has happened then: the step can be repeated with a better action.
+                end, or after `close`. Nothing has happened then: the step can be repeated with a better action.
         """
+        self._require_open()
         if not self.agents and self._seed is not None and isinstance(actions, Mapping) and not actions:
             return {}, {}, {}, {}, {}
         action, acting = self._check(actions), self.agents
@@ -164,6 +166,11 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
         self.__dict__.update({**state, "agents": list(state["agents"])})
         if self._seed is not None and not self._closed:
             self._play_again(self.played)
+
+    def _require_open(self) -> None:
+        """InvalidAction after `close`."""
+        if self._closed:
+            raise InvalidAction(_CLOSED)
 
     def _play_again(self, actions: Sequence[int]) -> None:
         """Bring the game to where these actions have brought the episode."""

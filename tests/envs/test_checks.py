@@ -29,6 +29,18 @@ class Toy(WorldEnv):
         super().__init__(ToyWorld(agents=2, max_cycles=12), "toy", {})
 
 
+class PlaysOnAfterClose(Toy):
+    def close(self):
+        self.agents = []
+
+
+class RefusesInItsOwnWay(Toy):
+    def reset(self, seed=None, options=None):
+        if self._closed:
+            raise RuntimeError("closed")
+        return super().reset(seed, options)
+
+
 class NamesTwice(Toy):
     def __init__(self):
         super().__init__()
@@ -506,6 +518,8 @@ BROKEN = [
     ("rendering", RendersFloats),
     ("rendering", PicturesGrow),
     ("rendering", RenderingPlays),
+    ("close", PlaysOnAfterClose),
+    ("close", RefusesInItsOwnWay),
 ]
 
 

@@ -52,7 +52,7 @@ def test_what_is_closed_is_played_no_more():
     env.close()
     env.close()
     for call in (env.reset, lambda: env.step({"agent_0": 0}), lambda: env.step({}), env.state, env.render):
-        with pytest.raises(mg.MagroundingError, match="the env is closed: make another"):
+        with pytest.raises(InvalidAction, match="the env is closed: make another"):
             call()
     for vec in batches():
         vec.reset(seed=0)

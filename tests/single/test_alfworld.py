@@ -275,8 +275,9 @@ def test_closing_and_missing_parts(monkeypatch):
     assert env.render().startswith("goal: ")
     env.close()
     env.close()
-    with pytest.raises(ConfigurationError, match="closed"):
-        env.reset(seed=0)
+    for call in (env.reset, env.render, env.best_actions, lambda: env.step({})):
+        with pytest.raises(InvalidAction, match="the env is closed: make another"):
+            call()
     with pytest.raises(ConfigurationError):
         ALFWorld().make_env("human")
     package.engine.cache_clear()

@@ -33,6 +33,7 @@ from magrounding.envs.checks.step import (
     check_step,
     check_texts,
 )
+from magrounding.errors import InvalidAction
 from magrounding.spec import EXPERT, SCENE, STATE
 
 COPIES: dict[str, Callable[[Any], Any]] = {
@@ -55,7 +56,8 @@ def check_parallel_env(
 
     It plays a whole episode of each seed, mostly with legal actions, and checks the names of agents, the keys of every
     dict, observations against their spaces, rewards and flags; then plays it again, in the same env, in a fresh one,
-    from a pickle taken in the middle, and with every array that it was given scribbled over. Masks, texts, state,
+    from a pickle taken in the middle, and with every array that it was given scribbled over. In the end it closes the
+    env, which must then refuse all calls with `magrounding.errors.InvalidAction`. Masks, texts, state,
     labels, score and pictures are checked where the spec has them as fields, capabilities or outcome.
 
     Args:
@@ -103,7 +105,7 @@ def check_parallel_env(
                 check_copied_expert(env, seed, episode, COPIES)
     if render and SCENE in spec.capabilities:
         check_rendering(make, seeds[0], episodes[0])
-    env.close()
+    _check_closed(env, episodes[0])
 
 
 def _copier(env: Any) -> Callable[[], ParallelEnv]:
@@ -193,6 +195,22 @@ def _refuses(env: Any, actions: Any) -> bool:
     except Exception:  # whatever it raises, it has refused
         return True
     return False
+
+
+def _check_closed(env: Any, episode: Episode) -> None:
+    """After `close`, which may be called twice, nothing goes on, and one class of error says so."""
+    env.close()
+    env.close()
+    calls = {"reset()": env.reset, "step()": lambda: env.step(dict(episode.actions[0]))}
+    calls |= {"step({})": lambda: env.step({})} | ({"state()": env.state} if STATE in env.spec.capabilities else {})
+    for name, call in calls.items():
+        try:
+            call()
+        except InvalidAction:
+            continue
+        except Exception as error:
+            raise ConformanceError("close", f"{name} after close() raises {error!r}, no InvalidAction") from error
+        raise ConformanceError("close", f"{name} is answered after close()")
 
 
 def _same_state(a: Any, b: Any) -> bool:

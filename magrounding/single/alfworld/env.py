@@ -82,7 +82,9 @@ class ALFWorldEnv(OneAgentEnv):
 
         Raises:
             ConfigurationError: before `reset`.
+            InvalidAction: after `close`.
         """
+        self._require_open()
         if self._seed is None:
             raise ConfigurationError("call reset() before best_actions()")
         labels = np.zeros((1, MAX_COMMANDS), np.bool_)
@@ -98,6 +100,7 @@ class ALFWorldEnv(OneAgentEnv):
         """The game as text; None without a render mode."""
         if self.render_mode is None:
             return None
+        self._require_open()
         if self._seed is None:
             raise ConfigurationError("call reset() before render()")
         said = [f"> {command}\n{feedback}" for command, feedback in self._said] or [self._feedback]
@@ -147,9 +150,8 @@ class ALFWorldEnv(OneAgentEnv):
         return float(moment.won), moment.won, not moment.won and len(self.played) >= self.config.max_cycles
 
     def _running(self) -> Engine:
-        """The engine; ConfigurationError after `close`."""
-        if self._engine is None:
-            raise ConfigurationError("this environment is closed: make another one")
+        """The engine, which there is until `close`."""
+        assert self._engine is not None
         return self._engine
 
     def _show(self, moment: Moment) -> None:

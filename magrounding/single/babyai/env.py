@@ -62,7 +62,9 @@ class BabyAIEnv(OneAgentEnv):
 
         Raises:
             ConfigurationError: before `reset`.
+            InvalidAction: after `close`.
         """
+        self._require_open()
         if self._seed is None:
             raise ConfigurationError("call reset() before best_actions()")
         if not self.agents:
@@ -74,6 +76,7 @@ class BabyAIEnv(OneAgentEnv):
 
     def scene(self) -> Scene:
         """The whole game, to be drawn."""
+        self._require_open()
         if self._seed is None:
             raise ConfigurationError("call reset() before scene()")
         outcome = ("won" if self._won else "lost") if self._over else ""
@@ -83,6 +86,7 @@ class BabyAIEnv(OneAgentEnv):
         """The game as text ("ansi") or minigrid's picture [height, width, 3] uint8; None without a render mode."""
         if self.render_mode is None:
             return None
+        self._require_open()
         if self._seed is None:
             raise ConfigurationError("call reset() before render()")
         return picture.ansi(self.game) if self.render_mode == "ansi" else self.game.get_frame()

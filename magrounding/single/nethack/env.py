@@ -68,7 +68,9 @@ class NetHackEnv(OneAgentEnv):
 
         Raises:
             ConfigurationError: before `reset`, or in a task that is not SILG's.
+            InvalidAction: after `close`.
         """
+        self._require_open()
         if self._seed is None or not self._silg:
             raise ConfigurationError("best_actions() is for episodes of SILG's tasks: call reset() first")
         if not self.agents:
@@ -95,12 +97,14 @@ class NetHackEnv(OneAgentEnv):
         """The screen as text, or as a picture [height, width, 3] uint8; None without a render mode.
 
         Raises:
-            ConfigurationError: before `reset`, or after `close`.
+            ConfigurationError: before `reset`.
+            InvalidAction: after `close`.
         """
         if self.render_mode is None:
             return None
-        if self._seed is None or self._closed:
-            raise ConfigurationError("call reset() before render(), and render() before close()")
+        self._require_open()
+        if self._seed is None:
+            raise ConfigurationError("call reset() before render()")
         engine, (message, _), (status, _) = self._engine, *self._read()
         lines = (f"goal: {self._goal}", message)
         footer = (status, f"step {len(self.played)} of {self._limit}, gained {self.gained:g}")

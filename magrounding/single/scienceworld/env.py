@@ -98,6 +98,7 @@ class ScienceWorldEnv(OneAgentEnv):
 
         Raises:
             ConfigurationError: before `reset`.
+            InvalidAction: after `close`.
             SimulatorError: Java was lost.
         """
         now = self._now
@@ -132,6 +133,7 @@ class ScienceWorldEnv(OneAgentEnv):
 
     @property
     def _now(self) -> Moment:
+        self._require_open()
         if self._moment is None:
             raise ConfigurationError("call reset() first")
         return self._moment

@@ -70,7 +70,9 @@ class TouchdownEnv(OneAgentEnv):
 
         Raises:
             ConfigurationError: before `reset`.
+            InvalidAction: after `close`.
         """
+        self._require_open()
         if not self._begun:
             raise ConfigurationError("call reset() before best_actions()")
         labels = np.zeros((1, self._num_actions), np.bool_)
@@ -92,9 +94,11 @@ class TouchdownEnv(OneAgentEnv):
 
         Raises:
             ConfigurationError: before `reset`.
+            InvalidAction: after `close`.
         """
         if self.render_mode is None:
             return None
+        self._require_open()
         if not self._begun:
             raise ConfigurationError("call reset() before render()")
         view = picture.View(
