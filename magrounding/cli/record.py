@@ -113,10 +113,10 @@ def make_demonstrations(arguments: Arguments) -> None:
 
 
 def _record_saved(arguments: Arguments, file: Path) -> None:
-    """Make demonstrations of saved games, as they were played."""
+    """Make demonstrations of saved games, as they were played; ConfigurationError for options of other games."""
     header, games = read_games(file)
-    own = arguments.stage, arguments.agents, arguments.max_cycles, arguments.env_option or None
-    if header.env != arguments.env or any(each is not None for each in own):
+    heeded = Arguments(arguments.env, arguments.out, player=arguments.player, quiet=arguments.quiet)
+    if header.env != arguments.env or arguments != heeded:
         raise ConfigurationError(
             f"{file} has games of {header.env} with options of their own: say --env {header.env} and leave out others"
         )

@@ -93,6 +93,7 @@ def test_saved_games_are_demonstrations(capsys, games, tmp_path):
     moves = [step for game in saved for step in game.actions]
     np.testing.assert_array_equal(np.where(shown.alive, shown.actions, 0)[shown.acted.any(1)], moves)
     capsys.readouterr()
-    again = (*line[:-1], str(tmp_path / "other.npz"), "--stage", "s2")
-    assert record.main(CommandLine("magrounding record", again)) == 2
-    assert "with options of their own: say --env ma_rtfm and leave out others" in capsys.readouterr().err
+    for other in (("--stage", "s2"), ("--games", "2"), ("--seed", "1"), ("--split", "eval"), ("--workers", "2")):
+        again = (*line[:-1], str(tmp_path / "other.npz"), *other)
+        assert record.main(CommandLine("magrounding record", again)) == 2
+        assert "with options of their own: say --env ma_rtfm and leave out others" in capsys.readouterr().err
