@@ -15,7 +15,10 @@ from magrounding.agents.policy import Batch, Policy, PolicyOutput, TextEncoding,
 from magrounding.spec import EnvSpec
 
 PLAY_EPSILON = 0.05
-"""How often a drawn action is any action outside training: the exploration that training ends with."""
+"""How often a drawn action is any action outside training, whatever exploration training ends with.
+
+It is that with which PyMARL's training ends, as QMIX's does by default.
+"""
 
 
 class QNetwork(Policy):
