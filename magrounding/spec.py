@@ -28,14 +28,13 @@ NAMES, SENTENCES = HEEDED = "names", "sentences"
 WON, SCORE = "won", "score"
 """The outcome that promotion, selection and reports go by."""
 
-STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, READING, DEEDS, FACTS = CAPABILITIES = (
+STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, DEEDS, FACTS = CAPABILITIES = (
     "state",
     "snapshot",
     "expert",
     "places",
     "scene",
     "score",
-    "reading",
     "deeds",
     "facts",
 )
@@ -48,7 +47,6 @@ places: `entity_places()`, where things are that agents can go to.
 scene: `scene()`, a picture.
 score: an outcome beside winning, in `info["score"]`.
 deeds: `deeds()`, what agents did in the last step, and what they hold.
-reading: a shared text of the whole episode that states the rules of the game, so that a false one is a test of reading.
 facts: `facts(row)` and `fact_table()`, what a text claims and where, for diagnoses of readers; no agent sees it.
 """
 

@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from magrounding.errors import ConfigurationError
 from magrounding.simulators.faces import ParallelFace, attribute, face_of
-from magrounding.spec import EXPERT, READING, SCORES, STATE, EnvSpec, Field, FixedActions, Mask
+from magrounding.spec import EXPERT, SCORES, STATE, EnvSpec, Field, FixedActions, Mask
 
 MASK = "action_mask"
 ONLY_FIELD = "observation"
@@ -71,7 +71,7 @@ def _spec_of_face(face: ParallelFace, given: EnvSpec | None) -> EnvSpec:
     actions = face.action_space(face.possible_agents[0])
     if not isinstance(actions, spaces.Discrete) or actions.n != spec.num_actions:
         raise ConfigurationError(f"the env takes {actions}, its spec Discrete({spec.num_actions})")
-    offered = {SCORES, READING} & spec.capabilities
+    offered = {SCORES} & spec.capabilities
     if EXPERT in spec.capabilities and callable(attribute(face.env, "best_actions")):
         offered |= {EXPERT}
     if STATE in spec.capabilities and callable(attribute(face.env, "state")):

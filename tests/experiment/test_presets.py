@@ -10,7 +10,6 @@ from magrounding.experiment.presets import IMITATE, REINFORCE, Promotion, defaul
 from magrounding.experiment.settings import RunSettings, make_settings
 from magrounding.play.actor import find_expert
 from magrounding.registry import ENVS, PRESETS, load
-from magrounding.spec import READING
 from magrounding.storage import read_json, write_json
 from magrounding.training.algorithm import parse_config
 from tests.experiment.tiny_runs import IMITATION, LEARNER, TINY, phases_of, tiny_settings
@@ -103,7 +102,7 @@ def test_worlds_can_lie_and_the_set_for_it_exists(env):
     settings = make_settings(env, preset=default_preset(env))
     entry = settings.entry
     assert entry.reading_set in entry.evaluation_sets
-    if READING in entry.describe().capabilities:
+    if entry.rules_text == "manual":
         assert settings.wrong_manuals == ("reassigned", "of another game")
         assert entry.rules_text in entry.describe().shared_texts
     else:  # another game's mission is no lie, but may be shown as well

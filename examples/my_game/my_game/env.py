@@ -7,7 +7,7 @@ from gymnasium.spaces import Discrete
 from pettingzoo import ParallelEnv
 
 from magrounding.errors import choose
-from magrounding.spec import EPISODE, READING, EnvSpec, Field, FixedActions, Mask, Text
+from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Mask, Text
 from magrounding.vocabulary import Vocabulary
 
 POTIONS, AILMENTS = ("red", "green", "blue", "black"), ("cough", "fever", "ache", "rash")
@@ -22,7 +22,7 @@ class MyGame(ParallelEnv):
         self.options, self.cures = (agents, split), SPLITS[choose("split", split, SPLITS)]
         manual = Text("manual", (4, 3), 0, len(WORDS) - 1, shared=True, lifetime=EPISODE)
         fields = manual, Field("patient", (1,), 0, len(WORDS) - 1), Mask("action_mask", (4,))
-        self.spec = EnvSpec(fields, agents, FixedActions(POTIONS), WORDS.words, 1, capabilities=frozenset({READING}))
+        self.spec = EnvSpec(fields, agents, FixedActions(POTIONS), WORDS.words, 1)
         self.metadata, self.possible_agents = {"name": "my_game"}, [f"agent_{i}" for i in range(agents)]
         self.spaces, self.rng = (self.spec.space(), Discrete(len(POTIONS))), np.random.default_rng()
 

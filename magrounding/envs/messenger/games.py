@@ -18,7 +18,6 @@ from magrounding.spec import (
     DEEDS,
     EPISODE,
     PLACES,
-    READING,
     SCENE,
     SNAPSHOT,
     STATE,
@@ -180,6 +179,6 @@ def _describe(game: MessengerGame, corpus: Corpus) -> EnvSpec:
         words=words,
         source=corpus.source,
         max_cycles=game.limit,
-        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, READING, DEEDS}),
+        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, DEEDS}),
         state_parts=(("grid", board), ("agents", (n, AGENT_FACTS))),
     )

@@ -28,7 +28,6 @@ from magrounding.spec import (
     EPISODE,
     FACTS,
     PLACES,
-    READING,
     SCENE,
     SNAPSHOT,
     STATE,
@@ -268,7 +267,6 @@ def _describe(game: RtfmGame) -> EnvSpec:
     ]
     if n > 1:
         fields.append(Field("teammates", (n - 1, TEAMMATE_WIDTH), -1, max(top, size)))
-    reading = set() if game.resample_text else {READING}
     facts = set() if game.kind.letters else {FACTS}
     return EnvSpec(
         fields=tuple(fields),
@@ -276,6 +274,6 @@ def _describe(game: RtfmGame) -> EnvSpec:
         actions=FixedActions(ACTION_NAMES),
         words=words,
         max_cycles=game.max_cycles,
-        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, DEEDS} | reading | facts),
+        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, DEEDS} | facts),
         state_parts=(("grid", map_shape), ("agents", (n, AGENT_FACTS))),
     )
