@@ -165,7 +165,7 @@ class ChoiceReplay:
         return np.concatenate([self._begin[half] + np.arange(self._filled[half]) for half in range(2)])
 
     def _write(self, row: Mapping[str, int | float]) -> None:
-        half = int(self.as_code or row["reward"] <= 0 or self._capacity[0] == 0)
+        half = int(self.as_code or row["reward"] <= 0)
         half = half if self._capacity[half] else 1 - half
         at = self._begin[half] + self._written[half] % self._capacity[half]
         self._stale += int(self._written[half] >= self._capacity[half])

@@ -106,10 +106,10 @@ class ListPool:
 
     def __init__(self) -> None:
         self._items, self._ends = Rows(np.zeros(0, np.int32)), Rows(np.zeros(0, np.int64))
-        self._places: dict[bytes, int] = {}
+        self._places: dict[bytes, int] | None = {}  # None: to be found anew, when a list is added
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._ends.all)
 
     @property
     def nbytes(self) -> int:
@@ -119,6 +119,8 @@ class ListPool:
     def add(self, items: np.ndarray) -> int:
         """The place of a list, which is copied in if it is new."""
         items = items.astype(np.int32)
+        if self._places is None:
+            self._places = self._find()
         key = _digest(items)
         place = self._places.get(key)
         if place is None:
@@ -145,13 +147,13 @@ class ListPool:
         begins, ends = self._bounds()
         self._items.replace(self._items.all[np.repeat(used, ends - begins)])
         self._ends.replace(np.cumsum((ends - begins)[used]))
-        self._find()
+        self._places = None
         return np.where(used, np.cumsum(used) - 1, -1)
 
     def renumber(self, places: np.ndarray) -> None:
         """Items are other places from now on: that of item i is places[i]."""
         self._items.replace(places[self._items.all].astype(np.int32))
-        self._find()
+        self._places = None
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """All lists in their order."""
@@ -161,16 +163,16 @@ class ListPool:
         """Put back what `snapshot` took."""
         self._items.replace(arrays["items"].copy())
         self._ends.replace(arrays["ends"].copy())
-        self._find()
+        self._places = None
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         ends = self._ends.all
         return np.concatenate((np.zeros(1, np.int64), ends[:-1]))[: len(ends)], ends
 
-    def _find(self) -> None:
+    def _find(self) -> dict[bytes, int]:
         begins, ends = (each.tolist() for each in self._bounds())
         items = self._items.all
-        self._places = {_digest(items[a:b]): i for i, (a, b) in enumerate(zip(begins, ends, strict=True))}
+        return {_digest(items[a:b]): i for i, (a, b) in enumerate(zip(begins, ends, strict=True))}
 
 
 def _digest(items: np.ndarray) -> bytes:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from magrounding.envs.rtfm.world import RTFMWorld
 
 MAX_CYCLES = 1000
-MOST_AGENTS = 3
+_MOST_AGENTS_OF_MINIMAL = 3
 """Of twins (`eval_minimal`): with more, targets share an element, and an exchange could leave what cannot be won."""
 MOST = 2**31 - 1
 """Of what kernels count in 32 bits."""
@@ -220,9 +220,9 @@ def _check_constructions(game: RtfmGame) -> None:
     elif not {(template.kind, template.groups) for template in texts} >= {(MODIFIER, 2), (TEAM, 2)}:
         what = "a held-out construction" if split == "eval_construction" else "a trained construction of two groups"
         raise ConfigurationError(f"split={split!r} needs {what}, such as constructions='all'; got {names or 'none'}")
-    elif split == "eval_minimal" and (game.agents > MOST_AGENTS or not kind.distractor_item):
+    elif split == "eval_minimal" and (game.agents > _MOST_AGENTS_OF_MINIMAL or not kind.distractor_item):
         raise ConfigurationError(
-            f"split='eval_minimal' is for at most {MOST_AGENTS} agents and for tasks with a distractor item"
+            f"split='eval_minimal' is for at most {_MOST_AGENTS_OF_MINIMAL} agents and for tasks with a distractor item"
         )
 
 
