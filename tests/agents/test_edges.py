@@ -26,14 +26,12 @@ from magrounding.play.loading import load_team
 @pytest.fixture(scope="module")
 def edges():
     """A reader of S6 that has learnt for some seconds, without any look at facts."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr(segmenting, "GAMES", 128)
-    patch.setattr(segmenting, "ROUNDS", 2)
-    patch.setattr(segmenting, "learn_edges", partial(learn_edges, steps=60))
-    patch.setattr("magrounding.envs.rtfm.world.RTFMWorld.fact_table", None)
-    found = learn_edges_from_games(make_settings("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), "s6")
-    patch.undo()
-    return found
+    with pytest.MonkeyPatch.context() as patch:  # undone where learning fails, too
+        patch.setattr(segmenting, "GAMES", 128)
+        patch.setattr(segmenting, "ROUNDS", 2)
+        patch.setattr(segmenting, "learn_edges", partial(learn_edges, steps=60))
+        patch.setattr("magrounding.envs.rtfm.world.RTFMWorld.fact_table", None)
+        return learn_edges_from_games(make_settings("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), "s6")
 
 
 def games(rows=64, seed=10**6, **options):
