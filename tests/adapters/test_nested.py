@@ -91,7 +91,7 @@ def test_tianshous_face_shows_observation_and_mask(id):
     assert agents == set(plain.possible_agents)
 
 
-def test_tianshou_learns_through_it():
+def test_tianshou_learns_through_it(monkeypatch):
     pytest.importorskip("tianshou")
     import torch
 
@@ -103,7 +103,12 @@ def test_tianshou_learns_through_it():
     before = words.clone()
     tianshou_ppo.train(learnt, 4096, seed=0)
     assert not torch.equal(words, before)
-    assert 0 <= tianshou_ppo.win_rate(learnt, rounds=1) <= 1
+    played, game = [], tianshou_ppo.game
+    monkeypatch.setattr(tianshou_ppo, "game", lambda split: played.append(game(split)) or played[-1])
+    share = tianshou_ppo.win_rate(learnt, rounds=1)
+    ends = [env.env.unwrapped.unwrapped.world.out for env in played]
+    assert all(end.done[0] for end in ends)
+    assert share == np.mean([end.won[0] for end in ends])
 
 
 def test_rllibs_face_shows_observations_and_mask():

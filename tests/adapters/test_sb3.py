@@ -124,7 +124,7 @@ def test_maskable_ppo_plays_every_world_of_one_agent_and_nothing_masked(id):
     assert not any(illegal)
 
 
-def test_supersuit_gives_sb3_all_agents_where_some_die():
+def test_supersuit_gives_sb3_all_agents_where_some_die(monkeypatch):
     pytest.importorskip("stable_baselines3")
     pytest.importorskip("supersuit")
     pytest.importorskip("magrounding.adapters.tensors")
@@ -133,7 +133,12 @@ def test_supersuit_gives_sb3_all_agents_where_some_die():
     model = sb3_supersuit.learner(0, death="individual")
     assert model.env.num_envs == 64
     model.learn(4096)
-    assert 0 <= sb3_supersuit.win_rate(model, rounds=1, death="individual") <= 1
+    played, game = [], sb3_supersuit.game
+    monkeypatch.setattr(sb3_supersuit, "game", lambda *options: played.append(game(*options)) or played[-1])
+    share = sb3_supersuit.win_rate(model, rounds=1, death="individual")
+    ends = [env.unwrapped.world.out for env in played]
+    assert all(end.done[0] for end in ends)
+    assert share == np.mean([end.won[0] for end in ends])
 
 
 @pytest.mark.slow

@@ -166,9 +166,8 @@ def test_it_fetches_what_it_was_never_asked_for():
     assert wins(OtherManuals(team, "task"), TEST) < 0.3, "with the task of another game"
 
 
-def test_sir_learns_from_texts_alone():
+def test_every_weight_of_sir_learns_from_texts_alone():
     options = {"embedding": 16, "hidden": 16, "width": 32, "channels": (8, 8), "state": True}
     policy = learnt("sir", 3, **options)
     assert policy.reads["document"] == ("manual", "task"), "what to do is what it reads as the goal"
-    assert 0 <= wins(Team([policy], SPEC), TRAIN, 40) <= 1
     assert all(each.grad is not None for each in policy.parameters())
