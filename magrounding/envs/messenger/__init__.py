@@ -15,7 +15,9 @@ Text:
     description names another role. `corpus` takes sentences from files, such as those of MESSENGER's authors, instead;
     these need to say only what games of the split and stage are told (`told.needed_cells`), and where they say nothing
     of an entity in a reassigned role, sentences about another movement stand in, else those of another split. With
-    `game_id` the manual is no text but three ids: the symbols of enemy, message and goal.
+    `game_id` the manual is no text but three ids: the symbols of enemy, message and goal. `layout=paragraph` writes
+    all descriptions into one row, `layout=stream` leaves punctuation out besides; games, and the order of the
+    descriptions, are those of `layout=statements`, the default with a row for each.
 
 Actions:
     0 stay, 1 up, 2 down, 3 left, 4 right. Moves off the board are masked and do nothing.
@@ -29,7 +31,8 @@ Observations:
                                          order that changes every step; K = min(entities + agents, 6)
     `position`      [2]                  row and column of the agent
     `distance`      [10, 10, 2]          (dx / W, dy / H) to each cell (single games; from `position`)
-    `manual`        [3 or 6, L]          the descriptions; shared by the team ([1, 3] with `game_id`)
+    `manual`        [3 or 6, L]          the descriptions; shared by the team ([1, 3] with `game_id`; running text:
+                                         [1, 3 L or 6 L], L without punctuation for a stream)
     `inventory`     [1]                  16 with a message in hand
     `action_mask`   [5]                  which actions do something
     `teammates`     [n−1, 3]             row, column and inventory of the others, in agent order; absent when n = 1

@@ -50,6 +50,7 @@ class Rules(NamedTuple):
         agents: n, which is also the number of messages and of goals.
         decoys: decoys of the message and of the goal: 0 or 1 of each.
         occupants: K, occupants that a cell shows.
+        statements: descriptions of a manual, which lie in rows of their own or all in one; 1 with `game_id`.
         max_cycles: limit of steps.
         delivers: a message has to be taken to a goal; else an agent's part is to reach the one or the other.
         wanders: entities step at random, over whole cells, and block one another.
@@ -67,6 +68,7 @@ class Rules(NamedTuple):
     agents: int
     decoys: int
     occupants: int
+    statements: int
     max_cycles: int
     delivers: bool
     wanders: bool

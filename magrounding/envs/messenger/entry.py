@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from magrounding.envs.messenger.layouts import LAYOUTS
 from magrounding.registry import EnvEntry
 
 _SETS = {name: {"split": name} for name in ("train", "val", "test")}
@@ -18,6 +19,7 @@ ENVS = (
         oracle="magrounding.envs.messenger.oracle:Oracle",
         published="magrounding.envs.messenger.published:MESSENGER",
         reading_set="test",
+        layouts=LAYOUTS,
     ),
     EnvEntry(
         id="ma_messenger",
@@ -31,5 +33,6 @@ ENVS = (
         published="magrounding.envs.messenger.published:MA_MESSENGER",
         multi_agent=True,
         reading_set="test",
+        layouts=LAYOUTS,
     ),
 )

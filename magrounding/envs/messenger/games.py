@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from magrounding.envs.messenger.arrays import ACTION_NAMES, AGENT_FACTS, SIZE, STARTING_CELLS, TEAMMATE_WIDTH
 from magrounding.envs.messenger.entities import ALLY_ID, ALLY_WITH_MESSAGE_ID, ME_ID, ME_WITH_MESSAGE_ID, ROLES
+from magrounding.envs.messenger.layouts import LAYOUTS, STATEMENTS, STREAM, layout_shape
 from magrounding.envs.messenger.manual import Corpus, find_corpus
 from magrounding.envs.messenger.splits import SPLITS
 from magrounding.envs.messenger.stages import STAGES, TEAM_STAGES, Stage
@@ -49,9 +50,12 @@ class MessengerGame(ABC):
             `manual.read_corpus`), relative to the current one; None for our own.
         game_id: the manual is one line, the symbols of enemy, message and goal, instead of sentences: for agents that
             need not read (the ablation Game-ID of EMMA).
+        layout: how the descriptions lie in rows: "statements", one a row; "paragraph", all in one row, in the order
+            that rows would have; "stream", the same without punctuation (words without any letter or digit).
 
     Raises:
-        ConfigurationError: an option out of its range, or more agents than the board has room for.
+        ConfigurationError: an option out of its range, a layout of symbols (`game_id`), or more agents than the board
+            has room for.
     """
 
     agents: int = 1
@@ -60,6 +64,7 @@ class MessengerGame(ABC):
     manual: str = "true"
     corpus: str | None = None
     game_id: bool = False
+    layout: str = STATEMENTS
 
     def __post_init__(self) -> None:
         _check(self)
@@ -78,6 +83,11 @@ class MessengerGame(ABC):
     def slots(self) -> int:
         """Agents, the enemy, messages, goals and decoys."""
         return 3 * self.agents + 1 + 2 * self.kind.decoys
+
+    @property
+    def statements(self) -> int:
+        """Descriptions of a manual that has sentences."""
+        return 2 * len(ROLES) if self.kind.decoys else len(ROLES)
 
     @property
     def occupants(self) -> int:
@@ -145,6 +155,11 @@ def _check(game: MessengerGame) -> None:
         )
     if not isinstance(game.game_id, bool):
         raise ConfigurationError(f"game_id is true or false, not {game.game_id!r}")
+    if choose("layout", game.layout, LAYOUTS) != STATEMENTS and game.game_id:
+        raise ConfigurationError(
+            f"game_id makes the manual one line of symbols, which has no layout {game.layout!r}: leave out the one or "
+            "the other"
+        )
     if game.corpus is not None and not isinstance(game.corpus, str):
         raise ConfigurationError(f"corpus must be the path of a folder, got {game.corpus!r}")
 
@@ -153,8 +168,8 @@ def _check(game: MessengerGame) -> None:
 def _describe(game: MessengerGame, corpus: Corpus) -> EnvSpec:
     told(game)  # refuses what games would miss
     n, words = game.agents, corpus.vocabulary.words
-    sentences = 2 * len(ROLES) if game.kind.decoys else len(ROLES)
-    manual = (1, len(ROLES)) if game.game_id else (sentences, corpus.longest)
+    longest = corpus.longest_in_stream if game.layout == STREAM else corpus.longest
+    manual = (1, len(ROLES)) if game.game_id else layout_shape(game.layout, game.statements, longest)
     board = (SIZE, SIZE, game.occupants)
     fields: list[Field] = [
         Grid(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
-from magrounding.envs.compiled import document_key, shuffled_place
+from magrounding.envs.compiled import copy_row, document_key, shuffled_place
 from magrounding.envs.messenger.arrays import (
     CELL,
     DONE,
@@ -104,7 +105,7 @@ def _write_manual(keys, rules, tables, entities, manual):
     is the symbols of enemy, message and goal.
     """
     n, key = rules.agents, keys[TEXT]
-    statements = manual.shape[0]
+    statements = rules.statements
     shift = 1 + below(key, statements, 2) if rules.reassigned else 0
     if rules.game_id:
         for role in range(3):
@@ -112,6 +113,7 @@ def _write_manual(keys, rules, tables, entities, manual):
                 FIRST_SYMBOL + entities[n + (0 if role == ENEMY else 1 + (role - 1) * n), KIND]
             )
         return
+    told = np.empty(statements, np.int64)
     for k in range(statements):
         slot = n + (0 if k == 0 or k == 5 else 1 + (k - 1) * n if k <= 2 else 2 * n + k - 2)
         kind, role, movement = entities[slot, KIND], entities[slot, ROLE], entities[slot, MOVEMENT]
@@ -128,6 +130,24 @@ def _write_manual(keys, rules, tables, entities, manual):
         which = tables.first[kind, role, movement] + below(
             key, statements + 2 + 2 * k, tables.choices[kind, role, movement]
         )
-        place = shuffled_place(key, k, statements)
-        for i in range(manual.shape[1]):
-            manual[place, i] = tables.sentences[which, i]
+        told[shuffled_place(key, k, statements)] = which
+    _lay_out(told, tables.sentences, manual)
+
+
+@njit
+def _lay_out(told, sentences, manual):
+    """Write so many sentences into a row each, or, where the manual has but one, one behind the other."""
+    if manual.shape[0] > 1:
+        for k in range(told.shape[0]):
+            copy_row(sentences[told[k]], manual[k])
+        return
+    end = 0
+    for k in range(told.shape[0]):
+        for i in range(sentences.shape[1]):
+            word = sentences[told[k], i]
+            if word == 0:
+                break
+            manual[0, end] = word
+            end += 1
+    for i in range(end, manual.shape[1]):
+        manual[0, i] = 0

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from magrounding.envs.messenger.entities import ENTITIES, MOVEMENTS, ROLES, messenger_vocabulary
+from magrounding.envs.messenger.layouts import without_punctuation
 from magrounding.errors import DataNotFound
 from magrounding.vocabulary import Vocabulary
 
@@ -58,6 +59,11 @@ class Corpus:
     def longest(self) -> int:
         """Words of the longest sentence of any split."""
         return max((sentence.count(" ") + 1 for sentence in self._every()), default=1)
+
+    @cached_property
+    def longest_in_stream(self) -> int:
+        """The same without punctuation."""
+        return max((without_punctuation(sentence).count(" ") + 1 for sentence in self._every()), default=1)
 
     def _every(self) -> Iterator[str]:
         return (s for cells in self.sentences.values() for sentences in cells.values() for s in sentences)
@@ -173,19 +179,24 @@ def lacking(folder: str | None, text: str, cell: Cell, why: str) -> DataNotFound
 
 
 @lru_cache(maxsize=64)
-def sentence_tables(corpus: Corpus, told: tuple[tuple[str, ...], ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def sentence_tables(
+    corpus: Corpus, told: tuple[tuple[str, ...], ...], *, stream: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All sentences that games draw from.
 
     Args:
         corpus: whose vocabulary they are written in.
         told: the sentences of each of CELLS.
+        stream: without punctuation.
 
     Returns:
-        Sentences [R, L] int16, L as `Corpus.longest`; and [12, 3, 4] where those of each cell begin, and how many
-        there are.
+        Sentences [R, L] int16, L as `Corpus.longest` or, of a stream, `Corpus.longest_in_stream`; and [12, 3, 4] where
+        those of each cell begin, and how many there are.
     """
     count = np.array([len(sentences) for sentences in told])
     shape = len(ENTITIES), len(ROLES), len(MOVEMENTS)
-    rows = [corpus.vocabulary.encode(sentence, corpus.longest) for sentences in told for sentence in sentences]
-    sentences = np.stack(rows) if rows else np.zeros((1, corpus.longest), np.int16)
+    longest = corpus.longest_in_stream if stream else corpus.longest
+    every = (without_punctuation(s) if stream else s for sentences in told for s in sentences)
+    rows = [corpus.vocabulary.encode(sentence, longest) for sentence in every]
+    sentences = np.stack(rows) if rows else np.zeros((1, longest), np.int16)
     return sentences, (np.cumsum(count) - count).reshape(shape), count.reshape(shape)

@@ -33,6 +33,7 @@ from magrounding.envs.messenger.arrays import (
 )
 from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.messenger.games import MessengerGame
+from magrounding.envs.messenger.layouts import STATEMENTS, STREAM
 from magrounding.envs.messenger.manual import find_corpus, sentence_tables
 from magrounding.envs.messenger.splits import SPLITS, triples
 from magrounding.envs.messenger.told import told
@@ -108,7 +109,7 @@ class MessengerWorld(CompiledWorld):
 def _make_tables(game: MessengerGame) -> Tables:
     """What the kernels look up."""
     split = SPLITS[game.split]
-    sentences, first, choices = sentence_tables(find_corpus(game.corpus), told(game))
+    sentences, first, choices = sentence_tables(find_corpus(game.corpus), told(game), stream=game.layout == STREAM)
     return Tables(
         triples=triples("many" if split.combinations == "mixed" else split.combinations),
         other_triples=triples("single"),
@@ -126,11 +127,14 @@ def _make_rules(game: MessengerGame) -> Rules:
     # One seed must name different documents in different configurations: a cache of encodings may see several.
     corpus = find_corpus(game.corpus).digest  # a folder may hold other files tomorrow
     options = game.agents, game.split, game.limit, game.manual, corpus, game.game_id
+    if game.layout != STATEMENTS:  # which names its documents as when there was no other
+        options = *options, game.layout
     salt = int.from_bytes(hashlib.sha256(repr((stage, options)).encode()).digest()[:7], "big")
     return Rules(
         agents=game.agents,
         decoys=int(stage.decoys),
         occupants=game.occupants,
+        statements=1 if game.game_id else game.statements,
         max_cycles=game.limit,
         delivers=stage.delivers,
         wanders=stage.moves == "wander",
