@@ -19,7 +19,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from magrounding.agents.edges import MOST_PIECES, Edges
 from magrounding.agents.edges_assumptions import SHARE, made_up
+from magrounding.agents.segments import EDGES, LEARNT, STOPS
 from magrounding.agents.segments_learning import check_statements, count_words
+from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
 STEPS, BATCH = 400, 32
@@ -59,10 +61,16 @@ def learn_edges(
         assume: about language, some of ASSUMPTIONS.
 
     Raises:
-        ConfigurationError: plain manuals of one row, from which nothing is learnt.
+        ConfigurationError: plain manuals of one row, from which nothing is learnt; or manuals without any word of the
+            map, of which there is nothing to put together.
     """
     rows, steps = renderings.rows, STEPS + STEPS // 2 * len(assume) if steps is None else steps
     check_statements("edges", rows)
+    if not renderings.places[rows].any():
+        raise ConfigurationError(
+            f"segments={EDGES} puts together the names on the map that a manual speaks of, and manuals of this world "
+            f"have none: choose segments={LEARNT}, or {STOPS} where there are full stops"
+        )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         edges = Edges(spec)

@@ -24,8 +24,8 @@ from magrounding.agents.manual_reader import ROW_OF, ManualReader, Reading
 from magrounding.agents.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
 from magrounding.agents.policy import RELIANCE, Accepts, Learnt, PolicyOutput, TextEncoding, mask_logits, shares
 from magrounding.agents.respelling import within
-from magrounding.agents.segments import AUTO, EDGES, ROWS, Delexicalised
-from magrounding.spec import HEEDED, SENTENCES, EnvSpec
+from magrounding.agents.segments import AUTO, EDGES, LEARNT, ROWS, Delexicalised
+from magrounding.spec import FACTS, HEEDED, SENTENCES, EnvSpec
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class RelreadConfig:
         hidden, top: widths of the layers between map and heads.
         segments: what a statement is. "rows": a row of the manual; "stops": a sentence, rows being cut at full stops;
             "learnt": what a `Segmenter` cuts rows into, which learns it before anything else is learnt; "edges": what a
-            reader of `Edges` has put together, which likewise learns it first; "auto": rows, and edges where a manual
-            is a single row.
+            reader of `Edges` has put together, which likewise learns it first; "auto": rows; where a manual is a single
+            row, edges if its sentences claim facts of names on the map (`spec.FACTS`), else learnt.
     """
 
     kinship: int = 0
@@ -69,7 +69,9 @@ class RelreadConfig:
         """These options with AUTO decided by what the world's manuals are."""
         if self.segments != AUTO:
             return self
-        return replace(self, segments=EDGES if spec["manual"].shape[0] == 1 else ROWS)
+        if spec["manual"].shape[0] > 1:
+            return replace(self, segments=ROWS)
+        return replace(self, segments=EDGES if FACTS in spec.capabilities else LEARNT)
 
 
 class Things(NamedTuple):

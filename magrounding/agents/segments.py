@@ -24,7 +24,7 @@ from magrounding.spec import EnvSpec
 ROWS, STOPS, LEARNT, EDGES = SEGMENTS = ("rows", "stops", "learnt", "edges")
 """Ways to find the statements of a manual."""
 AUTO = "auto"
-"""ROWS, and EDGES where a manual is a single row."""
+"""ROWS; where a manual is a single row, EDGES if it claims facts of names on the map, else LEARNT."""
 STOP = "."
 """The word that ends a sentence. A question mark does not: it stands inside of statements as well."""
 EMBEDDING, UNITS = 24, 16

@@ -18,7 +18,7 @@ from magrounding.agents.segments_learning import Manuals, exactness, learn_segme
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.segmenting import _manuals, _maps, places_shown
 from magrounding.play.loading import load_team
-from tests.agents.samples import documents_of, seen_by
+from tests.agents.samples import documents_of, narrow_options, seen_by
 
 SETS = ("train", "eval", "eval_new", "eval_paraphrase")
 
@@ -176,6 +176,48 @@ def test_only_relread_s_own_weights_learn(agent, segmenter):
     assert {name.rpartition("segments.")[2] for name in own} == set(segmenter.state_dict())
     assert set(policy.state_dict()) >= own
     assert "names" in policy.heeds
+
+
+@pytest.mark.parametrize(
+    ("env", "options", "segments"),
+    [
+        ("ma_rtfm", {"layout": "merged"}, "rows"),
+        ("ma_rtfm", {"layout": "stream"}, "edges"),
+        ("messenger", {"stage": "s3"}, "rows"),
+        ("messenger", {"stage": "s3", "layout": "paragraph"}, "learnt"),
+        ("ma_messenger", {"stage": "s4", "layout": "stream"}, "learnt"),
+    ],
+)
+def test_what_a_single_row_is_read_by_is_what_can_be_learnt_of_it(env, options, segments):
+    spec = mg.ENVS[env].describe(**options)
+    assert make_policy("relread", spec).config.segments == segments
+
+
+def test_emma_tells_no_two_things_apart_in_one_row():
+    spec = mg.ENVS["messenger"].describe(stage="s3", layout="paragraph")
+    policy = make_policy("emma", spec, width=16, embedding=8).eval()
+    vec = mg.make_vec("messenger", 2, stage="s3", layout="paragraph", copy=True)
+    text = policy.encode_text(*documents_of(vec.reset(seed=0)[0]))
+    queries = policy.symbols(torch.tensor([[3], [7]])).sum(1)
+    first, second = policy.identify(queries, text, torch.tensor([0, 0]))
+    assert queries[0].ne(queries[1]).any()
+    torch.testing.assert_close(first, second)
+
+
+@pytest.mark.parametrize("agent", ["sir", "txt2pi"])
+def test_networks_that_join_rows_read_one_row(agent):
+    found = []
+    for layout in ("statements", "paragraph"):
+        vec = mg.make_vec("messenger", 3, stage="s2", layout=layout, copy=True)
+        torch.manual_seed(0)
+        policy, (observation, _) = make_policy(agent, vec.spec, **narrow_options(agent)).eval(), vec.reset(seed=0)
+        seen = {name: each[[0, 0, 0]] for name, each in seen_by(0, observation, vec.spec).items()}
+        with torch.no_grad():
+            text = policy.encode_text(*documents_of(observation))
+            found.append(policy.respond(seen, text, torch.arange(3), policy.initial_memory(3)).logits)
+        assert found[-1][0].ne(found[-1][1]).any(), "one board, two manuals"
+    if agent == "txt2pi":  # SIR also sees where rows end
+        torch.testing.assert_close(*found)
 
 
 def test_what_cannot_be_is_refused():

@@ -11,9 +11,11 @@ from magrounding.agents.segments import Delexicalised
 from magrounding.agents.segments_learning import learn_segments
 from magrounding.cli import segments
 from magrounding.cli.command import CommandLine
+from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError
 from magrounding.experiment import segmenting
-from magrounding.experiment.presets import Promotion
+from magrounding.experiment.presets import Promotion, default_preset
+from magrounding.experiment.settings import make_settings
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import evaluate
 from magrounding.play.loading import load_team
@@ -124,6 +126,43 @@ def test_a_trained_team_is_made_to_read_another_stage(tmp_path, capsys):
             torch.testing.assert_close(own.state_dict()[name], tensor, rtol=0, atol=0)
 
 
+def test_a_team_of_messenger_reads_running_text_behind_what_divides_it(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(segmenting, "learn_segments", partial(learn_segments, steps=60))
+    run, won, sentences = "pretrained:messenger-s2", {}, {}
+    for by in ("learnt", "stops"):
+        line = ("--run", run, "--by", by, "--out", str(tmp_path / by))
+        assert segments.main(CommandLine("magrounding segments", line)) == 0
+        team = load_team(tmp_path / by)
+        for layout in ("statements", "paragraph", "stream"):
+            options = {"stage": "s2", "split": "test", "layout": layout}
+            won[by, layout] = evaluate(team, "messenger", options, 100).won.mean()
+            vec = make_vec("messenger", 40, **options)
+            manual = vec.reset(seed=1)[0]["manual"].reshape(40, *vec.spec["manual"].shape)
+            sentences[by, layout] = team.policies[0].segments(torch.from_numpy(manual)).ids.shape[1]
+    assert "| manuals divided as their statements are | statements |" in capsys.readouterr().out
+    rows = evaluate(load_team(run), "messenger", {"stage": "s2", "split": "test"}, 100).won.mean()
+    as_it_is = evaluate(load_team(run), "messenger", {"stage": "s2", "split": "test", "layout": "paragraph"}, 100)
+    assert won["stops", "statements"] == rows > 0.8
+    assert won["stops", "paragraph"] > as_it_is.won.mean() + 0.3
+    assert won["stops", "stream"] < rows - 0.3, "a stream has no stops"
+    assert sentences["stops", "stream"] == 1 < sentences["learnt", "stream"]
+
+
+def test_edges_are_not_learnt_where_manuals_have_no_name_of_the_map(tmp_path, capsys):
+    line = ("--run", "pretrained:messenger-s2", "--by", "edges", "--out", str(tmp_path / "team"))
+    assert segments.main(CommandLine("magrounding segments", line)) == 2
+    assert "manuals of this world have none: choose segments=learnt, or stops" in capsys.readouterr().err
+    assert not any(path.is_file() for path in tmp_path.rglob("*"))
+
+
+def test_no_paragraphs_no_sentences_to_learn_from():
+    for env in ("rtfm", "ma_rtfm", "messenger", "ma_messenger"):
+        segmenting.check_known(make_settings(env, preset=default_preset(env)), "stops")
+    letters = make_settings("rock_paper_scissors", preset=default_preset("rock_paper_scissors"))
+    with pytest.raises(ConfigurationError, match="rock_paper_scissors writes no paragraphs"):
+        segmenting.check_known(letters, "stops")
+
+
 def test_sentences_of_paragraphs_teach_what_rows_do():
     rows, stops = (
         segmenting.learn_from_games(tiny_settings(stages=("s5",)), "s5", statements=known)
@@ -168,7 +207,6 @@ def test_other_seeds_draw_other_games_and_what_was_stopped_can_be_done_again(tmp
         (("--run", "nowhere"), "there is no run in nowhere"),
         (("--run", "pretrained:rtfm-nl", "--reads", "s6"), "unknown stage of rtfm to read 's6'"),
         (("--run", "pretrained:rtfm-nl", "--statements", "words"), "unknown way to find statements to learn from"),
-        (("--run", "pretrained:messenger-s2", "--statements", "stops"), "messenger writes no paragraphs"),
         (("--run", "pretrained:rtfm-nl", "--assume", "parallel"), "add --by edges"),
         (("--run", "pretrained:rtfm-nl", "--assume", "grammar"), "unknown assumption about language 'grammar'"),
     ],
