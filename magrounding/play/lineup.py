@@ -51,6 +51,11 @@ class Seat:
     stage: str = ""
     player: Any = None
 
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """Equal for two seats that one player takes: a function or an actor is itself, whatever it is equal to."""
+        return self.kind, self.source, self.stage, id(self.player)
+
     @classmethod
     def parse(cls, player: Any) -> Seat:
         """A seat as it is typed, or of a function or an Actor; ConfigurationError for anything but these."""
@@ -104,7 +109,7 @@ class Lineup:
 
     seats: tuple[Seat, ...]
     name: str
-    _loaded: dict[Seat, Team] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _loaded: dict[Any, Team] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def parse(cls, players: str | Sequence[Any], num_agents: int) -> Lineup:
@@ -142,15 +147,19 @@ class Lineup:
             ConfigurationError: a player that cannot play these games.
             CheckpointError: no trained team where one was named.
         """
-        plays = {seat: [k for k, each in enumerate(self.seats) if each == seat] for seat in self.seats}
-        actors = {seat: self._loaded.get(seat) or seat.sit(vec, seed, agents) for seat, agents in plays.items()}
-        self._loaded.update({seat: actor for seat, actor in actors.items() if isinstance(actor, Team)})
-        actors = {seat: actor.for_games(vec) if isinstance(actor, Team) else actor for seat, actor in actors.items()}
+        order = [seat.key for seat in self.seats]
+        actors: dict[Any, Any] = {}
+        for seat in self.seats:
+            if seat.key not in actors:
+                agents = [k for k, key in enumerate(order) if key == seat.key]
+                actors[seat.key] = self._loaded.get(seat.key) or seat.sit(vec, seed, agents)
+        self._loaded.update({key: actor for key, actor in actors.items() if isinstance(actor, Team)})
+        actors = {key: actor.for_games(vec) if isinstance(actor, Team) else actor for key, actor in actors.items()}
         if len(actors) == 1:
             return next(iter(actors.values()))
         if all(isinstance(actor, Team) for actor in actors.values()):
-            return mixed_team([actors[seat] for seat in self.seats])
-        return MixedActor(list(actors.values()), [list(actors).index(seat) for seat in self.seats])
+            return mixed_team([actors[key] for key in order])
+        return MixedActor(list(actors.values()), [list(actors).index(key) for key in order])
 
 
 class Vacant:

@@ -1,5 +1,7 @@
 """Python functions as players."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -78,3 +80,25 @@ def test_functions_and_actors_in_a_batch_and_in_a_session():
         Lineup.parse([idle, 3], 2)
     with pytest.raises(ConfigurationError, match="unknown player 'python'"):
         Lineup.parse("python:idle", 2)
+
+
+def test_players_that_are_equal_are_not_one_player():
+    """An ordinary dataclass compares equal and has no hash; each keeps a memory of its own."""
+
+    @dataclass
+    class Counting:
+        step: int = 1
+
+        def initial_memory(self, num_envs):
+            return [self.step]
+
+        def act(self, obs, memory=None, info=None, greedy=True):
+            return np.full((len(obs["action_mask"]), 2), memory[0]), memory
+
+    vec = mg.make_vec("ma_rtfm", 1, **S1)
+    one, other = Counting(), Counting()
+    actor = Lineup.parse([one, other], 2).sit(vec, 0)
+    other.step = 2
+    (obs, info), memory = vec.reset(seed=0), actor.initial_memory(1)
+    assert actor.act(obs, memory, info)[0].tolist() == [[1, 2]]
+    assert Lineup.parse([one, one], 2).sit(vec, 0) is one
