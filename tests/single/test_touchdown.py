@@ -143,6 +143,26 @@ def test_a_dead_end_that_is_the_goal_can_be_reached(small):
     assert all(graph.open_ways(2, dead))
 
 
+def test_a_walk_that_stops_by_itself_may_stay_where_no_way_begins(tmp_path):
+    """The goal has no outgoing link, and arriving does not end the game: its legal actions can be played."""
+    ids = [f"{letter}{'x' * 21}" for letter in "AB"]
+    nodes = [files.Node(id, 0.0, 40.0 + k / 1000, -73.0) for k, id in enumerate(ids)]
+    routes = [files.Route(tuple(ids), "Walk past the Starbucks.", 0.0)]
+    panoramas = np.zeros((2, 47, 128), np.uint8)
+    words = files.Vocabulary(("walk", "past", "the", "."), 30)
+    links = [files.Link(ids[0], 0.0, ids[1])]
+    files.write_city(tmp_path / "city", nodes, links, dict.fromkeys(SPLITS.values(), routes), panoramas, words)
+    env = Touchdown(data=str(tmp_path / "city"), manual_stop=True).make_env()
+    env.reset(seed=0)
+    seen = env.step({AGENT: 0})[0][AGENT]
+    assert env.place == env.goal
+    assert seen["action_mask"].tolist() == [1, 0, 0, 0, 0, 1]
+    _, rewards, terminations, _, infos = env.step({AGENT: 0})
+    assert (rewards[AGENT], terminations[AGENT], infos[AGENT].get("illegal", False)) == (0.0, False, False)
+    assert env.place == env.goal
+    assert env.step({AGENT: 5})[4][AGENT]["won"] is True
+
+
 def test_columns_are_those_of_the_released_program():
     for yaw, heading in ((0, 0), (10, 350), (350, 10), (123.4, 271.9), (359, 0)):
         assert column_of(yaw, heading) == (64 - int(128 * (yaw - heading) / 360)) % 128

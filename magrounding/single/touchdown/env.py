@@ -134,7 +134,7 @@ class TouchdownEnv(OneAgentEnv):
         before = self._far[self.place]
         self._illegal = not self._mask[action]
         stops = action == self._stop and not self._illegal
-        if not self._illegal and not stops:
+        if not self._illegal and not stops and self._ways:  # where no way begins, action 0 stays
             _, self.place, self.heading = self._ways[action]
             self.visited.append(self.place)
             self._look()
