@@ -98,6 +98,8 @@ class SavedGame:
         moves = {type(action) for step in self.actions for action in step}
         if type(self.seed) is not int or moves - {int} or len({len(step) for step in self.actions}) > 1:
             raise ValueError("a seed is a whole number, and actions are as many in every step")
+        if not self.actions:
+            raise ValueError("a game has at least one step")
 
 
 class GameWriter:

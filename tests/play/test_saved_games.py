@@ -82,6 +82,16 @@ def test_a_game_that_goes_another_way_is_refused(tmp_path):
             list(replayed(path, header, games))
 
 
+def test_a_game_without_steps_is_refused(tmp_path):
+    """Its check is right, but there is no move to make again."""
+    path = tmp_path / "games"
+    save(path, games=1)
+    head, game = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text(sealed(head) + sealed(game | {"actions": [], "seen": []}))
+    with pytest.raises(CheckpointError, match="is damaged: a game has at least one step"):
+        read_games(path)
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
