@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
@@ -238,6 +238,12 @@ class Policy(nn.Module, ABC):
     def draw_record(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> dict[str, Tensor]:
         """Random numbers [*shape, …] by name, on the CPU, behind so many forward passes in training."""
         return {}
+
+
+def common_diagnostics(policies: Iterable[Policy]) -> StepDiagnostics | None:
+    """What can be counted over the steps of a team of these networks; None where they differ in what they count."""
+    counted = {policy.diagnostics for policy in policies}
+    return counted.pop() if len(counted) == 1 else None
 
 
 def mask_logits(logits: Tensor, action_mask: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from magrounding.agents.policy import Policy
+from magrounding.agents.policy import Policy, common_diagnostics
 from magrounding.agents.respelling import respell
 from magrounding.errors import ConfigurationError
 from magrounding.play.origin import Origin
@@ -252,8 +252,7 @@ class Team:
             shape = num_envs, self.num_agents
             if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype.kind not in kinds:
                 raise ConfigurationError(f"{name} are an array {list(shape)} of a vector env's step, got {array!r}")
-        counted = {policy.diagnostics for policy in self.policies}
-        diagnose: Any = counted.pop() if len(counted) == 1 else None
+        diagnose = common_diagnostics(self.policies)
         return {} if diagnose is None else diagnose(self.told(memory), actions[rows], alive[rows])
 
     def _act_single(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from magrounding.agents.policy import LABELS, OTHERS, REGRETS, STATE
+from magrounding.agents.policy import LABELS, OTHERS, REGRETS, STATE, common_diagnostics
 from magrounding.play.player import Player, Shown
 from magrounding.spec import SNAPSHOT
 from magrounding.threads import ParallelMap
@@ -259,8 +259,7 @@ class RolloutWorker:
 
     def _diagnose(self) -> list[dict[str, float]]:
         """What the networks of a team have to say of their play, as means over living steps, for each agent."""
-        counted = {player.policy.diagnostics for player in self.players}
-        diagnose: Any = counted.pop() if len(counted) == 1 else None
+        diagnose = common_diagnostics(player.policy for player in self.players)
         if diagnose is None or not all(self._told):
             return [{} for _ in self.players]
         told = [{name: np.concatenate([step[name] for step in steps]) for name in steps[0]} for steps in self._told]
