@@ -20,7 +20,7 @@ from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import GameWriter, Header, SavedGame, Tape
 from magrounding.registry import env_entry
 from magrounding.spec import SCORE
-from magrounding.vector import VectorEnv
+from magrounding.vector import VectorEnv, check_count
 
 MATCH_SEED = 2**43
 """Games of matches have this seed or a higher one: none is a game of training, of a selection or of a report."""
@@ -86,7 +86,7 @@ def play_match(
         display: shows how far things are.
 
     Raises:
-        ConfigurationError: fewer than one game, a line-up named twice, or one that cannot play.
+        ConfigurationError: fewer than one game, a seed out of bounds, a line-up named twice, or one that cannot play.
         CheckpointError: a folder with other games, or no trained team where one was named.
     """
     names = [lineup.name for lineup in lineups]
@@ -101,6 +101,7 @@ def play_match(
     paths = [folder / f"games_{number}.jsonl" for number in range(len(lineups))]
     vec = make_vec(env, rows, workers=workers, **options)
     try:
+        check_count("the seed of a match", seed, 0, 2**62 // vec.num_agents - games - rows)  # what games and teams take
         for lineup, path in zip(lineups, paths, strict=True):
             if not path.exists():
                 lineup.sit(vec, seed)  # who cannot play is refused before anything is written

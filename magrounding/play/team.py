@@ -85,7 +85,8 @@ class Team:
 
     def initial_memory(self, num_envs: int, seed: int = 0) -> TeamMemory:
         """Memory for B games that are about to start; `seed` decides every action that will be drawn."""
-        num_envs, seed = check_count("num_envs", num_envs, 1), check_count("seed", seed, 0, 2**48)
+        num_envs = check_count("num_envs", num_envs, 1)
+        seed = check_count("seed", seed, 0, 2**62 // self.num_agents)
         generators = [torch.Generator().manual_seed(self.num_agents * seed + i) for i in range(self.num_agents)]
         return [Player(each, self.spec, num_envs, draws) for each, draws in zip(self.policies, generators, strict=True)]
 

@@ -10,7 +10,7 @@ import pytest
 import magrounding as mg
 from benchmarks import match as command
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.experiment.match import Results, mean_of, play_match, ratings
+from magrounding.experiment.match import MATCH_SEED, Results, mean_of, play_match, ratings
 from magrounding.play import lineup as lineup_module
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import SavedGame, read_games
@@ -101,6 +101,18 @@ def test_who_cannot_play_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(ConfigurationError, match="unknown oracle of ma_rtfm '3'"):
         play_match("ma_rtfm", S1, lineups("random", "oracle:3"), 4, tmp_path / "match")
     assert not (tmp_path / "match").exists()
+
+
+def test_seeds_of_a_match(tmp_path):
+    """Trained teams play the last that the command takes; one out of bounds is refused before anything is written."""
+    seed = MATCH_SEED + 2**20 * (2**31 - 1)
+    options = {"stage": "s2", "agents": 2, "max_cycles": 3}
+    played = play_match("ma_rtfm", options, lineups("pretrained:ma_rtfm-s2-2agents"), 2, tmp_path / "match", seed)
+    assert [game.seed for game in played.games["pretrained:ma_rtfm-s2-2agents"]] == [seed, seed + 1]
+    for wrong in (-1, 2**62):
+        with pytest.raises(ConfigurationError, match="the seed of a match must be an integer from 0"):
+            play_match("ma_rtfm", S1, lineups("random"), 2, tmp_path / "none", wrong)
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_paired_difference_is_narrower_than_two_apart():
