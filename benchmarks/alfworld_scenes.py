@@ -24,7 +24,7 @@ from magrounding.play.actor import Actor, make_expert
 from magrounding.play.evaluate import play, quotas
 from magrounding.play.loading import load_team
 from magrounding.play.misled import OtherManuals
-from magrounding.play.scripted import RandomTeam
+from magrounding.play.scripted import random_team
 from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld
 from magrounding.single.alfworld.games import shipped_scenes
 from magrounding.vector import VectorEnv
@@ -85,7 +85,7 @@ def results(team: Actor, split: str, rows: int) -> Iterator[tuple[str, np.ndarra
             "sampled": (team, False),
             "greedy, goal of another game": (OtherManuals(team, GOAL), True),
             "greedy, no goal": (WithoutGoal(team, GOAL), True),
-            "random": (RandomTeam(1, vec.spec.num_actions, obey_mask=True), False),
+            "random": (random_team(vec), False),
             "expert": (make_expert(vec), True),
         }
         for who, (player, greedy) in players.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,8 @@ from magrounding.experiment.settings import RunSettings
 from magrounding.play.actor import Actor, find_expert, make_expert
 from magrounding.play.evaluate import REPORT_SEED, Evaluation, evaluate
 from magrounding.play.loading import seed_folder
-from magrounding.play.scripted import RandomTeam
+from magrounding.play.scripted import random_team
 from magrounding.registry import env_entry
-from magrounding.spec import FixedActions
 from magrounding.storage import read_json, write_json
 from magrounding.vector import VectorEnv
 
@@ -57,12 +56,7 @@ class Comparison:
             if self._entry.same_games(evaluation_set, other, result.heeds):
                 return {**result.summary(), PLAYED_AS: other}
         games = self._entry.orientation_games(self._games) if who == RANDOM else self._games
-
-        def team(vec: VectorEnv) -> Actor:
-            if who == ORACLE:
-                return make_expert(vec)
-            choosing = not isinstance(vec.spec.actions, FixedActions)  # most rows hold no choice at all
-            return RandomTeam(vec.num_agents, vec.spec.num_actions, obey_mask=choosing)
+        team: Callable[[VectorEnv], Actor] = make_expert if who == ORACLE else random_team
 
         with self._display.games(f"{who}: {evaluation_set}", games) as tell:
             result = evaluate(team, self._entry.id, options, games, REPORT_SEED, tell=tell, **self._options)

@@ -21,7 +21,7 @@ from magrounding.play.actor import begin_memory, make_expert
 from magrounding.play.function import FunctionTeam
 from magrounding.play.loading import load_team
 from magrounding.play.script import Script, ScriptedTeam
-from magrounding.play.scripted import RandomTeam
+from magrounding.play.scripted import random_team
 from magrounding.play.team import Team, mixed_team
 from magrounding.pretrained import PREFIX
 from magrounding.vector import VectorEnv
@@ -92,7 +92,7 @@ class Seat:
         if self.kind == ORACLE:
             return make_expert(vec, self.source)
         if self.kind == RANDOM:
-            return RandomTeam(vec.num_agents, vec.spec.num_actions, seed)
+            return random_team(vec, seed)
         if self.kind == SCRIPT:
             return ScriptedTeam(Script.load(self.source), vec.spec, seed)
         return load_team(PREFIX + self.source if self.kind == PRETRAINED else self.source, stage=self.stage or None)

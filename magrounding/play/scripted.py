@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from magrounding.errors import ConfigurationError
-from magrounding.vector import check_count
+from magrounding.spec import FixedActions
+from magrounding.vector import VectorEnv, check_count
 
 
 class RandomTeam:
@@ -57,3 +58,17 @@ class RandomTeam:
         if not self.obey_mask:
             return self._rng.integers(self.num_actions, size=mask.shape[:-1], dtype=np.int64)
         return np.where(mask != 0, self._rng.random(mask.shape), -1.0).argmax(-1)
+
+
+def random_team(vec: VectorEnv, seed: int = 0) -> RandomTeam:
+    """Chance in a vector env's games, in reports, matches and line-ups alike.
+
+    It draws among all actions where they are fixed. Where actions are texts to choose from, or ways, it draws among
+    those on offer: most rows hold no choice at all.
+
+    Args:
+        vec: the games.
+        seed: of the draws.
+    """
+    obey_mask = not isinstance(vec.spec.actions, FixedActions)
+    return RandomTeam(vec.num_agents, vec.spec.num_actions, seed, obey_mask=obey_mask)

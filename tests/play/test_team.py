@@ -10,10 +10,12 @@ import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.agents.weights import load_weights, save_weights, weights_file
 from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.play.lineup import Lineup
 from magrounding.play.loading import load_team
-from magrounding.play.scripted import RandomTeam
+from magrounding.play.scripted import RandomTeam, random_team
 from magrounding.play.team import Team, mixed_team
 from magrounding.spec import FixedActions
+from tests.many_choices import ManyChoices
 
 OPTIONS = {"stage": "s5", "agents": 2, "max_cycles": 12}
 SMALL = {"channels": (4, 4), "document_hidden": 4, "head_width": 6}
@@ -100,6 +102,21 @@ def test_the_random_team_draws_uniformly(obey):
     shares = np.bincount(actions[:, 0], minlength=5) / 30_000
     expected = mask[0] / 3 if obey else np.full(5, 0.2)
     assert shares == pytest.approx(expected, abs=0.012)
+
+
+@pytest.mark.parametrize("choosing", [False, True])
+def test_chance_is_the_same_player_in_a_line_up_and_in_a_report(choosing):
+    """Among texts to choose from, both draw those that are on offer; among fixed actions, all."""
+    vec = mg.vectorize(lambda: ManyChoices(40), 8) if choosing else mg.make_vec("ma_rtfm", 8, **OPTIONS)
+    obs, info = vec.reset(seed=0)
+    seated, reported = Lineup.parse("random", vec.num_agents).sit(vec, 0), random_team(vec)
+    legal = []
+    for _ in range(20):
+        actions, _ = seated.act(obs, None, info)
+        np.testing.assert_array_equal(actions, reported.act(obs, None, info)[0])
+        legal.append(np.take_along_axis(obs["action_mask"], actions[..., None], -1))
+    assert np.all(legal) == choosing
+    vec.close()
 
 
 def test_the_random_team_plays_a_single_env():
