@@ -48,6 +48,11 @@ class Info(Mapping[str, Any]):
     fault: np.ndarray | None = None
     origin: tuple[str, EnvSpec] | None = None
 
+    @property
+    def lost(self) -> np.ndarray:
+        """[B] bool, games that no rule and no player ended in this step, but a fault of their simulator."""
+        return np.zeros_like(self.done) if self.fault is None else self.done & self.fault
+
     def __getitem__(self, name: str) -> Any:
         if name not in _KEYS:
             raise KeyError(name)

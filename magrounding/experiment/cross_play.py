@@ -8,6 +8,7 @@ from magrounding.errors import ConfigurationError
 from magrounding.experiment.baselines import Summary
 from magrounding.experiment.evaluations import PLAYED_AS
 from magrounding.experiment.zero_shot import Contender, Score
+from magrounding.play.evaluate import FAULTS
 from magrounding.play.team import Team, mixed_team
 
 
@@ -77,8 +78,8 @@ def _placements(one: Team, other: Team) -> list[Team]:
 
 
 def _over_places(summaries: Sequence[Summary]) -> Summary:
-    """Means of the entries over the summaries that have them, and the win rate of each."""
+    """Means of the entries over the summaries that have them (of faults, the sum), and the win rate of each."""
     names = dict.fromkeys(name for summary in summaries for name in summary if name != PLAYED_AS)
     found = {name: [summary[name] for summary in summaries if name in summary] for name in names}
     each = {f"win_rate_agent_{i}": summary["win_rate"] for i, summary in enumerate(summaries)}
-    return {name: sum(values) / len(values) for name, values in found.items()} | each
+    return {name: sum(values) / (1 if name == FAULTS else len(values)) for name, values in found.items()} | each

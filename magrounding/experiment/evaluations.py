@@ -11,7 +11,7 @@ from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.progress import Display
 from magrounding.experiment.settings import RunSettings
 from magrounding.experiment.stage import StageSession
-from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, SELECTION_SEED, TRUE_MANUAL
+from magrounding.play.evaluate import FAULTS, GREEDY, PLAYS, REPORT_SEED, SELECTION_SEED, TRUE_MANUAL
 
 WITHIN, AFTER = "within", "after"
 """When an evaluation is: in the course of a phase, where it chooses weights, or after it, where it is reported."""
@@ -141,6 +141,12 @@ class Evaluations:
             f"seed {self._seed} {session.stage} {session.phase.name} after {self._begin()['steps']:,} steps: {play} "
             f"play {what}, in {games:,} games each, {', '.join(told)}{read}"
         )
+
+
+def lost_games(results: Iterable[Mapping[str, Any]]) -> str:
+    """How many games of some results were lost to faults of simulators, in a sentence; "": none."""
+    lost = sum(int(each.get(FAULTS, 0)) for each in results if PLAYED_AS not in each and PLAYED_IN not in each)
+    return f"{lost:,} games were ended by simulators that died or hung; they count as not won." if lost else ""
 
 
 def played_once(results: Iterable[Mapping[str, Any]]) -> str:

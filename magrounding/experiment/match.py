@@ -19,12 +19,15 @@ from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import GameWriter, Header, SavedGame, Tape
 from magrounding.registry import env_entry
+from magrounding.simulators.faults import SimulatorError
 from magrounding.spec import SCORE
 from magrounding.vector import VectorEnv, check_count
 
 MATCH_SEED = 2**43
 """Games of matches have this seed or a higher one: none is a game of training, of a selection or of a report."""
 ROWS = 256
+TRIES = 3
+"""How often a batch is played in which simulators die or hang."""
 RESAMPLES = 2000
 _ELO = 400 / np.log(10)
 _PRIOR = 0.5
@@ -126,7 +129,22 @@ def play_match(
 
 
 def play_batch(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool = True) -> list[SavedGame]:
-    """The first episodes of all rows; row b plays seed + b."""
+    """The first episodes of all rows; row b plays seed + b.
+
+    Raises:
+        SimulatorError: simulators that died or hung in each of TRIES attempts. A game that a fault ended is not what
+            its players did: a file of it could not be played again.
+    """
+    for _ in range(TRIES):
+        tape = _play_once(lineup, vec, seed, greedy)
+        if not tape.lost.any():
+            return [tape.game(row, seed + row) for row in range(vec.num_envs)]
+    seeds = ", ".join(str(seed + row) for row in np.flatnonzero(tape.lost))
+    raise SimulatorError(f"simulators died or hung {TRIES} times before these games had ended: seed {seeds}")
+
+
+def _play_once(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool) -> Tape:
+    """What happens in the first episodes of all rows."""
     actor = lineup.sit(vec, seed)
     partial = bool(getattr(actor, "accepts_rows", False))
     memory, tape = begin_memory(actor, vec.num_envs, seed), Tape(vec.num_envs, vec.spec)
@@ -137,7 +155,7 @@ def play_batch(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool = True) -
         actions = np.where(info.alive, actions, 0)
         obs, _, _, truncated, info = vec.step(actions)
         tape.played(actions, truncated, info)
-    return [tape.game(row, seed + row) for row in range(vec.num_envs)]
+    return tape
 
 
 def mean_of(outcomes: np.ndarray) -> Interval:

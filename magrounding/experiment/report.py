@@ -7,7 +7,7 @@ from pathlib import Path
 
 from magrounding.envs.published import PublishedResult
 from magrounding.experiment.baselines import ORACLE, RANDOM
-from magrounding.experiment.evaluations import AFTER, played_once
+from magrounding.experiment.evaluations import AFTER, lost_games, played_once
 from magrounding.experiment.plots import plot_curves
 from magrounding.experiment.presets import Promotion
 from magrounding.experiment.progress import duration
@@ -300,6 +300,10 @@ def _simulators(results: RunResults) -> list[tuple[str, str]]:
     if faults:
         lost = sum(len(line["rows"]) for line in faults)
         lines.append(("faults", f"{len(faults)} workers of simulators were replaced, {lost} games lost to it"))
+    evaluated = [line for seed in settings.seeds for line in results.select("evaluation", seed)]
+    others = [summary for of_set in results.baselines.values() for summary in of_set.values()]
+    if said := lost_games([*evaluated, *others]):
+        lines.append(("faults in evaluations", said))
     return lines
 
 

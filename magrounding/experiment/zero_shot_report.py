@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from magrounding.experiment.baselines import Summary
-from magrounding.experiment.evaluations import PLAYED_AS, played_once
+from magrounding.experiment.evaluations import PLAYED_AS, lost_games, played_once
 from magrounding.experiment.report import interval, percent, published, shown_as, spread, table
 from magrounding.experiment.results import TEXT
 from magrounding.experiment.zero_shot import Score, ZeroShot
@@ -91,7 +91,10 @@ def tables(results: ZeroShot) -> str:
         sections += ["## Cross-play", _CROSS_PLAY, cross_table(results)]
     for name in results.sets:
         sections += [f"## {name}", set_table(results, name)]
-    return "\n\n".join((*sections, legend))
+    played = [summary for score in (*results.scores, *results.together) for summary in score.by_seed.values()]
+    played += [summary for of_set in results.baselines.values() for summary in of_set.values()]
+    lost = lost_games(played)
+    return "\n\n".join((*sections, legend, *([lost] if lost else [])))
 
 
 def overview(results: ZeroShot) -> str:

@@ -31,6 +31,9 @@ TRUE_MANUAL, REASSIGNED, OTHER_GAME = MANUALS = ("true", "reassigned", "of anoth
 """What agents are given to read; "reassigned": the same words with other assignments, where a world can write that."""
 
 
+FAULTS = "faults"
+"""Entry of summaries: games that a fault of their simulator ended; it is there only where there were some."""
+
 Tell = Callable[[int], object]
 """Is called with the number of games that are finished, each time that it grows."""
 
@@ -50,6 +53,7 @@ class Evaluation:
             games do not tell, or the team cannot.
         heeds: what the players' actions depended on of `spec.HEEDED`: in games that differ in nothing of it these are
             the results too.
+        faults: games that ended as their simulator died or hung; they are among the E, as far as they went, not won.
     """
 
     won: np.ndarray
@@ -60,9 +64,10 @@ class Evaluation:
     diagnosis: dict[str, float] = field(default_factory=dict)
     heeds: frozenset[str] = frozenset(HEEDED)
     fact_accuracy: float | None = None
+    faults: int = 0
 
     def summary(self) -> dict[str, float]:
-        """Plain numbers for logs and tables; `steps_to_win` only where a game was won."""
+        """Plain numbers for logs and tables; `steps_to_win` only where a game was won, FAULTS where one was lost so."""
         numbers = {
             "games": len(self.won),
             "win_rate": float(self.won.mean()),
@@ -72,6 +77,7 @@ class Evaluation:
             "timed_out": float(self.timed_out.mean()),
             **({} if self.fact_accuracy is None else {"fact_accuracy": self.fact_accuracy}),
             **self.diagnosis,
+            **({FAULTS: self.faults} if self.faults else {}),
         }
         return {**numbers, "steps_to_win": float(self.length[self.won].mean())} if self.won.any() else numbers
 
@@ -150,7 +156,7 @@ def play(
     returns = np.zeros((episodes, vec.num_agents), np.float32)
     score = np.zeros(episodes, np.float32)
 
-    played = np.zeros(vec.num_envs, np.int64)
+    faults, played = 0, np.zeros(vec.num_envs, np.int64)
     by_rows = bool(getattr(team, "accepts_rows", False))  # only the games still wanted need thought
     explains = hasattr(team, "diagnose")
     memory = begin_memory(team, vec.num_envs)
@@ -171,11 +177,12 @@ def play(
         won[at], length[at], returns[at] = info.won[ended], info.length[ended], info.returns[ended]
         score[at] = info.score[ended]
         timed_out[at] = truncated[ended].any(axis=1)
+        faults += int(info.lost[ended].sum())
         played[ended] += 1
         if ended.size:
             tell(int(played.sum()))
     facts, heeds = {} if diagnosis is None else diagnosis.facts(), getattr(team, "heeds", frozenset(HEEDED))
-    return Evaluation(won, length, returns, score, timed_out, facts, heeds, accuracy)
+    return Evaluation(won, length, returns, score, timed_out, facts, heeds, accuracy, faults)
 
 
 def fact_accuracy(team: Actor, vec: VectorEnv, obs: Observation) -> float | None:

@@ -29,6 +29,8 @@ def record(
 ) -> Demonstrations:
     """Let an actor play, and keep the first games of every row, so that short games are not favoured.
 
+    A game that a fault of its simulator ended is no demonstration: it is left out, and its row plays another.
+
     An actor with `best_actions` labels every state with all of them. Of any other the action taken is the label; where
     it was masked it did nothing, and every legal move is labelled: there is nothing to learn.
 
@@ -74,7 +76,10 @@ def record(
             last = {name: info.final_observation[name][places] for name in tape.keys}
             nothing = (np.zeros_like(part[cut_off]) for part in (taken, labels, earned))
             tape.write(game[cut_off], last, truncated[rows[cut_off]], *nothing)
-        done = info.done[rows]
+        done, lost = info.done[rows], info.lost[rows]
+        if lost.any():
+            tape.forget(game[lost])
+            done &= ~lost
         tape.won[game[done]], tape.finished[game[done]] = info.won[rows[done]], True
         played[rows[done]] += 1
         if done.any():
@@ -115,13 +120,19 @@ class _Tape:
         for name, array in seen.items():
             self._seen[name].append(array)
 
+    def forget(self, games: np.ndarray) -> None:
+        """Leave out what was written of some games: others take their numbers."""
+        self._documents[games] = -1
+        for game, *_ in self._parts:
+            game[np.isin(game, games)] = -1
+
     def demonstrations(self, header: Header) -> Demonstrations:
         """The finished games; ConfigurationError where there is none."""
         if not header.games:
             raise ConfigurationError("no game was played to its end: there is nothing to keep")
         game, alive, actions, labels, rewards = map(np.concatenate, zip(*self._parts, strict=True))
         order = np.argsort(game, kind="stable")
-        order = order[self.finished[game[order]]]
+        order = order[(game[order] >= 0) & self.finished[game[order]]]
         number = (np.cumsum(self.finished) - 1).astype(np.int32)
         return Demonstrations(
             header,

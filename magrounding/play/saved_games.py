@@ -268,10 +268,14 @@ class Tape:
     Args:
         num_envs: B.
         spec: of the games.
+
+    Attributes:
+        lost: [B] bool, whose first episode a fault of its simulator ended.
     """
 
     def __init__(self, num_envs: int, spec: EnvSpec) -> None:
         self._spec = spec
+        self.lost = np.zeros(num_envs, np.bool_)
         self._open = np.ones(num_envs, np.bool_)
         self._actions: list[list[tuple[int, ...]]] = [[] for _ in range(num_envs)]
         self._seen: list[list[str]] = [[] for _ in range(num_envs)]
@@ -290,6 +294,7 @@ class Tape:
 
     def played(self, actions: np.ndarray, truncated: np.ndarray, info: Info) -> None:
         """After a step: actions [B, n] that were played, and what came of them."""
+        self.lost |= self._open & info.lost
         for row in self.open_rows:
             self._actions[row].append(tuple(int(action) for action in actions[row]))
             if info.done[row]:

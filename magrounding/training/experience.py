@@ -65,7 +65,9 @@ class Column:
 
 @dataclass
 class FinishedGames:
-    """Games that ended during a rollout, in the order of their ends; not those in which a teacher ever led.
+    """Games that ended during a rollout, in the order of their ends.
+
+    Not those in which a teacher ever led, nor those that a fault of their simulator ended.
 
     Attributes:
         won: [F] bool.

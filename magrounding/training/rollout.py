@@ -94,7 +94,7 @@ class RolloutWorker:
             since = time.perf_counter()
             self._info = info
             self._record_outcome(t, rewards, terminated, truncated, info.done)
-            own = info.done & ~self._helped
+            own = info.done & ~self._helped & ~info.lost
             if info.done.any():
                 ended.append(FinishedGames(info.won[own], info.score[own], info.length[own], info.returns[own]))
                 if truncated.any() and not self.vec.spec.time_limit_is_loss:

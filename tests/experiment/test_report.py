@@ -322,3 +322,13 @@ def test_baselines_are_random_and_the_oracle(monkeypatch):
     assert played["oracle"]["win_rate"] > 0.9
     assert played["random"]["win_rate"] < 0.3
     assert played["oracle"]["games"] == 20
+
+
+def test_faults_in_evaluations_are_told_where_there_were_some(run):
+    before = facts(run)
+    assert "faults" not in before
+    lines = [each for each in run.lines[0] if each["kind"] == "evaluation"]
+    lines[0]["faults"] = 3
+    lines[1].update(faults=3, played_as="train")  # the same games
+    told = "* faults in evaluations: 3 games were ended by simulators that died or hung; they count as not won."
+    assert sorted(set(facts(run).splitlines()) - set(before.splitlines())) == [told]

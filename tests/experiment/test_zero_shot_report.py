@@ -46,6 +46,15 @@ def found():
     )
 
 
+def test_games_lost_to_faults_are_told_where_there_were_some(found):
+    before = tables(found)
+    assert "died or hung" not in before
+    found.scores[0].by_seed["0"]["faults"] = 3
+    found.baselines["eval"]["random"]["faults"] = 1
+    told = "4 games were ended by simulators that died or hung; they count as not won."
+    assert tables(found) == f"{before}\n\n{told}"
+
+
 def rows_of(text):
     return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in text.splitlines()]
 

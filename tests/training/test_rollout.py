@@ -143,6 +143,23 @@ def test_finished_games_are_counted_once():
     assert (np.concatenate([g.returns for g in games]) == expected).all()
 
 
+@pytest.mark.usefixtures("torch_seed")
+def test_games_that_a_fault_ended_are_not_counted():
+    class Faulty(ToyGames):
+        def step(self, actions):
+            *parts, info = super().step(actions)
+            info.fault = info.done & (np.arange(self.num_envs) < 3)
+            return *parts, info
+
+    vec = Diary(Faulty(num_envs=6))
+    worker = worker_of(vec)
+    games = [worker.collect().games for _ in range(3)]
+    ended = [page[2] for page in vec.pages[1:]]
+    expected = np.concatenate([info["return"][3:][info["done"][3:]] for info in ended])
+    assert sum(int(info["done"][:3].sum()) for info in ended) > 5
+    np.testing.assert_array_equal(np.concatenate([g.returns for g in games]), expected)
+
+
 def test_the_encoding_that_acts_is_the_encoding_that_learns():
     """Texts of other lengths come and go in the cache; the logits must be those of a forward pass over everything."""
     vec = mg.make_vec("ma_rtfm", 5, stage="s5", agents=2, max_cycles=6)
