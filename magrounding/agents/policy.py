@@ -242,7 +242,7 @@ class Policy(nn.Module, ABC):
 
 def common_diagnostics(policies: Iterable[Policy]) -> StepDiagnostics | None:
     """What can be counted over the steps of a team of these networks; None where they differ in what they count."""
-    counted = {policy.diagnostics for policy in policies}
+    counted = {type(policy).diagnostics for policy in policies}
     return counted.pop() if len(counted) == 1 else None
 
 

@@ -135,11 +135,13 @@ def play_batch(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool = True) -
         SimulatorError: simulators that died or hung in each of TRIES attempts. A game that a fault ended is not what
             its players did: a file of it could not be played again.
     """
+    lost = np.zeros(0, np.int64)
     for _ in range(TRIES):
         tape = _play_once(lineup, vec, seed, greedy)
-        if not tape.lost.any():
+        lost = np.flatnonzero(tape.lost)
+        if not lost.size:
             return [tape.game(row, seed + row) for row in range(vec.num_envs)]
-    seeds = ", ".join(str(seed + row) for row in np.flatnonzero(tape.lost))
+    seeds = ", ".join(str(seed + row) for row in lost)
     raise SimulatorError(f"simulators died or hung {TRIES} times before these games had ended: seed {seeds}")
 
 
