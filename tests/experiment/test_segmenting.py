@@ -133,15 +133,15 @@ def test_a_team_of_messenger_reads_running_text_behind_what_divides_it(tmp_path,
         line = ("--run", run, "--by", by, "--out", str(tmp_path / by))
         assert segments.main(CommandLine("magrounding segments", line)) == 0
         team = load_team(tmp_path / by)
-        for layout in ("statements", "paragraph", "stream"):
+        for layout in ("statements", "paragraph", "stream")[2 * (by == "learnt") :]:
             options = {"stage": "s2", "split": "test", "layout": layout}
-            won[by, layout] = evaluate(team, "messenger", options, 100).won.mean()
+            won[by, layout] = evaluate(team, "messenger", options, 50).won.mean()
             vec = make_vec("messenger", 40, **options)
             manual = vec.reset(seed=1)[0]["manual"].reshape(40, *vec.spec["manual"].shape)
             sentences[by, layout] = team.policies[0].segments(torch.from_numpy(manual)).ids.shape[1]
     assert "| manuals divided as their statements are | statements |" in capsys.readouterr().out
-    rows = evaluate(load_team(run), "messenger", {"stage": "s2", "split": "test"}, 100).won.mean()
-    as_it_is = evaluate(load_team(run), "messenger", {"stage": "s2", "split": "test", "layout": "paragraph"}, 100)
+    rows = evaluate(load_team(run), "messenger", {"stage": "s2", "split": "test"}, 50).won.mean()
+    as_it_is = evaluate(load_team(run), "messenger", {"stage": "s2", "split": "test", "layout": "paragraph"}, 50)
     assert won["stops", "statements"] == rows > 0.8
     assert won["stops", "paragraph"] > as_it_is.won.mean() + 0.3
     assert won["stops", "stream"] < rows - 0.3, "a stream has no stops"
