@@ -63,6 +63,6 @@ def test_our_own(id):
     documents = set()
     for vec, found in play(lambda: mg.make(id), 30):
         assert vec.spec.words
-        assert vec.spec.capabilities <= {"state", "reading", "score"}
+        assert vec.spec.capabilities <= {"state", "score"}
         documents |= set(found["document"].tolist())
     assert len(documents) > 1

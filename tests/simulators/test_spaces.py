@@ -122,8 +122,8 @@ def test_capabilities_are_what_the_vector_env_has():
             FixedActions(("stay", "walk", "run")),
             (),
             12,
-            capabilities=frozenset({"expert", "snapshot", "places", "scene", "reading"}),
+            capabilities=frozenset({"expert", "snapshot", "places", "scene", "score"}),
         )
 
-    assert vectorize(Own, 2).spec.capabilities == {"expert", "reading"}
+    assert vectorize(Own, 2).spec.capabilities == {"expert", "score"}
     assert vectorize(Own, 2).spec.actions.names == ("stay", "walk", "run")
