@@ -45,36 +45,34 @@ def two_workers(env, num_envs, warm, steps, rounds=9):
     return statistics.median(ratios), min(ratios), max(ratios)
 
 
-def processor_time(env, workers, num_envs, warm, steps):
-    """Milliseconds of processor time of a step of a batch: this process, and the busiest worker (0 without any).
+def processor_time_of_two_workers(env, num_envs, warm, steps):
+    """Milliseconds of processor time of a step of a batch: (without workers, this process with two, the busier worker).
 
-    For a busy machine: with a core for each worker a step takes at most the sum of both. What a worker has started, a
-    Java process, counts as its own, and so does what this process has started.
+    For a busy machine: with a core for each worker a step takes at most what this process and the busier worker take.
+    What a worker or this process has started, a Java process, counts as its own.
     """
-    before = children()
-    with mg.make_vec(env, num_envs, workers=workers) as vec:
-        vec.reset(seed=0)
-        microseconds(vec, warm)
-        trees = [[pid, *children(pid)] for pid in sorted(children() - before)]
-        start = [time.process_time(), *(sum(map(seconds_of, tree)) for tree in trees)]
-        microseconds(vec, steps)
-        end = [time.process_time(), *(sum(map(seconds_of, tree)) for tree in trees)]
-    here, *each = ((b - a) / steps * 1e3 for a, b in zip(start, end, strict=True))
-    return (here, max(each)) if workers else (here + sum(each), 0.0)
-
-
-def speedup_of_two_workers(env, beside, num_envs, warm, steps):
-    """How many times as fast two workers are as so many (0 or 1), where each process has a core."""
-    alone, two = (sum(processor_time(env, workers, num_envs, warm, steps)) for workers in (beside, 2))
-    return alone / two
+    spent = []
+    for workers in (0, 2):
+        before = children()
+        with mg.make_vec(env, num_envs, workers=workers) as vec:
+            vec.reset(seed=0)
+            microseconds(vec, warm)
+            started = sorted(children() - before)
+            trees = [[pid, *children(pid)] for pid in started]
+            start = [time.process_time(), *(sum(map(seconds_of, tree)) for tree in trees)]
+            microseconds(vec, steps)
+            end = [time.process_time(), *(sum(map(seconds_of, tree)) for tree in trees)]
+            spent.append([(b - a) / steps * 1e3 for a, b in zip(start, end, strict=True)])
+    (here, *java), (parent, *each) = spent
+    return here + sum(java), parent, max(each)
 
 
 def say_two_workers(env, warm, num_envs=8, steps=40):
     """Print both."""
-    alone, two = (processor_time(env, workers, num_envs, warm, steps) for workers in (0, 2))
+    serial, parent, worker = processor_time_of_two_workers(env, num_envs, warm, steps)
     print(
-        f"processor time of a step of {num_envs} games: {sum(alone):.1f} ms without workers; with two {two[0]:.1f} "
-        f"here, {two[1]:.1f} in the busier one: {sum(alone) / sum(two):.2f} times as fast where each has a core"
+        f"processor time of a step of {num_envs} games: {serial:.1f} ms without workers; with two {parent:.1f} here, "
+        f"{worker:.1f} in the busier one: {serial / (parent + worker):.2f} times as fast where each has a core"
     )
     ratios = two_workers(env, num_envs, warm, steps // 2)
     print("two workers by the clock: {:.2f} times one process ({:.2f} … {:.2f})".format(*ratios))

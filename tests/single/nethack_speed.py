@@ -10,7 +10,7 @@ from nle.env import tasks
 
 import magrounding as mg
 from magrounding.single.one_agent import AGENT
-from tests.simulators.speed import microseconds, say_two_workers
+from tests.simulators.speed import microseconds
 
 SHOWN = ("glyphs", "chars", "colors", "blstats", "message")
 
@@ -49,6 +49,15 @@ def beside_nle(games, steps=80):
     return [statistics.median(each) for each in zip(*ratios, strict=True)]
 
 
+def two_workers(num_envs=32, steps=100, rounds=9):
+    """How many times faster two workers are than one, by the clock: median, least, most."""
+    with mg.make_vec("nethack", num_envs, workers=1) as one, mg.make_vec("nethack", num_envs, workers=2) as two:
+        one.reset(seed=0)
+        two.reset(seed=0)
+        ratios = [microseconds(one, steps) / microseconds(two, steps) for _ in range(rounds)]
+    return statistics.median(ratios), min(ratios), max(ratios)
+
+
 def steps_a_second(num_envs=32, steps=200, workers=0):
     """Of a batch, by the clock."""
     with mg.make_vec("nethack", num_envs, workers=workers) as vec:
@@ -63,4 +72,4 @@ if __name__ == "__main__":
     print(
         f"a batch of 32, in this process: {steps_a_second():,.0f} steps/s; workers=2: {steps_a_second(workers=2):,.0f}"
     )
-    say_two_workers("nethack", warm=20, num_envs=32, steps=200)
+    print("two workers: {:.2f} times one ({:.2f} … {:.2f})".format(*two_workers()))

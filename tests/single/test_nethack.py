@@ -27,9 +27,8 @@ pytest.importorskip("nle", reason="the extra `nethack` is absent: nle")
 from nle import nethack
 from nle.env import tasks
 
-from tests.simulators.speed import speedup_of_two_workers
 from tests.single.nethack_games import RECORDED, digest, random_games, random_wins
-from tests.single.nethack_speed import SHOWN, beside_nle
+from tests.single.nethack_speed import SHOWN, beside_nle, two_workers
 
 NLES = {"gold": tasks.NetHackGold, "scout": tasks.NetHackScout, "score": tasks.NetHackScore}
 
@@ -325,11 +324,11 @@ def test_a_random_policy_wins_as_often_as_it_did_in_another_program():
         assert abs(wins[prompt] / games[prompt] - won / played) < 3 * deviation, prompt
 
 
+@pytest.mark.alone
 @in_the_full_suite("speeds, which others' work disturbs")
 def test_nearly_as_fast_as_nle_alone_and_two_workers_count():
     assert min(beside_nle(60)) >= 0.85
-    # By the clock it is 1.6 on two free cores (`tests.single.nethack_speed`); other processes disturb caches here.
-    assert speedup_of_two_workers("nethack", beside=0, num_envs=32, warm=20, steps=400) >= 1.4
+    assert two_workers()[0] >= 1.6
 
 
 def test_walls_beyond_the_maps_edge_are_no_cells():
