@@ -316,16 +316,19 @@ def _discover() -> None:
     """
     global _DISCOVERED, _FAILED
     if not _DISCOVERED:
-        _DISCOVERED = True  # what is loaded looks things up itself
+        _DISCOVERED = True  # what is loaded looks things up itself, and is not to fail with what was loaded before it
+        failed = None
         for point in entry_points(group=GROUP):
             try:
                 point.load()()
             except Exception as error:
-                failed = ConfigurationError(
-                    f"the package {point.dist.name if point.dist else point.value!r} registers itself with magrounding "
-                    f"by {point.value!r}, which failed ({type(error).__name__}: {error}): mend or remove it"
-                )
-                failed.__cause__ = error
-                _FAILED = _FAILED or failed
+                if failed is None:
+                    failed = ConfigurationError(
+                        f"the package {point.dist.name if point.dist else point.value!r} registers itself with "
+                        f"magrounding by {point.value!r}, which failed ({type(error).__name__}: {error}): mend or "
+                        "remove it"
+                    )
+                    failed.__cause__ = error
+        _FAILED = failed
     if _FAILED is not None:
         raise _FAILED

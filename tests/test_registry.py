@@ -17,7 +17,9 @@ def register_broken() -> None:
 
 
 def register_whole() -> None:
-    """Stands for one that works."""
+    """Stands for one that works, and looks something up on the way."""
+    with pytest.raises(ConfigurationError, match="unknown algorithm"):
+        registry.algorithm_entry("nothing")
     registry.ALGORITHMS.add(AlgorithmEntry("my_algorithm", "my.package:Config"))
 
 
