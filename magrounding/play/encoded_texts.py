@@ -14,8 +14,8 @@ from magrounding.texts import runs
 
 KEPT = 20_000
 """Texts at most that are kept though they are on show no more, so that ever new texts do not fill the memory."""
-
 _UNREAD = -1
+"""Index of a text that no encoding was made of."""
 
 
 class EncodedTexts:
@@ -59,13 +59,13 @@ class EncodedTexts:
             rows: [R] which of the games these are, ascending; the others show what they showed last. None: all games.
         """
         some = slice(None) if rows is None else rows
-        if len(self._keys) == len(keys) if rows is None else len(self._keys) > rows.max(initial=0):
-            found = self._index[some]
-            if np.array_equal(self._keys[some], keys) and (rows is None or _UNREAD not in found):
-                return found
+        self._make_room(keys, rows)
+        if np.array_equal(self._keys[some], keys) and _UNREAD not in self._index[some]:
+            return self._index[some].copy()
         if self.keep and len(self._slots) > KEPT:
             self.forget()
-        self._note(keys, rows)
+            self._make_room(keys, rows)
+        self._keys[some] = keys
         begin, length = runs(keys.ravel())
         shown, new = keys.ravel()[begin].tolist(), dict[int, int]()
         for row, key in zip(begin.tolist(), shown, strict=True):
@@ -77,16 +77,16 @@ class EncodedTexts:
         self._index[some] = index
         return index
 
-    def _note(self, keys: np.ndarray, rows: np.ndarray | None) -> None:
-        """Remember what some games show now; those not read yet count as showing what the first of them does."""
+    def _make_room(self, keys: np.ndarray, rows: np.ndarray | None) -> None:
+        """For what some games show; games that were not read yet count as showing what the first of these does."""
         before, index = self._keys, self._index
         games = len(keys) if rows is None else max(len(before), int(rows.max(initial=-1)) + 1)
-        if before.shape != (games, *keys.shape[1:]):
-            self._keys = np.broadcast_to(keys[:1], (games, *keys.shape[1:])).copy()
-            self._index = np.full(self._keys.shape, _UNREAD)
-            if rows is not None and before.shape[1:] == keys.shape[1:]:
-                self._keys[: len(before)], self._index[: len(before)] = before, index
-        self._keys[slice(None) if rows is None else rows] = keys
+        if before.shape == (games, *keys.shape[1:]):
+            return
+        self._keys = np.broadcast_to(keys[:1], (games, *keys.shape[1:])).copy()
+        self._index = np.full(self._keys.shape, _UNREAD)
+        if rows is not None and before.shape[1:] == keys.shape[1:]:
+            self._keys[: len(before)], self._index[: len(before)] = before, index
 
     def _place(self, new: dict[int, int], texts: Mapping[str, np.ndarray]) -> None:
         """Encode the texts of some keys, of which each has a row, and find a place for each."""

@@ -67,6 +67,15 @@ def test_the_same_texts_in_the_same_rows_cost_nothing(policy, keep):
     assert texts.encoded == 2
 
 
+def test_what_was_returned_stays_as_it_is(policy, keep):
+    texts = reader_of(policy, keep)
+    read(texts, sentences(1, 2))
+    again = read(texts, sentences(1, 2))
+    before = again.copy()
+    read(texts, sentences(2, 1, word=4))
+    np.testing.assert_array_equal(again, before)
+
+
 def test_games_read_by_halves_keep_what_the_other_half_shows(policy, keep):
     """As where simulators work while the other half of the games is thought about."""
     texts, shown = reader_of(policy, keep), sentences(1, 2, 3, 4)
