@@ -49,7 +49,7 @@ def beside_nle(games, steps=80):
     return [statistics.median(each) for each in zip(*ratios, strict=True)]
 
 
-def two_workers(num_envs=32, steps=100, rounds=9):
+def two_workers(num_envs=32, steps=400, rounds=15):
     """How many times faster two workers are than one, by the clock: median, least, most."""
     with mg.make_vec("nethack", num_envs, workers=1) as one, mg.make_vec("nethack", num_envs, workers=2) as two:
         one.reset(seed=0)
