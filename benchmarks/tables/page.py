@@ -121,10 +121,10 @@ def _caption(filled: Filled) -> str:
         f"seed{'s' if len(filled.seeds) > 1 else ''} {', '.join(map(str, filled.seeds))}: {spread_note}.",
         f"{what} of {games or 'no'} games, {filled.play} play ({how}); in brackets the paper's, of its own "
         f"networks{others}, – where it has none or its text is not available to us.",
-        f"Imitation had {' and '.join(teachers)} for a teacher. †: in so many seeds reinforcement found nothing "
-        "clearly better than what imitation had reached, which stayed."
+        f"Imitation had {' and '.join(teachers)} for a teacher. †: number of seeds in which reinforcement "
+        "brought no gain, so that the weights of imitation were kept."
         if teachers
-        else "Nobody had a teacher.",
+        else "No row had a teacher.",
         "Steps and training time are of one run of one seed, all its stages.",
         shown.note,
     )

@@ -32,7 +32,7 @@ NAME = "zero_shot"
 
 @dataclass(frozen=True)
 class Arguments:
-    """Let the teams of runs play evaluation sets, beside a random team and the oracle on the same games."""
+    """Evaluate the teams of runs on evaluation sets, beside a random team and the oracle on the same games."""
 
     run: tuple[str, ...] = ()
     """Run folders (or pretrained:<name>)."""
@@ -50,11 +50,12 @@ class Arguments:
     seeds: str | None = None
     """Which of the runs' seeds, separated by commas; all by default."""
     stage: str | None = None
-    """Whose weights and whose games; the last stage that all runs have by default."""
+    """Stage whose weights and games are used; by default the last one that all runs have."""
     play: str = "both"
     """greedy (the most likely action), sampled (drawn) or both."""
     teammate: str | None = None
-    """A run (or pretrained:<name>) whose agents also play in teams with those of the others; alone, its own seeds."""
+    """Cross-play: a run (or pretrained:<name>) whose agents also play in mixed teams with those of the other runs. If
+    it is the only run, its own seeds are mixed."""
     workers: int | None = None
     """Processes that share the games of a simulator of one game (default: 2); 0 plays them in this one."""
     out: Path | None = None

@@ -24,7 +24,7 @@ from magrounding.storage import check_place
 
 @dataclass(frozen=True)
 class Arguments:
-    """Learn which actions can matter for a task, from gold trajectories, and say how well on validation variations."""
+    """Train LGE's Guide on gold trajectories, to select relevant actions, and measure it on validation variations."""
 
     gold: Path
     """File of `python -m magrounding.single.scienceworld.collect_gold`."""

@@ -13,20 +13,20 @@ NAME = "magrounding"
 
 COMMANDS = {
     "train": "Train agents through a curriculum, evaluate them, and write a report.",
-    "evaluate": "Let trained teams play evaluation sets, beside a random team and the oracle.",
+    "evaluate": "Evaluate trained teams on evaluation sets, beside a random team and the oracle.",
     "watch": "Show one game of a trained team, as text, film or pictures.",
     "record": "Record games of the oracle, a trained team or a person, to learn from.",
     "play": "Play at this terminal together with agents, or watch them.",
     "serve": "Serve a page on which people and agents play together in the browser.",
-    "study": "Say what people did in a study that was held in the browser.",
-    "match": "Let line-ups of agents, experts, scripts and chance play the same games.",
-    "replay": "Play saved games again, check them, and show one as text, film or page.",
-    "guide": "Train a Guide, which narrows what a reader of texts chooses from.",
-    "compare": "Put finished runs side by side.",
-    "publish": "Keep a trained team in the package.",
-    "segments": "Put a trained team behind a segmenter, so that it reads running text.",
-    "pieces": "Make word pieces of a world's texts, for networks that read in pieces.",
-    "bench": "Measure how fast worlds and learners are.",
+    "study": "Print the table of results of a study that was held in the browser.",
+    "match": "Compare line-ups of agents, oracles, scripts and random players on the same games.",
+    "replay": "Replay saved games, check them, and show one as text, film or page.",
+    "guide": "Train LGE's Guide, which selects the relevant ones among many valid actions.",
+    "compare": "Compare finished runs: a table for each stage, and learning curves.",
+    "publish": "Copy a trained team into the package's folder of pretrained teams.",
+    "segments": "Give a trained team a reader of running text (docs/running_text.md).",
+    "pieces": "Train a vocabulary of word pieces on an environment's texts.",
+    "bench": "Measure the speed of environments and learners.",
 }
 """Name, which is also that of its module → what it does."""
 

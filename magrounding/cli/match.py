@@ -27,7 +27,7 @@ _SEEDS_APART = 2**20
 
 @dataclass(frozen=True)
 class Arguments:
-    """Let line-ups of agents, experts, scripts and chance play the same games, and compare them game by game."""
+    """Compare line-ups of agents, oracles, scripts and random players, game by game on the same games."""
 
     env: str
     """Environment id, e.g. ma_rtfm."""

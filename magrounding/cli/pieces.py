@@ -19,7 +19,7 @@ from magrounding.storage import check_place, write_atomic
 
 @dataclass(frozen=True)
 class Arguments:
-    """Play training games at random, and divide what they say into word pieces that networks can read in."""
+    """Play training games at random, and train a vocabulary of word pieces on their texts."""
 
     env: str
     """Environment id, e.g. scienceworld."""

@@ -23,7 +23,7 @@ from magrounding.storage import read_json, write_json
 
 @dataclass(frozen=True)
 class Arguments:
-    """Copy one stage of one seed of a run into `magrounding/pretrained/`, in half precision, with what it reached."""
+    """Copy one stage of one seed of a run into `magrounding/pretrained/`, in half precision, with its win rates."""
 
     run: Path
     """Run folder."""

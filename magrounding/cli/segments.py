@@ -1,4 +1,4 @@
-"""Put a trained team behind what finds statements in running text: `magrounding segments --run … --out runs/s5`."""
+"""Give a trained team a reader of running text: `magrounding segments --run … --out runs/s5`."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ _FOUND = ("segments.", "reader.segments.")
 
 @dataclass(frozen=True)
 class Arguments:
-    """Write a run folder whose team finds statements in running text, and is the trained one in all else."""
+    """Write a new run folder: the trained team, its policy weights unchanged, with another reader of running text."""
 
     run: str
     """Run folder (or pretrained:<name>) of a team whose networks have the option segments."""
     out: Path
     """Folder of the new run."""
     by: str = LEARNT
-    """learnt: a segmenter learns to cut, from the manuals of the stage's training games; edges: a reader learns which
-    words share a fact, from those manuals told in two ways; stops: cut at full stops; rows: not."""
+    """How statements are found. learnt: a segmenter, trained on manuals of the stage's training games, cuts them;
+    edges: a network, trained on the same manuals in two versions, scores which words share a fact; stops: cut at full
+    stops; rows: each row is a statement."""
     stage: str | None = None
-    """Whose weights, and whose manuals; the run's last by default."""
+    """Stage whose weights and manuals are used (default: the run's last)."""
     reads: str | None = None
-    """Whose manuals, if those of another stage; the new run is of that."""
+    """Stage whose manuals are read, if another; it becomes the stage of the new run."""
     trained_seed: int | None = None
     """Which of the run's seeds; the first by default."""
     statements: str = ROWS
-    """What the statements are that is learnt from. rows: the world writes each in a row; stops: it writes paragraphs,
-    whose sentences they are."""
+    """Source of the training labels. rows: manuals with one statement a row; stops: the sentences of paragraphs."""
     assume: str = "none"
-    """Of edges: what is put in about language by made-up texts, and not found in those of the world, joined by +.
-    parallel: lists beside lists are told in the order of their partners; override: what is said of a word last holds,
-    also where all were spoken of before."""
+    """With --by edges: rules of language to add through synthetic texts, joined by +. parallel: two lists in one
+    sentence correspond in order; override: the last statement about a word holds, and one about some words overrides
+    one about all."""
     seed: int = 0
-    """Of what is learnt, its weights and the games whose manuals it learns from."""
+    """Seed of the reader's weights and of the games whose manuals it is trained on."""
 
 
 def main(line: CommandLine) -> int:

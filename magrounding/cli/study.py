@@ -15,7 +15,7 @@ from magrounding.storage import check_place, write_atomic
 
 @dataclass(frozen=True)
 class Arguments:
-    """Say what people did in a study that was held by `magrounding serve --study`."""
+    """Print the table of results of a study that was held by `magrounding serve --study`."""
 
     folder: Annotated[Path, tyro.conf.Positional]
     """The folder of the data, --out of `magrounding serve`."""

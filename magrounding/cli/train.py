@@ -42,13 +42,14 @@ class Arguments:
     agents: int | None = None
     """Number of agents; the environment's own by default."""
     agent: str | None = None
-    """Id of the networks; the preset's own by default."""
+    """Id of the network (README, section Agents); the preset's own by default."""
     preset: str | None = None
-    """Budgets and options: demo, quick, quick_rl, quick_qmix, paper, silg or paper_qmix; by default the first
-    of demo, quick and paper that there is."""
+    """Algorithm, network and budget: demo, quick, quick_rl, paper, silg, and for single environments paper_rl,
+    quick_qmix, paper_qmix, quick_lge, paper_lge, quick_gold and others (README, section Agents). Default: the first of
+    demo, quick and paper that the environment has."""
     budget: float | None = None
-    """So many times the preset's environment steps, e.g. 0.1 to see where a run would go; below 0.25 evaluations
-    have fewer games, too, and are fewer."""
+    """Factor for the preset's environment steps, e.g. 0.1 for a first look. Below 0.25 there are fewer evaluations,
+    with fewer games."""
     games: int | None = None
     """Games of an evaluation after a phase, on each set; the preset's by default, mostly 1,000."""
     evaluate_every: int | None = None
@@ -58,14 +59,15 @@ class Arguments:
     network: str | None = None
     """Options of the networks, name=value separated by commas, e.g. kinship=32, or language_model=<folder> for emma."""
     learning: str | None = None
-    """Options of the learners, name=value separated by commas, in every phase that has them, e.g. entropy=0.03;
-    weights.<loss> is the weight of what networks learn beside, e.g. weights.modelling=0.3."""
+    """Options of the learners, name=value separated by commas, e.g. entropy=0.03; they apply to every phase whose
+    learner has them. weights.<loss> is the weight of an auxiliary loss, e.g. weights.modelling=0.3."""
     stages: str | None = None
     """Stages in order, separated by commas; the environment's curriculum by default."""
     seeds: str | None = None
     """Seeds separated by commas (default: 0)."""
     share_parameters: bool = False
-    """Let one network play for all agents; by default each has its own, but for large teams of some presets."""
+    """One network plays for all agents. By default each agent has its own; demo and quick of RTFM share one from three
+    agents on."""
     team_reward: float | None = None
     """Part of each agent's reward that is the team's mean instead of its own, 0 to 1; the preset's by default."""
     contrast: float | None = None
@@ -77,7 +79,7 @@ class Arguments:
     out: Path | None = None
     """Run folder (default: runs/<env>-<agent>[-<agents>]-<preset>)."""
     resume: bool = False
-    """Go on with the run in the folder; it knows its own settings."""
+    """Continue the run in the folder, with the settings it was started with."""
     device: str = "auto"
     """auto, cpu or cuda."""
     bf16: bool = False

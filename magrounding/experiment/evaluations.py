@@ -150,9 +150,10 @@ def lost_games(results: Iterable[Mapping[str, Any]]) -> str:
 
 
 def played_once(results: Iterable[Mapping[str, Any]]) -> str:
-    """The sets among some results, each with its "set", that were not played, and with which they were; "": none."""
+    """The sets among some results, each with its "set", that were not played, and whose results they have; "": none."""
     sources: dict[str, dict[str, None]] = {}
     for result in results:
         if PLAYED_AS in result:
             sources.setdefault(result[PLAYED_AS], {})[result["set"]] = None
-    return ", ".join(f"{' and '.join(names)} with {source}" for source, names in sources.items())
+    have = [f"{' and '.join(names)} {'have' if len(names) > 1 else 'has'}" for names in sources.values()]
+    return ", ".join(f"{each} the results of {source}" for each, source in zip(have, sources, strict=True))

@@ -60,12 +60,12 @@ def _how_to_read(results: RunResults) -> str:
         "mean."
     )
     players = {who for summaries in results.baselines.values() for who in summaries}
-    shared = "interval, steps and share of the oracle" if ORACLE in players else "interval and steps"
+    shared = f"{'interval, steps and share of the oracle' if ORACLE in players else 'interval and steps'} are of"
     if any(name == "train" for _, _, name in results.reported()):
-        favourite = f"**{results.better_play.capitalize()}** play wins more training games over all phases together"
-        better = f"{favourite}: {shared} are its."
+        favourite = f"**{results.better_play.capitalize()}** play wins more training games over all phases"
+        better = f"{favourite}: the columns {shared} {results.better_play} play."
     else:
-        better = f"No training games were evaluated, which would choose one of the two: {shared} are of greedy play."
+        better = f"No training games were evaluated, which would choose one of the two: {shared} greedy play."
     names = ", ".join(dict.fromkeys(name for *_, name in _left_out(results)))
     left_out = f"Sets with maps that these networks cannot look at were not played: {names}." if names else ""
     measured = "Scores" if results.settings.measure == "score" else "Win rates"
@@ -104,8 +104,8 @@ def _played_once(results: RunResults) -> str:
     ]
     own = [line for line in lines if line["manual"] == TRUE_MANUAL]
     by = {"agents": played_once(own), "random and oracle": played_once(others)}
-    told = [f"{who}: {what}" for who, what in by.items() if what]
-    return f"Sets that differ in nothing that players heed were played once, by {'; by '.join(told)}." if told else ""
+    told = [f"{who.capitalize()}: {what}." for who, what in by.items() if what]
+    return " ".join(("Some sets look the same to a player and were played once.", *told)) if told else ""
 
 
 def _left_out(results: RunResults) -> list[tuple[str, str, str]]:
@@ -257,7 +257,7 @@ def facts(results: RunResults) -> str:
         ("seeds", ", ".join(map(str, settings.seeds))),
         ("environment", _options(settings.env_options)),
         *([(TEXT, results.config[TEXT])] if results.config.get(TEXT) else []),
-        ("network", _options(settings.policy_options) or "as its authors made it"),
+        ("network", _options(settings.policy_options) or "default options"),
         ("parameters", "one network for all agents" if settings.share_parameters else "each agent its own network"),
         (
             "reward",

@@ -100,7 +100,7 @@ class RunResults:
         told, kept = self.settings.learnt_by(stage, phase), ends.count(0)
         if not kept:
             return told
-        return f"{told}: in {kept} of {len(ends)} seeds nothing clearly better than what it began with, which stayed"
+        return f"{told} (no gain in {kept} of {len(ends)} seeds: earlier weights kept)"
 
     @cached_property
     def better_play(self) -> str:

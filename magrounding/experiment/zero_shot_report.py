@@ -56,8 +56,8 @@ def zero_shot_report(results: ZeroShot, picture: str, command: str) -> str:
     note = first.settings.entry.note
     sections = [
         f"# Zero-shot: {first.settings.env} {first.stage}, {agents}",
-        f"{results.episodes:,} games on each set, the same for everybody ({games}, then what makes the set). Greedy "
-        "play takes the most likely action, sampled play draws one. ± is the standard deviation over seeds; the "
+        f"{results.episodes:,} games on each set, the same for all players ({games}, then the set's own options). "
+        "Greedy play takes the most likely action, sampled play draws one. ± is the standard deviation over seeds; the "
         "interval is a 95 % bootstrap interval of the interquartile mean over seeds. "
         f"{note} {_played_once(results)}".strip(),
         *([f"Text: {results.text}."] if results.text else []),
@@ -79,8 +79,8 @@ def _played_once(results: ZeroShot) -> str:
     for name in results.sets:
         for who, summary in results.baselines[name].items():
             rows.setdefault(who, []).append({"set": name, **summary})
-    told = [f"{who}: {what}" for who, of_who in rows.items() if (what := played_once(of_who))]
-    return f"Sets that differ in nothing that players heed were played once, by {'; by '.join(told)}." if told else ""
+    told = [f"{who}: {what}." for who, of_who in rows.items() if (what := played_once(of_who))]
+    return " ".join(("Some sets look the same to a player and were played once.", *told)) if told else ""
 
 
 def tables(results: ZeroShot) -> str:

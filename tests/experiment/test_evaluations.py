@@ -78,7 +78,7 @@ def test_it_says_so_in_one_line_a_way_of_playing(reader):
     assert all("% (the same games: eval, eval_new), eval_10x10 " in line for line in after)
     assert all("; manual in eval reassigned " in line for line in after)
     text = (folder / "report.md").read_text()
-    assert "were played once, by agents: eval and eval_new with train; by random and oracle: eval and" in text
+    assert "played once. Agents: eval and eval_new have the results of train. Random and oracle: eval and" in text
 
 
 def test_weights_that_a_phase_did_not_better_are_not_evaluated_again(tmp_path, monkeypatch):

@@ -78,7 +78,7 @@ def test_a_phase_that_does_harm_ends_with_the_weights_it_began_with(tmp_path, mo
     assert torch.equal(weights_of(tmp_path / "harmed", "s1"), weights_of(tmp_path / "harmed", "s1/imitate"))
     assert read_json(tmp_path / "harmed" / "s1" / "state.json")["steps"] == 0
     report = (tmp_path / "harmed" / "report.md").read_text(encoding="utf-8")
-    told = "reinforcement after imitation: in 1 of 1 seeds nothing clearly better than what it began with, which stayed"
+    told = "reinforcement after imitation (no gain in 1 of 1 seeds: earlier weights kept)"
     assert told in report
 
 

@@ -117,10 +117,10 @@ def test_an_oracle_that_never_wins_has_no_shares(run):
 
 
 def test_only_those_are_said_to_have_played_who_did(run):
-    with_both = "interval, steps and share of the oracle are its. Random and oracle played the same games."
+    with_both = "interval, steps and share of the oracle are of greedy play. Random and oracle played the same games."
     assert with_both in report(run)
     alone = report(replace(run, baselines={"s1/train": {"random": {"win_rate": 0.05}}}))
-    assert "interval and steps are its. Random played the same games; there is no oracle." in alone
+    assert "interval and steps are of greedy play. Random played the same games; there is no oracle." in alone
     neither = report(replace(run, baselines={}))
     assert "played the same games" not in neither
     assert "share of the oracle are" not in alone + neither

@@ -107,8 +107,8 @@ DEMO = replace(
     QUICK_MA_RTFM,
     name="demo",
     about=(
-        "A demonstration for two CPU cores and five minutes: imitation of the oracle in every stage, less than in "
-        "`quick`. It shows the whole road and stops before its end."
+        "A demonstration for two CPU cores, about four minutes for three agents: imitation of the oracle in every "
+        "stage, with fewer steps than `quick`, so win rates are lower."
     ),
     phases={
         "s1": (_imitate(100_000, teacher_steps=40_000),),
