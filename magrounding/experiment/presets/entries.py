@@ -24,6 +24,7 @@ _PRESETS = {
     "quick": {
         "ma_rtfm": "rtfm:QUICK_MA_RTFM",
         "rtfm": "rtfm:QUICK_RTFM",
+        "rock_paper_scissors": "rtfm:QUICK_ROCK_PAPER_SCISSORS",
         "messenger": "messenger:QUICK_MESSENGER",
         "ma_messenger": "messenger:QUICK_MA_MESSENGER",
         "babyai": "babyai:QUICK_BABYAI",
