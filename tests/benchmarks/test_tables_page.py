@@ -118,5 +118,6 @@ def test_every_cell_of_the_papers_tables_is_measured(id, preset):
         if "guide" not in settings.policy_options:  # a folder that is made here
             settings.make_network()
         trained += 1
-    # No world of SILG's table has a preset of reinforcement that two cores can finish.
-    assert trained or id == "endi_qmix" or (id, preset) == ("silg_table2", "quick_rl")
+    # Some worlds have no preset of reinforcement that two cores can finish, or none of the paper's for narrow networks.
+    absent = (id == "silg_table2" and preset == "quick_rl") or (id.startswith("rtfm_rps") and preset != "quick")
+    assert trained or id == "endi_qmix" or absent
