@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.tables.layout import Cell, Row, Table, Training
+from magrounding.experiment.baselines import PLAYERS
 from magrounding.experiment.comparison import plot_comparison
 from magrounding.experiment.progress import duration
 from magrounding.experiment.report import percent, published, spread, table, teacher
@@ -74,7 +75,7 @@ class Filled:
         return found
 
     def baseline(self, column: str, who: str) -> float | None:
-        """What random or oracle reached in a column's games; None where nobody counted, or rows differ in games."""
+        """What one of PLAYERS reached in a column's games; None where it was not played, or rows differ in games."""
         places = {f"{c.stage}/{c.evaluation_set}" for row in self.table.rows if (c := row.cells.get(column))}
         summaries = [run.baselines[place].get(who) for run in self.runs.values() for place in places & {*run.baselines}]
         rates = {self._measure(summary) for summary in summaries if summary}
@@ -132,12 +133,12 @@ def _caption(filled: Filled) -> str:
 
 
 def filled_table(filled: Filled) -> str:
-    """Row × column, with what each row learnt by and what it cost; random and oracle below."""
+    """Row × column, with what each row learnt by and what it cost; those who learnt nothing below."""
     columns, lines = filled.table.columns, []
     for row in filled.table.rows:
         cells = [_cell(filled, row, row.cells[column]) if column in row.cells else "" for column in columns]
         lines.append((row.label, *_facts(filled, row), *cells))
-    for who in ("random", "oracle"):
+    for who in PLAYERS:
         rates = [filled.baseline(column, who) for column in columns]
         if any(rate is not None for rate in rates):
             lines.append((who, *[""] * 4, *("" if rate is None else percent(rate) for rate in rates)))

@@ -33,7 +33,7 @@ class Arguments:
     players: str = "human"
     """A player for each agent, separated by commas, or one for all of them: human, run:DIR, run:DIR@STAGE,
     pretrained:NAME, oracle (or the simulator's own bot), oracle:NAME (another oracle of the environment),
-    random or script:FILE."""
+    random, overlap (the text on offer most like the task) or script:FILE."""
     stage: str | None = None
     """Stage or task of the games; the environment's default where it is left out."""
     agents: int | None = None

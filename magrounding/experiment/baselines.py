@@ -12,20 +12,30 @@ from magrounding.experiment.settings import RunSettings
 from magrounding.play.actor import Actor, find_expert, make_expert
 from magrounding.play.evaluate import REPORT_SEED, Evaluation, evaluate
 from magrounding.play.loading import seed_folder
+from magrounding.play.overlap import OverlapTeam
 from magrounding.play.scripted import random_team
 from magrounding.registry import env_entry
+from magrounding.spec import EnvSpec, TextChoices
 from magrounding.storage import read_json, write_json
 from magrounding.vector import VectorEnv
 
 Summary = dict[str, Any]
 
 BASELINES_FILE = "baselines.json"
-RANDOM, ORACLE = "random", "oracle"
+RANDOM, OVERLAP, ORACLE = PLAYERS = "random", "overlap", "oracle"
 
 
-def compared(env: str) -> tuple[str, ...]:
-    """Who plays beside the trained teams of an environment."""
-    return (RANDOM, ORACLE) if find_expert(env) else (RANDOM,)
+def compared(env: str, spec: EnvSpec) -> tuple[str, ...]:
+    """Who plays beside the trained teams of an environment: OVERLAP where there are texts to choose from."""
+    overlap = isinstance(spec.actions, TextChoices)
+    return (RANDOM, *[OVERLAP] * overlap, *[ORACLE] * bool(find_expert(env)))
+
+
+_TEAMS: Mapping[str, Callable[[VectorEnv], Actor]] = {
+    RANDOM: random_team,
+    OVERLAP: lambda vec: OverlapTeam(vec.spec),
+    ORACLE: lambda vec: make_expert(vec),
+}
 
 
 class Comparison:
@@ -47,8 +57,9 @@ class Comparison:
         self._found: dict[str, dict[str, Evaluation]] = {}
 
     def play(self, evaluation_set: str, options: Mapping[str, Any]) -> dict[str, Summary]:
-        """Summaries of "random" and, where the environment has an expert, "oracle", on a set that has these options."""
-        return {who: self._play(who, evaluation_set, options) for who in compared(self._entry.id)}
+        """Summaries of those `compared`, by name, on a set that has these options."""
+        players = compared(self._entry.id, self._entry.describe(**options))
+        return {who: self._play(who, evaluation_set, options) for who in players}
 
     def _play(self, who: str, evaluation_set: str, options: Mapping[str, Any]) -> Summary:
         found = self._found.setdefault(who, {})
@@ -56,10 +67,9 @@ class Comparison:
             if self._entry.same_games(evaluation_set, other, result.heeds):
                 return {**result.summary(), PLAYED_AS: other}
         games = self._entry.orientation_games(self._games) if who == RANDOM else self._games
-        team: Callable[[VectorEnv], Actor] = make_expert if who == ORACLE else random_team
 
         with self._display.games(f"{who}: {evaluation_set}", games) as tell:
-            result = evaluate(team, self._entry.id, options, games, REPORT_SEED, tell=tell, **self._options)
+            result = evaluate(_TEAMS[who], self._entry.id, options, games, REPORT_SEED, tell=tell, **self._options)
         found[evaluation_set] = result
         return result.summary()
 
@@ -83,7 +93,7 @@ def play_missing(settings: RunSettings, folder: Path, display: Display | None = 
 
 
 def read_baselines(folder: Path) -> dict[str, dict[str, Summary]]:
-    """What a run folder has: "stage/set" → "random" or "oracle" → summary."""
+    """What a run folder has: "stage/set" → one of PLAYERS → summary."""
     path = folder / BASELINES_FILE
     return read_json(path) if path.exists() else {}
 

@@ -78,7 +78,8 @@ def run_curriculum(
             for seed in settings.seeds:
                 own = seed_folder(folder, seed, len(settings.seeds))
                 SeedRun(settings, seed, own, where, plan, parallel_map, shown, stop).run()
-            shown.say(f"playing the comparison games of {' and '.join(compared(settings.env))}, writing the report")
+            others = " and ".join(compared(settings.env, settings.describe(settings.stages[0])))
+            shown.say(f"playing the comparison games of {others}, writing the report")
             with stop.immediate():
                 play_missing(settings, folder, shown)
                 write_report(folder)

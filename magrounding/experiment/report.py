@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from magrounding.envs.published import PublishedResult
-from magrounding.experiment.baselines import ORACLE, RANDOM
+from magrounding.experiment.baselines import ORACLE, OVERLAP, RANDOM
 from magrounding.experiment.evaluations import AFTER, lost_games, played_once
 from magrounding.experiment.plots import plot_curves
 from magrounding.experiment.presets import Promotion
@@ -91,7 +91,9 @@ def _others(results: RunResults) -> str:
     rest = "" if ORACLE in names else "; there is no oracle"
     known = results.settings.entry.other_oracles if ORACLE in names else {}
     which = f" The oracle is the one by rules, not `{'`, `'.join(known)}`." if known else ""
-    return f"{' and '.join(names).capitalize()} played the same games{part}{rest}.{which}"
+    similar = " Overlap takes the choice on offer that is most like the task by its words (tf-idf)."
+    played_by = f"{' and '.join(names).capitalize()} played the same games{part}{rest}.{which}"
+    return played_by + (similar if OVERLAP in names else "")
 
 
 def _played_once(results: RunResults) -> str:
@@ -134,29 +136,31 @@ def _sources(results: RunResults) -> str:
 
 
 def results_table(results: RunResults) -> str:
-    """Stage × phase × set: trained team in both ways of playing, interval, random, oracle, paper."""
+    """Stage × phase × set: trained team in both ways of playing, interval, those who learnt nothing, paper."""
     rows, better, measure = [], results.better_play, results.settings.measure
     show, left_out = shown_as(measure), _left_out(results)
+    overlap = any(OVERLAP in others for others in results.baselines.values())
+    players = (RANDOM, *[OVERLAP] * overlap, ORACLE)
     for stage, phase, name in results.reported():
         learnt = results.learnt_by(stage, phase)
         wins = {play: results.final(stage, phase, name, play) for play in PLAYS}
         won, length = wins[better], results.final(stage, phase, name, better, "length")
         if won is None or length is None:
             if (stage, phase, name) not in left_out:
-                rows.append((stage, learnt, name, "not reached", *[""] * 8))
+                rows.append((stage, learnt, name, "not reached", *[""] * (6 + len(players))))
             continue
         others = results.baselines.get(f"{stage}/{name}", {})
-        floor, ceiling = (show(others[who][measure]) if who in others else "–" for who in ("random", "oracle"))
-        best = others.get("oracle", {}).get(measure)
+        beside = [show(others[who][measure]) if who in others else "–" for who in players]
+        best = others.get(ORACLE, {}).get(measure)
         share = percent(won.mean / best) if best else "–"
         paper = results.published.get((stage, name))
         known = "–" if paper is None else published(paper)
         both = [spread(wins[play], bold=play == better, show=show) for play in PLAYS]
         facts = results.final(stage, phase, name, better, "fact_accuracy")
-        cells = interval(won, show), f"{length.mean:.1f}", floor, ceiling, share, known
+        cells = interval(won, show), f"{length.mean:.1f}", *beside, share, known
         rows.append((stage, learnt, name, *both, *cells, "" if facts is None else spread(facts)))
     heads = ("stage", "learnt by", "set", *PLAYS, "IQM, 95 % interval", "steps a game")
-    heads = (*heads, "random", "oracle", "share of the oracle", "paper", "facts read")
+    heads = (*heads, *players, "share of the oracle", "paper", "facts read")
     if not any(row[-1] for row in rows):  # where games do not tell their facts, or networks cannot tell what they read
         heads, rows = heads[:-1], [row[:-1] for row in rows]
     return table(heads, rows)

@@ -20,16 +20,19 @@ from magrounding.errors import ConfigurationError, choose
 from magrounding.play.actor import begin_memory, make_expert
 from magrounding.play.function import FunctionTeam
 from magrounding.play.loading import load_team
+from magrounding.play.overlap import OverlapTeam
 from magrounding.play.script import Script, ScriptedTeam
 from magrounding.play.scripted import random_team
 from magrounding.play.team import Team, mixed_team
 from magrounding.pretrained import PREFIX
 from magrounding.vector import VectorEnv
 
-HUMAN, ORACLE, RANDOM, RUN, SCRIPT, PYTHON = "human", "oracle", "random", "run", "script", "python"
+HUMAN, ORACLE, RANDOM, OVERLAP = "human", "oracle", "random", "overlap"
+RUN, SCRIPT, PYTHON = "run", "script", "python"
 PRETRAINED = PREFIX.removesuffix(":")
 GRAMMAR = (
-    f"{RUN}:DIR, {RUN}:DIR@STAGE, {PREFIX}NAME, {ORACLE}, {ORACLE}:NAME, {RANDOM}, {SCRIPT}:FILE or, in `play`, {HUMAN}"
+    f"{RUN}:DIR, {RUN}:DIR@STAGE, {PREFIX}NAME, {ORACLE}, {ORACLE}:NAME, {RANDOM}, {OVERLAP}, "
+    f"{SCRIPT}:FILE or, in `play`, {HUMAN}"
 )
 """What may stand for an agent."""
 
@@ -39,7 +42,7 @@ class Seat:
     """Who plays one agent.
 
     Attributes:
-        kind: HUMAN, ORACLE, RANDOM, RUN, PRETRAINED, SCRIPT or PYTHON.
+        kind: HUMAN, ORACLE, RANDOM, OVERLAP, RUN, PRETRAINED, SCRIPT or PYTHON.
         source: the run's folder, the name of the pretrained team, of the oracle where it is not the environment's own,
             the script's file, or what the function is called.
         stage: whose weights of a run; the last stage's where it is empty.
@@ -64,7 +67,7 @@ class Seat:
                 raise ConfigurationError(f"a player is {GRAMMAR}, a function or an actor, got {player!r}")
             return cls(PYTHON, getattr(player, "__name__", type(player).__name__), player=player)
         kind, colon, source = player.strip().partition(":")
-        choose("player", kind, (HUMAN, ORACLE, RANDOM, RUN, PRETRAINED, SCRIPT))
+        choose("player", kind, (HUMAN, ORACLE, RANDOM, OVERLAP, RUN, PRETRAINED, SCRIPT))
         wanted = bool(source) if kind == ORACLE else kind in (RUN, PRETRAINED, SCRIPT)
         if bool(source) != wanted or (colon and not source):
             raise ConfigurationError(f"a player is {GRAMMAR}, got {player!r}")
@@ -93,6 +96,8 @@ class Seat:
             return make_expert(vec, self.source)
         if self.kind == RANDOM:
             return random_team(vec, seed)
+        if self.kind == OVERLAP:
+            return OverlapTeam(vec.spec, seed)
         if self.kind == SCRIPT:
             return ScriptedTeam(Script.load(self.source), vec.spec, seed)
         return load_team(PREFIX + self.source if self.kind == PRETRAINED else self.source, stage=self.stage or None)
