@@ -12,7 +12,8 @@ _FIRST = "simple_stationary"
 _CURRICULUM = (_FIRST, "simple", "group", "nl")
 
 _LETTERS = {
-    "permutation": "cycles of five letters, held-out cycles",
+    "released": "five letters, as in the released program, which trains on each held-out cycle in another rotation",
+    "permutation": "five letters, held-out cycles",
     "new_edge": "held-out pairs of letters",
     "new_node": "letters never seen",
 }
