@@ -21,7 +21,8 @@ import magrounding as mg
 from magrounding.cli.command import items, run_command
 from magrounding.errors import choose
 from magrounding.play.actor import Actor, make_expert
-from magrounding.play.evaluate import play, quotas
+from magrounding.play.episodes import quotas
+from magrounding.play.evaluate import play
 from magrounding.play.loading import load_team
 from magrounding.play.misled import OtherManuals
 from magrounding.play.scripted import random_team

@@ -13,8 +13,8 @@ import numpy as np
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.progress import Display
-from magrounding.play.actor import begin_memory
 from magrounding.play.deeds import count_deeds
+from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import GameWriter, Header, SavedGame, Tape
@@ -147,16 +147,13 @@ def play_batch(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool = True) -
 
 def _play_once(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool) -> Tape:
     """What happens in the first episodes of all rows."""
-    actor = lineup.sit(vec, seed)
-    partial = bool(getattr(actor, "accepts_rows", False))
-    memory, tape = begin_memory(actor, vec.num_envs, seed), Tape(vec.num_envs, vec.spec)
-    obs, info = vec.reset(seed=seed)
-    while (rows := tape.open_rows).size:
-        tape.see(obs, info)
-        actions, memory = actor.act(obs, memory, info, greedy, **({"rows": rows} if partial else {}))
-        actions = np.where(info.alive, actions, 0)
-        obs, _, _, truncated, info = vec.step(actions)
-        tape.played(actions, truncated, info)
+    episodes = Episodes(lineup.sit(vec, seed), vec, vec.num_envs, seed, greedy, draw_seed=seed)
+    tape = Tape(vec.num_envs, vec.spec)
+    while episodes.rows.size:
+        actions = np.where(episodes.info.alive, episodes.choose(), 0)
+        tape.see(episodes.obs, episodes.info)
+        episodes.play(actions)
+        tape.played(actions, episodes.truncated, episodes.info)
     return tape
 
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, choose
-from magrounding.play.actor import Actor, begin_memory
+from magrounding.play.actor import Actor
 from magrounding.play.diagnosis import Diagnosis
+from magrounding.play.episodes import Episodes
 from magrounding.play.misled import OtherManuals
 from magrounding.registry import env_entry
 from magrounding.spec import FACTS, HEEDED
@@ -150,37 +151,28 @@ def play(
     tell: Tell = lambda finished: None,
 ) -> Evaluation:
     """Play `episodes` games on a vector env, the first rows taking one more where they do not divide evenly."""
-    quota, first = quotas(episodes, vec.num_envs)
     won, timed_out = np.zeros(episodes, np.bool_), np.zeros(episodes, np.bool_)
     length = np.zeros(episodes, np.int32)
     returns = np.zeros((episodes, vec.num_agents), np.float32)
     score = np.zeros(episodes, np.float32)
+    faults = 0
 
-    faults, played = 0, np.zeros(vec.num_envs, np.int64)
-    by_rows = bool(getattr(team, "accepts_rows", False))  # only the games still wanted need thought
-    explains = hasattr(team, "diagnose")
-    memory = begin_memory(team, vec.num_envs)
-    obs, info = vec.reset(seed=seed)
-    accuracy = fact_accuracy(team, vec, obs)
-    while (open_rows := np.flatnonzero(played < quota)).size:
-        chosen: dict[str, Any] = {"rows": open_rows} if by_rows else {}
-        if explains and diagnosis is not None:
-            chosen["explain"] = True
-        actions, memory = team.act(obs, memory, info, greedy, **chosen)
+    games = Episodes(team, vec, episodes, seed, greedy, explain=diagnosis is not None)
+    accuracy = fact_accuracy(team, vec, games.obs)
+    while (open_rows := games.rows).size:
+        actions = games.choose()
         if diagnosis is not None:
-            diagnosis.chosen(open_rows, obs, info.alive, actions, memory)
-        obs, _, _, truncated, info = vec.step(actions)
+            diagnosis.chosen(open_rows, games.obs, games.info.alive, actions, games.memory)
+        ended, at = games.play(actions)
+        info = games.info
         if diagnosis is not None:
-            diagnosis.played(open_rows, obs, info)
-        ended = open_rows[info.done[open_rows]]
-        at = first[ended] + played[ended]
+            diagnosis.played(open_rows, games.obs, info)
         won[at], length[at], returns[at] = info.won[ended], info.length[ended], info.returns[ended]
         score[at] = info.score[ended]
-        timed_out[at] = truncated[ended].any(axis=1)
+        timed_out[at] = games.truncated[ended].any(axis=1)
         faults += int(info.lost[ended].sum())
-        played[ended] += 1
         if ended.size:
-            tell(int(played.sum()))
+            tell(games.finished)
     facts, heeds = {} if diagnosis is None else diagnosis.facts(), getattr(team, "heeds", frozenset(HEEDED))
     return Evaluation(won, length, returns, score, timed_out, facts, heeds, accuracy, faults)
 
@@ -191,10 +183,3 @@ def fact_accuracy(team: Actor, vec: VectorEnv, obs: Observation) -> float | None
     if relate is None or judge is None or FACTS not in vec.spec.capabilities:
         return None
     return judge(partial(relate, obs))
-
-
-def quotas(games: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many games each row of a batch plays [B], and where in the list of all games the row's own begin [B]."""
-    quota = np.full(rows, games // rows)
-    quota[: games % rows] += 1
-    return quota, np.cumsum(quota) - quota

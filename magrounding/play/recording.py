@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from magrounding.errors import ConfigurationError
-from magrounding.play.actor import Actor, begin_memory
+from magrounding.play.actor import Actor
 from magrounding.play.demonstrations import Demonstrations, Header
-from magrounding.play.evaluate import Tell, quotas
+from magrounding.play.episodes import Episodes
+from magrounding.play.evaluate import Tell
 from magrounding.vector import Observation, VectorEnv
 
 RECORDING_SEED = 2**42
@@ -49,43 +50,36 @@ def record(
     if games < 1:
         raise ConfigurationError(f"the number of games to record must be positive, got {games}")
     best_actions = getattr(actor, "best_actions", None)
-    partial = bool(getattr(actor, "accepts_rows", False))
-    memory = begin_memory(actor, vec.num_envs)
-    quota, first = quotas(games, vec.num_envs)
-    played = np.zeros(vec.num_envs, np.int64)
     tape = _Tape(vec, games)
-    obs, info = vec.reset(seed=seed)
-    while (rows := np.flatnonzero(played < quota)).size:
-        game = first[rows] + played[rows]
+    episodes = Episodes(actor, vec, games, seed, greedy, replay=True)
+    while (rows := episodes.rows).size:
+        game, obs, info = episodes.games, episodes.obs, episodes.info
         tape.read(game, {name: obs[name][rows] for name in tape.texts}, info.document[rows])
-        chosen = {"rows": rows} if partial else {}
         seen, alive = {name: obs[name][rows] for name in tape.keys}, info.alive[rows]
-        best = None if best_actions is None else best_actions(**chosen)[rows]
+        best = None if best_actions is None else best_actions(**episodes.which)[rows]
         try:
-            actions, memory = actor.act(obs, memory, info, greedy, **chosen)
+            actions = episodes.choose()
         except StopRecording:
             break
         taken = actions[rows]
         labels = _labels(taken, seen["action_mask"] != 0) if best is None else best
-        obs, rewards, _, truncated, info = vec.step(actions)
-        earned = np.where(alive, rewards[rows], np.float32(0))
+        ended, finished = episodes.play(actions)
+        info, truncated = episodes.info, episodes.truncated[rows]
+        earned = np.where(alive, episodes.rewards[rows], np.float32(0))
         tape.write(game, seen, alive, taken, labels & alive[..., None], earned)
-        cut_off = truncated[rows].any(1) & (not vec.spec.time_limit_is_loss)
+        cut_off = truncated.any(1) & (not vec.spec.time_limit_is_loss)
         if cut_off.any():
             places = np.searchsorted(info.final_rows, rows[cut_off])
             last = {name: info.final_observation[name][places] for name in tape.keys}
             nothing = (np.zeros_like(part[cut_off]) for part in (taken, labels, earned))
-            tape.write(game[cut_off], last, truncated[rows[cut_off]], *nothing)
-        done, lost = info.done[rows], info.lost[rows]
-        if lost.any():
+            tape.write(game[cut_off], last, truncated[cut_off], *nothing)
+        if (lost := info.lost[rows]).any():
             tape.forget(game[lost])
-            done &= ~lost
-        tape.won[game[done]], tape.finished[game[done]] = info.won[rows[done]], True
-        played[rows[done]] += 1
-        if done.any():
-            tell(int(tape.finished.sum()))
+        tape.won[finished], tape.finished[finished] = info.won[ended], True
+        if ended.size:
+            tell(episodes.finished)
     origin = vec.id, dict(vec.options), vec.num_agents, vec.spec.vocabulary_hash, vec.spec.actions.names
-    return tape.demonstrations(Header(*origin, played_by, seed, int(tape.finished.sum())))
+    return tape.demonstrations(Header(*origin, played_by, seed, episodes.finished))
 
 
 class _Tape:

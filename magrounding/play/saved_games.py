@@ -281,21 +281,16 @@ class Tape:
         self._seen: list[list[str]] = [[] for _ in range(num_envs)]
         self._ends: list[dict[str, Any]] = [{} for _ in range(num_envs)]
 
-    @property
-    def open_rows(self) -> np.ndarray:
-        """[R], whose first episode goes on."""
-        return np.flatnonzero(self._open)
-
     def see(self, obs: Observation, info: Info) -> None:
         """Before a step: what all see."""
-        rows = [row for row in self.open_rows if len(self._actions[row]) % EVERY == 0]
+        rows = [row for row in np.flatnonzero(self._open) if len(self._actions[row]) % EVERY == 0]
         for row in rows:
             self._seen[row].append(_digest(obs, info.alive, int(row), self._spec))
 
     def played(self, actions: np.ndarray, truncated: np.ndarray, info: Info) -> None:
         """After a step: actions [B, n] that were played, and what came of them."""
         self.lost |= self._open & info.lost
-        for row in self.open_rows:
+        for row in np.flatnonzero(self._open):
             self._actions[row].append(tuple(int(action) for action in actions[row]))
             if info.done[row]:
                 self._open[row] = False

@@ -14,7 +14,7 @@ from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.render import Scene
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.play.action_names import action_name
-from magrounding.play.actor import begin_memory
+from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import Header, SavedGame, SavedLineup, Tape
@@ -113,11 +113,9 @@ class Session:
         """Start the game of a seed afresh; the game goes on where it was if a player refuses."""
         self._actor: Any = self.lineup.sit(self.vec, seed)
         self.seed, self.chosen = seed, {}
-        self._memory = begin_memory(self._actor, 1, seed)
         self._tape = Tape(1, self.vec.spec)
-        self._obs, self._info = self.vec.reset(seed=seed)
+        self._game = Episodes(self._actor, self.vec, 1, seed, self._greedy, draw_seed=seed, explain=True)
         self._shown.reset(seed=seed)
-        self._over = False
         self.views = []
         self._think()
         self.views.append(self._look(()))
@@ -127,9 +125,13 @@ class Session:
         return self.views[-1]
 
     @property
+    def _over(self) -> bool:
+        return not self._game.rows.size
+
+    @property
     def living(self) -> list[int]:
         """Agents that act in the step to come; none once the game is over."""
-        return [] if self._over else np.flatnonzero(self._info.alive[0]).tolist()
+        return [] if self._over else np.flatnonzero(self._game.info.alive[0]).tolist()
 
     @property
     def waiting(self) -> list[int]:
@@ -138,7 +140,7 @@ class Session:
 
     def moves(self, agent: int) -> list[Move]:
         """What an agent can do now, by number."""
-        mask = self._obs["action_mask"][0, agent]
+        mask = self._game.obs["action_mask"][0, agent]
         return [Move(int(action), self._name(agent, int(action))) for action in np.flatnonzero(mask)]
 
     def choose(self, agent: int, action: int) -> None:
@@ -149,7 +151,7 @@ class Session:
         """
         if agent not in self.people or agent not in self.living:
             raise InvalidAction(f"agent {agent} is not for a person to move now; waiting: {self.waiting}")
-        legal = self._obs["action_mask"][0, agent]
+        legal = self._game.obs["action_mask"][0, agent]
         if not 0 <= action < len(legal) or not legal[action]:
             raise InvalidAction(f"agent {agent} cannot do {action!r} now")
         self.chosen[agent] = action
@@ -158,18 +160,18 @@ class Session:
         """Play a step if all people have chosen; whether it did."""
         if self._over or self.waiting:
             return False
-        self._tape.see(self._obs, self._info)
-        actions = np.where(self._info.alive, self._planned, 0)
+        self._tape.see(self._game.obs, self._game.info)
+        actions = np.where(self._game.info.alive, self._planned, 0)
         for agent, action in self.chosen.items():
             actions[0, agent] = action
         done = [f"agent {agent}: {self._name(agent, int(actions[0, agent]))}" for agent in self.living]
         living, self.chosen = self.living, {}
         self._shown.step({self._shown.possible_agents[agent]: int(actions[0, agent]) for agent in living})
-        self._obs, rewards, _, truncated, self._info = self.vec.step(actions)
-        self._tape.played(actions, truncated, self._info)
-        self._over = bool(self._info.done[0])
+        self._game.play(actions)
+        rewards, info = self._game.rewards, self._game.info
+        self._tape.played(actions, self._game.truncated, info)
         for k, agent in enumerate(living):
-            blocked = ", which it could not" if self._info.illegal[0, agent] else ""
+            blocked = ", which it could not" if info.illegal[0, agent] else ""
             paid = f", reward {rewards[0, agent]:+.2f}" if rewards[0, agent] else ""
             done[k] += blocked + paid
         self._think()
@@ -189,16 +191,12 @@ class Session:
 
     def _think(self) -> None:
         """Let the actors choose for the step to come, before people do: so it can be shown what they rely on."""
-        if self._over:
-            return
-        wanted: dict[str, Any] = {"rows": np.arange(1)} if getattr(self._actor, "accepts_rows", False) else {}
-        if getattr(self._actor, "explains", False):
-            wanted["explain"] = True
-        self._planned, self._memory = self._actor.act(self._obs, self._memory, self._info, self._greedy, **wanted)
+        if not self._over:
+            self._planned = self._game.choose()
 
     def _look(self, last: tuple[str, ...]) -> View:
         """The present."""
-        won, score = bool(self._info.won[0]) and self._over, float(self._info.score[0])
+        won, score = bool(self._game.info.won[0]) and self._over, float(self._game.info.score[0])
         told, (statements, reliance) = [] if self._over else self._told(), self._rely()
         claims = {agent: told[agent][MARKS][0] for agent in self.living if MARKS in told[agent]}
         shows_claims = claims and isinstance(self._shown, WorldEnv)
@@ -222,7 +220,7 @@ class Session:
     def _told(self) -> list[dict[str, np.ndarray]]:
         """What each agent's network reports of the choice to come."""
         explains = getattr(self._actor, "explains", False)
-        return self._actor.told(self._memory) if explains else [{}] * self.vec.num_agents
+        return self._actor.told(self._game.memory) if explains else [{}] * self.vec.num_agents
 
     def _rely(self) -> tuple[tuple[str, ...], dict[int, tuple[float, ...] | None]]:
         """`View.statements` and `View.reliance` of the present."""
@@ -231,7 +229,7 @@ class Session:
         if MANUAL not in spec.shared_texts or spec[MANUAL].shape[1:] == () or self._over:
             # The batch has begun anew where the game is over: it still says what the game's last moment did.
             return self.views[-1].statements if self.views else (), dict.fromkeys(agents)
-        rows = self._obs[MANUAL][0]
+        rows = self._game.obs[MANUAL][0]
         written = rows.any(1)
         told = self._told()
         reliance = {
@@ -243,4 +241,4 @@ class Session:
         return tuple(plain_text(spec.words, row.tolist()) for row in rows[written]), reliance
 
     def _name(self, agent: int, action: int) -> str:
-        return action_name(self.vec.spec, self._obs, 0, agent, action)
+        return action_name(self.vec.spec, self._game.obs, 0, agent, action)
