@@ -329,11 +329,3 @@ CHOICES = "choices"
 """The text field of TextChoices: [C, L], a text in each row."""
 COLUMNS = "columns"
 """The field of Directions: [A], the column of the grid that each leads to, −1 for none."""
-
-
-def require_capability(spec: EnvSpec, capability: str) -> None:
-    """ConfigurationError where the simulator lacks what is asked for."""
-    if capability not in spec.capabilities:
-        raise ConfigurationError(
-            f"this simulator does not offer {capability!r}; it has: {', '.join(sorted(spec.capabilities)) or 'nothing'}"
-        )

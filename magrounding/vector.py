@@ -74,9 +74,7 @@ class VectorEnv(Protocol):
 
     Arrays are per agent [B, n, …] or, of shared fields, [B, …]; the next call may overwrite them.
 
-    What `spec.capabilities` names is there as well: `state() -> [B, S] int16`; `snapshot() -> dict[str, ndarray]` and
-    `restore(snapshot) -> (observation, info)`; `best_actions(rows=None) -> [B, n, A] bool`; `entity_places() ->
-    [B, E, 2] float32`; `scene(row)`.
+    What `spec.capabilities` names is there as well, see `capabilities`.
 
     Attributes:
         id, options: how the games were made, so that others can make them again; "" for games that are not registered.

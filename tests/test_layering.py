@@ -14,7 +14,7 @@ PACKAGE = ROOT / "magrounding"
 LAYERS = (
     ("errors", "jit", "seeding", "storage", "threads", "version", "vocabulary"),
     ("spec",),
-    ("texts", "vector", "registry"),
+    ("capabilities", "texts", "vector", "registry"),
     ("registration",),
     ("envs", "simulators"),
     ("single", "adapters"),

@@ -11,6 +11,7 @@ from gymnasium.vector import VectorEnv as GymnasiumVec
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
+from magrounding.capabilities import HasSnapshots, require_capability
 from magrounding.envs.make import make_vec
 from magrounding.envs.parallel import FRAMES_PER_SECOND, distances, map_sides
 from magrounding.envs.render import rgb_array
@@ -171,10 +172,11 @@ class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
         return self.vec.snapshot() if held.any() and isinstance(self.vec, WorldVectorEnv) else None
 
     def _put_back(self, before: dict[str, np.ndarray], held: np.ndarray) -> tuple[Observation, Info]:
-        after = self.vec.snapshot()  # pyright: ignore[reportAttributeAccessIssue]  only worlds have a `before`
+        games = require_capability(self.vec, HasSnapshots)
+        after = games.snapshot()
         for name, array in after.items():
             array[held] = before[name][held]
-        return self.vec.restore(after)  # pyright: ignore[reportAttributeAccessIssue]
+        return games.restore(after)
 
     def _shown(self, seen: Observation) -> Observation:
         """Copies for one agent a game, in the order of the space; R rows of them."""

@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from magrounding.envs.world import BatchedWorld, Relate
+from magrounding.capabilities import HasFacts, HasPlaces, HasSnapshots, HasState, Relate, require_capability
+from magrounding.envs.world import BatchedWorld
 from magrounding.errors import ConfigurationError, InvalidAction
-from magrounding.spec import FACTS, SCORES, require_capability
+from magrounding.spec import SCORES
 from magrounding.vector import Info, Observation, check_actions, check_count, row_seeds
 
 _CLOSED = "the games are closed: make others"
 
 
-class WorldVectorEnv:
+class WorldVectorEnv(HasState, HasSnapshots, HasPlaces, HasFacts):
     """The vector face of a BatchedWorld.
 
     Args:
@@ -117,7 +118,7 @@ class WorldVectorEnv:
 
     def _require_facts(self, what: str) -> None:
         self._require_start(what)
-        require_capability(self.spec, FACTS)
+        require_capability(self, HasFacts)
 
     def _own(self, observation: Observation) -> Observation:
         return {key: array.copy() for key, array in observation.items()} if self.copy else dict(observation)

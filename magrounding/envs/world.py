@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from magrounding.capabilities import Relate
 from magrounding.envs.render import Scene
 from magrounding.spec import EnvSpec
 
@@ -57,10 +57,6 @@ class StepBuffers:
             document=np.zeros(game, np.int64),
             score=np.zeros(game, np.float32),
         )
-
-
-Relate = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
-"""(ids of M words [M], ids of the words of N names [N, W]) → how much each game's text relates them [B, M, N]."""
 
 
 class BatchedWorld(ABC):

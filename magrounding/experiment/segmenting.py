@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,10 +14,11 @@ from magrounding.agents.edges import Edges
 from magrounding.agents.edges_learning import Renderings, learn_edges
 from magrounding.agents.segments import ROWS, STOPS, Delexicalised, Segmenter, Stops
 from magrounding.agents.segments_learning import Manuals, exactness, learn_segments
+from magrounding.capabilities import HasFacts, find_capability
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.settings import RunSettings
-from magrounding.spec import FACTS, EnvSpec
+from magrounding.spec import EnvSpec
 from magrounding.vector import VectorEnv
 
 GAMES, ROUNDS = 256, 16
@@ -133,14 +133,15 @@ def facts_found(settings: RunSettings, stage: str, edges: Delexicalised) -> dict
     found: dict[str, dict[str, float]] = {}
     for name in settings.entry.sets_of(stage):
         for layout in ({}, *settings.entry.in_layouts()):
-            games: Any = _games(settings, stage, name, told=layout)
-            with closing(games) as vec:
-                if FACTS not in vec.spec.capabilities:
+            with closing(_games(settings, stage, name, told=layout)) as vec:
+                games = find_capability(vec, HasFacts)
+                if games is None:
                     return {}
                 observation, _ = vec.reset(seed=HELD_OUT)
                 pieces = edges(torch.from_numpy(_manuals(vec, observation))).ids.numpy()
-                right = vec.fact_accuracy(partial(shared_pieces, pieces))
-            found.setdefault(name, {})[layout.get("layout", "as told")] = right
+                right = games.fact_accuracy(partial(shared_pieces, pieces))
+            if right is not None:
+                found.setdefault(name, {})[layout.get("layout", "as told")] = right
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from magrounding.capabilities import Expert, require_capability
 from magrounding.errors import ConfigurationError, choose
 from magrounding.registry import env_entry, load
 from magrounding.spec import EXPERT, EnvSpec
@@ -23,14 +24,6 @@ class Actor(Protocol):
     """
 
     def act(self, obs: Any, memory: Any, info: Any, greedy: bool = True) -> tuple[Any, Any]: ...
-
-
-class Expert(Protocol):
-    """Who knows all best actions of every agent."""
-
-    def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """All best actions now, [B, n, A] bool, never none, never a masked one; of games `rows` [R], by default all."""
-        ...
 
 
 def begin_memory(actor: Any, num_envs: int, seed: int = 0) -> Any:
@@ -51,14 +44,14 @@ class Bot:
     accepts_rows = True
 
     def __init__(self, vec: VectorEnv) -> None:
-        self._vec: Any = vec
+        self._expert = require_capability(vec, Expert)
         self._labels = np.zeros((vec.num_envs, vec.num_agents, vec.spec.num_actions), np.bool_)
         self._fresh = False
 
     def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
         """See `Expert.best_actions`; asked again before `act`, it does not think again."""
         some = slice(None) if rows is None else rows
-        self._labels[some] = self._vec.best_actions(rows)[some]
+        self._labels[some] = self._expert.best_actions(rows)[some]
         self._fresh = True
         return self._labels
 

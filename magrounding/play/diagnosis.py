@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from magrounding.capabilities import HasPlaces, find_capability
 from magrounding.play.pursuit import conflicts, pursued
-from magrounding.spec import PLACES
 from magrounding.vector import Info, Observation, VectorEnv
 
 
@@ -20,7 +20,7 @@ class Diagnosis:
     """
 
     def __init__(self, vec: VectorEnv, team: Any) -> None:
-        self._places: Any = getattr(vec, "entity_places", None) if PLACES in vec.spec.capabilities else None
+        self._places = find_capability(vec, HasPlaces)
         self._diagnose = getattr(team, "diagnose", None)
         self._sums: dict[str, float] = {}
         self._counts: dict[str, int] = {}
@@ -39,7 +39,7 @@ class Diagnosis:
         if self._diagnose is not None:
             for name, shares in self._diagnose(memory, actions, alive, rows).items():
                 self._add(name, shares)
-        places = self._places() if self._places is not None and "position" in obs else None
+        places = self._places.entity_places() if self._places is not None and "position" in obs else None
         if places is not None and actions.shape[1] > 1:
             self._pursuit = obs["position"].copy(), places
 

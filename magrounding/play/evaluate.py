@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from magrounding.capabilities import HasFacts, find_capability
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, choose
 from magrounding.play.actor import Actor
@@ -16,7 +17,7 @@ from magrounding.play.diagnosis import Diagnosis
 from magrounding.play.episodes import Episodes
 from magrounding.play.misled import OtherManuals
 from magrounding.registry import env_entry
-from magrounding.spec import FACTS, HEEDED
+from magrounding.spec import HEEDED
 from magrounding.vector import Observation, VectorEnv, check_count
 
 REPORT_SEED = 2**40
@@ -179,7 +180,5 @@ def play(
 
 def fact_accuracy(team: Actor, vec: VectorEnv, obs: Observation) -> float | None:
     """The part of what the texts on show say that a team has right; None where games do not tell, or it cannot."""
-    relate, judge = getattr(team, "relate_words", None), getattr(vec, "fact_accuracy", None)
-    if relate is None or judge is None or FACTS not in vec.spec.capabilities:
-        return None
-    return judge(partial(relate, obs))
+    relate, games = getattr(team, "relate_words", None), find_capability(vec, HasFacts)
+    return None if relate is None or games is None else games.fact_accuracy(partial(relate, obs))

@@ -8,13 +8,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from magrounding.capabilities import Expert, HasHalves, HasState, require_capability
 from magrounding.errors import InvalidAction
 from magrounding.simulators import worker as command
 from magrounding.simulators.arena import Arena, View
 from magrounding.simulators.crew import Crew
 from magrounding.simulators.faults import Fault
 from magrounding.simulators.handle import WorkerHandle
-from magrounding.spec import EXPERT, STATE, EnvSpec, require_capability
+from magrounding.spec import EnvSpec
 from magrounding.vector import Info, Observation, check_actions, check_count, check_flags, check_rows, row_seeds
 
 StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]
@@ -22,7 +23,7 @@ StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]
 _BOTH = (0, 1)
 
 
-class ProcessVectorEnv:
+class ProcessVectorEnv(HasState, Expert, HasHalves):
     """Games of a simulator in worker processes; see `vectorize` and `VectorEnv`.
 
     The batch has two halves, `groups` of rows, each spread over all workers: while one is simulated the caller can
@@ -173,7 +174,7 @@ class ProcessVectorEnv:
             InvalidAction: before `reset`, or for a game whose step is being played.
         """
         self._require_start()
-        require_capability(self.spec, EXPERT)
+        require_capability(self, Expert)
         arena = self._arena
         asked = np.zeros(self.num_envs, np.bool_)
         asked[check_rows(rows, self.num_envs)] = True
@@ -194,7 +195,7 @@ class ProcessVectorEnv:
             InvalidAction: before `reset`, or while a step is being played.
         """
         self._require_start()
-        require_capability(self.spec, STATE)
+        require_capability(self, HasState)
         if self._tickets:
             raise InvalidAction("receive the steps that were sent before asking for the state")
         self._settle({worker: worker.send(command.STATE) for worker in self._crew.workers})

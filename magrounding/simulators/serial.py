@@ -8,16 +8,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from magrounding.capabilities import Expert, HasState, require_capability
 from magrounding.errors import InvalidAction
 from magrounding.simulators.arena import Arena, View
 from magrounding.simulators.faces import face_of
 from magrounding.simulators.game import Game
 from magrounding.simulators.spaces import common_spec
-from magrounding.spec import EXPERT, STATE, EnvSpec, require_capability
+from magrounding.spec import EnvSpec
 from magrounding.vector import Info, Observation, check_actions, check_flags, check_rows, row_seeds
 
 
-class SerialVectorEnv:
+class SerialVectorEnv(HasState, Expert):
     """Games of a simulator, one after the other in this process; see `vectorize` and `VectorEnv`.
 
     What a simulator raises reaches the caller; the games are then to be reset.
@@ -90,7 +91,7 @@ class SerialVectorEnv:
             InvalidAction: before `reset`.
         """
         self._require_start()
-        require_capability(self.spec, EXPERT)
+        require_capability(self, Expert)
         for row in check_rows(rows, self.num_envs).tolist():
             self._games[row].label()
         return self._arena.labels.copy()
@@ -98,7 +99,7 @@ class SerialVectorEnv:
     def state(self) -> np.ndarray:
         """The whole of every game, [B, S] int16; ConfigurationError without the capability."""
         self._require_start()
-        require_capability(self.spec, STATE)
+        require_capability(self, HasState)
         for game in self._games:
             game.write_state()
         return self._arena.state.copy()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor
 
 from magrounding.agents.policy import LABELS, OTHERS, REGRETS, STATE, common_diagnostics
+from magrounding.capabilities import HasSnapshots, HasState, find_capability, find_halves, require_capability
 from magrounding.play.player import Player, Shown
-from magrounding.spec import SNAPSHOT
 from magrounding.threads import ParallelMap
 from magrounding.training.clock import Clock
 from magrounding.training.experience import Column, FinishedGames, Rollout, others_of, share_rewards
@@ -46,7 +46,6 @@ class RolloutWorker:
         teacher: Teacher | None = None,
     ) -> None:
         self.vec = vec
-        self._games: Any = vec  # with what its capabilities name
         self.players = list(players)
         self.unroll = unroll
         self.clock = clock or Clock()
@@ -114,17 +113,18 @@ class RolloutWorker:
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Where the games stand, as arrays for `resume`; nothing of games that cannot be kept."""
-        if SNAPSHOT not in self.vec.spec.capabilities:
+        games = find_capability(self.vec, HasSnapshots)
+        if games is None:
             return {}
-        games = {f"vec.{name}": array for name, array in self._games.snapshot().items()}
-        return {**games, "restarted": self._restarted.copy(), "helped": self._helped.copy()}
+        kept = {f"vec.{name}": array for name, array in games.snapshot().items()}
+        return {**kept, "restarted": self._restarted.copy(), "helped": self._helped.copy()}
 
     def resume(self, snapshot: dict[str, np.ndarray], seed: int) -> None:
         """Go on exactly where `snapshot` was taken, or, where games cannot be kept, with new games of `seed`."""
         if not snapshot:
             self.start(seed)
             return
-        self._observation, self._info = self._games.restore(
+        self._observation, self._info = require_capability(self.vec, HasSnapshots).restore(
             {name.removeprefix("vec."): array for name, array in snapshot.items() if name.startswith("vec.")}
         )
         self._restarted = snapshot["restarted"].astype(np.bool_)
@@ -173,7 +173,7 @@ class RolloutWorker:
         self._alive[:, t] = self._info.alive.T
         self._restarts[t] = self._restarted
         if STATE in self._needs and t < self.unroll:
-            self._states[t] = self._games.state()
+            self._states[t] = require_capability(self.vec, HasState).state()
 
     def _texts_of(self, i: int, observation: Observation) -> Observation:
         """What agent i reads, [B, …]."""
@@ -186,10 +186,9 @@ class RolloutWorker:
         """Let all agents act and the games move; where simulators work by halves, one moves while the other thinks."""
         since, vec = time.perf_counter(), self.vec
         self._draw(t)
-        groups = getattr(vec, "groups", ()) if self._teacher is None else ()
-        if len(groups) > 1:
-            halves = self._games
-            for group, rows in enumerate(groups):
+        halves = find_halves(vec) if self._teacher is None else None
+        if halves is not None:
+            for group, rows in enumerate(halves.groups):
                 actions = self._act(t, np.arange(rows.start, rows.stop))
                 since = self.clock.add("acting", since)
                 halves.send(actions, group)

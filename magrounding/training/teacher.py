@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.play.actor import Expert
+from magrounding.capabilities import Expert
 
 
 class Teacher:

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 
+from magrounding.capabilities import Relate
 from magrounding.envs.compiled import CompiledWorld
 from magrounding.envs.render import Figure, Scene
 from magrounding.envs.rtfm import kernels
@@ -39,7 +40,7 @@ from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN, nu
 from magrounding.envs.rtfm.prose_tables import make_claims
 from magrounding.envs.rtfm.tables import make_tables
 from magrounding.envs.rtfm.tasks import PROSE_SPLITS, SPLITS
-from magrounding.envs.world import Relate, StepBuffers
+from magrounding.envs.world import StepBuffers
 from magrounding.seeding import NUM_STREAMS
 from magrounding.vocabulary import PAD
 
