@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from magrounding.builtin import register_builtin
 from magrounding.envs.make import make, make_vec
 from magrounding.errors import MagroundingError
+from magrounding.evaluation_plan import EvaluationPlan, by_split
 from magrounding.registration import register_env
 from magrounding.registry import (
     AGENTS,
@@ -38,9 +39,11 @@ __all__ = [
     "AgentEntry",
     "AlgorithmEntry",
     "EnvEntry",
+    "EvaluationPlan",
     "MagroundingError",
     "PresetEntry",
     "__version__",
+    "by_split",
     "load_team",
     "make",
     "make_vec",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -16,16 +16,12 @@ from importlib.metadata import entry_points
 from typing import Any, Generic, Protocol, TypeVar
 
 from magrounding.errors import ConfigurationError, MagroundingError, choose
+from magrounding.evaluation_plan import EvaluationPlan
 from magrounding.spec import EnvSpec
-from magrounding.vector import check_count
 
 _ID = re.compile(r"\w[\w .-]*", re.ASCII)
 GROUP = "magrounding"
 """Of the entry points by which installed packages register what they have."""
-
-
-_FEWEST = 25
-"""Games of which a win rate is known within 10 percentage points, one standard error."""
 
 
 def load(entry_point: str) -> Any:
@@ -69,25 +65,12 @@ class EnvEntry:
         stage_option: the option that names a stage or task; "" where there is none.
         stages: its values.
         curriculum: the stages a curriculum goes through by default, in order.
-        evaluation_sets: name → the options (split, size) that make it.
-        stage_sets: stage → more such sets, which only that stage has (see `sets_of`).
         oracle: entry point of a scripted team that reads the world's state: the ceiling of reports.
         other_oracles: name → entry point of more such teams, better and slower ones, for who asks for them.
-        published: entry point of the papers' results (`envs.published.PublishedResults`).
-        published_others: entry point of what other papers reach in it, a tuple of such dictionaries.
-        published_ablations: entry point of what the papers say of lesser models, a tuple of such dictionaries.
         multi_agent: whether it takes `agents`; the others are for one agent, and Gymnasium knows them too.
-        reading_set: the one on which agents are also given wrong texts.
-        rules_text: the text that is exchanged between games as a test of reading; "" where there is none.
-        evaluation_games: live games of an evaluation at most; simulators play more games one after another.
-        note: a sentence for reports, on what their readers would else wonder about.
-        differences: evaluation set → in what the games of its seeds differ from those of the same seeds in the first
-            set, of `spec.HEEDED`: every name in the text and on the map is another one, or sentences are worded
-            otherwise, and all else is the same. A set that is not named differs in more.
-        orientation: part of an evaluation's games that a random team and agents with wrong texts play, the first ones.
-            Less than all where such games last up to the limit of steps, and cost more than all others.
         layouts: values of its option `layout`, in which the same manual's statements lie in other rows; in the first
             each has one of its own.
+        evaluation: in which of its games agents are judged; by default in those that it makes without options.
     """
 
     id: str
@@ -95,21 +78,11 @@ class EnvEntry:
     stage_option: str = ""
     stages: tuple[str, ...] = ("",)
     curriculum: tuple[str, ...] = ("",)
-    evaluation_sets: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"train": {}})
-    stage_sets: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     oracle: str | None = None
     other_oracles: Mapping[str, str] = field(default_factory=dict)
-    published: str | None = None
-    published_others: str | None = None
-    published_ablations: str | None = None
     multi_agent: bool = False
-    reading_set: str = "eval"
-    rules_text: str = ""
-    evaluation_games: int | None = None
-    note: str = ""
-    differences: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    orientation: float = 1.0
     layouts: tuple[str, ...] = ()
+    evaluation: EvaluationPlan = field(default_factory=EvaluationPlan)
 
     def in_layouts(self) -> tuple[dict[str, str], ...]:
         """The options that make each of its layouts; no option where it has one only."""
@@ -143,25 +116,6 @@ class EnvEntry:
             ConfigurationError: an option that does not exist, or a value that cannot be.
         """
         return self.configure(**options).describe()
-
-    def same_games(self, one: str, other: str, heeds: Collection[str]) -> bool:
-        """Whether games of two evaluation sets go the same way for players who heed no more than that of a text."""
-        known = list(dict.fromkeys(name for stage in self.stages for name in self.sets_of(stage)))
-        choose("evaluation set", one, known)
-        choose("evaluation set", other, known)
-        if isinstance(heeds, str) or not isinstance(heeds, Collection) or not all(isinstance(x, str) for x in heeds):
-            raise ConfigurationError(f"what players heed are names, a set of strings, got {heeds!r}")
-        first, second = self.differences.get(one), self.differences.get(other)
-        return one == other or (first is not None and second is not None and not (first | second) & frozenset(heeds))
-
-    def orientation_games(self, games: int) -> int:
-        """How many of an evaluation's games random teams and agents with wrong texts play; a few in any case."""
-        check_count("games", games, 1)
-        return min(games, max(_FEWEST, round(self.orientation * games)))
-
-    def sets_of(self, stage: str) -> dict[str, Mapping[str, Any]]:
-        """The evaluation sets of a stage: those that all have, and its own."""
-        return {**self.evaluation_sets, **self.stage_sets.get(stage, {})}
 
     def with_stage(self, stage: str) -> dict[str, Any]:
         """The option that chooses a stage."""

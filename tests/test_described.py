@@ -77,7 +77,7 @@ def test_every_evaluation_set_is_described(id):
     entry = mg.ENVS[id]
     for stage in entry.stages:
         train = entry.describe(**entry.with_stage(stage))
-        for name, options in entry.sets_of(stage).items():
+        for name, options in entry.evaluation.sets_of(stage).items():
             assert entry.describe(**{**entry.with_stage(stage), **options}).reads_alike(train), name
 
 

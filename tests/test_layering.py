@@ -14,7 +14,7 @@ PACKAGE = ROOT / "magrounding"
 LAYERS = (
     ("errors", "jit", "seeding", "storage", "threads", "version", "vocabulary"),
     ("spec",),
-    ("capabilities", "texts", "vector", "registry"),
+    ("capabilities", "texts", "vector", "evaluation_plan", "registry"),
     ("registration",),
     ("envs", "simulators"),
     ("single", "adapters"),

@@ -116,7 +116,7 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
 
 def _env_options(arguments: Arguments, entry: EnvEntry) -> dict[str, Any]:
     """Options that were asked for; those that make every evaluation set what it is are not for the asking."""
-    made_by = set.intersection(*(set(options) for options in entry.evaluation_sets.values()))
+    made_by = set.intersection(*(set(options) for options in entry.evaluation.sets.values()))
     reserved = {**chosen_elsewhere(entry, "--stage"), "agents": "the runs", **dict.fromkeys(made_by, "--splits")}
     return parse_env_options(arguments.env_option, entry, reserved)
 
@@ -126,7 +126,7 @@ def _in_games(
 ) -> Contender:
     """The contender in games with other options; ConfigurationError where its networks cannot look at them."""
     changed, entry = replace(contender, games={**contender.games, **options}), contender.settings.entry
-    known = entry.sets_of(contender.stage)
+    known = entry.evaluation.sets_of(contender.stage)
     first = choose(f"evaluation set of {entry.id}", next(iter(sets or known)), known)
     game = configure(entry, changed.options(first))  # of a set that is played: a corpus need not have others
     changed = changed.reading(game.describe())

@@ -99,7 +99,7 @@ def game_options(
         ConfigurationError: a name or a value that cannot be.
     """
     wanted: str = entry.options.get(entry.stage_option, "") if stage is None else stage
-    sets = entry.sets_of(wanted)
+    sets = entry.evaluation.sets_of(wanted)
     chosen = sets[choose("split", split or list(sets)[:2][-1], tuple(sets))]
     options = {**entry.with_stage(choose(f"stage of {entry.id}", wanted, entry.stages)), **chosen}
     if entry.multi_agent:

@@ -157,7 +157,7 @@ def with_env_options(settings: RunSettings, options: Mapping[str, Any]) -> RunSe
         if settings.env_options[name] != value:
             raise ConfigurationError(f"agent {settings.agent!r} needs {name}={settings.env_options[name]}, got {value}")
     for stage in settings.stages:
-        for evaluation_set in (None, *settings.entry.sets_of(stage)):
+        for evaluation_set in (None, *settings.entry.evaluation.sets_of(stage)):
             configure(settings.entry, settings.stage_options(stage, evaluation_set))
     return settings
 

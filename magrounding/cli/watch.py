@@ -112,7 +112,7 @@ def _watch_run(arguments: Arguments, run: str) -> None:
     settings = read_settings(find_run(run))
     entry = settings.entry
     stage = arguments.stage or settings.stages[-1]
-    games = choose("split", arguments.split or _held_out(entry), tuple(entry.sets_of(stage.split("/")[0])))
+    games = choose("split", arguments.split or _held_out(entry), tuple(entry.evaluation.sets_of(stage.split("/")[0])))
     asked = parse_env_options(arguments.env_option, entry, {**chosen_elsewhere(entry, "--stage"), "agents": "the run"})
     options = {**settings.stage_options(stage.split("/")[0], games), **asked}
     spec = configure(entry, options).describe()
@@ -144,7 +144,7 @@ def _watch_run(arguments: Arguments, run: str) -> None:
 
 def _held_out(entry: EnvEntry) -> str:
     """The set of games that the environment keeps from training; its only one where there is no other."""
-    return list(entry.evaluation_sets)[:2][-1]
+    return list(entry.evaluation.sets)[:2][-1]
 
 
 def play_game(team: Team, env: ParallelEnv, seed: int, *, greedy: bool) -> tuple[list[Any], bool]:

@@ -64,10 +64,9 @@ class Comparison:
     def _play(self, who: str, evaluation_set: str, options: Mapping[str, Any]) -> Summary:
         found = self._found.setdefault(who, {})
         for other, result in found.items():
-            if self._entry.same_games(evaluation_set, other, result.heeds):
+            if self._entry.evaluation.same_games(evaluation_set, other, result.heeds):
                 return {**result.summary(), PLAYED_AS: other}
-        games = self._entry.orientation_games(self._games) if who == RANDOM else self._games
-
+        games = self._entry.evaluation.orientation_games(self._games) if who == RANDOM else self._games
         with self._display.games(f"{who}: {evaluation_set}", games) as tell:
             result = evaluate(_TEAMS[who], self._entry.id, options, games, REPORT_SEED, tell=tell, **self._options)
         found[evaluation_set] = result

@@ -52,7 +52,7 @@ def comparison(runs: Runs, picture: str) -> str:
         f"# {first.env}, {agents}: " + ", ".join(runs),
         f"{what} after the last phase of each stage, in the way of playing (greedy or sampled) in which each run "
         "is better on training games; ± is the standard deviation over seeds. Every run met the same games. The wrong "
-        f"manuals were read in the games of `{first.entry.reading_set}`.",
+        f"manuals were read in the games of `{first.entry.evaluation.reading_set}`.",
         *(f"## {stage}\n\n{stage_table(runs, stage)}" for stage in shared_stages(runs)),
         f"![{what.lower()} during training]({picture})",
         "Lines are evaluations during training (sampled play, the mean over seeds); dotted lines are training games.",
@@ -78,9 +78,9 @@ def comparison(runs: Runs, picture: str) -> str:
 def stage_table(runs: Runs, stage: str) -> str:
     """Run × evaluation set and wrong manual, with the cost; random and oracle below."""
     settings = next(iter(runs.values())).settings
-    entry, show = settings.entry, shown_as(settings.measure)
+    plan, show = settings.entry.evaluation, shown_as(settings.measure)
     found = {name: [row for row in _rows(run) if row[0] == stage] for name, run in runs.items()}
-    sets = [name for name in entry.sets_of(stage) if any(row[2] == name for rows in found.values() for row in rows)]
+    sets = [name for name in plan.sets_of(stage) if any(row[2] == name for rows in found.values() for row in rows)]
     wrong = [m for m in MANUALS if m != TRUE_MANUAL and any(m in run.settings.wrong_manuals for run in runs.values())]
     lines: list[list[str]] = []
     for name, rows in found.items():
@@ -90,7 +90,7 @@ def stage_table(runs: Runs, stage: str) -> str:
         phase = rows[-1][1]
         reached = [spread(run.final(stage, phase, which, run.better_play), show=show) for which in sets]
         misled = [
-            spread(run.final(stage, phase, entry.reading_set, run.better_play, manual=manual), show=show)
+            spread(run.final(stage, phase, plan.reading_set, run.better_play, manual=manual), show=show)
             for manual in wrong
         ]
         lines.append([name, *reached, *misled, *_cost(run, stage)])

@@ -26,9 +26,9 @@ Place = tuple[str, str, str]
 class Evaluations:
     """Evaluates weights and writes down what they reach. Games that cannot but go as others went are not played again.
 
-    They cannot where two sets differ in nothing that the players heed (`EnvEntry.same_games`), and where the weights
-    are those with which the phase before ended. All that is known stands in `metrics.jsonl`, so that a resumed run
-    plays what it would have played.
+    They cannot where two sets differ in nothing that the players heed (`EvaluationPlan.same_games`), and where the
+    weights are those with which the phase before ended. All that is known stands in `metrics.jsonl`, so that a resumed
+    run plays what it would have played.
 
     Args:
         settings: of the run.
@@ -68,7 +68,7 @@ class Evaluations:
         sets = settings.evaluation_sets(session.stage, session.phase)
         texts = [(name, TRUE_MANUAL) for name in sets if session.plays(name)]
         *_, last = settings.phases()
-        read = settings.entry.reading_set
+        read = settings.entry.evaluation.reading_set
         if (settings.preset.read_always or (session.stage, session.phase) == last) and session.plays(read):
             texts += [(read, manual) for manual in settings.wrong_manuals]
         self._evaluate(session, AFTER, [(name, play, text) for name, text in texts for play in PLAYS], before)
@@ -88,7 +88,7 @@ class Evaluations:
         most, seed = (preset.report_games, REPORT_SEED) if when == AFTER else (preset.selection_games, SELECTION_SEED)
         results: dict[Place, Line] = {}
         for name, play, text in places:
-            games = most if text == TRUE_MANUAL else entry.orientation_games(most)
+            games = most if text == TRUE_MANUAL else entry.evaluation.orientation_games(most)
             where = {"set": name, "when": when, "play": play, "manual": text}
             result = self._known(session, results, (name, play, text)) or self._earlier(before, where, games)
             if result is None:
@@ -106,7 +106,7 @@ class Evaluations:
         """The results of a set whose games went the same way."""
         name, *how = place
         for (other, *its), result in results.items():
-            if its == how and self._settings.entry.same_games(name, other, session.heeds):
+            if its == how and self._settings.entry.evaluation.same_games(name, other, session.heeds):
                 return {**result, PLAYED_AS: other}
         return None
 
@@ -121,7 +121,7 @@ class Evaluations:
 
     def _say(self, session: StageSession, play: str, results: dict[tuple[str, str], Line]) -> None:
         """One line about a way of playing, for all sets and texts."""
-        measure, entry = self._settings.measure, self._settings.entry
+        measure, plan = self._settings.measure, self._settings.entry.evaluation
         show = "{:.1%}".format if measure == "win_rate" else "{:.2f}".format
         sets: dict[str, list[str]] = {}
         wrong = []
@@ -135,7 +135,7 @@ class Evaluations:
             else:
                 sets[name] = [f"{name} {shown}" + (f" (as in {phase})" if phase else "")]
         told = [first + (f" (the same games: {', '.join(same)})" if same else "") for first, *same in sets.values()]
-        read = f"; {entry.rules_text or 'manual'} in {entry.reading_set} {', '.join(wrong)}" if wrong else ""
+        read = f"; {plan.rules_text or 'manual'} in {plan.reading_set} {', '.join(wrong)}" if wrong else ""
         what = "wins" if measure == "win_rate" else "scores"
         self._display.say(
             f"seed {self._seed} {session.stage} {session.phase.name} after {self._begin()['steps']:,} steps: {play} "

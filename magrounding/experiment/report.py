@@ -69,14 +69,13 @@ def _how_to_read(results: RunResults) -> str:
     names = ", ".join(dict.fromkeys(name for *_, name in _left_out(results)))
     left_out = f"Sets with maps that these networks cannot look at were not played: {names}." if names else ""
     measured = "Scores" if results.settings.measure == "score" else "Win rates"
+    note = results.settings.entry.evaluation.note
     return (
         f"{measured} of the weights at the end of each phase, or of the best where it was evaluated before its end "
         f"(chosen by {results.settings.preset.selection_play} play on games of "
         f"`{results.settings.preset.selection_set}` with other seeds), taking the most likely action (greedy) "
         f"or drawing one (sampled). {better} "
-        + " ".join(
-            filter(None, (_others(results), results.settings.entry.note, _played_once(results), left_out, spread_note))
-        )
+        + " ".join(filter(None, (_others(results), note, _played_once(results), left_out, spread_note)))
     )
 
 
@@ -170,24 +169,24 @@ def _reading(results: RunResults) -> str:
     rows, kinds = reading_table(results), results.settings.wrong_manuals
     wrong = {REASSIGNED: "one that has the same words in other assignments", OTHER_GAME: "that of another game"}
     what = ", or ".join(wrong[kind] for kind in kinds)
-    text = results.settings.entry.rules_text or "manual"
+    plan = results.settings.entry.evaluation
     return rows and (
         "## Do they read?\n\n"
-        f"The same agents in {_wrong_games(results)} games of `{results.settings.entry.reading_set}`, with a wrong "
-        f"{text}: {what}. Agents that win as often as with the true one do not read.\n\n{rows}"
+        f"The same agents in {_wrong_games(results)} games of `{plan.reading_set}`, with a wrong "
+        f"{plan.rules_text or 'manual'}: {what}. Agents that win as often as with the true one do not read.\n\n{rows}"
     )
 
 
 def _wrong_games(results: RunResults) -> str:
     games = results.settings.preset.report_games
-    few = results.settings.entry.orientation_games(games)
+    few = results.settings.entry.evaluation.orientation_games(games)
     return "the same" if few == games else f"{few:,} of the same"
 
 
 def reading_table(results: RunResults) -> str:
     """Stage × phase: win rates with the true manual and with wrong ones, in the better way of playing."""
     settings, rows, show = results.settings, [], shown_as(results.settings.measure)
-    name, manuals = settings.entry.reading_set, (TRUE_MANUAL, *settings.wrong_manuals)
+    name, manuals = settings.entry.evaluation.reading_set, (TRUE_MANUAL, *settings.wrong_manuals)
     for stage, phase in settings.phases():
         wins = [results.final(stage, phase.name, name, results.better_play, manual=manual) for manual in manuals]
         if wins[-1] is not None:
@@ -287,10 +286,10 @@ def facts(results: RunResults) -> str:
 
 def _games(results: RunResults) -> str:
     """How many games an evaluation has."""
-    preset, entry = results.settings.preset, results.settings.entry
-    games, few = preset.report_games, entry.orientation_games(preset.report_games)
+    preset, plan = results.settings.preset, results.settings.entry.evaluation
+    games, few = preset.report_games, plan.orientation_games(preset.report_games)
     whole = f" (not {preset.whole_games:,}), as the budget is {preset.budget:g}" if preset.whole_games else ""
-    part = f"; {few:,} by random and with a wrong {entry.rules_text or 'manual'}" if few < games else ""
+    part = f"; {few:,} by random and with a wrong {plan.rules_text or 'manual'}" if few < games else ""
     within = f", {preset.selection_games:,} within one" if preset.evaluate_every else ""
     return f"{games:,} games on each set after a phase{whole}{within}{part}"
 

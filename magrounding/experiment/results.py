@@ -129,9 +129,9 @@ def read_results(folder: Path) -> RunResults:
     lines = {seed: read_metrics(seed_folder(folder, seed, len(seeds)) / METRICS_FILE) for seed in seeds}
     if not any(lines.values()):
         raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
-    entry = settings.entry
-    known: PublishedResults = load(entry.published) if entry.published else {}
-    others: Sequence[PublishedResults] = load(entry.published_others) if entry.published_others else ()
+    plan = settings.entry.evaluation
+    known: PublishedResults = load(plan.published) if plan.published else {}
+    others: Sequence[PublishedResults] = load(plan.published_others) if plan.published_others else ()
     known, *others = (_comparable(settings, each) for each in (known, *others))
     return RunResults(folder, settings, config, lines, read_baselines(folder), known, tuple(others))
 
@@ -140,7 +140,7 @@ def _comparable(settings: RunSettings, published: PublishedResults) -> Published
     """Published results on maps of the size that a run's sets have: the papers' own, unless the run has another."""
     if _SIZE not in settings.env_options:
         return published
-    own_size = {place for place in published if _SIZE in settings.entry.sets_of(place[0])[place[1]]}
+    own_size = {place for place in published if _SIZE in settings.entry.evaluation.sets_of(place[0])[place[1]]}
     return {place: result for place, result in published.items() if place in own_size}
 
 

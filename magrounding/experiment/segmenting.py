@@ -119,7 +119,7 @@ def learn_edges_from_games(
 def statements_found(settings: RunSettings, stage: str, segmenter: Segmenter) -> dict[str, dict[str, float]]:
     """Evaluation set → way of writing → part of its manuals divided as statements are, see `exactness`."""
     found = {}
-    for name in settings.entry.sets_of(stage):
+    for name in settings.entry.evaluation.sets_of(stage):
         with closing(_games(settings, stage, name)) as vec:
             found[name] = exactness(vec.spec, segmenter, _manuals(vec, vec.reset(seed=HELD_OUT)[0]))
     return found
@@ -131,7 +131,7 @@ def facts_found(settings: RunSettings, stage: str, edges: Delexicalised) -> dict
     Nothing where games do not tell their facts.
     """
     found: dict[str, dict[str, float]] = {}
-    for name in settings.entry.sets_of(stage):
+    for name in settings.entry.evaluation.sets_of(stage):
         for layout in ({}, *settings.entry.in_layouts()):
             with closing(_games(settings, stage, name, told=layout)) as vec:
                 games = find_capability(vec, HasFacts)
@@ -230,7 +230,7 @@ def _seen(
         beside one of those.
     """
     shown, beside = places_shown(spec, maps, spoken)
-    for name in settings.entry.evaluation_sets:
+    for name in settings.entry.evaluation.sets:
         with closing(_games(settings, stage, name)) as vec:
             known = _ids_in(spec, vec.spec)
             more = places_shown(spec, known[_maps(vec, vec.reset(seed=seed)[0])], spoken)

@@ -134,7 +134,7 @@ class RunSettings:
 
     def stage_options(self, stage: str, evaluation_set: str | None = None) -> dict[str, Any]:
         """Options of the environment in a stage, as trained on, or as an evaluation set has it."""
-        changed = {} if evaluation_set is None else self.entry.sets_of(stage)[evaluation_set]
+        changed = {} if evaluation_set is None else self.entry.evaluation.sets_of(stage)[evaluation_set]
         return {**self.env_options, **self.entry.with_stage(stage), **changed}
 
     def describe(self, stage: str, evaluation_set: str | None = None, **games: Any) -> EnvSpec:
@@ -146,7 +146,7 @@ class RunSettings:
         if phase is not self.preset.of_stage(stage)[-1]:
             return self.preset.watched_sets
         sets = self.preset.final_sets if stage == self.stages[-1] else self.preset.stage_sets
-        return tuple(self.entry.sets_of(stage)) if sets is None else sets
+        return tuple(self.entry.evaluation.sets_of(stage)) if sets is None else sets
 
     def make_network(self) -> Policy:
         """An untrained network of these settings; ConfigurationError where its options do not make one."""
@@ -166,7 +166,7 @@ class RunSettings:
     def wrong_manuals(self) -> tuple[str, ...]:
         """Kinds of wrong rules that the environment can give agents, to see whether they read."""
         reassigned = (REASSIGNED,) if "manual" in self.entry.options else ()
-        return (*reassigned, OTHER_GAME) if self.entry.rules_text else reassigned
+        return (*reassigned, OTHER_GAME) if self.entry.evaluation.rules_text else reassigned
 
     @property
     def origin(self) -> dict[str, Any]:

@@ -76,7 +76,7 @@ class Contender:
         workers, greedy = self.settings.workers, play == GREEDY
         found = self._found.setdefault((team, play, episodes), {})
         for other, result in found.items():
-            if self.settings.entry.same_games(evaluation_set, other, result.heeds):
+            if self.settings.entry.evaluation.same_games(evaluation_set, other, result.heeds):
                 return {**result.summary(), PLAYED_AS: other}
         with self.display.games(f"{self.name}: {evaluation_set}, {play}", episodes) as tell:
             found[evaluation_set] = result = evaluate(
@@ -211,7 +211,8 @@ def zero_shot(
     """
     first = contenders[0]
     entry, workers = first.settings.entry, first.settings.workers
-    known = tuple(entry.sets_of(first.stage))
+    plan = entry.evaluation
+    known = tuple(plan.sets_of(first.stage))
     chosen = known if sets is None else tuple(dict.fromkeys(sets))
     for name in chosen:
         choose(f"evaluation set of {entry.id}", name, known)
@@ -225,9 +226,9 @@ def zero_shot(
         for who in contenders
     ]
     others = Comparison(entry.id, episodes, diagnose=True, workers=workers, display=first.display)
-    tables = [load(source) for source in (entry.published,) if source]
-    tables += load(entry.published_others) if entry.published_others else ()
-    tables += load(entry.published_ablations) if entry.published_ablations else ()
+    tables = [load(source) for source in (plan.published,) if source]
+    tables += load(plan.published_others) if plan.published_others else ()
+    tables += load(plan.published_ablations) if plan.published_ablations else ()
     return ZeroShot(
         contenders,
         episodes,

@@ -53,7 +53,7 @@ def zero_shot_report(results: ZeroShot, picture: str, command: str) -> str:
     first = results.contenders[0]
     agents = f"{first.settings.agents} agent{'s' if first.settings.agents > 1 else ''}"
     games = ", ".join(f"{name} {value}" for name, value in first.options().items())
-    note = first.settings.entry.note
+    note = first.settings.entry.evaluation.note
     sections = [
         f"# Zero-shot: {first.settings.env} {first.stage}, {agents}",
         f"{results.episodes:,} games on each set, the same for all players ({games}, then the set's own options). "

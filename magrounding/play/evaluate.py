@@ -110,7 +110,7 @@ def evaluate(
         env, options: environment id and its options.
         episodes: E.
         seed: row b plays seed + b.
-        num_envs: rows; by default one for each game, but no more than `EnvEntry.evaluation_games`.
+        num_envs: rows; by default one for each game, but no more than `EvaluationPlan.games`.
         greedy: most likely actions instead of drawn ones; draws are decided by the team's own seed.
         manual: one of MANUALS. A team that wins as often with a wrong one does not read.
         num_threads, workers: threads or processes of the simulator.
@@ -127,7 +127,7 @@ def evaluate(
     num_envs = None if num_envs is None else check_count("num_envs", num_envs, 1)
     entry = env_entry(env)
     entry.check_options(options)
-    rows = min(num_envs or entry.evaluation_games or episodes, episodes)
+    rows = min(num_envs or entry.evaluation.games or episodes, episodes)
     if manual == REASSIGNED:
         options = {**options, "manual": REASSIGNED}
     vec = make_vec(env, rows, num_threads=num_threads, workers=workers, **options)
@@ -136,7 +136,7 @@ def evaluate(
         actor = getattr(actor, "for_games", lambda games: actor)(vec)
         if not callable(getattr(actor, "act", None)):
             raise ConfigurationError(f"a team has a method `act`, or is a function that makes one, got {actor!r}")
-        actor = OtherManuals(actor, entry.rules_text) if manual == OTHER_GAME else actor
+        actor = OtherManuals(actor, entry.evaluation.rules_text) if manual == OTHER_GAME else actor
         return play(actor, vec, episodes, seed, greedy, Diagnosis(vec, actor) if diagnose else None, tell)
     finally:
         vec.close()

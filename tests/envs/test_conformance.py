@@ -106,7 +106,7 @@ def _cases() -> list[Any]:
     for id, entry in mg.ENVS.items():
         for name, variant in VARIANTS.items():
             unknown = variant.keys() - entry.options.keys()
-            splits = {options["split"] for options in entry.evaluation_sets.values()}
+            splits = {options["split"] for options in entry.evaluation.sets.values()}
             if unknown or variant.get("split", "train") not in splits:
                 continue
             for stage in {_stages(id)[0]: 0, _stages(id)[-1]: 0}:

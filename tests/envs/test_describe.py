@@ -82,7 +82,7 @@ def test_no_world_is_started_for_it(name, no_world):
 def test_what_the_registry_lists_can_be_had(entry, no_world):
     assert set(entry.curriculum) <= set(entry.stages)
     for stage in entry.stages:
-        for options in entry.sets_of(stage).values():
+        for options in entry.evaluation.sets_of(stage).values():
             assert entry.describe(**entry.with_stage(stage), **options).reads_alike(
                 entry.describe(**entry.with_stage(stage))
             )

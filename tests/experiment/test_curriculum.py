@@ -74,7 +74,7 @@ def test_metrics_tell_the_whole_story(finished):
     ]
     assert all(e["play"] == "sampled" for e in lines if e.get("when") == "within")
     after = [e for e in lines if e["kind"] == "evaluation" and e["when"] == "after"]
-    sets = [("s1", "train"), ("s1", "eval")] + [("s3", name) for name in tiny_settings().entry.evaluation_sets]
+    sets = [("s1", "train"), ("s1", "eval")] + [("s3", name) for name in tiny_settings().entry.evaluation.sets]
     assert [(e["stage"], e["set"], e["play"]) for e in after if e["manual"] == "true"] == [
         (*where, play) for where in sets for play in ("greedy", "sampled")
     ]

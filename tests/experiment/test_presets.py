@@ -101,10 +101,10 @@ def test_presets_that_are_not_there():
 def test_worlds_can_lie_and_the_set_for_it_exists(env):
     settings = make_settings(env, preset=default_preset(env))
     entry = settings.entry
-    assert entry.reading_set in entry.evaluation_sets
-    if entry.rules_text == "manual":
+    assert entry.evaluation.reading_set in entry.evaluation.sets
+    if entry.evaluation.rules_text == "manual":
         assert settings.wrong_manuals == ("reassigned", "of another game")
-        assert entry.rules_text in entry.describe().shared_texts
+        assert entry.evaluation.rules_text in entry.describe().shared_texts
     else:  # another game's mission is no lie, but may be shown as well
         assert "reassigned" not in settings.wrong_manuals
 

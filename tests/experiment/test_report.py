@@ -94,7 +94,7 @@ def test_the_table_has_the_numbers(run):
     ]
     assert rows[3][2:5] == ["eval", "**30.0 %** ± 14.1 %", "7.5 % ± 3.5 %"]
     assert rows[3][7:] == ["–", "–", "–", "–"]
-    sets = run.settings.entry.evaluation_sets
+    sets = run.settings.entry.evaluation.sets
     assert [row[:4] for row in rows[4:]] == [["s3", "reinforcement alone", name, "not reached"] for name in sets]
     assert {row.count("|") for row in results_table(run).splitlines()} == {12}
 
@@ -167,7 +167,7 @@ def test_a_stage_of_two_phases_has_rows_for_each(run):
     both = phases_of({"s1": Promotion(steps=60), "*": Promotion(steps=30)}, IMITATION, LEARNER)
     taught = replace(run, settings=tiny_settings(seeds=(0, 1), phases=both))
     rows = [[cell.strip() for cell in row.strip("| ").split("|")] for row in results_table(taught).splitlines()]
-    sets = list(run.settings.entry.evaluation_sets)
+    sets = list(run.settings.entry.evaluation.sets)
     assert [row[:3] for row in rows[2:]] == [
         *(["s1", "imitation", name] for name in ("train", "eval")),
         *(["s1", "reinforcement after imitation", name] for name in ("train", "eval")),
@@ -253,7 +253,7 @@ def test_other_papers_are_named_where_their_sets_are_shown(run):
     known = {("s1", "train"): PublishedResult(0.9, None, "another"), ("s2", "train"): PublishedResult(0.5, 0.1, "x")}
     told = [line for line in report(replace(run, others=(known,))).splitlines() if "another paper" in line]
     assert told == ["* another paper, s1 train: **90.0 %**, another"]
-    (frl,) = load(ENVS["rtfm"].published_others)
+    (frl,) = load(ENVS["rtfm"].evaluation.published_others)
     assert frl["nl", "eval_10x10"].mean == 0.957
 
 
@@ -271,12 +271,13 @@ def test_papers_numbers_do_not_stand_beside_maps_of_another_size(tmp_path):
 def test_published_numbers_belong_to_stages_and_sets():
     for env in ("rtfm", "ma_rtfm", "messenger", "ma_messenger"):
         entry = ENVS[env]
-        more = [load(source) for source in (entry.published_others, entry.published_ablations) if source]
+        plan = entry.evaluation
+        more = [load(source) for source in (plan.published_others, plan.published_ablations) if source]
         for (stage, name), (mean, std, source) in (
-            row for t in (load(entry.published), *sum(more, ())) for row in t.items()
+            row for t in (load(plan.published), *sum(more, ())) for row in t.items()
         ):
             assert stage in entry.stages
-            assert name in entry.evaluation_sets
+            assert name in plan.sets
             assert 0 <= mean <= 1
             assert std is None or 0 <= std < 0.5
             assert source

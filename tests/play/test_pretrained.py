@@ -17,7 +17,7 @@ def test_it_wins_as_often_as_it_says(name):
     folder = find_run(f"pretrained:{name}")
     settings, about = read_settings(folder), read_json(folder / ABOUT_FILE)
     team = mg.load_team(f"pretrained:{name}")
-    held_out = settings.entry.reading_set
+    held_out = settings.entry.evaluation.reading_set
     options = settings.stage_options(settings.stages[-1], held_out)
     won = evaluate(team, settings.env, options, GAMES, seed=3 * 2**40).won.mean()
     said = about["win_rates"][f"{held_out}, greedy"]
@@ -28,7 +28,7 @@ def test_it_wins_as_often_as_it_says(name):
 def test_it_plays_a_single_game(name):
     settings = read_settings(find_run(f"pretrained:{name}"))
     team = mg.load_team(f"pretrained:{name}")
-    last = list(settings.entry.evaluation_sets)[-1]
+    last = list(settings.entry.evaluation.sets)[-1]
     env = mg.make(settings.env, **settings.stage_options(settings.stages[-1], last))
     observations, infos = env.reset(seed=1)
     memory = team.initial_memory(1)

@@ -13,14 +13,14 @@ from magrounding.play.team import Team
 from magrounding.registry import ENVS
 from magrounding.spec import HEEDED, NAMES, SENTENCES
 
-DECLARED = [(entry.id, stage) for entry in ENVS.values() if entry.differences for stage in entry.stages]
+DECLARED = [(entry.id, stage) for entry in ENVS.values() if entry.evaluation.differences for stage in entry.stages]
 GAMES, STEPS = 48, 25
 SIZE = {"ma_rtfm": {"size": 8, "agents": 2}}
 
 
 def options_of(env, stage, name):
     entry = ENVS[env]
-    return {"max_cycles": 40, **SIZE.get(env, {}), **entry.with_stage(stage), **entry.evaluation_sets[name]}
+    return {"max_cycles": 40, **SIZE.get(env, {}), **entry.with_stage(stage), **entry.evaluation.sets[name]}
 
 
 def nameless(obs, spec):
@@ -48,7 +48,7 @@ def nameless(obs, spec):
 def test_sets_differ_in_nothing_but_what_is_declared(env, stage):
     """The same actions lead to the same games in every set, and without names to the same observations."""
     entry, shown = ENVS[env], {}
-    for name in entry.differences:
+    for name in entry.evaluation.differences:
         vec = mg.make_vec(env, GAMES, **options_of(env, stage, name))
         rng, story = np.random.default_rng(0), []
         obs, info = vec.reset(seed=7)
@@ -66,7 +66,7 @@ def test_sets_differ_in_nothing_but_what_is_declared(env, stage):
             story.append((own, read, ends))
         shown[name] = story
         vec.close()
-    first, differences = next(iter(shown)), entry.differences
+    first, differences = next(iter(shown)), entry.evaluation.differences
     for name, story in shown.items():
         for (own, read, ends), (its_own, its_read, its_ends) in zip(shown[first], story, strict=True):
             assert all(np.array_equal(own[part], its_own[part]) for part in own)
@@ -78,13 +78,13 @@ def test_sets_differ_in_nothing_but_what_is_declared(env, stage):
 
 def test_what_counts_as_the_same_games():
     entry = ENVS["ma_rtfm"]
-    assert entry.same_games("train", "eval_new", {SENTENCES})
-    assert not entry.same_games("train", "eval_new", HEEDED)
-    assert not entry.same_games("train", "eval_paraphrase", {SENTENCES})
-    assert entry.same_games("eval_new", "eval_paraphrase", ())
-    assert not entry.same_games("train", "eval_10x10", ())
-    assert entry.same_games("eval_10x10", "eval_10x10", HEEDED)
-    assert not ENVS["messenger"].same_games("train", "val", ())
+    assert entry.evaluation.same_games("train", "eval_new", {SENTENCES})
+    assert not entry.evaluation.same_games("train", "eval_new", HEEDED)
+    assert not entry.evaluation.same_games("train", "eval_paraphrase", {SENTENCES})
+    assert entry.evaluation.same_games("eval_new", "eval_paraphrase", ())
+    assert not entry.evaluation.same_games("train", "eval_10x10", ())
+    assert entry.evaluation.same_games("eval_10x10", "eval_10x10", HEEDED)
+    assert not ENVS["messenger"].evaluation.same_games("train", "val", ())
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_readers_without_names_play_the_same_games_in_the_same_way(agent, greedy
         for name in ("train", "eval", "eval_new")
     ]
     for other in found[1:]:
-        assert ENVS["ma_rtfm"].same_games("train", "eval_new", other.heeds)
+        assert ENVS["ma_rtfm"].evaluation.same_games("train", "eval_new", other.heeds)
         assert other.summary() == found[0].summary()
         assert np.array_equal(other.returns, found[0].returns)
 
@@ -128,7 +128,7 @@ def test_readers_without_names_play_the_same_games_in_the_same_way(agent, greedy
 @pytest.mark.parametrize("make", [lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions), make_expert])
 @pytest.mark.parametrize(("env", "stage"), [("ma_rtfm", "s1"), ("ma_rtfm", "s5"), ("rtfm", "nl")])
 def test_random_and_oracle_heed_nothing(make, env, stage):
-    found = [evaluate(make, env, options_of(env, stage, name), 40) for name in ENVS[env].differences]
+    found = [evaluate(make, env, options_of(env, stage, name), 40) for name in ENVS[env].evaluation.differences]
     assert all(each.heeds == frozenset() for each in found)
     assert all(each.summary() == found[0].summary() for each in found)
-    assert NAMES in ENVS[env].differences["eval"]
+    assert NAMES in ENVS[env].evaluation.differences["eval"]

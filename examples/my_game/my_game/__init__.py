@@ -5,9 +5,8 @@ import magrounding as mg
 
 def register():
     """Pyproject.toml names this function."""
-    sets = {split: {"split": split} for split in ("train", "eval")}
-    game = mg.EnvEntry("my_game", "my_game.env:MyGame", evaluation_sets=sets, multi_agent=True, rules_text="manual")
-    mg.register_env(game)
+    plan = mg.EvaluationPlan(mg.by_split(("train", "eval")), rules_text="manual")
+    mg.register_env(mg.EnvEntry("my_game", "my_game.env:MyGame", multi_agent=True, evaluation=plan))
     mg.register_agent(mg.AgentEntry("healer", "my_game.agent:Healer"))
     mg.register_algorithm(mg.AlgorithmEntry("my_reinforce", "my_game.reinforce:ReinforceConfig"))
     mg.register_preset(mg.PresetEntry("demo", "my_game", "my_game.presets:DEMO"))

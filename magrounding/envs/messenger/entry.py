@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from magrounding.envs.messenger.layouts import LAYOUTS
+from magrounding.evaluation_plan import EvaluationPlan, by_split
 from magrounding.registry import EnvEntry
 
-_SETS = {name: {"split": name} for name in ("train", "val", "test")}
+_SPLITS = ("train", "val", "test")
 
 ENVS = (
     EnvEntry(
@@ -14,12 +15,14 @@ ENVS = (
         stage_option="stage",
         stages=("s1", "s2", "s3"),
         curriculum=("s1", "s2", "s3"),
-        evaluation_sets={**_SETS, "test_seen_dynamics": {"split": "test_seen_dynamics"}},
-        rules_text="manual",
         oracle="magrounding.envs.messenger.oracle:Oracle",
-        published="magrounding.envs.messenger.published:MESSENGER",
-        reading_set="test",
         layouts=LAYOUTS,
+        evaluation=EvaluationPlan(
+            sets=by_split((*_SPLITS, "test_seen_dynamics")),
+            rules_text="manual",
+            published="magrounding.envs.messenger.published:MESSENGER",
+            reading_set="test",
+        ),
     ),
     EnvEntry(
         id="ma_messenger",
@@ -27,12 +30,14 @@ ENVS = (
         stage_option="stage",
         stages=("s1", "s2", "s3", "s4"),
         curriculum=("s1", "s2", "s3", "s4"),
-        evaluation_sets=_SETS,
-        rules_text="manual",
         oracle="magrounding.envs.messenger.oracle:Oracle",
-        published="magrounding.envs.messenger.published:MA_MESSENGER",
         multi_agent=True,
-        reading_set="test",
         layouts=LAYOUTS,
+        evaluation=EvaluationPlan(
+            sets=by_split(_SPLITS),
+            rules_text="manual",
+            published="magrounding.envs.messenger.published:MA_MESSENGER",
+            reading_set="test",
+        ),
     ),
 )

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.envs.rtfm.tasks import PROSE_SPLITS
+from magrounding.evaluation_plan import EvaluationPlan, by_split
 from magrounding.registry import EnvEntry
 from magrounding.spec import NAMES, SENTENCES
 
 _SETS = {
-    "train": {"split": "train"},
-    "eval": {"split": "eval"},
-    "eval_new": {"split": "eval_new"},
+    **by_split(("train", "eval", "eval_new")),
     "eval_10x10": {"split": "eval", "size": 10},
     "eval_paraphrase": {"split": "eval_paraphrase"},
 }
 
-_PROSE_SETS = {name: {"split": name} for name in PROSE_SPLITS}
+_PROSE_SETS = by_split(PROSE_SPLITS)
 
 _DIFFERENCES = {
     "train": frozenset(),
@@ -48,15 +47,17 @@ ENVS = (
         stage_option="task",
         stages=_TASKS,
         curriculum=("simple_stationary", "simple", "group", "nl"),
-        evaluation_sets=_SETS,
-        rules_text="manual",
         oracle="magrounding.envs.rtfm.oracle:Oracle",
         other_oracles={"rollout": "magrounding.envs.rtfm.rollout_oracle:RolloutOracle"},
-        published="magrounding.envs.rtfm.published:RTFM",
-        published_others="magrounding.envs.rtfm.published:RTFM_OTHERS",
-        note=_NOTE,
-        differences=_DIFFERENCES,
         layouts=LAYOUTS,
+        evaluation=EvaluationPlan(
+            sets=_SETS,
+            rules_text="manual",
+            published="magrounding.envs.rtfm.published:RTFM",
+            published_others="magrounding.envs.rtfm.published:RTFM_OTHERS",
+            note=_NOTE,
+            differences=_DIFFERENCES,
+        ),
     ),
     EnvEntry(
         id="rock_paper_scissors",
@@ -64,9 +65,8 @@ ENVS = (
         stage_option="task",
         stages=("permutation", "released", "new_edge", "new_node"),
         curriculum=("permutation",),
-        evaluation_sets={"train": {"split": "train"}, "eval": {"split": "eval"}},
-        rules_text="manual",
         oracle="magrounding.envs.rtfm.oracle:Oracle",
+        evaluation=EvaluationPlan(by_split(("train", "eval")), rules_text="manual"),
     ),
     EnvEntry(
         id="ma_rtfm",
@@ -74,16 +74,18 @@ ENVS = (
         stage_option="stage",
         stages=("s1", "s2", "s3", "s4", "s5", "s6"),
         curriculum=("s1", "s2", "s3", "s4", "s5"),
-        evaluation_sets=_SETS,
-        stage_sets={"s6": _PROSE_SETS},
-        rules_text="manual",
         oracle="magrounding.envs.rtfm.oracle:Oracle",
         other_oracles={"rollout": "magrounding.envs.rtfm.rollout_oracle:RolloutOracle"},
-        published="magrounding.envs.rtfm.published:MA_RTFM",
-        published_ablations="magrounding.envs.rtfm.published:MA_RTFM_ABLATIONS",
         multi_agent=True,
-        note=_NOTE,
-        differences=_DIFFERENCES,
         layouts=LAYOUTS,
+        evaluation=EvaluationPlan(
+            sets=_SETS,
+            stage_sets={"s6": _PROSE_SETS},
+            rules_text="manual",
+            published="magrounding.envs.rtfm.published:MA_RTFM",
+            published_ablations="magrounding.envs.rtfm.published:MA_RTFM_ABLATIONS",
+            note=_NOTE,
+            differences=_DIFFERENCES,
+        ),
     ),
 )

@@ -227,7 +227,7 @@ class Offers:
         if name == entry.stage_option:
             return {"name": name, "values": list(entry.stages), "default": default or entry.stages[0]}
         if name == "split":
-            splits = list(dict.fromkeys(each["split"] for each in entry.evaluation_sets.values() if "split" in each))
+            splits = list(dict.fromkeys(each["split"] for each in entry.evaluation.sets.values() if "split" in each))
             return {"name": name, "values": splits or [default], "default": [*splits, default][:2][-1]}
         if name in _WORDS:
             return {"name": name, "values": list(_WORDS[name]), "default": default}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from magrounding.evaluation_plan import EvaluationPlan, by_split
 from magrounding.registry import EnvEntry
 from magrounding.single.alfworld.scenes import SPLITS
 
@@ -9,10 +10,12 @@ ENVS = (
     EnvEntry(
         id="alfworld",
         game="magrounding.single.alfworld:ALFWorld",
-        evaluation_sets={split: {"split": split} for split in SPLITS},
-        rules_text="goal",
-        published="magrounding.single.alfworld.published:ALFWORLD",
-        reading_set="test",
-        evaluation_games=64,
+        evaluation=EvaluationPlan(
+            sets=by_split(SPLITS),
+            rules_text="goal",
+            published="magrounding.single.alfworld.published:ALFWORLD",
+            reading_set="test",
+            games=64,
+        ),
     ),
 )

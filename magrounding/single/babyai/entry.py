@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from magrounding.evaluation_plan import EvaluationPlan, by_split
 from magrounding.registry import EnvEntry
 from magrounding.single.babyai.options import LEVELS, SPLITS
 
@@ -12,11 +13,13 @@ ENVS = (
         stage_option="level",
         stages=LEVELS,
         curriculum=("GoToLocal",),
-        evaluation_sets={split: {"split": split} for split in SPLITS},
-        rules_text="goal",
-        published="magrounding.single.babyai.published:BABYAI",
-        reading_set="test",
-        evaluation_games=128,
-        orientation=1 / 8,
+        evaluation=EvaluationPlan(
+            sets=by_split(SPLITS),
+            rules_text="goal",
+            published="magrounding.single.babyai.published:BABYAI",
+            reading_set="test",
+            games=128,
+            orientation=1 / 8,
+        ),
     ),
 )

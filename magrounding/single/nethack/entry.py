@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from magrounding.evaluation_plan import EvaluationPlan, by_split
 from magrounding.registry import EnvEntry
 from magrounding.single.nethack.tasks import SILG, SPLITS, TASKS
 
@@ -12,10 +13,12 @@ ENVS = (
         stage_option="task",
         stages=TASKS,
         curriculum=(SILG,),
-        evaluation_sets={split: {"split": split} for split in SPLITS},
-        rules_text="goal",
-        published="magrounding.single.nethack.published:NETHACK",
-        reading_set="test",
-        evaluation_games=32,
+        evaluation=EvaluationPlan(
+            sets=by_split(SPLITS),
+            rules_text="goal",
+            published="magrounding.single.nethack.published:NETHACK",
+            reading_set="test",
+            games=32,
+        ),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from magrounding.evaluation_plan import EvaluationPlan, by_split
 from magrounding.registry import EnvEntry
 from magrounding.single.scienceworld.tasks import SPLITS, TASKS
 
@@ -12,10 +13,12 @@ ENVS = (
         stage_option="task",
         stages=TASKS,
         curriculum=("find-non-living-thing",),
-        evaluation_sets={split: {"split": split} for split in SPLITS},
-        rules_text="task",
-        reading_set="test",
-        evaluation_games=8,
-        note="Scores are of 100; the papers divide them by it.",
+        evaluation=EvaluationPlan(
+            sets=by_split(SPLITS),
+            rules_text="task",
+            reading_set="test",
+            games=8,
+            note="Scores are of 100; the papers divide them by it.",
+        ),
     ),
 )

@@ -1,0 +1,71 @@
+"""EvaluationPlan: in which of an environment's games agents are judged, and beside which numbers of papers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from magrounding.errors import ConfigurationError, choose
+from magrounding.vector import check_count
+
+_FEWEST = 25
+"""Games of which a win rate is known within 10 percentage points, one standard error."""
+
+
+def by_split(splits: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+    """An evaluation set for each value of an environment's option `split`, of the same name."""
+    return {split: {"split": split} for split in splits}
+
+
+@dataclass(frozen=True)
+class EvaluationPlan:
+    """In which games agents are judged, and beside which numbers.
+
+    Attributes:
+        sets: name → the options (split, size) that make it.
+        stage_sets: stage → more such sets, which only that stage has (see `sets_of`).
+        reading_set: the one on which agents are also given wrong texts.
+        rules_text: the text that is exchanged between games as a test of reading; "" where there is none.
+        games: live games of an evaluation at most; simulators play more games one after another.
+        orientation: part of an evaluation's games that a random team and agents with wrong texts play, the first ones.
+            Less than all where such games last up to the limit of steps, and cost more than all others.
+        differences: set → in what the games of its seeds differ from those of the same seeds in the first set, of
+            `spec.HEEDED`: every name in the text and on the map is another one, or sentences are worded otherwise, and
+            all else is the same. A set that is not named differs in more.
+        published: entry point of the papers' results (`envs.published.PublishedResults`).
+        published_others: entry point of what other papers reach in it, a tuple of such dictionaries.
+        published_ablations: entry point of what the papers say of lesser models, a tuple of such dictionaries.
+        note: a sentence for reports, on what their readers would else wonder about.
+    """
+
+    sets: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"train": {}})
+    stage_sets: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    reading_set: str = "eval"
+    rules_text: str = ""
+    games: int | None = None
+    orientation: float = 1.0
+    differences: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    published: str | None = None
+    published_others: str | None = None
+    published_ablations: str | None = None
+    note: str = ""
+
+    def sets_of(self, stage: str) -> dict[str, Mapping[str, Any]]:
+        """The evaluation sets of a stage: those that all have, and its own."""
+        return {**self.sets, **self.stage_sets.get(stage, {})}
+
+    def same_games(self, one: str, other: str, heeds: Collection[str]) -> bool:
+        """Whether games of two evaluation sets go the same way for players who heed no more than that of a text."""
+        known = tuple(dict.fromkeys((*self.sets, *(name for more in self.stage_sets.values() for name in more))))
+        choose("evaluation set", one, known)
+        choose("evaluation set", other, known)
+        if isinstance(heeds, str) or not isinstance(heeds, Collection) or not all(isinstance(x, str) for x in heeds):
+            raise ConfigurationError(f"what players heed are names, a set of strings, got {heeds!r}")
+        first, second = self.differences.get(one), self.differences.get(other)
+        return one == other or (first is not None and second is not None and not (first | second) & frozenset(heeds))
+
+    def orientation_games(self, games: int) -> int:
+        """How many of an evaluation's games random teams and agents with wrong texts play; a few in any case."""
+        check_count("games", games, 1)
+        return min(games, max(_FEWEST, round(self.orientation * games)))
