@@ -25,7 +25,7 @@ class EvaluationPlan:
     Attributes:
         sets: name → the options (split, size) that make it.
         stage_sets: stage → more such sets, which only that stage has (see `sets_of`).
-        reading_set: the one on which agents are also given wrong texts.
+        reading_set: the one on which agents are also given wrong texts; by default "eval", or else the first.
         rules_text: the text that is exchanged between games as a test of reading; "" where there is none.
         games: live games of an evaluation at most; simulators play more games one after another.
         orientation: part of an evaluation's games that a random team and agents with wrong texts play, the first ones.
@@ -41,7 +41,7 @@ class EvaluationPlan:
 
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"train": {}})
     stage_sets: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
-    reading_set: str = "eval"
+    reading_set: str = ""
     rules_text: str = ""
     games: int | None = None
     orientation: float = 1.0
@@ -50,6 +50,12 @@ class EvaluationPlan:
     published_others: str | None = None
     published_ablations: str | None = None
     note: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.sets:
+            raise ConfigurationError("an environment has at least one evaluation set, as {'train': {}}")
+        usual = "eval" if "eval" in self.sets else next(iter(self.sets))
+        object.__setattr__(self, "reading_set", choose("evaluation set", self.reading_set or usual, tuple(self.sets)))
 
     def sets_of(self, stage: str) -> dict[str, Mapping[str, Any]]:
         """The evaluation sets of a stage: those that all have, and its own."""

@@ -187,7 +187,7 @@ def reading_table(results: RunResults) -> str:
     """Stage × phase: win rates with the true manual and with wrong ones, in the better way of playing."""
     settings, rows, show = results.settings, [], shown_as(results.settings.measure)
     name, manuals = settings.entry.evaluation.reading_set, (TRUE_MANUAL, *settings.wrong_manuals)
-    for stage, phase in settings.phases():
+    for stage, phase in settings.phases() if settings.wrong_manuals else ():
         wins = [results.final(stage, phase.name, name, results.better_play, manual=manual) for manual in manuals]
         if wins[-1] is not None:
             others = results.baselines.get(f"{stage}/{name}", {})

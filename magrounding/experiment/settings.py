@@ -72,7 +72,9 @@ class RunSettings:
                 raise ConfigurationError(f"each {what} can be named once, got {', '.join(map(str, values))}")
         for seed in self.seeds:
             check_seed(seed)
-        for _, phase in self.phases():
+        for stage, phase in self.phases():
+            for name in (self.preset.selection_set, *self.evaluation_sets(stage, phase)):
+                choose(f"evaluation set of {self.env}", name, tuple(entry.evaluation.sets_of(stage)))
             algorithm = phase.learner.algorithm
             if (own or algorithm) != algorithm or (algorithm_entry(algorithm).own_agents and own != algorithm):
                 raise ConfigurationError(

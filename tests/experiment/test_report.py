@@ -126,7 +126,7 @@ def test_only_those_are_said_to_have_played_who_did(run):
     assert "share of the oracle are" not in alone + neither
 
 
-def test_what_wrong_manuals_do(run):
+def test_what_wrong_manuals_do(run, monkeypatch):
     """In the better way of playing, on the set for it; what was not measured is left open."""
     assert reading_table(run).splitlines() == [
         "| stage | learnt by | manual: true | manual: reassigned | manual: of another game | random |",
@@ -134,6 +134,8 @@ def test_what_wrong_manuals_do(run):
         "| s1 | reinforcement alone | 30.0 % ± 14.1 % | – | 6.0 % ± 2.8 % | – |",
     ]
     assert reading_table(replace(run, lines={0: [], 1: []})) == ""
+    monkeypatch.setattr(type(run.settings), "wrong_manuals", ())
+    assert reading_table(run) == ""
 
 
 def test_the_budget_is_the_mean_over_seeds(run):

@@ -1,0 +1,39 @@
+"""What an environment's entry says of evaluation, and what it need not say."""
+
+from dataclasses import replace
+
+import pytest
+
+import magrounding as mg
+from magrounding.errors import ConfigurationError
+from magrounding.registry import ENVS
+from tests.experiment.tiny_runs import tiny_settings
+
+
+def test_an_entry_need_not_say_anything():
+    plan = mg.EnvEntry("bare", "nowhere:Game").evaluation
+    assert plan.sets_of("") == {"train": {}}
+    assert plan.reading_set == "train"
+    assert plan.same_games("train", "train", ())
+
+
+@pytest.mark.parametrize(("splits", "read"), [(("train", "eval", "other"), "eval"), (("seen", "other"), "seen")])
+def test_wrong_texts_are_read_on_the_held_out_set(splits, read):
+    assert mg.EvaluationPlan(mg.by_split(splits)).reading_set == read
+    assert mg.EvaluationPlan(mg.by_split(splits), reading_set="other").reading_set == "other"
+
+
+def test_plans_of_sets_that_are_not_there_are_refused():
+    with pytest.raises(ConfigurationError, match="at least one evaluation set"):
+        mg.EvaluationPlan({})
+    with pytest.raises(ConfigurationError, match="unknown evaluation set 'eval'; choose from: train, test"):
+        mg.EvaluationPlan(mg.by_split(("train", "test")), reading_set="eval")
+
+
+@pytest.mark.parametrize("sets", [{"final_sets": ("train", "eval")}, {"selection_set": "eval"}])
+def test_runs_are_judged_on_sets_of_their_environment(sets, monkeypatch):
+    monkeypatch.setitem(ENVS._entries, "ma_rtfm", replace(ENVS["ma_rtfm"], evaluation=mg.EvaluationPlan()))
+    settings = tiny_settings(stages=("s1",), stage_sets=("train",))
+    assert settings.entry.evaluation.reading_set == "train"
+    with pytest.raises(ConfigurationError, match="unknown evaluation set of ma_rtfm 'eval'; choose from: train"):
+        tiny_settings(stages=("s1",), stage_sets=("train",), **sets)
