@@ -13,6 +13,7 @@ import numpy as np
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.progress import Display
+from magrounding.experiment.statistics import Interval, resampled
 from magrounding.play.deeds import count_deeds
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
@@ -28,7 +29,6 @@ MATCH_SEED = 2**43
 ROWS = 256
 TRIES = 3
 """How often a batch is played in which simulators die or hang."""
-RESAMPLES = 2000
 _ELO = 400 / np.log(10)
 _PRIOR = 0.5
 """Games that each pair of line-ups is taken to have drawn, so that a rating is finite where one always wins."""
@@ -54,15 +54,6 @@ class Results:
     def outcomes(self, name: str) -> np.ndarray:
         """[G] float64 of a line-up: 1 or 0 for a game won or lost, or its score."""
         return np.array([getattr(game, self.measure) for game in self.games[name]], np.float64)
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate and its 95 % bootstrap interval over games."""
-
-    value: float
-    low: float
-    high: float
 
 
 def play_match(
@@ -157,13 +148,6 @@ def _play_once(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool) -> Tape:
     return tape
 
 
-def mean_of(outcomes: np.ndarray) -> Interval:
-    """The mean of outcomes [G]; a difference of two line-ups is paired where theirs are subtracted game by game."""
-    drawn = _resampled(len(outcomes))
-    low, high = np.quantile(outcomes[drawn].mean(1), [0.025, 0.975])
-    return Interval(float(outcomes.mean()), float(low), float(high))
-
-
 def ratings(results: Results) -> dict[str, Interval]:
     """Bradley–Terry ratings on the Elo scale, their mean being 0.
 
@@ -177,7 +161,7 @@ def ratings(results: Results) -> dict[str, Interval]:
         beaten[i, j] = (np.sign(outcomes[i] - outcomes[j]) + 1) / 2
         beaten[j, i] = 1 - beaten[i, j]
     whole = _bradley_terry(beaten.sum(-1))
-    drawn = np.stack([_bradley_terry(beaten[..., rows].sum(-1)) for rows in _resampled(outcomes.shape[1], 200)])
+    drawn = np.stack([_bradley_terry(beaten[..., rows].sum(-1)) for rows in resampled(outcomes.shape[1], 200)])
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
     return {name: Interval(*map(float, each)) for name, *each in zip(names, whole, low, high, strict=True)}
 
@@ -195,8 +179,3 @@ def _bradley_terry(wins: np.ndarray) -> np.ndarray:
             break
         strength = new
     return _ELO * np.log(strength)
-
-
-def _resampled(games: int, resamples: int = RESAMPLES) -> np.ndarray:
-    """Numbers [resamples, G] of games drawn with replacement, the same ones for everything that is compared."""
-    return np.random.default_rng(0).integers(games, size=(resamples, games))

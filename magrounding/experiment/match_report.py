@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
 
-from magrounding.experiment.match import RESAMPLES, Interval, Results, mean_of, ratings
-from magrounding.experiment.plots import COLOURS
+from magrounding.experiment.match import Results, ratings
+from magrounding.experiment.plots import COLOURS, make_figure, to_png
 from magrounding.experiment.report import percent, table
+from magrounding.experiment.statistics import RESAMPLES, Interval, mean_interval
 from magrounding.registry import env_entry
 
 
@@ -45,11 +45,19 @@ def _table(results: Results) -> str:
     rows = []
     for name, games in results.games.items():
         outcomes = results.outcomes(name)
-        difference = "–" if name == first else _with_interval(mean_of(outcomes - results.outcomes(first)), _points(won))
+        difference = (
+            "–" if name == first else _with_interval(mean_interval(outcomes - results.outcomes(first)), _points(won))
+        )
         steps, late = np.mean([game.length for game in games]), np.mean([game.timed_out for game in games])
         returns = np.mean([game.returns for game in games], axis=0)
         rating = _with_interval(rated[name], "{:+.0f}".format)
-        cells = [f"`{name}`", _with_interval(mean_of(outcomes), show), difference, f"{steps:.1f}", percent(float(late))]
+        cells = [
+            f"`{name}`",
+            _with_interval(mean_interval(outcomes), show),
+            difference,
+            f"{steps:.1f}",
+            percent(float(late)),
+        ]
         deeds = [
             " · ".join(f"{each:.2f}" for each in counts.mean(0)) for counts in results.deeds.get(name, {}).values()
         ]
@@ -69,8 +77,8 @@ def to_json(results: Results, command: str, versions: dict[str, str]) -> dict[st
     for name, games in results.games.items():
         outcomes = results.outcomes(name)
         lineups[name] = {
-            results.measure: vars(mean_of(outcomes)),
-            "difference_from_first": vars(mean_of(outcomes - results.outcomes(first))),
+            results.measure: vars(mean_interval(outcomes)),
+            "difference_from_first": vars(mean_interval(outcomes - results.outcomes(first))),
             "rating": vars(rated[name]),
             "length": float(np.mean([game.length for game in games])),
             "timed_out": float(np.mean([game.timed_out for game in games])),
@@ -84,14 +92,9 @@ def to_json(results: Results, command: str, versions: dict[str, str]) -> dict[st
 
 def plot_match(results: Results) -> bytes:
     """A PNG: outcome and rating of each line-up, with their intervals."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     names, rated, won = list(results.games), ratings(results), results.measure == "won"
-    outcomes = [mean_of(results.outcomes(name)) for name in names]
-    figure = Figure(figsize=(9, 1.4 + 0.45 * len(names)), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2, sharey=True)
+    outcomes = [mean_interval(results.outcomes(name)) for name in names]
+    figure, (left, right) = make_figure(2, width=4.5, height=1.4 + 0.45 * len(names))
     for panel, found, factor, title in (
         (left, outcomes, 100 if won else 1, "games won (%)" if won else "score"),
         (right, [rated[name] for name in names], 1, "rating (Elo)"),
@@ -107,9 +110,7 @@ def plot_match(results: Results) -> bytes:
         left.set_xlim(-2, 102)
     left.set_yticks(range(len(names)), [name.replace(",", ",\n") for name in names], fontsize=8)
     left.set_ylim(len(names) - 0.5, -0.5)
-    data = io.BytesIO()
-    figure.savefig(data, format="png", dpi=130, metadata={"Software": None})
-    return data.getvalue()
+    return to_png(figure)
 
 
 def _with_interval(estimate: Interval, show: Any) -> str:

@@ -56,12 +56,12 @@ def plot_curves(results: RunResults) -> bytes:
     return finish(figure, panels, scale_of(settings))
 
 
-def make_figure(panels: int, width: float = 3.2) -> tuple[Figure, list[Axes]]:
-    """A figure with a row of panels, one for each stage, each so many inches wide."""
+def make_figure(panels: int, width: float = 3.2, height: float = 4.2) -> tuple[Figure, list[Axes]]:
+    """A figure with a row of panels, each so many inches wide and high."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(max(6.0, width * panels), 4.2), layout="constrained")
+    figure = Figure(figsize=(max(6.0, width * panels), height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, list(figure.subplots(1, panels, sharey=True, squeeze=False)[0])
 
@@ -89,6 +89,11 @@ def save(figure: Figure, panels: Sequence[Axes], columns: int, scale: Scale) -> 
     panels[0].set_ylabel(scale.label)
     columns = max(1, min(len(handles), columns))
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns, frameon=False)
+    return to_png(figure)
+
+
+def to_png(figure: Figure) -> bytes:
+    """The PNG of a figure."""
     data = io.BytesIO()
     figure.savefig(data, format="png", dpi=130, metadata={"Software": None})
     return data.getvalue()

@@ -1,4 +1,4 @@
-"""Numbers over seeds: mean and deviation as the papers print them, interquartile mean, bootstrap interval."""
+"""Numbers over seeds, games or people: mean and deviation as the papers print them, interquartile mean, intervals."""
 
 from __future__ import annotations
 
@@ -7,6 +7,18 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 from scipy.stats import trim_mean
+
+RESAMPLES = 2000
+"""Bootstrap samples of an interval."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and its 95 % bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -37,7 +49,7 @@ def interquartile_mean(scores: np.ndarray) -> float:
 
 
 def bootstrap_interval(
-    scores: np.ndarray, *, confidence: float = 0.95, resamples: int = 2000, seed: int = 0
+    scores: np.ndarray, *, confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[float, float]:
     """Percentile interval of the interquartile mean under a stratified bootstrap (Agarwal et al. 2021, section 4.1).
 
@@ -54,6 +66,17 @@ def bootstrap_interval(
     means = trim_mean(samples, 0.25, axis=1)
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
+
+
+def resampled(count: int, resamples: int = RESAMPLES) -> np.ndarray:
+    """Numbers [resamples, G] of G things drawn with replacement, the same ones for all that is compared."""
+    return np.random.default_rng(0).integers(count, size=(resamples, count))
+
+
+def mean_interval(outcomes: np.ndarray) -> Interval:
+    """The mean of outcomes [G]; the difference of two is paired where theirs are subtracted one by one."""
+    low, high = np.quantile(outcomes[resampled(len(outcomes))].mean(1), [0.025, 0.975])
+    return Interval(float(outcomes.mean()), float(low), float(high))
 
 
 def summarise(scores: Sequence[float]) -> Statistics:

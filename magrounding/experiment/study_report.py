@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from magrounding.errors import CheckpointError, DataNotFound
+from magrounding.experiment.statistics import mean_interval
 from magrounding.storage import read_json
 
 FORMAT = "magrounding study 1"
-_RESAMPLES = 2000
 _LONGEST_LIST = 6
 """Different answers to a question that are counted one by one; more are words of people's own."""
 
@@ -76,11 +76,10 @@ def _row(name: str, games: list[list[dict[str, Any]]]) -> str:
     if not played:
         return f"| {_cell(name)} | 0 | 0 | – | – | – | – |"
     wins = mean("won")
-    drawn = np.random.default_rng(0).integers(len(wins), size=(_RESAMPLES, len(wins)))
-    low, high = np.quantile(wins[drawn].mean(1), [0.025, 0.975])
-    interval = f" [{100 * low:.0f}, {100 * high:.0f}]" if len(wins) > 1 else ""
+    rate = mean_interval(wins)
+    interval = f" [{100 * rate.low:.0f}, {100 * rate.high:.0f}]" if len(wins) > 1 else ""
     numbers = f"{mean('score').mean():.2f} | {mean('length').mean():.1f} | {mean('seconds').mean():.0f}"
-    return f"| {_cell(name)} | {len(played)} | {sum(map(len, played))} | {wins.mean():.0%}{interval} | {numbers} |"
+    return f"| {_cell(name)} | {len(played)} | {sum(map(len, played))} | {rate.value:.0%}{interval} | {numbers} |"
 
 
 def _counted(counts: Counter[str]) -> str:

@@ -10,7 +10,8 @@ import pytest
 import magrounding as mg
 from benchmarks import match as command
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.experiment.match import MATCH_SEED, Results, mean_of, play_match, ratings
+from magrounding.experiment.match import MATCH_SEED, Results, play_match, ratings
+from magrounding.experiment.statistics import mean_interval
 from magrounding.play import lineup as lineup_module
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import SavedGame, read_games
@@ -119,9 +120,9 @@ def test_a_paired_difference_is_narrower_than_two_apart():
     rng = np.random.default_rng(0)
     easy = rng.random(400) < 0.5
     one, other = easy | (rng.random(400) < 0.1), easy
-    paired = mean_of(one.astype(float) - other)
+    paired = mean_interval(one.astype(float) - other)
     assert paired.low > 0
-    assert paired.high - paired.low < mean_of(one.astype(float)).high - mean_of(one.astype(float)).low
+    assert paired.high - paired.low < mean_interval(one.astype(float)).high - mean_interval(one.astype(float)).low
 
 
 def test_ratings_of_bradley_and_terry():
