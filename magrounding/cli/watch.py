@@ -18,11 +18,11 @@ from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.settings import read_settings
-from magrounding.play.demonstrations import DescribedGames
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.film import ENDINGS, film, picture_of
 from magrounding.play.lineup import RUN, Lineup, Seat
 from magrounding.play.loading import load_team
+from magrounding.play.origin import DescribedGames
 from magrounding.play.saved_games import SavedLineup, open_games, read_games
 from magrounding.play.session import Session
 from magrounding.play.team import Team, TeamMemory

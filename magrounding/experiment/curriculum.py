@@ -19,8 +19,9 @@ from magrounding.experiment.results import TEXT
 from magrounding.experiment.seed_run import SeedRun
 from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.play.actor import check_oracle, find_expert
-from magrounding.play.demonstrations import DescribedGames, find_demonstrations
+from magrounding.play.demonstrations import find_demonstrations
 from magrounding.play.loading import CONFIG_FILE, seed_folder
+from magrounding.play.origin import DescribedGames
 from magrounding.spec import EnvSpec
 from magrounding.storage import read_json, remove_partial, write_json
 from magrounding.threads import plan_threads, using

@@ -18,9 +18,9 @@ from magrounding.experiment.evaluations import PLAYED_AS
 from magrounding.experiment.progress import Display
 from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.experiment.statistics import Statistics, summarise
-from magrounding.play.demonstrations import DescribedGames
 from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, Evaluation, evaluate
 from magrounding.play.loading import load_team, seed_folder
+from magrounding.play.origin import DescribedGames
 from magrounding.play.team import Team
 from magrounding.registry import load
 from magrounding.spec import EnvSpec

@@ -26,14 +26,15 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.play.archive import DAMAGE, Archive, Kind
+from magrounding.play.origin import Games
 from magrounding.registry import env_entry
-from magrounding.spec import EnvSpec, machine_memory
+from magrounding.spec import machine_memory
 from magrounding.storage import write_atomic
 from magrounding.vector import Observation
 from magrounding.version import __version__
@@ -45,28 +46,6 @@ _OBSERVATION, _TEXT = "observation/", "text/"
 _HEADER = "header"
 _MOST_HEADER = 2**20
 """Bytes of a header at most; those of ours have a thousand."""
-
-
-class Games(Protocol):
-    """What demonstrations are compared with: a vector env, or a description of one."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def options(self) -> Mapping[str, Any]: ...
-
-    @property
-    def spec(self) -> EnvSpec: ...
-
-
-@dataclass(frozen=True)
-class DescribedGames:
-    """Games that nothing has started."""
-
-    id: str
-    options: Mapping[str, Any]
-    spec: EnvSpec
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,28 @@ from magrounding.registry import ENVS
 from magrounding.spec import EnvSpec, Field, FixedActions, Grid, Mask, Text
 
 _PLACE = "position"
+
+
+class Games(Protocol):
+    """What a team or demonstrations are compared with: a vector env, or a description of one."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def options(self) -> Mapping[str, Any]: ...
+
+    @property
+    def spec(self) -> EnvSpec: ...
+
+
+@dataclass(frozen=True)
+class DescribedGames:
+    """Games that nothing has started."""
+
+    id: str
+    options: Mapping[str, Any]
+    spec: EnvSpec
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Learners, curricula and checkpoints. Nothing here knows a particular world."""
+"""Learning algorithms, and what they learn from: rollouts, returns, replays. Nothing here knows a particular world."""
