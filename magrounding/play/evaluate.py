@@ -181,5 +181,7 @@ def play(
 def fact_accuracy(team: Actor, vec: VectorEnv, obs: Observation) -> float | None:
     """The part of what the texts on show say that a team has right; None where games do not tell, or it cannot."""
     relate = getattr(team, "relate_words", None)
-    games = None if relate is None else find_capability(vec, HasFacts)
+    if relate is None:
+        return None
+    games = find_capability(vec, HasFacts)
     return None if games is None else games.fact_accuracy(partial(relate, obs))
