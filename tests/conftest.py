@@ -1,5 +1,9 @@
+import os
+
 import pytest
 import torch
+
+from magrounding import threads
 
 
 def pytest_collection_modifyitems(items):
@@ -14,3 +18,13 @@ def one_torch_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cores_of_this_process():
+    """Runs share the cores with the other processes of pytest-xdist, or torch's threads spin for one another there."""
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    cores = max(1, threads.available_cores() // processes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "available_cores", lambda: cores)
+        yield
