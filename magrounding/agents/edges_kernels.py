@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from magrounding.agents.segments_kernels import Recurrence, read_words
-from magrounding.jit import cached_njit
+from magrounding.jit import cached_njit, inner_njit
 
 STARTS = 16
 """So many divisions are made better step by step, and the best is taken."""
@@ -110,7 +109,7 @@ def divide(scores, letters, usual):
     return _as_usual(scores, letters, usual) if _is_usual(letters, usual) else _joined(scores)
 
 
-@njit(nogil=True)
+@inner_njit
 def _is_usual(letters, usual):
     """Whether there are as many words of each class as usual."""
     for c in range(usual.shape[1]):
@@ -122,7 +121,7 @@ def _is_usual(letters, usual):
     return True
 
 
-@njit(nogil=True)
+@inner_njit
 def _as_usual(scores, letters, usual):
     """The piece [N] of each word, as many of each class in each as usual: the best of some local optima.
 
@@ -165,7 +164,7 @@ def _as_usual(scores, letters, usual):
     return best
 
 
-@njit(nogil=True)
+@inner_njit
 def _improve(scores, words, begin, usual, piece, ties):
     """Make the exchange that gains most; whether there was one that gains anything.
 
@@ -206,7 +205,7 @@ def _improve(scores, words, begin, usual, piece, ties):
     return True
 
 
-@njit(nogil=True)
+@inner_njit
 def _move(scores, piece, ties, word, to):
     """Put a word into another piece."""
     for u in range(len(piece)):
@@ -215,7 +214,7 @@ def _move(scores, piece, ties, word, to):
     piece[word] = to
 
 
-@njit(nogil=True)
+@inner_njit
 def _gain(scores, alike, piece, ties, p, q):
     """What is gained where two pieces exchange all their words of a class, the words `alike`."""
     gain = 0.0
@@ -230,7 +229,7 @@ def _gain(scores, alike, piece, ties, p, q):
     return gain
 
 
-@njit(nogil=True)
+@inner_njit
 def _joined(scores):
     """The piece [N] of each word, where pieces are joined, those that speak most for it first."""
     n = len(scores)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from magrounding.jit import cached_njit
+from magrounding.jit import cached_njit, inner_njit
 
 WORD, ROW, COLUMN, TENDENCY, MOVED, AGE, STEP, SINCE = range(8)
 COLUMNS = 8
@@ -53,7 +52,7 @@ def follow(words, row, column, followed, agents, before, gait, direction, age, a
             age[n, thing[k]] = track[AGE]
 
 
-@njit(nogil=True)
+@inner_njit
 def _pair(old, new, count, origin):
     """origin [count]: which of the old each of the new ones was, or −1; the nearest first, none twice.
 
@@ -77,7 +76,7 @@ def _pair(old, new, count, origin):
         origin[which], taken[whence] = whence, True
 
 
-@njit(nogil=True)
+@inner_njit
 def _go_on(old, new, agents):
     """Write to a track what became of it; `agents` are where they were before it moved."""
     down, right = new[ROW] - old[ROW], new[COLUMN] - old[COLUMN]
@@ -93,7 +92,7 @@ def _go_on(old, new, agents):
         new[SINCE] = min(old[SINCE] + 1, FRAMES - 1) if old[STEP] else 0
 
 
-@njit(nogil=True)
+@inner_njit
 def _to_nearest(track, agents):
     """Manhattan distance to the nearest agent alive, 0 where none is."""
     least = -1

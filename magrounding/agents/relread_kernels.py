@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from numba.core import config
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from magrounding.jit import cached_njit
+from magrounding.jit import cached_njit, inner_njit
 
 _LANES = 64
 """So many go through a layer together at most: few enough for the nearest cache."""
@@ -121,7 +120,7 @@ def _array(tensor: Tensor) -> np.ndarray:
     return tensor.detach().contiguous().numpy()
 
 
-@njit(nogil=True)
+@inner_njit
 def _is_entity(occupants, n, cell, first, no_entity):
     return not no_entity[occupants[n, cell, first]]
 
@@ -194,7 +193,7 @@ class _Relate(Function):
         return (*gradients, None, None, None)
 
 
-@njit(nogil=True)
+@inner_njit
 def _pairs(exists):
     """Of all pairs of things that exist: observation, the one and the other."""
     observations, things = exists.shape
@@ -209,7 +208,7 @@ def _pairs(exists):
     return pairs[:count]
 
 
-@njit(nogil=True)
+@inner_njit
 def _gather(mentions, alike, span, document, which, n, i, k, known, lane):
     """Write the relations of the words of i and k to known[:, lane]; tables [U span span] are flat, for speed."""
     at = 0
@@ -222,7 +221,7 @@ def _gather(mentions, alike, span, document, which, n, i, k, known, lane):
             at += 3
 
 
-@njit(nogil=True)
+@inner_njit
 def _scatter(d_mentions, d_alike, span, document, which, n, i, k, d_known, lane):
     """The gradient of `_gather`."""
     at = 0
@@ -235,7 +234,7 @@ def _scatter(d_mentions, d_alike, span, document, which, n, i, k, d_known, lane)
             at += 3
 
 
-@njit(nogil=True)
+@inner_njit
 def _know(mentions, alike, span, alone, document, which, pairs, known):
     """Write what a layer takes of each pair to a column of known [inputs, _LANES]."""
     about, after = alone.shape[2], 3 * which.shape[2] ** 2
@@ -344,7 +343,7 @@ class _Look(Function):
         return (gradient, *gradients, None)
 
 
-@njit(nogil=True)
+@inner_njit
 def _existing(place, nowhere):
     """The things that exist."""
     some, count = np.empty(place.shape[0] * place.shape[1], np.int64), 0
@@ -355,7 +354,7 @@ def _existing(place, nowhere):
     return some[:count]
 
 
-@njit(nogil=True)
+@inner_njit
 def _on_each(place, cells):
     """The things on each of some cells, one after the other, and where each cell's begin."""
     order, begins = np.empty(place.shape[0] * place.shape[1], np.int64), np.zeros(cells + 1, np.int64)
@@ -368,7 +367,7 @@ def _on_each(place, cells):
     return order, begins
 
 
-@njit(nogil=True)
+@inner_njit
 def _rows(source, which):
     """source[which], contiguous."""
     rows = np.empty((len(which), source.shape[1]), np.float32)
@@ -377,7 +376,7 @@ def _rows(source, which):
     return rows
 
 
-@njit(nogil=True)
+@inner_njit
 def _add_product(into, one, other):
     """into += one * other, of rows; short enough a loop for a compiler to see that it can be done by many at once."""
     for h in range(len(into)):

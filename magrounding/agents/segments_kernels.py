@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from magrounding.jit import cached_njit
+from magrounding.jit import cached_njit, inner_njit
 
 MOST_LETTERS = 12
 """Letters of a shape that is told from others; longer ones are as if never seen."""
@@ -114,7 +114,7 @@ def read_words(tokens, recurrence):
     return states
 
 
-@njit(nogil=True)
+@inner_njit
 def _read(tokens, given, recurrent, bias, states):
     """Run a GRU over the tokens and write down its states."""
     units = len(recurrent)
@@ -138,7 +138,7 @@ def _sigmoid(x):
     return _ONE / (_ONE + np.exp(-x))
 
 
-@njit(nogil=True)
+@inner_njit
 def _best_cuts(words, logits, cutter):
     """Which words [T] are the last of a piece."""
     count = len(words)

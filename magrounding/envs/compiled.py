@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from magrounding.envs.world import BatchedWorld, StepBuffers
 from magrounding.errors import ConfigurationError
+from magrounding.jit import inner_njit
 from magrounding.seeding import hash64
 from magrounding.spec import EnvSpec
 from magrounding.threads import RowThreads
@@ -138,13 +138,13 @@ def checksum(modules: Iterable[ModuleType]) -> int:
     return total | 1
 
 
-@njit
+@inner_njit
 def document_key(text_key, redrawn, salt):
     """A positive int64 that names the text on show: its stream, the step it was redrawn in, and the configuration."""
     return np.int64(hash64(hash64(text_key, salt), redrawn) >> np.uint64(1))
 
 
-@njit
+@inner_njit
 def shuffled_place(key, k, count):
     """Where the k-th of `count` goes: the rank of its draw among those of all (equal draws keep their order)."""
     mine = hash64(key, k)
@@ -156,7 +156,7 @@ def shuffled_place(key, k, count):
     return rank
 
 
-@njit
+@inner_njit
 def copy_document(source, b, target, slot):
     """target[slot] = source[b] of manuals [B, S, L]: by index, as views of lines take longer than copying."""
     for line in range(source.shape[1]):
@@ -164,7 +164,7 @@ def copy_document(source, b, target, slot):
             target[slot, line, i] = source[b, line, i]
 
 
-@njit
+@inner_njit
 def copy_row(source, target):
     """target[: len(source)] = source, then zeros (a plain loop compiles to vector instructions, a slice does not)."""
     for i in range(source.shape[0]):

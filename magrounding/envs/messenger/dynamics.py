@@ -31,13 +31,14 @@ from magrounding.envs.messenger.arrays import (
     X,
     Y,
 )
+from magrounding.jit import inner_njit
 from magrounding.seeding import DYNAMICS, below
 
 WANDERS = 4, 11
 """An entity that wanders steps in each of the four directions once in eleven times."""
 
 
-@njit
+@inner_njit
 def play_games(first, last, actions, rules, games, out):
     """Play a step of games first … last-1 and write rewards, flags and outcomes (rules: docstring of the package)."""
     n = rules.agents
@@ -64,14 +65,14 @@ def play_games(first, last, actions, rules, games, out):
         _judge(b, rules, hostile, scalars, entities, out)
 
 
-@njit
+@inner_njit
 def can_move(entities, a, move):
     """Whether an agent's move does something: not off the board, and nothing but staying once its part is done."""
     y, x = entities[a, Y] + CELL * Y_STEP[move], entities[a, X] + CELL * X_STEP[move]
     return move == 0 or (not entities[a, DONE] and y >= 0 and y <= EDGE and x >= 0 and x <= EDGE)
 
 
-@njit
+@inner_njit
 def draw_turns(first, last, key, scalars, entities):
     """Slots first … last-1 come in a random order, from turn `first` on."""
     for k in range(first, last):
@@ -82,7 +83,7 @@ def draw_turns(first, last, key, scalars, entities):
         entities[i, TURN], entities[j, TURN] = entities[j, TURN], entities[i, TURN]
 
 
-@njit
+@inner_njit
 def _wander(e, n, key, scalars, entities):
     """Step over a cell in a random direction, if the board and the other entities let it, or stay."""
     scalars[DRAWS] += 1
@@ -99,7 +100,7 @@ def _wander(e, n, key, scalars, entities):
     entities[e, X] = x
 
 
-@njit
+@inner_njit
 def _chase_or_flee(e, n, key, scalars, entities):
     """Move half a cell nearer to the nearest agent at work, or away from it; over the edge means to stay."""
     y, x = np.int64(entities[e, Y]), np.int64(entities[e, X])
@@ -156,7 +157,7 @@ def wrong_role(holds, delivers):
     return MESSAGE if holds and not delivers else GOAL if not holds else -1
 
 
-@njit
+@inner_njit
 def _touch(b, rules, key, scalars, entities, rewards):
     """Resolve all contacts, enemies first, then agent by agent in a random order; the number of hostile ones."""
     n, hostile = rules.agents, 0
@@ -189,7 +190,7 @@ def _touch(b, rules, key, scalars, entities, rewards):
     return hostile
 
 
-@njit
+@inner_njit
 def _judge(b, rules, hostile, scalars, entities, out):
     """Outcome, rewards and flags at the end of a step."""
     n, step = rules.agents, scalars[STEP]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from magrounding.envs.compiled import copy_row, document_key, shuffled_place
 from magrounding.envs.messenger.arrays import (
@@ -30,10 +29,11 @@ from magrounding.envs.messenger.arrays import (
     Y,
 )
 from magrounding.envs.messenger.entities import FIRST_SYMBOL
+from magrounding.jit import inner_njit
 from magrounding.seeding import LAYOUT, NUM_STREAMS, TASK, TEXT, below, stream_key
 
 
-@njit
+@inner_njit
 def start_games(first, last, rules, tables, games, manual, out):
     """Generate, in each row that is done, the episode that its seed and episode number name, text and all."""
     for b in range(first, last):
@@ -59,7 +59,7 @@ def start_games(first, last, rules, tables, games, manual, out):
             out.alive[b, a] = True
 
 
-@njit
+@inner_njit
 def _draw_task(key, rules, tables, scalars, entities):
     """Kinds, roles and movements; agents with or without messages."""
     n = rules.agents
@@ -79,7 +79,7 @@ def _draw_task(key, rules, tables, scalars, entities):
             entities[e, MOVEMENT] = movement[part]
 
 
-@njit
+@inner_njit
 def _place(key, n, cells, entities):
     """All agents in the middle, all others on distinct uniform cells."""
     counter = 0
@@ -96,7 +96,7 @@ def _place(key, n, cells, entities):
         entities[e, X] = x
 
 
-@njit
+@inner_njit
 def _write_manual(keys, rules, tables, entities, manual):
     """A sentence for each kind and role, in random order; with decoys also one that is false.
 
@@ -134,7 +134,7 @@ def _write_manual(keys, rules, tables, entities, manual):
     _lay_out(told, tables.sentences, manual)
 
 
-@njit
+@inner_njit
 def _lay_out(told, sentences, manual):
     """Write so many sentences into a row each, or, where the manual has but one, one behind the other."""
     if manual.shape[0] > 1:

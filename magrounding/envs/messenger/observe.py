@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from magrounding.envs.compiled import copy_document
 from magrounding.envs.messenger.arrays import CELL, EPISODE, HOLDS, KIND, PRESENT, SIZE, STEP, X, Y
 from magrounding.envs.messenger.dynamics import can_move, play_games
@@ -15,10 +13,11 @@ from magrounding.envs.messenger.entities import (
     ME_WITH_MESSAGE_ID,
 )
 from magrounding.envs.messenger.generate import start_games
+from magrounding.jit import inner_njit
 from magrounding.seeding import ORDER, below
 
 
-@njit
+@inner_njit
 def start_rows(first, last, slots, rules, tables, games, views, out):
     """Start the episode that each row's seed and episode number name, and show it."""
     for b in range(first, last):
@@ -37,7 +36,7 @@ def start_rows(first, last, slots, rules, tables, games, views, out):
     show_games(first, last, True, out.done, slots, rules, games, views)
 
 
-@njit
+@inner_njit
 def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out):
     """Play a step of games first … last-1 and show them.
 
@@ -59,7 +58,7 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
     show_games(first, last, True, out.done, slots, rules, games, views)
 
 
-@njit
+@inner_njit
 def show_games(first, last, every, done, slots, rules, games, views):
     """Write all observations but the text: of every game into its row of `views`, or of games done into slots[b]."""
     n = rules.agents
@@ -89,7 +88,7 @@ def show_games(first, last, every, done, slots, rules, games, views):
                 views.teammates[slot, a, k, 2] = views.inventory[slot, other, 0]
 
 
-@njit
+@inner_njit
 def _put_others(cells, viewer, draw, rules, entities):
     """Everybody else, as many as a cell shows; slots come from draw // 2 on, forwards or backwards."""
     n, count = rules.agents, entities.shape[0]
@@ -109,7 +108,7 @@ def _put_others(cells, viewer, draw, rules, entities):
                 break
 
 
-@njit
+@inner_njit
 def write_states(rules, tables, games, states):
     """states [B, H * W * K + 4 n]: the board, all agents being allies; row, column, alive and inventory of each."""
     cells = SIZE * SIZE * rules.occupants

@@ -26,6 +26,7 @@ from magrounding.envs.messenger.arrays import (
 )
 from magrounding.envs.messenger.dynamics import can_move, wrong_role
 from magrounding.envs.messenger.pursuit import add_reaction_odds, stride
+from magrounding.jit import inner_njit
 
 EQUAL = np.float32(0.999)
 """Moves whose value is at least this share of the best one's are as good: a tenth of what a step costs."""
@@ -35,7 +36,7 @@ WIDTH = EDGE + 1
 """Places of a row."""
 
 
-@njit
+@inner_njit
 def label(games, rules, tables, entities, labels):
     """Label every agent's best moves, after the division of messages and goals of least total cost.
 
@@ -87,7 +88,7 @@ def _needs(board, a, role):
     return not board[a, DONE] and (role == GOAL) == (board[a, HOLDS] != 0)
 
 
-@njit
+@inner_njit
 def _divide(role, rules, tables, board, here, still, costs, choice, target):
     """target [n]: the slot of a message, or of a goal, for each agent that needs one, no slot twice.
 
@@ -114,7 +115,7 @@ def _divide(role, rules, tables, board, here, still, costs, choice, target):
                 target[a] = first + choice[a]
 
 
-@njit
+@inner_njit
 def _foresee(n, board, places, odds):
     """Fill places [E, 5] and odds [E, 5] of each entity's next moves: it reacts on the nearest agent at work.
 
@@ -138,7 +139,7 @@ def _foresee(n, board, places, odds):
                 add_reaction_odds(y, x, agent_y, agent_x, movement, EDGE, np.float32(1) / np.float32(ties), odds[e])
 
 
-@njit
+@inner_njit
 def _chances(cell, target, holds, rules, tables, board, places, odds):
     """Expected chances of an agent to touch its target before anything hostile, once the entities have moved.
 

@@ -15,6 +15,7 @@ from numba import njit
 
 from magrounding.envs.messenger.arrays import CELL, CHASING, FLEEING, IMMOVABLE, WANDERING, X_STEP, Y_STEP
 from magrounding.envs.messenger.dynamics import WANDERS, gains
+from magrounding.jit import inner_njit
 
 DISCOUNT = np.float32(0.99)
 """A step costs as much as one game in a hundred, so that plans which win as often are over sooner."""
@@ -72,7 +73,7 @@ def add_reaction_odds(y, x, agent_y, agent_x, movement, edge, share, odds):
             odds[0 if blocked else move] += each
 
 
-@njit
+@inner_njit
 def solve(side, first, representatives, symmetry, orbit, turned, value):
     """Fill the table `value` of a `Pursuit` for a board of side × side cells; its other arrays are given."""
     ways, width = value.shape[0], CELL * (side - 1) + 1
@@ -118,7 +119,7 @@ def touches(cell, place, side):
     return abs(down) < CELL and abs(right) < CELL
 
 
-@njit
+@inner_njit
 def _make_odds(side, first, ways, representatives):
     """odds [M, orbits, 5, P] float32 of movement, agent's cell, move and entity's place."""
     width = CELL * (side - 1) + 1
@@ -136,7 +137,7 @@ def _make_odds(side, first, ways, representatives):
     return odds
 
 
-@njit
+@inner_njit
 def _start(free, rows, value):
     """The ends: 0 with the hostile entity touched, else 1 with the target touched; 0 for all else to begin with."""
     places = value.shape[1]
@@ -149,7 +150,7 @@ def _start(free, rows, value):
                     value[r, t, h] = free[r, h]
 
 
-@njit
+@inner_njit
 def _look_ahead(cell, side, rows, target_shifts, shifts, target_odds, odds, symmetry, orbit, turned, value):
     """[P, P + 1] of the target's place (some rows) and the hostile entity's: the best move's expectation."""
     places = value.shape[1]
@@ -171,7 +172,7 @@ def _look_ahead(cell, side, rows, target_shifts, shifts, target_odds, odds, symm
     return best
 
 
-@njit
+@inner_njit
 def _improve(following, rows, target_shifts, shifts, target_odds, odds, line, best):
     """best = the larger of it and the expectation of `following` after both entities' moves.
 
@@ -204,7 +205,7 @@ def _improve(following, rows, target_shifts, shifts, target_odds, odds, line, be
         result[places] = max(result[places], alone)
 
 
-@njit
+@inner_njit
 def _settle(rows, free, best, value):
     """Discounted, the best move is what a state is worth that is no end; returns how many values changed."""
     places, changed = len(value), 0

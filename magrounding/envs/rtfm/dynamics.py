@@ -33,6 +33,7 @@ from magrounding.envs.rtfm.arrays import (
     UP,
     WON,
 )
+from magrounding.jit import inner_njit
 from magrounding.seeding import DYNAMICS, below
 
 CHASE_TENTHS = 6
@@ -40,7 +41,7 @@ CHASE_TENTHS = 6
 STEP_REWARD = np.float32(-0.02)
 
 
-@njit
+@inner_njit
 def play_games(first, last, actions, rules, games, out):
     """Play a step of games first … last-1 and write rewards, flags and outcomes (rules: docstring of `envs.rtfm`)."""
     n, size = rules.agents, rules.size
@@ -61,7 +62,7 @@ def play_games(first, last, actions, rules, games, out):
         _judge(b, n, rules.max_cycles, rules.individual_death, scalars, entities, out)
 
 
-@njit
+@inner_njit
 def move_all(rules, key, scalars, entities):
     """Let monsters choose, then everybody move in turn, as `MOVE` says of the agents; draws are those of `key`."""
     n, movers = rules.agents, rules.agents + rules.monsters
@@ -91,7 +92,7 @@ def can_enter(row, column, size):
     return row > 0 and row < size - 1 and column > 0 and column < size - 1  # chained comparisons compile to branches
 
 
-@njit
+@inner_njit
 def _choose_move(m, n, size, chase_squared, key, scalars, entities):
     """With probability 0.6, and an agent in range, a move that brings the monster nearer to the nearest; else any."""
     row, column = entities[m, ROW], entities[m, COLUMN]
@@ -130,7 +131,7 @@ def _choose_move(m, n, size, chase_squared, key, scalars, entities):
     return STAY
 
 
-@njit
+@inner_njit
 def _draw_turns(position, first, last, key, scalars, entities):
     """Slots first … last-1 move in a random order, from turn `position` on."""
     for k in range(last - first):
@@ -142,7 +143,7 @@ def _draw_turns(position, first, last, key, scalars, entities):
         entities[i, TURN], entities[j, TURN] = entities[j, TURN], entities[i, TURN]
 
 
-@njit
+@inner_njit
 def _move(mover, n, movers, leave_item, scalars, entities):
     """Step into the next cell and resolve it. Whoever stays meets nobody new: arrivals have been resolved already."""
     move = entities[mover, MOVE]
@@ -166,7 +167,7 @@ def _move(mover, n, movers, leave_item, scalars, entities):
                     return
 
 
-@njit
+@inner_njit
 def _take_item(a, row, column, movers, leave_item, entities):
     """Take the item that lies here; the one held before is destroyed, or left in its place."""
     for item in range(movers, entities.shape[0]):
@@ -181,7 +182,7 @@ def _take_item(a, row, column, movers, leave_item, entities):
             return
 
 
-@njit
+@inner_njit
 def _fight(a, m, scalars, entities):
     """The item in hand decides: it beats the monster's element and kills it, anything else is the agent's death."""
     held = entities[a, HELD]
@@ -197,7 +198,7 @@ def _fight(a, m, scalars, entities):
         entities[a, DIED] = 1
 
 
-@njit
+@inner_njit
 def _judge(b, n, max_cycles, individual_death, scalars, entities, out):
     """Outcome, rewards and flags at the end of a step."""
     living, died, engaged = 0, False, False

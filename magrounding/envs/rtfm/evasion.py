@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from magrounding.envs.assignment import IMPOSSIBLE, assign
 from magrounding.envs.rtfm.arrays import COLUMN, COLUMN_STEP, ELEMENT, HELD, PRESENT, ROW, ROW_STEP, STAY, TARGET
 from magrounding.envs.rtfm.planning import irreplaceable, survey
 from magrounding.envs.rtfm.pursuit import add_move_odds, inside
+from magrounding.jit import inner_njit
 
 TAKES_ANOTHERS = np.float32(0.9)
 """What is left of a move's value if it takes an item that a target needs and the agent does not."""
@@ -47,7 +47,7 @@ class Desk(NamedTuple):
     seen_now: np.ndarray
 
 
-@njit
+@inner_njit
 def make_desk(n, k, slots):
     """A `Desk` for games of so many agents, monsters and entities."""
     return Desk(
@@ -66,7 +66,7 @@ def make_desk(n, k, slots):
     )
 
 
-@njit
+@inner_njit
 def label_moving(games, rules, tables, entities, labels, regrets):
     """Label every agent's best moves, after the division of targets of greatest joint value.
 
@@ -86,7 +86,7 @@ def label_moving(games, rules, tables, entities, labels, regrets):
             judge(values[a], labels[b, a], regrets[b, a])
 
 
-@njit
+@inner_njit
 def judge(values, labels, regrets):
     """Mark an agent's best moves and what the others cost, by the values [5] of its moves; the value of the best.
 
@@ -106,7 +106,7 @@ def judge(values, labels, regrets):
     return most
 
 
-@njit
+@inner_njit
 def weigh(rules, tables, actors, desk, values):
     """Value every agent's moves: its chances after each, once targets are divided for the greatest joint value.
 
@@ -175,7 +175,7 @@ def weigh(rules, tables, actors, desk, values):
                     values[a, move] *= _share_kept(a, cell, item, n, k, actors, desk.where, desk.useful)
 
 
-@njit
+@inner_njit
 def _cost_tasks(a, side, n, k, count, actors, useful, targets, tables, threat, seen, unmoved, single, costs, errand):
     """costs[a, j] of agent a for each target: how far the logarithm of its outlook falls if it takes it on."""
     for j in range(count):
@@ -203,7 +203,7 @@ def _cost_tasks(a, side, n, k, count, actors, useful, targets, tables, threat, s
             costs[a, j] = np.log(idle) - np.log(best)
 
 
-@njit
+@inner_njit
 def _share_kept(a, cell, item, n, k, actors, where, useful):
     """What is left of a move's value if another item than the one wanted (−1: none) lies where it leads."""
     held = actors[a, HELD]
@@ -216,7 +216,7 @@ def _share_kept(a, cell, item, n, k, actors, where, useful):
     return np.float32(1)
 
 
-@njit
+@inner_njit
 def _foresee(side, n, k, chase_squared, actors, odds):
     """odds [k, 5] of each monster's next move: it senses the nearest agent, one of the nearest if several are."""
     odds[:] = 0
@@ -235,7 +235,7 @@ def _foresee(side, n, k, chase_squared, actors, odds):
                 add_move_odds(row, column, agent_row, agent_column, side, chase_squared, 1.0 / ties, odds[m])
 
 
-@njit
+@inner_njit
 def _look(a, item, side, n, k, actors, tables, threat, seen):
     """See the map as the tables do, through a window around agent a, turned so that its item is where they have it.
 
@@ -266,13 +266,13 @@ def _look(a, item, side, n, k, actors, tables, threat, seen):
     return symmetry, orbit, top, left
 
 
-@njit
+@inner_njit
 def _see(row, column, view):
     """The window's cell of a place, or the nearest one."""
     return min(max(row, 0), view - 1) * view + min(max(column, 0), view - 1)
 
 
-@njit
+@inner_njit
 def _outlook(a, move, target, item, side, n, k, monsters_first, actors, tables, threat, seen, odds, single):
     """Expected value of a move of agent a, once the monsters have moved.
 
@@ -300,7 +300,7 @@ def _outlook(a, move, target, item, side, n, k, monsters_first, actors, tables, 
     return _combine(at, to, target, monsters_first, table, tables.evading, threat, seen, odds, single)
 
 
-@njit
+@inner_njit
 def _combine(at, to, target, monsters_first, table, evading, threat, seen, odds, single):
     """The product of `_outlook`, for cells of the tables."""
     k, moves = seen.shape

@@ -29,10 +29,11 @@ from magrounding.envs.rtfm.arrays import (
 from magrounding.envs.rtfm.layouts import STATEMENTS
 from magrounding.envs.rtfm.prose import tell
 from magrounding.envs.rtfm.twins import draw_task, draw_twin
+from magrounding.jit import inner_njit
 from magrounding.seeding import LAYOUT, NUM_STREAMS, ORDER, TASK, TEXT, below, stream_key
 
 
-@njit
+@inner_njit
 def start_games(first, last, rules, tables, games, manual, goal, out):
     """Generate, in each row that is done, the episode that its seed and episode number name, text and all."""
     for b in range(first, last):
@@ -89,7 +90,7 @@ def _draw_letters(key, tables, scalars, entities):
         entities[2 + k, ELEMENT] = (k + 1) % 3  # letter k beats the next of the cycle
 
 
-@njit
+@inner_njit
 def _place(key, side, entities):
     """Everybody on distinct uniform cells of the side × side interior."""
     counter = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from magrounding.envs.compiled import copy_document, copy_row, document_key
 from magrounding.envs.rtfm.arrays import (
@@ -20,10 +19,11 @@ from magrounding.envs.rtfm.dynamics import play_games
 from magrounding.envs.rtfm.generate import first_draw, salt_of, shifts_of, start_games, write_text
 from magrounding.envs.rtfm.ontology import ALLY_ID, EMPTY_ID, FOG_ID, ME_ID
 from magrounding.envs.rtfm.prose import tell
+from magrounding.jit import inner_njit
 from magrounding.seeding import TEXT
 
 
-@njit
+@inner_njit
 def start_rows(first, last, slots, rules, tables, games, views, out):
     """Start the episode that each row's seed and episode number name, and show it."""
     for b in range(first, last):
@@ -42,7 +42,7 @@ def start_rows(first, last, slots, rules, tables, games, views, out):
     show_games(first, last, True, out.done, slots, rules, tables.background, games.entities, views)
 
 
-@njit
+@inner_njit
 def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out):
     """Play a step of games first … last-1 and show them.
 
@@ -71,7 +71,7 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
     show_games(first, last, True, out.done, slots, rules, tables.background, games.entities, views)
 
 
-@njit
+@inner_njit
 def show_games(first, last, every, done, slots, rules, background, entities, views):
     """Write all observations but the text: of every game into its row of `views`, or of games done into slots[b]."""
     n, size, width, sight_squared = rules.agents, rules.size, 2 * rules.occupants, rules.sight_squared
@@ -109,7 +109,7 @@ def show_games(first, last, every, done, slots, rules, background, entities, vie
                 views.teammates[slot, a, k, 3] = views.inventory[slot, other, 1]
 
 
-@njit
+@inner_njit
 def _put_others(cells, viewer, n, size, width, entities):
     """Teammates, monsters, items: in this order of importance, as many as a cell shows."""
     for e in range(entities.shape[0]):
@@ -121,7 +121,7 @@ def _put_others(cells, viewer, n, size, width, entities):
                 _put(cells, row, column, entities[e, WORD_1], entities[e, WORD_2], size, width)
 
 
-@njit
+@inner_njit
 def _put(cells, row, column, word_1, word_2, size, width):
     """Show an occupant in the first free place of its cell, if there is one."""
     at = (np.int64(row) * size + column) * width
@@ -133,7 +133,7 @@ def _put(cells, row, column, word_1, word_2, size, width):
     cells[at + 1] = word_2
 
 
-@njit
+@inner_njit
 def _cover(cells, alive, row, column, sight_squared, size, width):
     """Fog over all cells beyond an agent's sight; a dead agent sees nothing."""
     for r in range(size):
@@ -145,7 +145,7 @@ def _cover(cells, alive, row, column, sight_squared, size, width):
                 cells[at + 1 : at + width] = 0
 
 
-@njit
+@inner_njit
 def write_states(rules, tables, games, states):
     """states [B, H * W * K + 5 n]: the map, all agents being allies; row, column, alive and inventory of each agent."""
     cells = tables.background.shape[0]
@@ -164,7 +164,7 @@ def write_states(rules, tables, games, states):
             states[b, at + 4] = entities[held, WORD_2] if held >= 0 else 0
 
 
-@njit
+@inner_njit
 def write_facts(rules, tables, games, claims, manuals, facts, counts):
     """facts [B, F, 9] of the manuals on show, counts [B] of them, and the manuals [B, R, L] once more."""
     for b in range(facts.shape[0]):

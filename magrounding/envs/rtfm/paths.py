@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from magrounding.envs.assignment import IMPOSSIBLE, assign
 from magrounding.envs.rtfm.arrays import COLUMN_STEP, ELEMENT, HELD, PRESENT, ROW_STEP, STAY
 from magrounding.envs.rtfm.planning import irreplaceable, survey
 from magrounding.envs.rtfm.pursuit import inside
+from magrounding.jit import inner_njit
 
 FAR = 1 << 20
 """Distance of what cannot be reached."""
@@ -20,7 +20,7 @@ LATER = 8000
 """What a target costs that is out of reach for now: others may clear the way."""
 
 
-@njit
+@inner_njit
 def label_stationary(games, rules, entities, labels):
     """Label the first moves of all shortest safe paths, after the division of targets of least total length.
 
@@ -74,7 +74,7 @@ def label_stationary(games, rules, entities, labels):
                 labels[b, a, STAY] = True
 
 
-@njit
+@inner_njit
 def _cost_task(a, target, n, k, side, actors, where, useful, to_target, to_item, toll, to_cleared, queue):
     """What a target costs agent a, in steps and tolls, and the slot of the item to take next for it (−1: none).
 
@@ -107,7 +107,7 @@ def _cost_task(a, target, n, k, side, actors, where, useful, to_target, to_item,
     return least, errand
 
 
-@njit
+@inner_njit
 def _lay_tolls(n, k, actors, where, useful, element, toll):
     """What it costs to enter each cell [N] with an item of that element in hand, or with none that matters (−1)."""
     toll[:] = 1
@@ -119,7 +119,7 @@ def _lay_tolls(n, k, actors, where, useful, element, toll):
             toll[where[m]] = FAR
 
 
-@njit
+@inner_njit
 def _measure(goal, side, toll, distance, queue):
     """distance [N] from each cell to the goal, whose own toll is 1; queue [N + 1] is scratch (Bellman, Ford, Moore)."""
     distance[:] = FAR
@@ -145,7 +145,7 @@ def _measure(goal, side, toll, distance, queue):
                     last = (last + 1) % len(queue)
 
 
-@njit
+@inner_njit
 def _descend(start, side, toll, distance, labels):
     """Label the moves [5] that begin a shortest path; returns whether there is one."""
     found = False

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, PRESENT, ROW, TARGET
+from magrounding.jit import inner_njit
 
 
-@njit
+@inner_njit
 def survey(side, n, k, actors, where, useful, targets):
     """Take stock of a game, actors [E, NUM_COLUMNS], on an interior of side × side cells.
 
@@ -34,7 +33,7 @@ def survey(side, n, k, actors, where, useful, targets):
     return count
 
 
-@njit
+@inner_njit
 def irreplaceable(a, n, k, actors, useful):
     """Whether agent a holds the last item of an element that a living target needs."""
     held = actors[a, HELD]

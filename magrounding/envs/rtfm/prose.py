@@ -34,6 +34,7 @@ from magrounding.envs.rtfm.arrays import (
 )
 from magrounding.envs.rtfm.constructions import MOST_FILLERS
 from magrounding.envs.rtfm.layouts import MERGED, STATEMENTS
+from magrounding.jit import inner_njit
 from magrounding.seeding import below, hash64
 
 BEATS, BELONGS, NOTHING = range(3)
@@ -46,7 +47,7 @@ MOST_MEMBERS = 6
 _PROSE_COUNTER = 1 << 20
 
 
-@njit
+@inner_njit
 def tell(line_order, key, base, shifts, rules, tables, scalars, manual, claims, facts):
     """Write the manual [R, L] of a game, and its claims into facts [F, 9] where there are rows for them.
 
@@ -115,7 +116,7 @@ def row_of(layout, place, units, triple):
     return (place - 1) // 2
 
 
-@njit
+@inner_njit
 def _plan(key, at, rules, tables, scalars, plan):
     """Choose the units: how many there are, and the counter of the next draw."""
     groups = np.empty(4, np.int64)
@@ -178,7 +179,7 @@ def _bring(groups, count, wanted, place):
             return
 
 
-@njit
+@inner_njit
 def _add(key, at, prose, plan, unit, kind, groups, first, partner):
     """Choose a construction, then one of its templates; the counter of the next draw."""
     constructions = 0
@@ -192,7 +193,7 @@ def _add(key, at, prose, plan, unit, kind, groups, first, partner):
     return at + 2
 
 
-@njit
+@inner_njit
 def _write(unit, words, shifts, tables, scalars, line, end, mentions, sizes):
     """Write a unit from word `end` on, and where its lists and names are; the word after it."""
     prose, kind = tables.prose, unit[KIND]
@@ -254,7 +255,7 @@ def _told(member, kind, group, shifts, tables, scalars):
     return False
 
 
-@njit
+@inner_njit
 def _claim(unit, claims, row, mentions, sizes, facts, told):
     """Write the claims of a unit; how many there are now."""
     for c in range(claims.shape[0]):

@@ -15,6 +15,7 @@ from numba import njit
 
 from magrounding.envs.rtfm.arrays import COLUMN_STEP, DOWN, LEFT, RIGHT, ROW_STEP, UP
 from magrounding.envs.rtfm.dynamics import CHASE_TENTHS
+from magrounding.jit import inner_njit
 
 MAX_SIDE = 8
 """Widest interior that tables are made for (a 10×10 map); wider maps are seen through a window of this width."""
@@ -48,7 +49,7 @@ class Pursuit(NamedTuple):
     side: int
 
 
-@njit
+@inner_njit
 def solve(side, chase_squared, monsters_first, representatives, armed, seeking, evading):
     """Fill the tables of a `Pursuit`.
 
@@ -83,7 +84,7 @@ def solve(side, chase_squared, monsters_first, representatives, armed, seeking, 
             _iterate(value, item, side, steps, odds, DISCOUNT, np.float32(0))
 
 
-@njit
+@inner_njit
 def inside(row, column, side):
     """Whether interior coordinates (from 0) are on the map."""
     return row >= 0 and row < side and column >= 0 and column < side  # chained comparisons compile to branches
@@ -112,7 +113,7 @@ def add_move_odds(row, column, agent_row, agent_column, side, chase_squared, sha
             odds[move] += wander / np.float32(legal)
 
 
-@njit
+@inner_njit
 def _make_odds(side, chase_squared):
     """steps [N, 5] int64, where a move leads, or −1; odds [N, 5, N] float32 of agent's cell, move, monster's cell."""
     cells = side * side
@@ -132,7 +133,7 @@ def _make_odds(side, chase_squared):
     return steps, odds
 
 
-@njit
+@inner_njit
 def _iterate(value, given, side, steps, odds, discount, bonus):
     """Value iteration in place, forwards and backwards in turn; values of the agent's cell `given` are not touched."""
     cells = side * side
@@ -148,7 +149,7 @@ def _iterate(value, given, side, steps, odds, discount, bonus):
             return
 
 
-@njit
+@inner_njit
 def _back_up(agent, value, side, steps, odds, line, best, discount, bonus):
     """Improve all values of an agent's cell by one step of planning; returns the largest change.
 
@@ -200,7 +201,7 @@ def _back_up(agent, value, side, steps, odds, line, best, discount, bonus):
     return change
 
 
-@njit
+@inner_njit
 def _iterate_dragon(value, given, steps, odds):
     """Value iteration where the monster moves first: they meet in the agent's old cell, or in its new one."""
     cells = len(steps)

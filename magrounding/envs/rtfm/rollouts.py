@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from magrounding.envs.compiled import STEP
 from magrounding.envs.rtfm.arrays import DIED, DRAWS, ENGAGED, KILLS, MOVE, PRESENT, STAY, TARGETS_LEFT
 from magrounding.envs.rtfm.dynamics import move_all
 from magrounding.envs.rtfm.evasion import EQUAL, Desk, judge, make_desk, weigh
 from magrounding.envs.rtfm.pursuit import DISCOUNT, Pursuit
+from magrounding.jit import inner_njit
 from magrounding.seeding import ORDER, below, hash64
 
 _MODEL = 1 << 33
@@ -59,7 +59,7 @@ class Model(NamedTuple):
     values: np.ndarray
 
 
-@njit
+@inner_njit
 def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, labels, regrets):
     """Label every agent's best moves, where roll-outs beat the rules by them.
 
@@ -118,14 +118,14 @@ def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, lab
             regrets[b, a, rival] = 0
 
 
-@njit
+@inner_njit
 def _gain(here, there, search):
     """By how much the mean of `there` beats that of `here`, games by the same draws: less the margin and the doubt."""
     more = there - here
     return more.mean() - search.margin - search.doubt * more.std() / np.sqrt(len(more))
 
 
-@njit
+@inner_njit
 def _play_on(joint, first, count, actors, scalars, key, search, model, worth):
     """Play games on from a state, in the model: first the joint move, then as the rules have it.
 
@@ -170,7 +170,7 @@ def _play_on(joint, first, count, actors, scalars, key, search, model, worth):
                 break
 
 
-@njit
+@inner_njit
 def _pick(values, key, counter):
     """One of the best of an agent's moves [5], drawn evenly."""
     least, ties = max(values.max(), np.float32(0)) * EQUAL, 0

@@ -12,22 +12,22 @@ from functools import cache
 from itertools import combinations, permutations
 
 import numpy as np
-from numba import njit
 
 from magrounding.envs.rtfm.tasks import ALL, EVAL, SPLITS, TRAIN
+from magrounding.jit import inner_njit
 from magrounding.seeding import below, hash64
 
 SPLIT_KEY = np.uint64(0x5275_6C65_7321)
 
 
-@njit
+@inner_njit
 def side(index):
     """TRAIN or EVAL: the side of assignment number `index`."""
     first = np.int64(hash64(SPLIT_KEY, index >> 1) & np.uint64(1))
     return TRAIN if (index & 1) == first else EVAL
 
 
-@njit
+@inner_njit
 def draw_assignment(key, counter, which, total):
     """A uniform assignment number from one side (or from ALL)."""
     if which == ALL:

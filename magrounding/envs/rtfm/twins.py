@@ -21,6 +21,7 @@ from magrounding.envs.rtfm.arrays import (
     WORD_2,
 )
 from magrounding.envs.rtfm.splits import draw_assignment, side
+from magrounding.jit import inner_njit
 from magrounding.seeding import below, hash64
 
 _TRY = 1 << 12
@@ -70,7 +71,7 @@ def draw_task(key, rules, tables, scalars, entities):
             item[ELEMENT] = element
 
 
-@njit
+@inner_njit
 def draw_twin(key, rules, tables, scalars, entities):
     """A game of which its twin, too, is of the split: drawn again until it is. Odd seeds get the twin.
 
@@ -115,7 +116,7 @@ def draw_twin(key, rules, tables, scalars, entities):
             entities[item, ELEMENT] = one
 
 
-@njit
+@inner_njit
 def _index(words, word):
     for i in range(words.shape[0]):
         if words[i] == word:
@@ -123,7 +124,7 @@ def _index(words, word):
     return -1
 
 
-@njit
+@inner_njit
 def _exchange_groups(divisions, division, one, other):
     """The division in which two groups have exchanged their members."""
     for way in range(divisions.shape[0]):
@@ -139,7 +140,7 @@ def _exchange_groups(divisions, division, one, other):
     return division
 
 
-@njit
+@inner_njit
 def _exchange_members(divisions, division, here, there):
     """The division in which two members have exchanged their groups."""
     for way in range(divisions.shape[0]):
