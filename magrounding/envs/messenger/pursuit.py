@@ -73,7 +73,7 @@ def add_reaction_odds(y, x, agent_y, agent_x, movement, edge, share, odds):
             odds[0 if blocked else move] += each
 
 
-@inner_njit
+@njit
 def solve(side, first, representatives, symmetry, orbit, turned, value):
     """Fill the table `value` of a `Pursuit` for a board of side × side cells; its other arrays are given."""
     ways, width = value.shape[0], CELL * (side - 1) + 1
