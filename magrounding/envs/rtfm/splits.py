@@ -71,8 +71,9 @@ def assignment_tables(group: bool) -> tuple[np.ndarray, np.ndarray]:
 def letter_triples(task: str, split: str) -> np.ndarray:
     """Rock-paper-scissors: the ordered triples [P, 3] int64 of letters (x beats y, y beats z, z beats x) of one split.
 
-    `permutation` divides the 20 cycles of 5 letters by `side`, all rotations of a cycle together; `released`
-    divides the 60 ordered triples, as the released program does, which puts rotations of one cycle on both sides.
+    `permutation` divides the 20 cycles of 5 letters by `side`, all rotations of a cycle together. Of each three letters
+    training has one of the two cycles: its games can be won by the letters alone. `released` divides the 60 ordered
+    triples, as the released program does, which puts rotations of one cycle on both sides.
     `new_edge` takes letters 1, 2, 4 (train) or 2, 3, 5 (eval) of each of the 8 windows of 5 letters at step 2;
     `new_node` letters a–e or f–j.
     """

@@ -86,8 +86,8 @@ NARROW: dict[str, Any] = {
 QUICK_ROCK_PAPER_SCISSORS = replace(
     QUICK_RTFM,
     about=(
-        "txt2π of about a quarter of its width, by imitation of the oracle and then PPO: the smallest world in which "
-        "the papers' own readers learn to read on two CPU cores; episodes of at most 80 steps."
+        "txt2π of about a quarter of its width, by imitation of the oracle and then PPO: the smallest world of the "
+        "papers for two CPU cores; episodes of at most 80 steps."
     ),
     agent="txt2pi",
     phases={REMAINING_STAGES: (_imitate(400_000, teacher_steps=60_000), _reinforce(50_000, **FINEST))},
