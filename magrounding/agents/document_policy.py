@@ -169,7 +169,7 @@ def _unflatten(output: PolicyOutput, shape: torch.Size) -> PolicyOutput:
         output.value.unflatten(0, shape),
         None if output.memory is None else output.memory.unflatten(0, shape),
         {name: each.unflatten(0, shape) for name, each in output.record.items()},
-        {name: lambda each=each: each().unflatten(0, shape) for name, each in output.told.items()},
+        {name: lambda each=each: each().unflatten(0, shape) for name, each in output.aux.items()},
         output.seen,
     )
 

@@ -62,7 +62,7 @@ class Emma(SymbolPolicy):
         read = torch.bmm(weights.unsqueeze(1), value.to(weights.dtype)).squeeze(1)
         return read / spoken.sum(1, keepdim=True).clamp(min=1)
 
-    def tell(
+    def aux_outputs(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor
     ) -> dict[str, Callable[[], Tensor]]:
         return {RELIANCE: lambda: self.rely(observation, text, document)}

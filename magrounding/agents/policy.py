@@ -48,7 +48,7 @@ board and a manual is the sum, over the board's entities, of the log of the sum 
 """
 
 StepDiagnostics = Callable[[Sequence[Mapping[str, np.ndarray]], np.ndarray, np.ndarray], dict[str, np.ndarray]]
-"""(what each agent's network `told` [R, …], actions [R, n], acted [R, n] bool) → name → [R, n], nan: nothing."""
+"""(`PolicyOutput.aux` of each agent [R, …], actions [R, n], acted [R, n] bool) → name → [R, n], nan: nothing."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class PolicyOutput(NamedTuple):
         value: [T, B].
         memory: [T, B, …] after each step, or None.
         record: [T, B, …] by name, what has to be there again when the step is replayed.
-        told: by name, what can be shown of the step (MARKS, guesses), as functions that compute [T, B, …] when it is
-            asked for; never learnt from.
+        aux: auxiliary outputs by name, what can be shown of the step (MARKS, guesses), as functions that compute
+            [T, B, …] when it is asked for; never learnt from.
         seen: intermediate results of this pass that the network's own `losses` use.
     """
 
@@ -104,7 +104,7 @@ class PolicyOutput(NamedTuple):
     value: Tensor
     memory: Tensor | None = None
     record: Mapping[str, Tensor] = MappingProxyType({})
-    told: Mapping[str, Callable[[], Tensor]] = MappingProxyType({})
+    aux: Mapping[str, Callable[[], Tensor]] = MappingProxyType({})
     seen: Any = None
 
 
@@ -176,7 +176,7 @@ class Policy(nn.Module, ABC):
         grid_shape: (H, W, K) of the only grids that it can look at; None: of any.
         needs: of LABELS, OTHERS, STATE, what its `losses` take.
         loss_weights: default weights of its `losses`, by name; a learner's options change them, 0 is left out.
-        diagnostics: what can be counted over the steps of a team of such networks, from what they `told`.
+        diagnostics: what can be counted over the steps of a team of such networks, from their `aux`.
     """
 
     accepts: ClassVar[Accepts] = Accepts()

@@ -53,7 +53,7 @@ class QmixRelread(QNetwork):
         def rely() -> Tensor:
             return self.reader.rely(self.reader.find(seen), read.encoding, read.index.flatten()).unflatten(0, shape)
 
-        return output._replace(told={RELIANCE: rely})
+        return output._replace(aux={RELIANCE: rely})
 
     def evaluate(
         self,

@@ -174,7 +174,7 @@ class Relread(DocumentPolicy):
             mask_logits(logits.float(), observation["action_mask"]),
             value.float(),
             memory,
-            told={RELIANCE: lambda: self.rely(things, text, document, motion)},
+            aux={RELIANCE: lambda: self.rely(things, text, document, motion)},
             seen=(things, motion),
         )
 

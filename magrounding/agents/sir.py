@@ -30,7 +30,7 @@ from magrounding.agents.policy import Accepts, Batch, PolicyOutput, TextEncoding
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.sir_heads import ChoiceHead, make_action_head
 from magrounding.agents.sir_reader import DOCUMENT, SUMMARY, Fields, SirReader, further_texts, goal_field
-from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding, tell_reliance
+from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding, reliance_of
 from magrounding.errors import ConfigurationError
 from magrounding.spec import CHOICES, Directions, EnvSpec, FixedActions, TextChoices
 
@@ -185,8 +185,8 @@ class Sir(DocumentPolicy):
             if memory is None:
                 memory = torch.zeros(len(hidden), 2, self.config.width, device=hidden.device)
             hidden, memory = self._track(self.tracker, hidden, memory)
-        told = tell_reliance(queries, text, document) if self.reader.has_manual else {}
-        return self._decide(hidden, maps, observation, text, memory)._replace(told=told)
+        aux = reliance_of(queries, text, document) if self.reader.has_manual else {}
+        return self._decide(hidden, maps, observation, text, memory)._replace(aux=aux)
 
     def unroll(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor, restarts: Tensor

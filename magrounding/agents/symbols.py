@@ -94,10 +94,10 @@ class SymbolPolicy(DocumentPolicy):
         """What entities are, [D, width], by queries [D, width] and the documents [D] of U that are read for them."""
         raise NotImplementedError
 
-    def tell(
+    def aux_outputs(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor
     ) -> dict[str, Callable[[], Tensor]]:
-        """`PolicyOutput.told` of a step; arguments as in `respond`."""
+        """`PolicyOutput.aux` of a step; arguments as in `respond`."""
         return {}
 
     def constants(self, text: TextEncoding) -> Tensor | None:
@@ -117,8 +117,8 @@ class SymbolPolicy(DocumentPolicy):
         else:
             maps = self.trunk(self._ground(seen, text, document)).permute(0, 2, 3, 1)
         logits, value = self.decide(F.leaky_relu(maps).flatten(1))
-        told = self.tell(observation, text, document)
-        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory, told=told)
+        aux = self.aux_outputs(observation, text, document)
+        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory, aux=aux)
 
     def find(
         self, observation: dict[str, Tensor], document: Tensor, memory: Tensor | None = None

@@ -121,7 +121,7 @@ class Txt2PiReader(nn.Module):
         Returns:
             `summary` [U, D], the text that no map changes (goal, document given the goal, without visual attention the
             document too), and with visual attention `states` [U, L, 2 · document_hidden] and `mask` [U, L], what maps
-            attend to. For `tell_reliance`: `from` [U, L, S], see `statements_of`, and with task attention `asked`
+            attend to. For `reliance_of`: `from` [U, L, S], see `statements_of`, and with task attention `asked`
             [U, L], its weights.
         """
         document = join_statements(manual)
@@ -263,11 +263,11 @@ class Txt2Pi(DocumentPolicy):
         queries: list[Tensor] = []
         maps = self.grounding(cells, positions, summary, text, document, queries)
         logits, value = self.head(spatial_max(maps))
-        told = tell_reliance(queries, text, document)
-        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), told=told)
+        aux = reliance_of(queries, text, document)
+        return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), aux=aux)
 
 
-def tell_reliance(queries: Sequence[Tensor], text: TextEncoding, document: Tensor) -> dict[str, Callable[[], Tensor]]:
+def reliance_of(queries: Sequence[Tensor], text: TextEncoding, document: Tensor) -> dict[str, Callable[[], Tensor]]:
     """RELIANCE [N, S], where anything attends to the document.
 
     It is the mean of the weights that the floors' queries give to each statement's words, and of those that the goal's

@@ -116,7 +116,7 @@ class EnDi(DocumentPolicy):
     ) -> Tensor:
         """Logits [N, n − 1, A] of what each of the others does, given what `mask` [N, P] leaves to be seen."""
 
-    def tell(
+    def aux_outputs(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: Any, mask: Tensor
     ) -> dict[str, Callable[[], Tensor]]:
         """What the grounding module has to tell beside the division; arguments as in `decide`."""
@@ -131,23 +131,21 @@ class EnDi(DocumentPolicy):
     ) -> PolicyOutput:
         """See `DocumentPolicy.respond`.
 
-        `told` has MARKS (see `Division.taken`), and "guesses" [N, n − 1] int64, the most likely action of each of the
+        `aux` has MARKS (see `Division.taken`), and "guesses" [N, n − 1] int64, the most likely action of each of the
         others.
         """
         places, scores, seen, memory = self.survey(observation, text, document, memory)
         division = divide(scores, places, self._noise_at(places, observation))
         logits, value = self.decide(observation, text, document, seen, division.own)
-        told = self.tell(observation, text, document, seen, division.own)
-        told[MARKS] = lambda: division.taken(*observation["grid"].shape[1:3])
+        aux = self.aux_outputs(observation, text, document, seen, division.own)
+        aux[MARKS] = lambda: division.taken(*observation["grid"].shape[1:3])
         if self.config.modelling:
-            told["guesses"] = lambda: (
-                self.foresee(observation, text, document, seen, division.others).float().argmax(-1)
-            )
+            aux["guesses"] = lambda: self.foresee(observation, text, document, seen, division.others).float().argmax(-1)
         return PolicyOutput(
             mask_logits(logits.float(), observation["action_mask"]),
             value.float(),
             memory,
-            told=told,
+            aux=aux,
             seen=Divided(division, seen),
         )
 

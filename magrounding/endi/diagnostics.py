@@ -9,11 +9,11 @@ import numpy as np
 from magrounding.endi.division import LEFT, NOTHING, TAKEN
 
 
-def diagnose(told: Sequence[Mapping[str, np.ndarray]], actions: np.ndarray, acted: np.ndarray) -> dict[str, np.ndarray]:
+def diagnose(aux: Sequence[Mapping[str, np.ndarray]], actions: np.ndarray, acted: np.ndarray) -> dict[str, np.ndarray]:
     """Facts about a step of R games.
 
     Args:
-        told: for each agent, `marks` [R, H, W] (see `Division.taken`) and perhaps `guesses` [R, n − 1], see
+        aux: for each agent, `marks` [R, H, W] (see `Division.taken`) and perhaps `guesses` [R, n − 1], see
             `EnDi.respond`.
         actions: [R, n].
         acted: [R, n] bool; an agent that did not act divides and foresees nothing.
@@ -26,16 +26,16 @@ def diagnose(told: Sequence[Mapping[str, np.ndarray]], actions: np.ndarray, acte
         modelling_accuracy: share of the others who acted whose action was guessed, nan where none did; absent unless
             every agent guesses.
     """
-    coverage, conflicts = _shares(told, acted)
+    coverage, conflicts = _shares(aux, acted)
     facts = {"mask_coverage": coverage, "mask_conflicts": conflicts}
-    if all("guesses" in each for each in told):
-        facts["modelling_accuracy"] = _accuracy(np.stack([each["guesses"] for each in told], 1), actions, acted)
+    if all("guesses" in each for each in aux):
+        facts["modelling_accuracy"] = _accuracy(np.stack([each["guesses"] for each in aux], 1), actions, acted)
     return facts
 
 
-def _shares(told: Sequence[Mapping[str, np.ndarray]], acted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _shares(aux: Sequence[Mapping[str, np.ndarray]], acted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Shares [R, n] of an agent's entities that it takes, and that another takes too."""
-    marks = np.where(acted[..., None, None], np.stack([each["marks"] for each in told], 1), NOTHING)  # [R, n, H, W]
+    marks = np.where(acted[..., None, None], np.stack([each["marks"] for each in aux], 1), NOTHING)  # [R, n, H, W]
     own = marks == TAKEN
     seen = (marks >= LEFT).sum((-2, -1))
     seen = np.where(seen > 0, seen, np.nan)

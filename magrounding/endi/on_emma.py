@@ -132,7 +132,7 @@ class EnDiEmma(EnDi):
     ) -> tuple[Tensor, Tensor]:
         return self.emma.decide(self._look(seen, mask, self.emma.trunk))
 
-    def tell(
+    def aux_outputs(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
     ) -> dict[str, Callable[[], Tensor]]:
         return {RELIANCE: lambda: self.emma.rely(observation, text, document)}

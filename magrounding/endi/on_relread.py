@@ -126,7 +126,7 @@ class EnDiRelread(EnDi):
     ) -> tuple[Tensor, Tensor]:
         return self.reader.decide(observation, seen.things, _hide(seen, mask))
 
-    def tell(
+    def aux_outputs(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
     ) -> dict[str, Callable[[], Tensor]]:
         return {RELIANCE: lambda: self.reader.rely(seen.things, text, document, seen.motion)}

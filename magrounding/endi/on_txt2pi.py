@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from magrounding.agents.building import configure
 from magrounding.agents.modules import distance_map, embed_cells, spatial_max
 from magrounding.agents.policy import RELIANCE, TextEncoding
-from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader, tell_reliance
+from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader, reliance_of
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import cells, distance_to_nearest, shown_entities
 from magrounding.spec import EnvSpec
@@ -88,7 +88,7 @@ class EnDiTxt2Pi(EnDi):
         features = self._look(text, document, seen, mask)
         return self.policy(features), self.value(features).squeeze(1)
 
-    def tell(
+    def aux_outputs(
         self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
     ) -> dict[str, Callable[[], Tensor]]:
         if not (self.config.visual_attention or self.config.task_attention):
@@ -97,7 +97,7 @@ class EnDiTxt2Pi(EnDi):
         def rely() -> Tensor:
             queries: list[Tensor] = []
             self._look(text, document, seen, mask, queries)
-            return tell_reliance(queries, text, document)[RELIANCE]()
+            return reliance_of(queries, text, document)[RELIANCE]()
 
         return {RELIANCE: rely}
 

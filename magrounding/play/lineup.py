@@ -218,10 +218,10 @@ class MixedActor:
             chosen.append(actions)
         return np.choose(self._plays, np.stack(chosen)), memory
 
-    def told(self, memory: list[Any]) -> list[dict[str, np.ndarray]]:
-        """See `Team.told`; nothing of an agent whom no network moves."""
-        told = [
-            actor.told(memory[k]) if getattr(actor, "explains", False) else [{}] * len(self._plays)
+    def aux(self, memory: list[Any]) -> list[dict[str, np.ndarray]]:
+        """See `Team.aux`; nothing of an agent whom no network moves."""
+        aux = [
+            actor.aux(memory[k]) if getattr(actor, "explains", False) else [{}] * len(self._plays)
             for k, actor in enumerate(self._actors)
         ]
-        return [told[k][agent] for agent, k in enumerate(self._plays)]
+        return [aux[k][agent] for agent, k in enumerate(self._plays)]

@@ -65,7 +65,7 @@ class Player:
 
     Attributes:
         memory: [B, …] of a policy that remembers.
-        told: [R, …] by name, what the network reported of the last choice.
+        aux: [R, …] by name, what the network reported of the last choice.
         last_action: [B] int64, what was done in the step before; a caller that did something else says so here.
     """
 
@@ -87,7 +87,7 @@ class Player:
         self.memory = policy.initial_memory(num_envs)
         if self.memory is not None:
             self.memory = self.memory.to(self.device)
-        self.told: dict[str, np.ndarray] = {}
+        self.aux: dict[str, np.ndarray] = {}
         self.last_action = np.full(num_envs, -1, np.int64)
         self._texts = {
             name: EncodedTexts(policy, name, keep=_changes(spec, names)) for name, names in policy.reads.items()
@@ -122,12 +122,12 @@ class Player:
             rows: [R] the games to play; all by default.
             greedy: take the most likely action instead of drawing one.
             record: in training, the random numbers [B, …] of `Policy.draw_record`.
-            explain: let the network also compute the costly entries of `told`.
+            explain: let the network also compute the costly entries of `aux`.
         """
         every = rows is None
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
             output = self.policy(self.batch(shown, restarts, rows=rows, record=record))
-            told = {name: tell() for name, tell in output.told.items() if explain or name == MARKS}
+            aux = {name: tell() for name, tell in output.aux.items() if explain or name == MARKS}
         logits = output.logits[0].float().cpu()
         if greedy:
             action = logits.argmax(-1)
@@ -137,7 +137,7 @@ class Player:
             after = output.memory[0]
             self.memory = after if every or self.memory is None else self.memory.index_copy(0, self._index(rows), after)
         self.last_action[slice(None) if every else rows] = action
-        self.told = {name: _array(each[0]) for name, each in told.items()}
+        self.aux = {name: _array(each[0]) for name, each in aux.items()}
         replayed = {name: _array(each[0]) for name, each in output.record.items()}
         return Choice(action.numpy(), logits.numpy(), output.value[0].float().cpu().numpy(), replayed)
 

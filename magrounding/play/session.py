@@ -197,8 +197,8 @@ class Session:
     def _look(self, last: tuple[str, ...]) -> View:
         """The present."""
         won, score = bool(self._game.info.won[0]) and self._over, float(self._game.info.score[0])
-        told, (statements, reliance) = [] if self._over else self._told(), self._rely()
-        claims = {agent: told[agent][MARKS][0] for agent in self.living if MARKS in told[agent]}
+        aux, (statements, reliance) = [] if self._over else self._aux(), self._rely()
+        claims = {agent: aux[agent][MARKS][0] for agent in self.living if MARKS in aux[agent]}
         shows_claims = claims and isinstance(self._shown, WorldEnv)
         picture = self._shown.render(marks=self._claimed(claims)) if shows_claims else self._shown.render()
         return View(
@@ -217,10 +217,10 @@ class Session:
         world = getattr(self._shown, "world", None)
         return self._shown.scene() if world is None else world.scene(0)
 
-    def _told(self) -> list[dict[str, np.ndarray]]:
+    def _aux(self) -> list[dict[str, np.ndarray]]:
         """What each agent's network reports of the choice to come."""
         explains = getattr(self._actor, "explains", False)
-        return self._actor.told(self._game.memory) if explains else [{}] * self.vec.num_agents
+        return self._actor.aux(self._game.memory) if explains else [{}] * self.vec.num_agents
 
     def _rely(self) -> tuple[tuple[str, ...], dict[int, tuple[float, ...] | None]]:
         """`View.statements` and `View.reliance` of the present."""
@@ -231,10 +231,10 @@ class Session:
             return self.views[-1].statements if self.views else (), dict.fromkeys(agents)
         rows = self._game.obs[MANUAL][0]
         written = rows.any(1)
-        told = self._told()
+        aux = self._aux()
         reliance = {
-            agent: tuple(told[agent][RELIANCE][0][written].tolist())
-            if agent in self.living and RELIANCE in told[agent]
+            agent: tuple(aux[agent][RELIANCE][0][written].tolist())
+            if agent in self.living and RELIANCE in aux[agent]
             else None
             for agent in agents
         }

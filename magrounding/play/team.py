@@ -109,7 +109,7 @@ class Team:
             info: the env's `info` or infos; None in the first step of a single env, where games have just begun.
             greedy: take the most likely action instead of drawing one.
             rows: [R] games of a vector env to play; the others get action 0.
-            explain: let networks also compute the costly entries of `told`.
+            explain: let networks also compute the costly entries of `aux`.
 
         Returns:
             actions [B, n] int64 for a vector env, {agent: int} for the agents a single env shows; and the memory.
@@ -220,18 +220,18 @@ class Team:
             total = total + torch.cat(related).cpu().numpy()
         return total
 
-    def told(self, memory: TeamMemory) -> list[dict[str, np.ndarray]]:
+    def aux(self, memory: TeamMemory) -> list[dict[str, np.ndarray]]:
         """What each agent's network reported of the last `act`, [R, …] by name, of the games that were played."""
         self._check_memory(memory)
-        return [player.told for player in memory]
+        return [player.aux for player in memory]
 
     def marks(self, memory: TeamMemory) -> np.ndarray | None:
         """[R, n, H, W] int8, the cells that each agent claims (1) and leaves to others (0), −1 where nothing is.
 
         None for a team that claims nothing.
         """
-        told = [each["marks"] for each in self.told(memory) if "marks" in each]
-        return np.stack(told, 1) if told and len(told) == len(memory) else None
+        aux = [each["marks"] for each in self.aux(memory) if "marks" in each]
+        return np.stack(aux, 1) if aux and len(aux) == len(memory) else None
 
     def diagnose(
         self, memory: TeamMemory, actions: np.ndarray, alive: np.ndarray, rows: np.ndarray
@@ -254,7 +254,7 @@ class Team:
             if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype.kind not in kinds:
                 raise ConfigurationError(f"{name} are an array {list(shape)} of a vector env's step, got {array!r}")
         diagnose = common_diagnostics(self.policies)
-        return {} if diagnose is None else diagnose(self.told(memory), actions[rows], alive[rows])
+        return {} if diagnose is None else diagnose(self.aux(memory), actions[rows], alive[rows])
 
     def _act_single(
         self,

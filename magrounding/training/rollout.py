@@ -80,8 +80,8 @@ class RolloutWorker:
             player.forget_texts()
         for track in self._every_track():
             track.begin()
-        for told in self._told:
-            told.clear()
+        for aux in self._aux:
+            aux.clear()
         memories = [player.memory for player in self.players]
         ended: list[FinishedGames] = []
         cuts: list[_Cut] = []
@@ -135,7 +135,7 @@ class RolloutWorker:
         spec = self.vec.spec
         self._seen = [{f.name: np.zeros((T + 1, B, *f.shape), f.dtype) for f in self._fields} for _ in range(n)]
         self._records: list[dict[str, np.ndarray]] = [{} for _ in range(n)]
-        self._told: list[list[dict[str, np.ndarray]]] = [[] for _ in range(n)]
+        self._aux: list[list[dict[str, np.ndarray]]] = [[] for _ in range(n)]
         of_team = {text.name for text in spec.texts if text.shared}
         self._shared: dict[tuple[str, ...], TextTrack] = {}
         self._own: list[dict[tuple[str, ...], TextTrack]] = [{} for _ in range(n)]
@@ -229,8 +229,8 @@ class RolloutWorker:
             choice = player.choose(shown, self._restarted, rows=rows, record=record)
             for name, array in choice.record.items():
                 self._record(i, t, name, array, some)
-            if player.told:
-                self._told[i].append(player.told)
+            if player.aux:
+                self._aux[i].append(player.aux)
             self._actions[i, t, some] = choice.action
             self._logits[i][t, some] = choice.logits
             self._values[i, t, some] = choice.value
@@ -259,12 +259,12 @@ class RolloutWorker:
     def _diagnose(self) -> list[dict[str, float]]:
         """What the networks of a team have to say of their play, as means over living steps, for each agent."""
         diagnose = common_diagnostics(player.policy for player in self.players)
-        if diagnose is None or not all(self._told):
+        if diagnose is None or not all(self._aux):
             return [{} for _ in self.players]
-        told = [{name: np.concatenate([step[name] for step in steps]) for name in steps[0]} for steps in self._told]
-        flat = (np.moveaxis(array, 0, -1).reshape(-1, len(told)) for array in (self._actions, self._alive[:, :-1]))
-        found = diagnose(told, *flat)
-        return [{name: _mean(shares[:, i]) for name, shares in found.items()} for i in range(len(told))]
+        aux = [{name: np.concatenate([step[name] for step in steps]) for name in steps[0]} for steps in self._aux]
+        flat = (np.moveaxis(array, 0, -1).reshape(-1, len(aux)) for array in (self._actions, self._alive[:, :-1]))
+        found = diagnose(aux, *flat)
+        return [{name: _mean(shares[:, i]) for name, shares in found.items()} for i in range(len(aux))]
 
     def _column(
         self,

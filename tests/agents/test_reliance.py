@@ -25,12 +25,12 @@ def games(env, agent, rows=6, **options):
     return make_policy(agent, vec.spec).eval(), seen_by(0, obs, vec.spec), documents_of(obs)
 
 
-def told(policy, observation, texts):
+def aux(policy, observation, texts):
     """Shares [N, S] of a step in which each game reads a text of its own."""
     restarts = torch.ones(1, len(texts[0]), dtype=torch.bool)
     batch = batch_of(policy, {name: each[None] for name, each in observation.items()}, *texts, restarts)
     with torch.no_grad():
-        return policy(batch).told[RELIANCE]()[0]
+        return policy(batch).aux[RELIANCE]()[0]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_shares_of_what_is_written_add_up_to_one(agent):
     policy, sample = make_policy(agent, make_spec(), **options), make_sample(8, 8)
     manual = sample.manual.clone()
     manual[:, 2] = 0
-    found = told(policy, sample.observation, (manual, sample.goal))
+    found = aux(policy, sample.observation, (manual, sample.goal))
     assert found.shape == (8, 4)
     assert (found >= 0).all()
     assert (found[:, 2] == 0).all()
@@ -55,7 +55,7 @@ def test_who_attends_to_nothing_tells_nothing(agent):
     options = {"game_id": True} if agent == "emma_game_id" else {}
     policy, observation, texts = games("messenger", agent, stage="s1", **options)
     with pytest.raises(KeyError):
-        told(policy, observation, texts)
+        aux(policy, observation, texts)
 
 
 def test_emma_tells_the_attention_of_what_is_in_sight():
@@ -63,7 +63,7 @@ def test_emma_tells_the_attention_of_what_is_in_sight():
     with torch.no_grad():
         policy.symbols.weight.mul_(20)
         text = policy.encode_text(*texts)
-    for b, share in enumerate(told(policy, observation, texts)):
+    for b, share in enumerate(aux(policy, observation, texts)):
         seen = [int(word) for word in observation["grid"][b].flatten() if policy.occupant[word] & ~policy.avatar[word]]
         scores = [text["key"][b] @ policy.symbols.weight[word] / policy.config.width**0.5 for word in seen]
         attention = [masked_softmax(score, text["spoken"][b]) for score in scores]
@@ -72,7 +72,7 @@ def test_emma_tells_the_attention_of_what_is_in_sight():
 
 def test_relread_relies_on_statements_that_share_a_word_with_what_is_in_sight():
     policy, observation, texts = games("rtfm", "relread", task="simple", size=6)
-    things, shares = policy.find(observation), told(policy, observation, texts)
+    things, shares = policy.find(observation), aux(policy, observation, texts)
     for b, share in enumerate(shares):
         seen = {int(word) for word in things.words[b][:-1][things.exists[b]].flatten()} - {0}
         related = torch.tensor([bool(seen & set(line.tolist())) for line in texts[0][b]])
@@ -85,7 +85,7 @@ def test_txt2pi_tells_the_mean_of_all_its_attention():
     for query in (policy.grounding.initial, *(layer.query for layer in policy.grounding.layers)):
         if query is not None:
             query.register_forward_hook(lambda module, given, made: asked.append(made))
-    found = told(policy, sample.observation, (sample.manual, sample.goal))
+    found = aux(policy, sample.observation, (sample.manual, sample.goal))
     assert len(asked) == len(policy.config.channels)
     text = policy.encode_text(sample.manual, sample.goal)
     for b, manual in enumerate(sample.manual):
@@ -103,6 +103,6 @@ def test_a_mixed_team_hands_on_what_its_networks_tell():
     actor = MixedActor([RandomTeam(2, 5), team], [1, 0])
     memory, (obs, info) = actor.initial_memory(3), vec.reset(seed=0)
     _, memory = actor.act(obs, memory, info, rows=np.arange(3), explain=True)
-    first, second = actor.told(memory)
+    first, second = actor.aux(memory)
     assert first[RELIANCE].shape == obs["manual"].shape[:2]
     assert second == {}

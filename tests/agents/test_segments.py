@@ -146,10 +146,10 @@ def test_a_trained_network_decides_as_if_it_read_rows(teams, kind, layouts):
         if layout != "stream":
             torch.testing.assert_close(found.logits, wanted.logits, rtol=1e-3, atol=1e-3)
         assert (found.logits.argmax(1) == wanted.logits.argmax(1)).float().mean() > 0.9  # a stream has no commas
-        told = found.told[RELIANCE]()
+        told = found.aux[RELIANCE]()
         torch.testing.assert_close(told.sum(1), torch.ones(24))
         if layout == "statements":
-            torch.testing.assert_close(told, wanted.told[RELIANCE](), rtol=1e-3, atol=1e-4)
+            torch.testing.assert_close(told, wanted.aux[RELIANCE](), rtol=1e-3, atol=1e-4)
     read = act(teams["rows"], layouts[-1]).logits
     assert (read.argmax(1) != wanted.logits.argmax(1)).any()
 

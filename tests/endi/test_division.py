@@ -152,10 +152,10 @@ def test_diagnostics_of_guesses():
     marks = np.zeros((2, 4, 4), np.int8)
     actions, acted = np.array([[1, 2, 3], [1, 2, 3]]), np.array([[True, True, True], [True, False, False]])
     guesses = ([[2, 0], [2, 3]], [[1, 3], [1, 3]], [[0, 0], [1, 2]])
-    told = [{"marks": marks, "guesses": np.array(each)} for each in guesses]
-    accuracy = diagnose(told, actions, acted)["modelling_accuracy"]
+    aux = [{"marks": marks, "guesses": np.array(each)} for each in guesses]
+    accuracy = diagnose(aux, actions, acted)["modelling_accuracy"]
     np.testing.assert_array_equal(accuracy, [[0.5, 1, 0], [np.nan] * 3])
     acted[1] = True, True, False
-    np.testing.assert_array_equal(diagnose(told, actions, acted)["modelling_accuracy"][1], [1, 1, np.nan])
-    del told[0]["guesses"]
-    assert "modelling_accuracy" not in diagnose(told, actions, acted)
+    np.testing.assert_array_equal(diagnose(aux, actions, acted)["modelling_accuracy"][1], [1, 1, np.nan])
+    del aux[0]["guesses"]
+    assert "modelling_accuracy" not in diagnose(aux, actions, acted)

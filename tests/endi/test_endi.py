@@ -207,7 +207,7 @@ def test_one_set_of_weights_for_every_size(agent):
     policy = network(agent)
     for size in (6, 10):
         output, *_ = act(policy, scene(agent, size=size))
-        assert output.told["marks"]().shape == (12, size, size)
+        assert output.aux["marks"]().shape == (12, size, size)
         assert output.logits.isfinite().all()
 
 
@@ -250,15 +250,15 @@ def test_what_is_told_of_a_step(agent):
     """Marks, guesses and reliance, computed on demand; guesses are those that the losses count as right."""
     policy, shown = network(agent, 3), scene(agent, 3)
     output, text, document = act(policy, shown)
-    assert output.told.keys() == {"marks", "guesses", "reliance"}
-    assert output.told["marks"]().dtype == torch.int8
-    guesses = output.told["guesses"]()
+    assert output.aux.keys() == {"marks", "guesses", "reliance"}
+    assert output.aux["marks"]().dtype == torch.int8
+    guesses = output.aux["guesses"]()
     assert guesses.shape == (12, 2)
     assert not guesses.requires_grad
     beside = policy.auxiliary(shown.observation, text, document, output, guesses)
     assert beside.facts["modelling_accuracy"].eq(1).all()
     blind = network(agent, 3, modelling=False)
-    assert act(blind, shown)[0].told.keys() == {"marks", "reliance"}
+    assert act(blind, shown)[0].aux.keys() == {"marks", "reliance"}
     assert blind.auxiliary(shown.observation, text, document, act(blind, shown)[0], None).losses.keys() == {"division"}
 
 
@@ -276,8 +276,8 @@ def test_a_batch_is_replayed_with_its_noise(agent):
     rows = {"noise": flat, **shown.observation}
     expected = policy.respond(rows, batch.texts["document"].encoding, torch.arange(4).repeat(3))
     assert torch.equal(output.logits.flatten(0, 1), expected.logits)
-    assert torch.equal(output.told["marks"]().flatten(0, 1), expected.told["marks"]())
-    assert not torch.equal(policy(batch._replace(record={})).told["marks"](), output.told["marks"]())
+    assert torch.equal(output.aux["marks"]().flatten(0, 1), expected.aux["marks"]())
+    assert not torch.equal(policy(batch._replace(record={})).aux["marks"](), output.aux["marks"]())
     learnt = policy.losses(batch, output, {OTHERS: shown.others.unflatten(0, (3, 4))}, ())
     assert {each.shape for part in learnt for each in part.values()} == {(3, 4)}
     assert policy.losses(batch, output, {}, ()).losses.keys() == {"division"}

@@ -78,10 +78,10 @@ def test_memory_and_the_last_action_start_afresh_with_a_game(policy):
     player, before = player_of(policy, vec), None
     for shown, restarts in steps_of(vec, 20):
         choice = player.choose(shown, restarts, explain=True)
-        told = player.told["last_action"]
-        assert (told[restarts] == -1).all()
+        aux = player.aux["last_action"]
+        assert (aux[restarts] == -1).all()
         if before is not None:
-            assert (told[~restarts] == before.action[~restarts]).all()
+            assert (aux[~restarts] == before.action[~restarts]).all()
         fresh = player_of(policy, vec)
         fresh.choose(shown, np.ones(B, np.bool_))
         torch.testing.assert_close(player.memory[restarts], fresh.memory[restarts])
@@ -97,7 +97,7 @@ def test_a_caller_says_what_was_done_instead(policy):
     player.choose(shown, restarts)
     player.last_action = np.array([0, 1, 2, 0, 1, 2])
     player.choose(later, goes_on, explain=True)
-    assert player.told["last_action"].tolist() == [0, 1, 2, 0, 1, 2]
+    assert player.aux["last_action"].tolist() == [0, 1, 2, 0, 1, 2]
 
 
 def test_what_is_read_is_what_is_shown(policy):
@@ -160,7 +160,7 @@ def test_what_a_policy_lacks_is_not_asked_for():
     observation, info = vec.reset()
     choice = player.choose(shown_to(0, observation, vec.spec, info.document), np.ones(3, np.bool_))
     assert player.memory is None
-    assert player.told == choice.record == {}
+    assert player.aux == choice.record == {}
     assert choice.action.dtype == np.int64
     assert choice.logits.dtype == choice.value.dtype == np.float32
 

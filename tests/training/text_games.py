@@ -155,7 +155,7 @@ class TextPolicy(Policy):
             logits,
             self.value(hidden).squeeze(-1),
             hidden,
-            told={"last_action": lambda: batch.last_action, "memory": lambda: hidden},
+            aux={"last_action": lambda: batch.last_action, "memory": lambda: hidden},
         )
 
     def _read(self, reading):
