@@ -28,14 +28,14 @@ NAMES, SENTENCES = HEEDED = "names", "sentences"
 WON, SCORE = "won", "score"
 """The outcome that promotion, selection and reports go by."""
 
-STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, DEEDS, FACTS = CAPABILITIES = (
+STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, EVENTS, FACTS = CAPABILITIES = (
     "state",
     "snapshot",
     "expert",
     "places",
     "scene",
     "score",
-    "deeds",
+    "events",
     "facts",
 )
 """What a world may offer beside playing.
@@ -46,7 +46,7 @@ expert: `best_actions()`, labels for imitation.
 places: `entity_places()`, where things are that agents can go to.
 scene: `scene()`, a picture.
 score: an outcome beside winning, in `info["score"]`.
-deeds: `deeds()`, what agents did in the last step, and what they hold.
+events: `events()`, what agents did in the last step, and what they hold.
 facts: `facts(row)` and `fact_table()`, what a text claims and where, for diagnoses of readers; no agent sees it.
 """
 

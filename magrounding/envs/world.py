@@ -128,8 +128,8 @@ class BatchedWorld(ABC):
         """
         raise NotImplementedError
 
-    def deeds(self) -> dict[str, np.ndarray]:
-        """What agents did in the last step, and what they hold, each [B, n] integers; capability "deeds".
+    def events(self) -> dict[str, np.ndarray]:
+        """What agents did in the last step, and what they hold, each [B, n] integers; capability "events".
 
         "kills": monsters that an agent has killed in it, where there are any to kill; "held": the number of the thing
         that it holds now, −1 for nothing. Of a game that has begun anew in the step only what it holds is known.

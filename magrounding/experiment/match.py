@@ -14,9 +14,9 @@ from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.progress import Display
 from magrounding.experiment.statistics import Interval, resampled
-from magrounding.play.deeds import count_deeds
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
+from magrounding.play.events import count_events
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import GameWriter, Header, SavedGame, Tape
 from magrounding.registry import env_entry
@@ -42,14 +42,14 @@ class Results:
         env, options: what was played.
         games: line-up → its games.
         measure: "won" or "score", what the world goes by.
-        deeds: line-up → "kills" and "items" of its games, [G, n], as far as the world has them (see `count_deeds`).
+        events: line-up → "kills" and "items" of its games, [G, n], as far as the world has them (see `count_events`).
     """
 
     env: str
     options: dict[str, Any]
     games: dict[str, list[SavedGame]]
     measure: str
-    deeds: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    events: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
 
     def outcomes(self, name: str) -> np.ndarray:
         """[G] float64 of a line-up: 1 or 0 for a game won or lost, or its score."""
@@ -115,8 +115,8 @@ def play_match(
         measure = "score" if vec.spec.outcome == SCORE else "won"
     finally:
         vec.close()
-    deeds = {name: count_deeds(env, options, played) for name, played in found.items()}
-    return Results(env, dict(options), found, measure, deeds)
+    events = {name: count_events(env, options, played) for name, played in found.items()}
+    return Results(env, dict(options), found, measure, events)
 
 
 def play_batch(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool = True) -> list[SavedGame]:

@@ -58,16 +58,16 @@ def _table(results: Results) -> str:
             f"{steps:.1f}",
             percent(float(late)),
         ]
-        deeds = [
-            " · ".join(f"{each:.2f}" for each in counts.mean(0)) for counts in results.deeds.get(name, {}).values()
+        events = [
+            " · ".join(f"{each:.2f}" for each in counts.mean(0)) for counts in results.events.get(name, {}).values()
         ]
-        rows.append([*cells, *(f"{each:.2f}" for each in returns), *deeds, rating])
+        rows.append([*cells, *(f"{each:.2f}" for each in returns), *events, rating])
     return table(heads, rows)
 
 
 def _counted(results: Results) -> list[str]:
     """What agents did beside winning that the world counts."""
-    return list(next(iter(results.deeds.values()), {}))
+    return list(next(iter(results.events.values()), {}))
 
 
 def to_json(results: Results, command: str, versions: dict[str, str]) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def to_json(results: Results, command: str, versions: dict[str, str]) -> dict[st
             "length": float(np.mean([game.length for game in games])),
             "timed_out": float(np.mean([game.timed_out for game in games])),
             "returns": np.mean([game.returns for game in games], axis=0).tolist(),
-            **{what: counts.mean(0).tolist() for what, counts in results.deeds.get(name, {}).items()},
+            **{what: counts.mean(0).tolist() for what, counts in results.events.get(name, {}).items()},
         }
     about = {"env": results.env, "options": results.options, "games": len(next(iter(results.games.values())))}
     about["text"] = env_entry(results.env).describe(**results.options).source

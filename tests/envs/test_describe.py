@@ -13,7 +13,7 @@ from magrounding.envs.messenger.world import MessengerWorld
 from magrounding.envs.rtfm.entry import ENVS as RTFM
 from magrounding.envs.rtfm.world import RTFMWorld
 from magrounding.errors import ConfigurationError, DataNotFound
-from magrounding.spec import DEEDS, EPISODE, EXPERT, FACTS, PLACES, SCENE, SNAPSHOT, STATE, STEP, WON
+from magrounding.spec import EPISODE, EVENTS, EXPERT, FACTS, PLACES, SCENE, SNAPSHOT, STATE, STEP, WON
 from tests.envs.episode_digest import CASES
 from tests.envs.test_rtfm_options import WRONG
 
@@ -119,7 +119,7 @@ def test_the_state_lies_where_it_always_has():
 def test_what_they_can_do(id):
     spec, vec = mg.ENVS[id].describe(), mg.make_vec(id, 2)
     facts = {FACTS} if id in ("rtfm", "ma_rtfm") else set()
-    assert spec.capabilities == {STATE, SNAPSHOT, PLACES, SCENE, DEEDS} | facts
+    assert spec.capabilities == {STATE, SNAPSHOT, PLACES, SCENE, EVENTS} | facts
     assert EXPERT not in spec.capabilities, "their experts are oracles, which are made of a vector env"
     assert (spec.outcome, spec.time_limit_is_loss) == (WON, True)
     vec.reset(seed=0)

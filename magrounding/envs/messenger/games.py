@@ -16,8 +16,8 @@ from magrounding.envs.messenger.stages import STAGES, TEAM_STAGES, Stage
 from magrounding.envs.messenger.told import told
 from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import (
-    DEEDS,
     EPISODE,
+    EVENTS,
     PLACES,
     SCENE,
     SNAPSHOT,
@@ -194,6 +194,6 @@ def _describe(game: MessengerGame, corpus: Corpus) -> EnvSpec:
         words=words,
         source=corpus.source,
         max_cycles=game.limit,
-        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, DEEDS}),
+        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, EVENTS}),
         state_parts=(("grid", board), ("agents", (n, AGENT_FACTS))),
     )

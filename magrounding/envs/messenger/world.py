@@ -81,7 +81,7 @@ class MessengerWorld(CompiledWorld):
         places = entities[..., [Y, X]].astype(np.float32) / CELL
         return np.where(entities[..., PRESENT, None] == 1, places, np.float32(-1))
 
-    def deeds(self) -> dict[str, np.ndarray]:
+    def events(self) -> dict[str, np.ndarray]:
         return {"held": self._games.entities[:, : self.num_agents, HOLDS] - 1}
 
     def scene(self, row: int) -> Scene:

@@ -24,8 +24,8 @@ from magrounding.envs.rtfm.ontology import (
 from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
 from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import (
-    DEEDS,
     EPISODE,
+    EVENTS,
     FACTS,
     PLACES,
     SCENE,
@@ -274,6 +274,6 @@ def _describe(game: RtfmGame) -> EnvSpec:
         actions=FixedActions(ACTION_NAMES),
         words=words,
         max_cycles=game.max_cycles,
-        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, DEEDS} | facts),
+        capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, EVENTS} | facts),
         state_parts=(("grid", map_shape), ("agents", (n, AGENT_FACTS))),
     )

@@ -116,7 +116,7 @@ class RTFMWorld(CompiledWorld):
             believed[:, k, : len(subjects)] = related.argmax(2)
         return fact_accuracy(table, believed)
 
-    def deeds(self) -> dict[str, np.ndarray]:
+    def events(self) -> dict[str, np.ndarray]:
         agents = self._games.entities[:, : self.num_agents]
         return {"kills": agents[..., KILLS].copy(), "held": agents[..., HELD].copy()}
 

@@ -1,4 +1,4 @@
-"""Deeds: what each agent of saved games has done beside winning, counted by playing them again."""
+"""Events: what each agent of saved games has done beside winning, counted by playing them again."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from magrounding.envs.make import make
 from magrounding.envs.parallel import WorldEnv
 from magrounding.play.saved_games import SavedGame
-from magrounding.spec import DEEDS
+from magrounding.spec import EVENTS
 
 KILLS, ITEMS, HELD = "kills", "items", "held"
 
 
-def count_deeds(env: str, options: Mapping[str, Any], games: Sequence[SavedGame]) -> dict[str, np.ndarray]:
+def count_events(env: str, options: Mapping[str, Any], games: Sequence[SavedGame]) -> dict[str, np.ndarray]:
     """Counts over whole games, in the single env, which still shows the end of a game where a batch has begun anew.
 
     Args:
@@ -24,11 +24,11 @@ def count_deeds(env: str, options: Mapping[str, Any], games: Sequence[SavedGame]
 
     Returns:
         "kills", monsters that an agent has killed, and "items", things that it has taken, each [G, n] int64. Only what
-        the world has: no kills where nothing can be killed, nothing at all without the capability DEEDS.
+        the world has: no kills where nothing can be killed, nothing at all without the capability EVENTS.
     """
     single: Any = make(env, **options)
     try:
-        if not isinstance(single, WorldEnv) or DEEDS not in single.spec.capabilities:
+        if not isinstance(single, WorldEnv) or EVENTS not in single.spec.capabilities:
             return {}
         counted = [_count(single, game) for game in games]
     finally:
@@ -39,13 +39,13 @@ def count_deeds(env: str, options: Mapping[str, Any], games: Sequence[SavedGame]
 def _count(single: WorldEnv, game: SavedGame) -> dict[str, np.ndarray]:
     """Counts [n] of one game."""
     single.reset(seed=game.seed)
-    deeds = single.world.deeds()
-    counts = {name: np.zeros(single.world.num_agents, np.int64) for name in (KILLS, ITEMS) if name in (ITEMS, *deeds)}
+    events = single.world.events()
+    counts = {name: np.zeros(single.world.num_agents, np.int64) for name in (KILLS, ITEMS) if name in (ITEMS, *events)}
     for actions in game.actions:
-        held = deeds[HELD][0]
+        held = events[HELD][0]
         single.step({agent: actions[int(agent.rpartition("_")[2])] for agent in single.agents})
-        deeds = single.world.deeds()
-        counts[ITEMS] += (deeds[HELD][0] != held) & (deeds[HELD][0] >= 0)  # a step takes no more than one thing
+        events = single.world.events()
+        counts[ITEMS] += (events[HELD][0] != held) & (events[HELD][0] >= 0)  # a step takes no more than one thing
         if KILLS in counts:
-            counts[KILLS] += deeds[KILLS][0]
+            counts[KILLS] += events[KILLS][0]
     return counts

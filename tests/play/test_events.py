@@ -5,7 +5,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.experiment.match import play_batch
-from magrounding.play.deeds import count_deeds
+from magrounding.play.events import count_events
 from magrounding.play.lineup import Lineup
 
 
@@ -18,7 +18,7 @@ def play(env, players, games=12, **options):
 def test_monsters_that_are_gone_were_killed_and_things_in_hand_taken(players):
     options = {"stage": "s3", "agents": 2, "max_cycles": 30, "death": "individual"}
     games = play("ma_rtfm", players, **options)
-    counts, env = count_deeds("ma_rtfm", options, games), mg.make("ma_rtfm", **options)
+    counts, env = count_events("ma_rtfm", options, games), mg.make("ma_rtfm", **options)
     for k, game in enumerate(games):
         env.reset(seed=game.seed)
         before = env.world.scene(0)
@@ -42,13 +42,13 @@ def test_monsters_that_are_gone_were_killed_and_things_in_hand_taken(players):
 def test_only_what_a_world_has_is_counted():
     options = {"stage": "s1", "agents": 2}
     games = play("ma_messenger", "oracle", **options)
-    counts = count_deeds("ma_messenger", options, games)
+    counts = count_events("ma_messenger", options, games)
     assert counts.keys() == {"items"}
     assert counts["items"].max() <= 1
-    assert count_deeds("ma_messenger", options, []) == {}
+    assert count_events("ma_messenger", options, []) == {}
 
 
 def test_a_world_that_tells_nothing():
     pytest.importorskip("minigrid")
     options = {"level": "GoToLocal", "max_cycles": 3}
-    assert count_deeds("babyai", options, play("babyai", "random", 2, **options)) == {}
+    assert count_events("babyai", options, play("babyai", "random", 2, **options)) == {}
