@@ -14,7 +14,16 @@ _FEWEST = 25
 
 
 def by_split(splits: Iterable[str]) -> dict[str, Mapping[str, Any]]:
-    """An evaluation set for each value of an environment's option `split`, of the same name."""
+    """An evaluation set for each value of an environment's option `split`, of the same name.
+
+    Raises:
+        ConfigurationError: anything but names of splits.
+    """
+    if isinstance(splits, str) or not isinstance(splits, Iterable):
+        raise ConfigurationError(f"splits are names, a list of strings, got {splits!r}")
+    splits = tuple(splits)
+    if not all(isinstance(split, str) for split in splits):
+        raise ConfigurationError(f"splits are names, a list of strings, got {list(splits)!r}")
     return {split: {"split": split} for split in splits}
 
 
