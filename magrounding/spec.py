@@ -262,6 +262,11 @@ class EnvSpec:
         return tuple(text.name for text in self.texts if text.shared and text.lifetime == EPISODE)
 
     @property
+    def lasting_texts(self) -> tuple[str, ...]:
+        """Names of the texts that last an episode, choices apart: the task, a manual, a goal."""
+        return tuple(text.name for text in self.texts if text.lifetime == EPISODE and text.name != CHOICES)
+
+    @property
     def own_fields(self) -> tuple[Field, ...]:
         """What an agent observes that is not read: everything but texts."""
         return tuple(field for field in self.fields if not isinstance(field, Text))

@@ -114,9 +114,8 @@ def default_readers(spec: EnvSpec) -> dict[str, tuple[str, ...]]:
 
     In ScienceWorld: task and observation; look; inventory (He et al. 2016; Golchha et al. 2024).
     """
-    lasting = [text.name for text in spec.texts if text.lifetime == EPISODE and text.name != CHOICES]
     passing = [text.name for text in spec.texts if text.lifetime != EPISODE and text.name != CHOICES]
-    together = (*lasting, *passing[:1])
+    together = (*spec.lasting_texts, *passing[:1])
     return {**({"observation": together} if together else {}), **{name: (name,) for name in passing[1:]}}
 
 

@@ -18,7 +18,7 @@ from magrounding.agents.drrn import Drrn, DrrnConfig
 from magrounding.agents.guide.reading import GuideReader, open_guide
 from magrounding.agents.policy import Batch, TextEncoding
 from magrounding.errors import ConfigurationError
-from magrounding.spec import CHOICES, EPISODE, EnvSpec
+from magrounding.spec import CHOICES, EnvSpec
 
 NAVIGATION = ("go to ", "teleport to ")
 """How actions of going somewhere begin."""
@@ -62,7 +62,7 @@ class Lge(Drrn):
     def __init__(self, spec: EnvSpec, config: LgeConfig) -> None:
         super().__init__(spec, config)
         self.config: LgeConfig = config
-        lasting = [text.name for text in spec.texts if text.lifetime == EPISODE and text.name != CHOICES]
+        lasting = spec.lasting_texts
         readers = [name for name, fields in self.readers.items() if lasting and lasting[0] in fields]
         if not readers:
             raise ConfigurationError("lge reads a text that says what is to be done, which this world does not show")

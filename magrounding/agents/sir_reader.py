@@ -12,7 +12,7 @@ from magrounding.agents.language import TextEncoder, distinct_rows, join_stateme
 from magrounding.agents.modules import DocumentAttention, SelfAttention, attend
 from magrounding.agents.policy import TextEncoding
 from magrounding.agents.pretrained_language import PretrainedStates
-from magrounding.spec import CHOICES, EPISODE, EnvSpec, Text
+from magrounding.spec import CHOICES, EnvSpec, Text
 
 DOCUMENT = "document"
 """What `manual` and `goal` are read as, together."""
@@ -23,7 +23,7 @@ MANUAL, GOAL, INVENTORY, STATEMENTS = "manual", "goal", "inventory", "statements
 
 def goal_field(spec: EnvSpec) -> str:
     """What is read as the goal: `goal`; where there is neither that nor a manual, the first text of a whole episode."""
-    lasting = [text.name for text in spec.texts if text.lifetime == EPISODE]
+    lasting = spec.lasting_texts
     return lasting[0] if lasting and GOAL not in spec and MANUAL not in spec else GOAL
 
 
