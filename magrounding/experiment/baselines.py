@@ -11,6 +11,7 @@ from magrounding.experiment.progress import Display
 from magrounding.experiment.settings import RunSettings
 from magrounding.play.actor import Actor, find_expert, make_expert
 from magrounding.play.evaluate import REPORT_SEED, Evaluation, evaluate
+from magrounding.play.lineup import ORACLE, OVERLAP, RANDOM
 from magrounding.play.loading import seed_folder
 from magrounding.play.overlap import OverlapTeam
 from magrounding.play.scripted import random_team
@@ -22,7 +23,7 @@ from magrounding.vector import VectorEnv
 Summary = dict[str, Any]
 
 BASELINES_FILE = "baselines.json"
-RANDOM, OVERLAP, ORACLE = PLAYERS = "random", "overlap", "oracle"
+PLAYERS = RANDOM, OVERLAP, ORACLE
 
 
 def compared(env: str, spec: EnvSpec) -> tuple[str, ...]:

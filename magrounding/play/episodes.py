@@ -59,12 +59,9 @@ class Episodes:
         self._explain = {"explain": True} if explain and getattr(actor, "explains", False) else {}
         self._quota, self._first = quotas(games, vec.num_envs)
         self._played = np.zeros(vec.num_envs, np.int64)
+        self.rows = np.flatnonzero(self._quota)
         self.memory = begin_memory(actor, vec.num_envs, draw_seed)
         self.obs, self.info = vec.reset(seed=seed)
-
-    @property
-    def rows(self) -> np.ndarray:
-        return np.flatnonzero(self._played < self._quota)
 
     @property
     def games(self) -> np.ndarray:
@@ -93,7 +90,9 @@ class Episodes:
         ended = self.info.done[rows]
         if self._replay:
             ended &= ~self.info.lost[rows]
-        self._played[rows[ended]] += 1
+        if ended.any():
+            self._played[rows[ended]] += 1
+            self.rows = np.flatnonzero(self._played < self._quota)
         return rows[ended], games[ended]
 
 

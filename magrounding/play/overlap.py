@@ -9,11 +9,11 @@ import numpy as np
 
 from magrounding.errors import ConfigurationError
 from magrounding.play.player import shown_to
-from magrounding.spec import CHOICES, EPISODE, EnvSpec, TextChoices
+from magrounding.spec import CHOICES, EnvSpec, TextChoices
 from magrounding.vector import check_count
 
-_CHANCE = 1e-9
-"""Weight of the draw that decides between equal similarities."""
+_TINY = 1e-9
+"""Less than any difference of similarities: what the draw between equal ones weighs, and a length to divide by."""
 
 
 class OverlapTeam:
@@ -32,7 +32,7 @@ class OverlapTeam:
     """
 
     def __init__(self, spec: EnvSpec, seed: int = 0) -> None:
-        self._task = [text.name for text in spec.texts if text.lifetime == EPISODE and text.name != CHOICES]
+        self._task = spec.lasting_texts
         if not isinstance(spec.actions, TextChoices) or not self._task:
             raise ConfigurationError("overlap chooses among texts by a task: this world has no such texts")
         self._spec, self.num_agents = spec, spec.num_agents
@@ -65,5 +65,5 @@ class OverlapTeam:
         rarity = np.log(len(offered) / (counts > 0).sum(0))
         asked = (np.concatenate([each.ravel() for each in task])[:, None] == words).sum(0) * rarity
         weights = counts * rarity
-        similar = weights @ asked / np.maximum(np.linalg.norm(weights, axis=1), _CHANCE)
-        return int(offered[(similar + _CHANCE * self._rng.random(len(offered))).argmax()])
+        similar = weights @ asked / np.maximum(np.linalg.norm(weights, axis=1), _TINY)
+        return int(offered[(similar + _TINY * self._rng.random(len(offered))).argmax()])
