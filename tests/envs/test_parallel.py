@@ -286,7 +286,9 @@ def test_one_game_is_fast_enough():
             if not env.agents:
                 env.reset()
             env.step(row)
-        best = min(best, (time.process_time() - start) / len(actions) / pace)
+        spent = time.process_time() - start
+        pace = min(pace, seconds_of_a_loop())  # a pause in one of the two would make the step look cheap
+        best = min(best, spent / len(actions) / pace)
     assert best <= 1_300, f"a step takes {best:.0f} turns of a loop; 1,300 are 15,000 steps/s at 51 ns a turn"
 
 
