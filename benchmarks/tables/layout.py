@@ -11,6 +11,8 @@ from magrounding.play.evaluate import GREEDY
 
 QUICK = {"quick": "quick", "quick_rl": "quick_rl"}
 """`presets` of a row that two CPU cores can fill."""
+QUICK_ONLY = {"quick": "quick"}
+"""The same of a row whose world has no preset of reinforcement for two CPU cores."""
 PAPER = {"paper": "paper"}
 """`presets` of a row that takes a GPU and days."""
 PRESETS = (*QUICK, *PAPER)

@@ -34,8 +34,8 @@ class Arguments:
     players: tuple[str, ...]
     """Line-ups: a player for each agent, separated by commas, or one for all of them. A player is run:DIR (a trained
     run; run:DIR@STAGE for the weights of another stage), pretrained:NAME, oracle (or the simulator's own bot),
-    oracle:NAME (another oracle of the environment), random, overlap (the
-    text on offer most like the task) or script:FILE. Differences are to the first line-up."""
+    oracle:NAME (another oracle of the environment), random, overlap (the text on offer most like the
+    task) or script:FILE. Differences are to the first line-up."""
     out: Path | None = None
     """Folder for match.md, match.json, match.png and the games (default: runs/match-<env>-<stage>). A match that was
     stopped goes on there."""
