@@ -79,17 +79,19 @@ def play_missing(settings: RunSettings, folder: Path, display: Display | None = 
 
     Args:
         settings: of the run.
-        folder: of the run; `BASELINES_FILE` in it grows, set by set.
+        folder: of the run; `BASELINES_FILE` in it grows, stage by stage.
         display: what the person sees.
     """
     known, games = read_baselines(folder), settings.preset.report_games
     for stage in settings.stages:
+        phases = settings.preset.of_stage(stage)
+        sets = list(dict.fromkeys(name for phase in phases for name in settings.evaluation_sets(stage, phase)))
+        if known.keys() >= {f"{stage}/{name}" for name in sets} or not _is_trained(settings, folder, stage):
+            continue
+        # All sets of a stage or none are written: which of them are played once is known while they are played.
         others = Comparison(settings.env, games, workers=settings.workers, display=display)
-        for phase in settings.preset.of_stage(stage):
-            for name in settings.evaluation_sets(stage, phase):
-                if f"{stage}/{name}" not in known and _is_trained(settings, folder, stage):
-                    known[f"{stage}/{name}"] = others.play(name, settings.stage_options(stage, name))
-                    write_json(folder / BASELINES_FILE, known, sealed=True)
+        known |= {f"{stage}/{name}": others.play(name, settings.stage_options(stage, name)) for name in sets}
+        write_json(folder / BASELINES_FILE, known, sealed=True)
 
 
 def read_baselines(folder: Path) -> dict[str, dict[str, Summary]]:

@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -121,6 +122,9 @@ class Campaign:
             code = main(CommandLine("magrounding train", (*self._line, *again)))
             sys.stdout.flush()
             sys.stderr.flush()
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
         finally:
             os._exit(code)
 
@@ -159,7 +163,8 @@ def check(ours: Path, theirs: Path) -> None:
     """AssertionError, with the names of what differs, unless two finished runs say the same."""
     one, other = content(ours), content(theirs)
     assert one.keys() == other.keys(), one.keys() ^ other.keys()
-    assert [name for name in other if one[name] != other[name]] == []
+    different = [name for name in other if one[name] != other[name]]
+    assert different == [], {name: (one[name], other[name]) for name in different}
 
 
 def content(run: Path) -> dict[str, object]:

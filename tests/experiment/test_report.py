@@ -313,6 +313,29 @@ def test_comparison_games_are_played_once(run, monkeypatch):
     assert first.lines == run.lines
 
 
+def test_comparison_games_that_are_interrupted_end_as_undisturbed_ones(tmp_path, monkeypatch):
+    settings = tiny_settings(stages=("s1",), final_sets=("train", "eval"))
+    for name in ("whole", "struck"):
+        (tmp_path / name / "s1").mkdir(parents=True)
+    baselines.play_missing(settings, tmp_path / "whole")
+    play, left = baselines.Comparison.play, [1]
+
+    def strike(self, name, options):
+        if not left.pop():
+            raise KeyboardInterrupt
+        left.append(0)
+        return play(self, name, options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(baselines.Comparison, "play", strike)
+        with pytest.raises(KeyboardInterrupt):
+            baselines.play_missing(settings, tmp_path / "struck")
+    baselines.play_missing(settings, tmp_path / "struck")
+    found = [baselines.read_baselines(tmp_path / name) for name in ("whole", "struck")]
+    assert found[0] == found[1]
+    assert any("played_as" in each for players in found[0].values() for each in players.values())
+
+
 def test_a_run_without_measurements(tmp_path):
     write_json(tmp_path / "config.json", tiny_settings().to_dict())
     with pytest.raises(CheckpointError, match="no measurements yet"):
