@@ -1,0 +1,169 @@
+"""Recording: what is recorded is what happened, of all players, and whole games of it only."""
+
+import numpy as np
+import pytest
+
+from magrounding.agents.building import build_policy
+from magrounding.envs.rtfm.oracle import Oracle
+from magrounding.errors import ConfigurationError
+from magrounding.play import recording
+from magrounding.play.evaluate import REPORT_SEED, play
+from magrounding.play.recording import RECORDING_SEED, StopRecording, record
+from magrounding.play.scripted import RandomTeam
+from magrounding.play.team import Team
+from tests.play.recorded_games import by_oracle, make_vec, source_of
+from tests.training.toy_games import ToyGames
+
+
+@pytest.fixture(scope="module")
+def shown():
+    return by_oracle()
+
+
+class Stray(Oracle):
+    """Knows what is best and does anything."""
+
+    def act(self, obs=None, memory=None, info=None, greedy=True, rows=None):
+        return np.random.default_rng(int(obs["position"].sum())).integers(5, size=self._actions.shape), None
+
+
+@pytest.mark.parametrize("death", ["team", "individual"])
+def test_recorded_games_are_those_that_were_played(death):
+    """Replayed from the seed, every state, label, reward and end is the recorded one; learners get the same flags."""
+    vec = make_vec(4, death=death, agents=3)
+    shown = record(vec, Stray(vec), 9, 3, "somebody who knows better")
+    if death == "individual":
+        assert not shown.alive.all()
+    quota = [3, 2, 2, 2]
+    column_of = [source_of(shown, 1, len(shown.game)).collect().columns[i] for i in range(3)]
+    t, game = 0, 0
+    for row, games in enumerate(quota):
+        vec = make_vec(1, death=death, agents=3)
+        oracle = Oracle(vec)
+        obs, info = vec.reset(seed=3 + row)
+        for _ in range(games):
+            first, done = True, False
+            for name in ("manual", "goal"):
+                np.testing.assert_array_equal(shown.texts[name][game], obs[name][0])
+            while not done:
+                alive = info["alive"][0].copy()
+                for name, array in shown.observation.items():
+                    np.testing.assert_array_equal(array[t], obs[name][0])
+                np.testing.assert_array_equal(shown.labels[t], oracle.best_actions()[0] & alive[:, None])
+                np.testing.assert_array_equal(shown.alive[t], alive)
+                assert shown.game[t] == game
+                obs, rewards, terminated, truncated, info = vec.step(shown.actions[t][None])
+                done = info["done"][0]
+                np.testing.assert_array_equal(shown.rewards[t], np.where(alive, rewards[0], 0))
+                goes_on = alive & ~(terminated | truncated)[0] & ~done
+                for i, column in enumerate(column_of):
+                    assert column.alive[t, 0] == alive[i]
+                    assert column.continues[t, 0] == column.discount[t, 0] == goes_on[i]
+                    assert column.restarts[t, 0] == first
+                first, t = False, t + 1
+            assert shown.won[game] == info["won"][0]
+            game += 1
+    assert (t, game) == (len(shown.game), 9)
+    assert shown.steps == t
+
+
+def test_the_first_games_of_every_row_are_kept(shown):
+    vec = make_vec(4)
+    result = play(Oracle(vec), vec, 9, seed=7)
+    np.testing.assert_array_equal(shown.won, result.won)
+    np.testing.assert_array_equal(np.bincount(shown.game), result.length)
+    assert np.take_along_axis(shown.labels, shown.actions[..., None], -1).all()  # it did what it held to be best
+
+
+def test_of_other_players_the_action_is_the_label():
+    vec = make_vec(4)
+    shown = record(vec, RandomTeam(2, 5), 12, 0, "chance")
+    legal = shown.observation["action_mask"] != 0
+    one_hot = np.eye(5, dtype=bool)[shown.actions]
+    illegal = ~(one_hot & legal).any(-1)
+    assert illegal.any()
+    np.testing.assert_array_equal(shown.labels[~illegal & shown.alive], one_hot[~illegal & shown.alive])
+    np.testing.assert_array_equal(shown.labels[illegal & shown.alive], legal[illegal & shown.alive])
+    assert not shown.labels[~shown.alive].any()
+
+
+def test_trained_teams_can_be_recorded():
+    vec = make_vec(3)
+    policies = [build_policy("relread", vec.spec, {}, seed=i) for i in range(2)]
+    shown = record(vec, Team(policies, vec.spec), 5, 0, "relread")
+    assert shown.header.games == len(shown.won) == 5
+    assert (shown.labels.sum(-1) == shown.alive).all()
+
+
+class Tired(RandomTeam):
+    """Stops after so many steps."""
+
+    def __init__(self, steps):
+        super().__init__(2, 5)
+        self.left = steps
+
+    def act(self, obs, memory=None, info=None, greedy=False):
+        if not self.left:
+            raise StopRecording
+        self.left -= 1
+        return super().act(obs, memory, info, greedy)
+
+
+def test_who_stops_keeps_the_finished_games():
+    whole = record(make_vec(3), Tired(1000), 9, 0, "chance")
+    heard = []
+    some = record(make_vec(3), Tired(5), 9, 0, "chance", tell=heard.append)
+    assert 0 < some.header.games == len(some.won) == heard[-1] < 9
+    np.testing.assert_array_equal(np.unique(some.game), np.arange(some.header.games))
+    for game in range(some.header.games):  # each is one of the whole recording, from its first step to its last
+        mine = some.observation["grid"][some.game == game]
+        rows = [k for k in range(9) if (whole.texts["manual"][k] == some.texts["manual"][game]).all()]
+        assert any(np.array_equal(mine, whole.observation["grid"][whole.game == k]) for k in rows)
+    with pytest.raises(ConfigurationError, match="no game was played to its end"):
+        record(make_vec(3), Tired(0), 6, 0, "chance")
+
+
+def test_what_cannot_be_recorded():
+    vec = make_vec(2, stage="s5", resample_text=True)
+    with pytest.raises(ConfigurationError, match="changes within a game"):
+        record(vec, RandomTeam(2, 5), 4, 0, "chance")
+    with pytest.raises(ConfigurationError, match="must be positive, got 0"):
+        record(make_vec(1), RandomTeam(2, 5), 0, 0, "chance")
+
+
+def test_recorded_games_are_none_of_a_report():
+    assert RECORDING_SEED > REPORT_SEED + 2**32
+
+
+class Guesser:
+    """Always acts, never jumps."""
+
+    def act(self, obs, memory, info, greedy=True):
+        return np.zeros(obs["grid"].shape[:2], np.int64), None
+
+
+def test_a_time_out_that_is_no_loss_is_worth_what_follows():
+    vec = ToyGames(num_envs=3, max_cycles=4, time_limit_is_loss=False, end=0.15)
+    shown = record(vec, Guesser(), 12, 0, "nobody")
+    last = ~shown.acted.any(1)
+    assert 0 < last.sum() < 12  # some games were cut off, some ended
+    assert shown.alive[last].all()
+    assert (np.bincount(shown.game)[shown.game[last]] == 5).all()
+    assert (shown.observation["inventory"][last] == 4).all()  # the length: it is the last observation, not the next
+    assert shown.steps == (~last).sum()
+    column = source_of(shown, 1, len(shown.game)).collect().columns[0]
+    before = np.append(last[1:], False)
+    ends = np.append(np.diff(shown.game) > 0, True) & ~last
+    np.testing.assert_array_equal(column.alive[:, 0], ~last)
+    np.testing.assert_array_equal(column.discount[:, 0], ~last & ~ends)
+    np.testing.assert_array_equal(column.continues[:, 0], ~last & ~ends & ~before)
+
+
+def test_more_games_than_memory_holds_are_refused_when_their_size_is_known(monkeypatch):
+    heard = []
+    monkeypatch.setattr(recording, "MEASURED_GAMES", 10)
+    monkeypatch.setattr(recording, "machine_memory", lambda: 2**22)
+    with pytest.raises(ConfigurationError, match=r"1,000 games to record take about .* GiB, half of this machine's"):
+        record(make_vec(4), RandomTeam(2, 5), 1_000, 0, "chance", tell=heard.append)
+    assert heard[-1] < 14
+    assert record(make_vec(4), RandomTeam(2, 5), 12, 0, "chance").header.games == 12
