@@ -67,15 +67,24 @@ class ManualReader(nn.Module):
         meaning: D, or 0.
         motion: D, or 0.
         spelling: of each id, where it is known.
+        phrases: whether words of the goal count more where a statement has them beside the same word.
     """
 
     def __init__(
-        self, vocabulary_size: int, kinship: int = 0, meaning: int = 0, motion: int = 0, spelling: Sequence[str] = ()
+        self,
+        vocabulary_size: int,
+        kinship: int = 0,
+        meaning: int = 0,
+        motion: int = 0,
+        spelling: Sequence[str] = (),
+        *,
+        phrases: bool = False,
     ) -> None:
         super().__init__()
         self.vocabulary_size, self._spelling = vocabulary_size, tuple(spelling)
         self.fade = nn.Parameter(torch.tensor(1.0))
         self.sharpness = nn.Parameter(torch.tensor(6.0))
+        self.phrase = nn.Parameter(torch.tensor(1.0)) if phrases else None
         self.symbols = nn.Embedding(vocabulary_size, kinship) if kinship else None
         self.words = nn.Embedding(vocabulary_size, kinship) if kinship else None
         self.meanings = nn.Embedding(vocabulary_size, meaning) if meaning else None
@@ -106,7 +115,7 @@ class ManualReader(nn.Module):
         `kin` [U, S, E], with meanings `meaning` [U, S, D]: the sums of the words', the one of length 1. With motion
         `moves` [U, S, GAITS], what a statement says of how that moves which it is about.
         """
-        statements, asked = self._words(manual), self._words(goal)
+        statements = self._words(manual)
         weight = statements.sum(1, keepdim=True).clamp(min=1) ** -self.fade  # [U, 1, V]
         value = statements * weight
         learned = {}
@@ -121,8 +130,23 @@ class ManualReader(nn.Module):
             "key": statements,
             "value": value,
             "overlap": torch.bmm(value, value.transpose(1, 2)),
-            "goal": torch.bmm(value, (asked.unsqueeze(1) * weight).transpose(1, 2)).squeeze(2),
+            "goal": self._asked(manual, goal, value, weight),
         }
+
+    def _asked(self, manual: Tensor, goal: Tensor, value: Tensor, weight: Tensor) -> Tensor:
+        """[U, S]: how much each statement has in common with the goal: words, and words in the same phrases.
+
+        By single words "can you wipe out the star alliance for us ?" has as much of "who fights for the rebel enclave ?
+        mostly …" as of a statement about the star alliance.
+        """
+        shared = torch.bmm(value, (self._words(goal).unsqueeze(1) * weight).transpose(1, 2)).squeeze(2)
+        if self.phrase is None:
+            return shared
+        same = (manual.unsqueeze(3) == goal[:, None, None]) & (goal != 0)[:, None, None]  # [U, S, L, G]
+        pair = (same[:, :, :-1, :-1] & same[:, :, 1:, 1:]).any(2)  # [U, S, G - 1], begins at each word of the goal
+        within = F.pad(pair, (0, 1)) | F.pad(pair, (1, 0))
+        weighs = weight.squeeze(1).gather(1, goal.long()).unsqueeze(1)
+        return shared + self.phrase * (within * weighs).sum(2)
 
     def _words(self, ids: Tensor) -> Tensor:
         """[U, …, V]: 1 for each word of ids [U, …, L], and 0 for padding."""

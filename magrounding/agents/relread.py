@@ -44,6 +44,7 @@ class RelreadConfig:
         entity_hidden, features: widths of the network that sums up a thing, and of what it puts on the map.
         reach: R, cells that the egocentric map reaches in each direction; what is farther lies on its edge.
         hidden, top: widths of the layers between map and heads.
+        phrases: compare the goal with statements by pairs of neighbouring words as well, see `ManualReader`.
         segments: what a statement is. "rows": a row of the manual; "stops": a sentence, rows being cut at full stops;
             "learnt": what a `Segmenter` cuts rows into, which learns it before anything else is learnt; "edges": what a
             reader of `Edges` has put together, which likewise learns it first; "auto": rows; where a manual is a single
@@ -61,6 +62,7 @@ class RelreadConfig:
     hidden: int = 512
     top: int = 256
     segments: str = AUTO
+    phrases: bool = False
 
     def __post_init__(self) -> None:
         check_config(self)
@@ -109,7 +111,9 @@ class Relread(DocumentPolicy):
         self.config = config = config.for_world(spec)
         self.width = spec.grid.words_per_occupant
         self.num_agents = spec.num_agents
-        self.reader = ManualReader(spec.vocabulary_size, config.kinship, config.meaning, config.motion, spec.words)
+        self.reader = ManualReader(
+            spec.vocabulary_size, config.kinship, config.meaning, config.motion, spec.words, phrases=config.phrases
+        )
         self.segments = make_segments(config.segments, spec)
         told_apart = self.reader.knows_words or isinstance(self.segments, Delexicalised)
         self.heeds = frozenset(HEEDED if told_apart else (SENTENCES,))

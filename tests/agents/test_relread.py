@@ -8,6 +8,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
+from magrounding.agents.manual_reader import ManualReader
 from magrounding.agents.relread import Relread
 from magrounding.errors import ConfigurationError
 from tests.agents.samples import documents_of, seen_by
@@ -23,9 +24,14 @@ def observe(row_count=16, seed=0, env="ma_rtfm", steps=6, **options):
     return vec.spec, seen_by(0, observation, vec.spec), *documents_of(observation)
 
 
+@pytest.fixture(params=[False, True], ids=["words", "phrases"])
+def phrases(request):
+    return request.param
+
+
 @pytest.fixture
-def policy():
-    return fresh(observe(stage="s5", agents=2)[0])
+def policy(phrases):
+    return fresh(observe(stage="s5", agents=2)[0], phrases=phrases)
 
 
 def fresh(spec, **options):
@@ -67,7 +73,7 @@ def test_one_set_of_weights_plays_every_size_of_map_and_team(policy):
     weights = policy.state_dict()
     for options in ({"size": 10, "agents": 2}, {"size": 32, "agents": 2}, {"size": 8, "agents": 4}):
         spec, observation, manual, goal = observe(stage="s5", **options)
-        other = fresh(spec)
+        other = fresh(spec, phrases=policy.config.phrases)
         other.load_state_dict(weights)
         assert torch.isfinite(act(other, observation, manual, goal).value).all()
 
@@ -75,7 +81,7 @@ def test_one_set_of_weights_plays_every_size_of_map_and_team(policy):
 def test_the_border_is_where_the_map_at_hand_has_it(policy):
     """A policy made for 8×8 sees a 10×10 map as one made for 10×10 does."""
     spec, observation, manual, goal = observe(stage="s5", agents=2, size=10)
-    other = fresh(spec)
+    other = fresh(spec, phrases=policy.config.phrases)
     other.load_state_dict(policy.state_dict())
     expected, actual = act(other, observation, manual, goal), act(policy, observation, manual, goal)
     torch.testing.assert_close(actual.logits, expected.logits)
@@ -105,10 +111,10 @@ def test_the_manual_matters(policy):
     assert not torch.allclose(expected.logits, other.logits, atol=1e-3)
 
 
-def test_no_identity_of_a_word_reaches_the_policy():
+def test_no_identity_of_a_word_reaches_the_policy(phrases):
     """Renaming all words changes nothing: only relations between words are used."""
     spec, observation, manual, goal = observe(stage="s5", agents=2)
-    policy = fresh(spec)
+    policy = fresh(spec, phrases=phrases)
     known = 1 + max(*spec.grid.scenery_ids, *spec.grid.avatar_ids)
     order = torch.cat((torch.arange(known), known + torch.randperm(spec.vocabulary_size - known)))
 
@@ -121,6 +127,26 @@ def test_no_identity_of_a_word_reaches_the_policy():
     mates[:, :, 2:] = rename(mates[:, :, 2:])
     back = act(policy, {**observation, "teammates": mates}, rename(manual), rename(goal))
     torch.testing.assert_close(back.logits, there.logits, atol=1e-4, rtol=1e-4)
+
+
+def test_a_goal_is_found_by_its_phrases_where_small_words_mislead():
+    vocabulary = mg.make_vec("rtfm", 1, task="nl").spec.vocabulary
+    manual = torch.stack(
+        [
+            torch.from_numpy(vocabulary.encode(sentence, 24))
+            for sentence in (
+                "who fights for the rebel enclave ? mostly ghost , panther , shaman , according to our scouts .",
+                "bat , goblin , zombie marched behind the flag of the star alliance this morning .",
+            )
+        ]
+    )
+    goal = torch.from_numpy(vocabulary.encode("can you wipe out the star alliance for us ?", 12))
+    by_words, by_phrases = (
+        ManualReader(len(vocabulary), phrases=phrases)(manual[None], goal[None])["goal"][0].tolist()
+        for phrases in (False, True)
+    )
+    assert by_words == [2.25, 2.25]  # for and ?; star and alliance; and a quarter, as both have "the"
+    assert by_phrases == [2.25, 4.75]
 
 
 def test_it_sees_the_place_of_things_relative_to_itself(policy):
@@ -138,9 +164,9 @@ def test_it_sees_the_place_of_things_relative_to_itself(policy):
     assert not torch.allclose(here, aside)
 
 
-def test_gradients_reach_every_parameter():
+def test_gradients_reach_every_parameter(phrases):
     spec, observation, manual, goal = observe(stage="s5", agents=2)
-    policy = fresh(spec).train()
+    policy = fresh(spec, phrases=phrases).train()
     output = policy.respond(observation, policy.encode_text(manual, goal), torch.arange(16))
     (output.logits.log_softmax(-1)[:, 0].sum() + output.value.sum()).backward()
     for name, parameter in policy.named_parameters():

@@ -73,6 +73,7 @@ QUICK_RTFM = replace(
         "nl": (_imitate(400_000, oracle="rollout"),),
         REMAINING_STAGES: (_imitate(300_000, oracle="rollout"),),
     },
+    policy_options={"phrases": True},  # by words alone one goal in four hundred is taken for another team's
 )
 
 NARROW: dict[str, Any] = {
