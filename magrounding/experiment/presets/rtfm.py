@@ -73,7 +73,7 @@ QUICK_RTFM = replace(
         "nl": (_imitate(400_000, oracle="rollout"),),
         REMAINING_STAGES: (_imitate(300_000, oracle="rollout"),),
     },
-    policy_options={"phrases": True},  # by words alone one goal in four hundred is taken for another team's
+    policy_options={"phrases": True},  # by single words, one goal in sixty of `nl` is as much like another's statement
 )
 
 NARROW: dict[str, Any] = {
