@@ -312,12 +312,9 @@ class EnvSpec:
         each = sum(
             math.prod(f.shape) * np.dtype(f.dtype).itemsize * (1 if f.shared else self.num_agents) for f in self.fields
         )
-        needed, there = num_envs * (2 * each + 2 * self.state_size), machine_memory() // 2
-        if needed > there:
-            raise ConfigurationError(
-                f"{num_envs:,} game{'s' if num_envs > 1 else ''} of this world take {needed / 2**30:,.1f} GiB, half of "
-                f"this machine's memory is {there / 2**30:,.1f}: choose fewer games, fewer agents or a smaller map"
-            )
+        games = f"{num_envs:,} game{'s' if num_envs > 1 else ''} of this world take"
+        advice = "choose fewer games, fewer agents or a smaller map"
+        require_memory(num_envs * (2 * each + 2 * self.state_size), games, advice)
 
     def allocate(self, num_envs: int) -> dict[str, np.ndarray]:
         """Zeroed batch buffers: [B, *shape] for shared fields, [B, n, *shape] for the others."""
@@ -328,6 +325,15 @@ class EnvSpec:
 def machine_memory() -> int:
     """Bytes of memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def require_memory(needed: int, what: str, advice: str) -> None:
+    """ConfigurationError, "`what` 9.9 GiB, half of … is 4.4: `advice`", for more bytes than half of memory."""
+    there = machine_memory() // 2
+    if needed > there:
+        raise ConfigurationError(
+            f"{what} {needed / 2**30:,.1f} GiB, half of this machine's memory is {there / 2**30:,.1f}: {advice}"
+        )
 
 
 CHOICES = "choices"

@@ -145,7 +145,7 @@ class ManualReader(nn.Module):
         same = (manual.unsqueeze(3) == goal[:, None, None]) & (goal != 0)[:, None, None]  # [U, S, L, G]
         pair = (same[:, :, :-1, :-1] & same[:, :, 1:, 1:]).any(2)  # [U, S, G - 1], begins at each word of the goal
         within = F.pad(pair, (0, 1)) | F.pad(pair, (1, 0))
-        weighs = weight.squeeze(1).gather(1, goal.long()).unsqueeze(1)
+        weighs = weight.gather(2, goal.long().unsqueeze(1))  # [U, 1, G]
         return shared + self.phrase * (within * weighs).sum(2)
 
     def _words(self, ids: Tensor) -> Tensor:

@@ -44,11 +44,11 @@ class RelreadConfig:
         entity_hidden, features: widths of the network that sums up a thing, and of what it puts on the map.
         reach: R, cells that the egocentric map reaches in each direction; what is farther lies on its edge.
         hidden, top: widths of the layers between map and heads.
-        phrases: compare the goal with statements by pairs of neighbouring words as well, see `ManualReader`.
         segments: what a statement is. "rows": a row of the manual; "stops": a sentence, rows being cut at full stops;
             "learnt": what a `Segmenter` cuts rows into, which learns it before anything else is learnt; "edges": what a
             reader of `Edges` has put together, which likewise learns it first; "auto": rows; where a manual is a single
             row, edges if its sentences claim facts of names on the map (`spec.FACTS`), else learnt.
+        phrases: compare the goal with statements by pairs of neighbouring words as well, see `ManualReader`.
     """
 
     kinship: int = 0

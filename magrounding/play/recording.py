@@ -9,7 +9,7 @@ from magrounding.play.actor import Actor
 from magrounding.play.demonstrations import Demonstrations, Header
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import Tell
-from magrounding.spec import machine_memory
+from magrounding.spec import require_memory
 from magrounding.vector import Observation, VectorEnv
 
 RECORDING_SEED = 2**42
@@ -82,7 +82,8 @@ def record(
             tape.forget(game[lost])
         tape.won[finished], tape.finished[finished] = info.won[ended], True
         if ended.size:
-            tape.require_memory(episodes.finished)
+            if episodes.finished - ended.size < MEASURED_GAMES <= episodes.finished:
+                tape.require_memory(episodes.finished)
             tell(episodes.finished)
     origin = vec.id, dict(vec.options), vec.num_agents, vec.spec.vocabulary_hash, vec.spec.actions.names
     return tape.demonstrations(Header(*origin, played_by, seed, episodes.finished))
@@ -104,7 +105,6 @@ class _Tape:
         self._documents = np.full(games, -1, np.int64)  # keys of texts are not negative
         self._parts: list[tuple[np.ndarray, ...]] = []
         self._seen: dict[str, list[np.ndarray]] = {name: [] for name in self.keys}
-        self._bytes, self._measured = 0, False
 
     def read(self, game: np.ndarray, texts: Observation, documents: np.ndarray) -> None:
         """Keep the texts of games that have just begun; ConfigurationError if another one's has changed."""
@@ -120,20 +120,13 @@ class _Tape:
         self._parts.append((game, *parts))
         for name, array in seen.items():
             self._seen[name].append(array)
-        self._bytes += sum(array.nbytes for array in (game, *parts, *seen.values()))
 
     def require_memory(self, finished: int) -> None:
         """ConfigurationError where all games would take more than half of memory; they are there twice in the end."""
-        if self._measured or finished < MEASURED_GAMES:
-            return
-        self._measured = True
         games, texts = len(self.won), sum(text.nbytes for text in self._texts.values())
-        needed, there = 2 * (self._bytes * games // finished + texts), machine_memory() // 2
-        if needed > there:
-            raise ConfigurationError(
-                f"{games:,} games to record take about {needed / 2**30:,.1f} GiB, half of this machine's memory is "
-                f"{there / 2**30:,.1f}: record fewer, or several files"
-            )
+        steps = sum(array.nbytes for arrays in (*self._parts, *self._seen.values()) for array in arrays)
+        what = f"{games:,} games to record take about"
+        require_memory(2 * (steps * games // finished + texts), what, "record fewer, or several files")
 
     def forget(self, games: np.ndarray) -> None:
         """Leave out what was written of some games: others take their numbers."""

@@ -160,7 +160,7 @@ class Campaign:
 
 
 def check(ours: Path, theirs: Path) -> None:
-    """AssertionError, with the names of what differs, unless two finished runs say the same."""
+    """AssertionError, with what differs, unless two finished runs say the same."""
     one, other = content(ours), content(theirs)
     assert one.keys() == other.keys(), one.keys() ^ other.keys()
     different = [name for name in other if one[name] != other[name]]
