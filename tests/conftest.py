@@ -6,11 +6,6 @@ import torch
 from magrounding import threads
 
 
-def pytest_collection_modifyitems(items):
-    """What learns for minutes goes first: where several processes share the files, none ends long after the rest."""
-    items.sort(key=lambda item: item.path.name != "test_learning.py")
-
-
 @pytest.fixture(autouse=True, scope="session")
 def one_torch_thread():
     """Networks in tests are small: threads that spin for one another slow them down, on a busy machine tenfold."""

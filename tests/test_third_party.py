@@ -69,7 +69,7 @@ def installed(wheels, tmp_path_factory):
 def trained(request, installed, tmp_path_factory):
     """The run folder of a short training, made from a folder that holds nothing."""
     folder = tmp_path_factory.mktemp("elsewhere")
-    options = ("--games", "200", "--budget", "0.25", "--out", "run")
+    options = ("--games", "100", "--budget", "0.2", "--out", "run")
     run(installed / "magrounding", "train", "--env", "my_game", "--preset", request.param, *options, cwd=folder)
     return folder / "run"
 
@@ -118,6 +118,7 @@ def test_it_learns_to_read(trained):
     assert wrong < true / 2
 
 
+@pytest.mark.parametrize("trained", ["demo"], indirect=True)
 def test_what_was_trained_can_be_loaded_and_evaluated(trained, installed):
     code = "import magrounding as mg; print(*(type(policy).__name__ for policy in mg.load_team('run').policies))"
     assert run(installed / "python", "-c", code, cwd=trained.parent).split() == ["Healer", "Healer"]

@@ -91,7 +91,7 @@ def win_rate(team):
     return float(evaluate(team, "rtfm", options, GAMES, REPORT_SEED, num_envs=500, greedy=False).won.mean())
 
 
-LESSONS = 60_000  # environment steps, some five seconds of a core
+LESSONS = 24_000  # environment steps, some three seconds of a core
 
 STUDENT = Preset(
     name="student",
@@ -103,7 +103,7 @@ STUDENT = Preset(
                 ImitationConfig(
                     minibatches=8,
                     learning_rate=4e-3,
-                    warm_up=6_000,
+                    warm_up=2_400,
                     anneal_steps=LESSONS,
                     teacher_steps=LESSONS,
                     entropy=0.0,
