@@ -268,7 +268,7 @@ def _register(kind, *names):
 
 entries = (
     _register(mg.EnvEntry, "fuzzed", "magrounding.envs.rtfm.games:Rtfm")
-    | _register(mg.AgentEntry, "fuzzed", "magrounding.agents.relread:RelRead")
+    | _register(mg.AgentEntry, "fuzzed", "magrounding.agents.relread.network:RelRead")
     | _register(mg.AlgorithmEntry, "fuzzed", "magrounding.training.ppo:PPOConfig")
     | _register(mg.PresetEntry, "fuzzed", "rtfm", "nowhere:nothing")
 )

@@ -6,12 +6,12 @@ from magrounding.registry import AgentEntry
 
 _TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
 _BASELINE = "magrounding.agents.baselines:make_baseline"
-_SIR = "magrounding.agents.sir:make_sir"
-_DRRN = "magrounding.agents.drrn:make_drrn"
+_SIR = "magrounding.agents.sir.network:make_sir"
+_DRRN = "magrounding.agents.drrn.network:make_drrn"
 _SIR_PARTS = ("state", "local_conv", "entity_attn", "bert")
 
 AGENTS = (
-    AgentEntry("relread", "magrounding.agents.relread:make_relread"),
+    AgentEntry("relread", "magrounding.agents.relread.network:make_relread"),
     AgentEntry("viewread", "magrounding.agents.viewread:make_viewread"),
     AgentEntry("panoread", "magrounding.agents.panoread:make_panoread"),
     AgentEntry("choiceread", "magrounding.agents.choiceread:make_choiceread"),
@@ -30,10 +30,10 @@ AGENTS = (
     AgentEntry("drrn_bow", _DRRN, {"reader": "bag"}, built_on="drrn", algorithm="drrn"),
     AgentEntry("drrn_bc", _DRRN, built_on="drrn"),
     AgentEntry("lge", "magrounding.agents.lge:make_lge", built_on="drrn", algorithm="lge"),
-    AgentEntry("emma", "magrounding.agents.emma:make_emma"),
-    AgentEntry("emma_game_id", "magrounding.agents.emma:make_game_id", env_options={"game_id": True}),
-    AgentEntry("qmix", "magrounding.agents.qmix:make_qmix", algorithm="qmix"),
+    AgentEntry("emma", "magrounding.agents.emma.network:make_emma"),
+    AgentEntry("emma_game_id", "magrounding.agents.emma.network:make_game_id", env_options={"game_id": True}),
+    AgentEntry("qmix", "magrounding.agents.qmix.network:make_qmix", algorithm="qmix"),
     AgentEntry(
-        "qmix_relread", "magrounding.agents.qmix_relread:make_qmix_relread", built_on="relread", algorithm="qmix"
+        "qmix_relread", "magrounding.agents.qmix.on_relread:make_qmix_relread", built_on="relread", algorithm="qmix"
     ),
 )

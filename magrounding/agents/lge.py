@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.building import configure
-from magrounding.agents.drrn import Drrn, DrrnConfig
+from magrounding.agents.drrn.network import Drrn, DrrnConfig
 from magrounding.agents.guide.reading import GuideReader, open_guide
 from magrounding.agents.policy import Batch, TextEncoding
 from magrounding.errors import ConfigurationError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tyro
 
-from magrounding.agents.pieces import FIRST, train_pieces
+from magrounding.agents.drrn.pieces import FIRST, train_pieces
 from magrounding.cli.command import CommandLine, run_command
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.envs.make import make_vec

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from magrounding.agents.building import build_policy
-from magrounding.agents.edges_assumptions import parse_assumptions
-from magrounding.agents.segments import EDGES, LEARNT, ROWS, SEGMENTS, Delexicalised, Segmenter
+from magrounding.agents.running_text.assumptions import parse_assumptions
+from magrounding.agents.running_text.segments import EDGES, LEARNT, ROWS, SEGMENTS, Delexicalised, Segmenter
 from magrounding.agents.weights import STATE_FILE, fit_weights, save_weights
 from magrounding.cli.command import CommandLine, run_command
 from magrounding.errors import CheckpointError, ConfigurationError, choose

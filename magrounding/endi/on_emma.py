@@ -15,10 +15,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.building import configure
-from magrounding.agents.emma import Emma
-from magrounding.agents.occupied import Occupied
+from magrounding.agents.emma.network import Emma
+from magrounding.agents.emma.occupied import Occupied
+from magrounding.agents.emma.symbols import EmmaConfig, action_head, initialize
 from magrounding.agents.policy import RELIANCE, TextEncoding
-from magrounding.agents.symbols import EmmaConfig, action_head, initialize
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import cells, shown_entities
 from magrounding.errors import choose

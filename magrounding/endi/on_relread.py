@@ -21,9 +21,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.building import configure
-from magrounding.agents.motion import Motion
 from magrounding.agents.policy import RELIANCE, Learnt, PolicyOutput, TextEncoding
-from magrounding.agents.relread import Relread, RelreadConfig, Things, border_distances, look, with_presence
+from magrounding.agents.relread.egocentric import Things, border_distances, look, with_presence
+from magrounding.agents.relread.motion import Motion
+from magrounding.agents.relread.network import Relread, RelreadConfig
 from magrounding.agents.respelling import within
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import Places, distance_to_nearest
@@ -166,7 +167,7 @@ class _Foresight(nn.Module):
         """Logits [N, A].
 
         Args:
-            known: [N, M, C + 2] of things, see `relread.with_presence`.
+            known: [N, M, C + 2] of things, see `with_presence`.
             place: [N, M, 2], where they are around the other agent, see `Relread.place`.
             own: [N, D], what is known of that agent itself.
         """

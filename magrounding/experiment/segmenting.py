@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from magrounding.agents.edges import Edges
-from magrounding.agents.edges_learning import Renderings, learn_edges
-from magrounding.agents.segments import ROWS, STOPS, Delexicalised, Segmenter, Stops
-from magrounding.agents.segments_learning import Manuals, exactness, learn_segments
+from magrounding.agents.running_text.edges import Edges
+from magrounding.agents.running_text.edges_learning import Renderings, learn_edges
+from magrounding.agents.running_text.segments import ROWS, STOPS, Delexicalised, Segmenter, Stops
+from magrounding.agents.running_text.segments_learning import Manuals, exactness, learn_segments
 from magrounding.capabilities import HasFacts, find_capability
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, choose

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.choice_values import ChoiceValues
+from magrounding.agents.drrn.choice_values import ChoiceValues
 from magrounding.agents.policy import Policy
 from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import CHOICES

@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.mixer import MIXERS, make_mixer
 from magrounding.agents.policy import STATE, Policy
-from magrounding.agents.q_network import PLAY_EPSILON, QNetwork
+from magrounding.agents.qmix.mixer import MIXERS, make_mixer
+from magrounding.agents.qmix.q_network import PLAY_EPSILON, QNetwork
 from magrounding.errors import ConfigurationError, choose
 from magrounding.training.algorithm import count, share
 from magrounding.training.episode_replay import EpisodeReplay, Episodes, load_tianshou

@@ -6,7 +6,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.relread import Relread
+from magrounding.agents.relread.network import Relread
 from magrounding.envs.messenger.arrays import KIND
 from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.messenger.manual import CELLS, our_corpus

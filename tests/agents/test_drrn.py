@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 import magrounding as mg
-from magrounding.agents import pieces as pieces_module
 from magrounding.agents.building import build_policy, make_policy
-from magrounding.agents.pieces import (
+from magrounding.agents.drrn import pieces as pieces_module
+from magrounding.agents.drrn.pieces import (
     FIRST,
     MARKER,
     SPACE,
@@ -19,8 +19,8 @@ from magrounding.agents.pieces import (
     PieceTokens,
     train_pieces,
 )
+from magrounding.agents.drrn.prefix_tree import TreeGRU, grow_tree
 from magrounding.agents.policy import Batch, Reading
-from magrounding.agents.prefix_tree import TreeGRU, grow_tree
 from magrounding.agents.weights import fit_weights
 from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
 from magrounding.spec import CHOICES
@@ -133,7 +133,7 @@ def batch_of(policy, spec, shape=(2, 3), seed=0):
 
 
 def test_values_are_those_of_one_layer_over_all_states_together(monkeypatch):
-    monkeypatch.setattr("magrounding.agents.choice_values._PAIRS", 7)
+    monkeypatch.setattr("magrounding.agents.drrn.choice_values._PAIRS", 7)
     policy = build_policy("drrn", order_game.SPEC, SMALL, 0)
     states = {}
     read = policy.read

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents import edges_kernels
 from magrounding.agents.building import make_policy
-from magrounding.agents.edges import Edges, make_segments
-from magrounding.agents.edges_assumptions import ASSUMPTIONS, made_up
-from magrounding.agents.edges_kernels import groups_of
-from magrounding.agents.edges_learning import learn_edges, running
 from magrounding.agents.respelling import respell
+from magrounding.agents.running_text import edges_kernels
+from magrounding.agents.running_text.assumptions import ASSUMPTIONS, made_up
+from magrounding.agents.running_text.edges import Edges, make_segments
+from magrounding.agents.running_text.edges_kernels import groups_of
+from magrounding.agents.running_text.edges_learning import learn_edges, running
 from magrounding.errors import ConfigurationError
 from magrounding.experiment import segmenting
 from magrounding.experiment.segmenting import learn_edges_from_games, shared_pieces
@@ -153,7 +153,9 @@ def test_rows_that_have_the_words_of_a_statement_are_the_pieces(edges):
 def test_networks_of_the_same_weights_read_a_manual_once(edges, monkeypatch):
     vec, manual = games(4, seed=77)
     text, read = torch.from_numpy(manual), []
-    monkeypatch.setattr("magrounding.agents.edges.groups_of", lambda *args: read.append(1) or groups_of(*args))
+    monkeypatch.setattr(
+        "magrounding.agents.running_text.edges.groups_of", lambda *args: read.append(1) or groups_of(*args)
+    )
     teammate = Edges(vec.spec)
     teammate.load_state_dict(edges.state_dict())
     assert torch.equal(edges(text).ids, teammate(text).ids)

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.emma import Emma, GameId
+from magrounding.agents.emma.network import Emma, GameId
 from magrounding.errors import ConfigurationError
 from magrounding.play.team import Team
 from magrounding.training.ppo import PPOConfig, PPOLearner

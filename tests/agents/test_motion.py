@@ -8,10 +8,10 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.motion import DIRECTIONS, FRAMES, GAITS, Frame, initial_tracks, track
-from magrounding.agents.motion_kernels import TRACKS
 from magrounding.agents.policy import Learnt
-from magrounding.agents.relread import Relread
+from magrounding.agents.relread.motion import DIRECTIONS, FRAMES, GAITS, Frame, initial_tracks, track
+from magrounding.agents.relread.motion_kernels import TRACKS
+from magrounding.agents.relread.network import Relread
 from magrounding.training.ppo import PPOConfig, PPOLearner
 from tests.agents.samples import batch_of, documents_of, one_by_one, seen_by
 from tests.training.toy_games import collect

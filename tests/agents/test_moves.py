@@ -2,9 +2,9 @@
 
 import torch
 
-from magrounding.agents.manual_reader import ManualReader
-from magrounding.agents.motion import FRAMES, GAITS
-from magrounding.agents.moves import Moves, ngrams
+from magrounding.agents.relread.manual_reader import ManualReader
+from magrounding.agents.relread.motion import FRAMES, GAITS
+from magrounding.agents.relread.moves import Moves, ngrams
 
 NO_GOAL = torch.zeros(1, 0, dtype=torch.int64)
 

@@ -8,8 +8,8 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.manual_reader import ManualReader
-from magrounding.agents.relread import Relread
+from magrounding.agents.relread.manual_reader import ManualReader
+from magrounding.agents.relread.network import Relread
 from magrounding.errors import ConfigurationError
 from tests.agents.samples import documents_of, seen_by
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents import relread_kernels
 from magrounding.agents.building import make_policy
+from magrounding.agents.relread import kernels
 
 
 def observe(steps=4, row_count=8, **options):
@@ -58,10 +58,10 @@ def empty(observation):
 def compare(monkeypatch, policy, observation, texts):
     """Kernels in single precision against torch in double precision; torch in single errs as much (measured)."""
     calls = []
-    monkeypatch.setattr(relread_kernels, "suits", lambda *_: calls.append(1) or True)
+    monkeypatch.setattr(kernels, "suits", lambda *_: calls.append(1) or True)
     fast = everything(policy, observation, texts)
     assert len(calls) == 5  # things; their words; bonds; places; the map
-    monkeypatch.setattr(relread_kernels, "suits", lambda *_: False)
+    monkeypatch.setattr(kernels, "suits", lambda *_: False)
     policy.feel.register_forward_pre_hook(lambda _, inputs: (inputs[0].double(),))
     exact = everything(policy.double(), observation, texts)
     for actual, expected in zip(fast[:2], exact[:2], strict=True):
@@ -107,11 +107,11 @@ def test_other_precisions_are_left_to_torch():
     policy = fresh(spec)
     single = everything(policy, observation, texts)
     with torch.autocast("cpu", torch.bfloat16):
-        assert not relread_kernels.suits(torch.zeros(1))
+        assert not kernels.suits(torch.zeros(1))
         half = everything(policy, observation, texts)
     torch.testing.assert_close(half[1], single[1], rtol=0.1, atol=0.1)
-    assert not relread_kernels.suits(torch.zeros(1, dtype=torch.float64))
-    assert not relread_kernels.suits(torch.zeros(1, device="meta"))
+    assert not kernels.suits(torch.zeros(1, dtype=torch.float64))
+    assert not kernels.suits(torch.zeros(1, device="meta"))
 
 
 @pytest.mark.slow

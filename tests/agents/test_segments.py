@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents import segments_kernels
 from magrounding.agents.building import make_policy
-from magrounding.agents.edges import make_segments
 from magrounding.agents.policy import RELIANCE
 from magrounding.agents.respelling import respell
-from magrounding.agents.segments import SEGMENTS, Segmenter
-from magrounding.agents.segments_learning import Manuals, exactness, learn_segments, punctuation_of, render
+from magrounding.agents.running_text import segments_kernels
+from magrounding.agents.running_text.edges import make_segments
+from magrounding.agents.running_text.segments import SEGMENTS, Segmenter
+from magrounding.agents.running_text.segments_learning import Manuals, exactness, learn_segments, punctuation_of, render
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.segmenting import _manuals, _maps, places_shown
 from magrounding.play.loading import load_team

@@ -14,7 +14,7 @@ from magrounding.agents.building import make_policy
 from magrounding.agents.document_policy import DocumentPolicy
 from magrounding.agents.modules import distance_map
 from magrounding.agents.policy import Batch, Reading
-from magrounding.agents.sir import Sir
+from magrounding.agents.sir.network import Sir
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec, Grid, Text
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from magrounding.agents.building import make_policy
 from magrounding.agents.policy import Batch, Reading
-from magrounding.agents.sir import Sir
-from magrounding.agents.sir_heads import ChoiceHead, FixedHead, PanoramaHead
+from magrounding.agents.sir.heads import ChoiceHead, FixedHead, PanoramaHead
+from magrounding.agents.sir.network import Sir
 from magrounding.spec import ActionSpec, Directions, EnvSpec, Field, Mask, Text, TextChoices
 from tests.agents.samples import NARROW_SIR, VOCABULARY, Sample, make_sample, make_spec
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 import torch
 
-from magrounding.agents.edges_learning import learn_edges
-from magrounding.agents.segments import Delexicalised
-from magrounding.agents.segments_learning import learn_segments
+from magrounding.agents.running_text.edges_learning import learn_edges
+from magrounding.agents.running_text.segments import Delexicalised
+from magrounding.agents.running_text.segments_learning import learn_segments
 from magrounding.cli import segments
 from magrounding.cli.command import CommandLine
 from magrounding.envs.make import make_vec

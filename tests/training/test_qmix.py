@@ -9,7 +9,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
-from magrounding.agents.q_network import PLAY_EPSILON
+from magrounding.agents.qmix.q_network import PLAY_EPSILON
 from magrounding.errors import ConfigurationError, MissingExtra
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents.emma import GameId
+from magrounding.agents.emma.network import GameId
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.presets import Phase, Preset, Promotion, find_preset

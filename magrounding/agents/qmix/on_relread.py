@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from magrounding.agents.building import configure
 from magrounding.agents.policy import RELIANCE, Batch, PolicyOutput, TextEncoding, mask_logits
-from magrounding.agents.q_network import QNetwork
-from magrounding.agents.relread import Relread, RelreadConfig
+from magrounding.agents.qmix.q_network import QNetwork
+from magrounding.agents.relread.network import Relread, RelreadConfig
 from magrounding.agents.respelling import within
 from magrounding.spec import EnvSpec
 

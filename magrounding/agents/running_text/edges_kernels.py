@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from magrounding.agents.segments_kernels import Recurrence, read_words
+from magrounding.agents.running_text.segments_kernels import Recurrence, read_words
 from magrounding.jit import cached_njit, inner_njit
 
 STARTS = 16

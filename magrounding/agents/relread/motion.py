@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from magrounding.agents.motion_kernels import COLUMNS, DIRECTIONS, FRAMES, GAITS, TRACKS, follow
+from magrounding.agents.relread.motion_kernels import COLUMNS, DIRECTIONS, FRAMES, GAITS, TRACKS, follow
 
 __all__ = ["DIRECTIONS", "FRAMES", "GAITS", "Frame", "Motion", "initial_tracks", "track"]
 

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from magrounding.agents.building import configure
 from magrounding.agents.document_policy import info_nce
+from magrounding.agents.emma.symbols import EmmaConfig, SymbolPolicy, initialize
 from magrounding.agents.language import WordStates, distinct_rows
 from magrounding.agents.modules import SelfAttention, masked_softmax
 from magrounding.agents.policy import RELIANCE, TextEncoding, shares
 from magrounding.agents.pretrained_language import PretrainedStates
-from magrounding.agents.symbols import EmmaConfig, SymbolPolicy, initialize
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 

@@ -10,21 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents import relread_kernels
 from magrounding.agents.building import check_config, configure
 from magrounding.agents.document_policy import DocumentPolicy, info_nce
-from magrounding.agents.edges import make_segments
-from magrounding.agents.manual_reader import ROW_OF, ManualReader, Reading
-from magrounding.agents.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
 from magrounding.agents.policy import RELIANCE, Accepts, Learnt, PolicyOutput, TextEncoding, mask_logits, shares
+from magrounding.agents.relread import kernels
+from magrounding.agents.relread.egocentric import Things, border_distances, look, with_presence
+from magrounding.agents.relread.manual_reader import ROW_OF, ManualReader, Reading
+from magrounding.agents.relread.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
 from magrounding.agents.respelling import within
-from magrounding.agents.segments import AUTO, EDGES, LEARNT, ROWS, Delexicalised
+from magrounding.agents.running_text.edges import make_segments
+from magrounding.agents.running_text.segments import AUTO, EDGES, LEARNT, ROWS, Delexicalised
 from magrounding.spec import FACTS, HEEDED, SENTENCES, EnvSpec
 
 
@@ -74,25 +75,6 @@ class RelreadConfig:
         if spec["manual"].shape[0] > 1:
             return replace(self, segments=ROWS)
         return replace(self, segments=EDGES if FACTS in spec.capabilities else LEARNT)
-
-
-class Things(NamedTuple):
-    """Everything in sight that may matter, M things an observation.
-
-    First come the entities of the grid, then teammates with what they hold.
-
-    Attributes:
-        words: [N, M + 1, W] int32 ids; the last are those of what the agent itself holds.
-        row, column: [N, M] int64.
-        exists: [N, M] bool.
-        is_ally: [N, M] bool.
-    """
-
-    words: Tensor
-    row: Tensor
-    column: Tensor
-    exists: Tensor
-    is_ally: Tensor
 
 
 class Relread(DocumentPolicy):
@@ -266,8 +248,8 @@ class Relread(DocumentPolicy):
         """The things that an observation shows; M is the most in any of the batch."""
         grid, held = observation["grid"], observation["inventory"]
         mates = observation.get("teammates", held.new_zeros(len(held), 0, 2))
-        if relread_kernels.suits(grid, mates, held):
-            return Things(*relread_kernels.find(grid, mates, held, self.no_entity, self.width))
+        if kernels.suits(grid, mates, held):
+            return Things(*kernels.find(grid, mates, held, self.no_entity, self.width))
         n, _, width, per_cell = grid.shape
         occupants = grid.reshape(n, -1, self.width).int()  # [N, P, W]
         present = ~self.no_entity[occupants[:, :, 0].long()]
@@ -323,11 +305,11 @@ class Relread(DocumentPolicy):
             [N, M, pair_hidden], summed over the others that exist, and [N, M, 3 W W].
         """
         mentions, alike, _ = reading
-        if relread_kernels.suits(mentions, self.pair_of.weight):
+        if kernels.suits(mentions, self.pair_of.weight):
             layers = self.pair_relations, self.pair_of, self.pair_with
             bias = self.pair_relations.bias + self.pair_of.bias + self.pair_with.bias
             weight = torch.cat([*(layer.weight for layer in layers), bias.unsqueeze(1)], 1)
-            return relread_kernels.relate(mentions, alike, alone, weight, document, which, exists)
+            return kernels.relate(mentions, alike, alone, weight, document, which, exists)
         relations = torch.stack((mentions, mentions.transpose(1, 2), alike), -1)  # [U, P, P, 3]
         first, second = which[:, :-1, None, :, None], which[:, None, :, None, :]
         between = relations[document.view(-1, 1, 1, 1, 1), first, second].flatten(3)  # [N, M, M + 1, W W 3]
@@ -353,8 +335,8 @@ class Relread(DocumentPolicy):
         What does not exist is `nowhere`; its pattern is zero.
         """
         reach, around = self.config.reach, self.around
-        if relread_kernels.suits(position):
-            return relread_kernels.place_around(things.row, things.column, things.exists, position, reach, around)
+        if kernels.suits(position):
+            return kernels.place_around(things.row, things.column, things.exists, position, reach, around)
         rows = (things.row - position[:, :1].long()).clamp(-reach, reach) + reach
         columns = (things.column - position[:, 1:].long()).clamp(-reach, reach) + reach
         cell = torch.where(things.exists, rows * self.side + columns, self.nowhere)
@@ -376,46 +358,9 @@ class Relread(DocumentPolicy):
         return info_nce(scores)
 
 
-def with_presence(things: Things, features: Tensor) -> Tensor:
-    """[N, M, C + 2]: features [N, M, C] of things, whether they are teammates, and 1."""
-    ally = (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)
-    return torch.cat((features, ally, torch.ones_like(ally)), -1)
-
-
-def look(base: Tensor, known: Tensor, mixing: Tensor, patterns: Tensor, near: Tensor, place: Tensor) -> Tensor:
-    """What a layer makes of an egocentric map with few things on it, see `Relread.look` and `relread_kernels.look`.
-
-    Args:
-        base: [N, H], written over.
-        known: [N, M, F] of the things.
-        mixing, patterns, near: [F, H], [cells, H] and [5, F, H], the weights.
-        place: [N, M, 2] of `Relread.place`.
-    """
-    if relread_kernels.suits(known, mixing):
-        return relread_kernels.look(base, known, mixing, patterns, near, place)
-    cell, which = place.unbind(-1)
-    there = F.one_hot(which + 1, len(near) + 1)[..., 1:].to(known.dtype)  # [N, M, 5]
-    on_cells = torch.bmm(there.transpose(1, 2), known).flatten(1) @ near.flatten(0, 1)
-    return base + on_cells + ((known @ mixing) * F.embedding(cell, patterns, len(patterns) - 1)).sum(1)  # of [N, M, H]
-
-
 def _gaits(motion: Motion | None) -> Tensor | None:
     """[N, M + 1, 1], how each thing and what is held, which stands still, moves; None: motion is off."""
     return None if motion is None else F.pad(motion.gait, (0, 1)).unsqueeze(-1)
-
-
-def border_distances(position: Tensor, shape: torch.Size, reach: int) -> Tensor:
-    """[N, 4 (reach + 1)] one-hot: how far the border is in each direction, up to `reach`.
-
-    Args:
-        position: [N, 2] row and column.
-        shape: of the map, which may be larger than those of training.
-        reach: cells.
-    """
-    height, width = shape
-    row, column = position.long().unbind(-1)
-    distances = torch.stack((row, height - 1 - row, column, width - 1 - column), 1)
-    return F.one_hot(distances.clamp(0, reach), reach + 1).flatten(1).float()
 
 
 def make_relread(spec: EnvSpec, **options: Any) -> Relread:

@@ -14,7 +14,7 @@ from magrounding.agents.building import check_config, configure
 from magrounding.agents.local_map import around
 from magrounding.agents.modules import distance_map, embed_cells
 from magrounding.agents.policy import Accepts, TextEncoding, mask_logits
-from magrounding.agents.q_network import QNetwork
+from magrounding.agents.qmix.q_network import QNetwork
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 

@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from magrounding.agents.segments import Segmenter
-from magrounding.agents.segments_kernels import MOST_LETTERS
+from magrounding.agents.running_text.segments import Segmenter
+from magrounding.agents.running_text.segments_kernels import MOST_LETTERS
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.language import TextEncoder, Words
-from magrounding.agents.segments_kernels import Cutter, Recurrence, ends_of_pieces, pieces_of
+from magrounding.agents.running_text.segments_kernels import Cutter, Recurrence, ends_of_pieces, pieces_of
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 

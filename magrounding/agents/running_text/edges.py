@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.edges_kernels import Scorer, groups_of, pieces_from
-from magrounding.agents.segments import (
+from magrounding.agents.running_text.edges_kernels import Scorer, groups_of, pieces_from
+from magrounding.agents.running_text.segments import (
     EDGES,
     ROWS,
     SEGMENTS,

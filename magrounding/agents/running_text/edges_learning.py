@@ -3,7 +3,7 @@
 Where each fact has a row of its own, the words that share a row share a fact. The same game's manual told as running
 text, in constructions, says the same in other sentences: that is all that is learnt from. What a sentence claims, and
 where, is never looked at. The rarer a function word, the more often it is hidden, as in `segments_learning`. What is
-assumed about language besides, where it is asked for, is in `edges_assumptions`.
+assumed about language besides, where it is asked for, is in `assumptions.py`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
-from magrounding.agents.edges import MOST_PIECES, Edges
-from magrounding.agents.edges_assumptions import SHARE, made_up
-from magrounding.agents.segments import EDGES, LEARNT, STOPS
-from magrounding.agents.segments_learning import check_statements, count_words
+from magrounding.agents.running_text.assumptions import SHARE, made_up
+from magrounding.agents.running_text.edges import MOST_PIECES, Edges
+from magrounding.agents.running_text.segments import EDGES, LEARNT, STOPS
+from magrounding.agents.running_text.segments_learning import check_statements, count_words
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 

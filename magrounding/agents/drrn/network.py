@@ -20,9 +20,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.building import check_config, configure
-from magrounding.agents.choice_values import ChoiceValues
-from magrounding.agents.pieces import SHIPPED, NoTokens, OwnWords, Pieces, PieceTokens, Tokens
-from magrounding.agents.prefix_tree import TreeGRU, grow_tree
+from magrounding.agents.drrn.choice_values import ChoiceValues
+from magrounding.agents.drrn.pieces import SHIPPED, NoTokens, OwnWords, Pieces, PieceTokens, Tokens
+from magrounding.agents.drrn.prefix_tree import TreeGRU, grow_tree
 from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import EnvSpec
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.building import check_config
 from magrounding.agents.document_policy import DocumentPolicy
-from magrounding.agents.occupied import Occupied
+from magrounding.agents.emma.occupied import Occupied
 from magrounding.agents.policy import Accepts, PolicyOutput, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec

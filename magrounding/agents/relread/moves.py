@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.motion import FRAMES, GAITS
+from magrounding.agents.relread.motion import FRAMES, GAITS
 
 LENGTHS = range(3, 7)
 """Of the n-grams of a word."""

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.qmix import GridEncoder
+from magrounding.agents.qmix.network import GridEncoder
 from magrounding.errors import choose
 from magrounding.spec import EnvSpec
 

@@ -12,10 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents import relread_kernels
-from magrounding.agents.motion import FRAMES, GAITS
-from magrounding.agents.moves import Moves
 from magrounding.agents.policy import TextEncoding
+from magrounding.agents.relread import kernels
+from magrounding.agents.relread.motion import FRAMES, GAITS
+from magrounding.agents.relread.moves import Moves
 from magrounding.errors import ConfigurationError
 
 _CLOSENESS = 8.0
@@ -257,8 +257,8 @@ class ManualReader(nn.Module):
 
     def _distinct(self, words: Tensor, size: int) -> tuple[Tensor, Tensor]:
         """The distinct of some ids [...] below `size`, [P], and which each is (`unique` would sort them all)."""
-        if relread_kernels.suits(words):
-            return relread_kernels.distinct(words, size)
+        if kernels.suits(words):
+            return kernels.distinct(words, size)
         is_there = torch.zeros(size, dtype=torch.bool, device=words.device)
         is_there[words.long()] = True
         return is_there.nonzero().squeeze(1), (is_there.cumsum(0) - 1)[words.long()]

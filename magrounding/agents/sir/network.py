@@ -1,7 +1,7 @@
 """SIR, the Symbolic Interactive Reader: one network for worlds of many kinds (Zhong et al. 2021, "SILG", sec. 3, 4.1).
 
 txt2π's FiLM² layers over a map; beside them any number of text fields, each summed up and looked up in a joint text. It
-also acts in worlds that offer choices of text or directions (`sir_heads`). Where there are several agents, each has one
+also acts in worlds that offer choices of text or directions (`heads.py`). Where there are several agents, each has one
 of its own.
 
 Every distinct text is encoded once, those of a single step and those to choose from too; observations refer to them.
@@ -9,7 +9,7 @@ Every distinct text is encoded once, those of a single step and those to choose 
 Differences from the paper. Where its shapes leave no choice, or would bind a network to one size of map, what the
 released program does: the last map is max-pooled and not flattened, and each layer asks the joint text with its summary
 projected to the text's width. Words are the world's own and not word pieces. The statements of a manual share a scorer
-(see `sir_reader.scorers`), and +bert reads them one at a time. A text ends with a terminator, so none is empty.
+(see `reader.scorers`), and +bert reads them one at a time. A text ends with a terminator, so none is empty.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from magrounding.agents.local_map import around
 from magrounding.agents.modules import distance_map, embed_cells, masked_softmax, spatial_max
 from magrounding.agents.policy import Accepts, Batch, PolicyOutput, TextEncoding, mask_logits
 from magrounding.agents.pretrained_language import PretrainedStates
-from magrounding.agents.sir_heads import ChoiceHead, make_action_head
-from magrounding.agents.sir_reader import DOCUMENT, SUMMARY, Fields, SirReader, further_texts, goal_field
+from magrounding.agents.sir.heads import ChoiceHead, make_action_head
+from magrounding.agents.sir.reader import DOCUMENT, SUMMARY, Fields, SirReader, further_texts, goal_field
 from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding, reliance_of
 from magrounding.errors import ConfigurationError
 from magrounding.spec import CHOICES, Directions, EnvSpec, FixedActions, TextChoices
@@ -125,8 +125,8 @@ class Sir(DocumentPolicy):
     """The SIR policy.
 
     Args:
-        spec: of the world. `manual` is the joint text; for the fields see `sir_reader.scorers`, for the actions
-            `sir_heads.make_action_head`. Where an agent has no `position` on its map, no cell has a distance; a world
+        spec: of the world. `manual` is the joint text; for the fields see `reader.scorers`, for the actions
+            `heads.make_action_head`. Where an agent has no `position` on its map, no cell has a distance; a world
             without a map is one cell without words.
         config: the options.
 
