@@ -372,8 +372,28 @@ def _rows(source, which):
     """source[which], contiguous."""
     rows = np.empty((len(which), source.shape[1]), np.float32)
     for at in range(len(which)):
-        rows[at] = source[which[at]]
+        _copy(rows[at], source[which[at]])
     return rows
+
+
+@inner_njit
+def _copy(into, row):
+    """into[:] = row, without the check of shapes, whose error message takes numba a second to compile."""
+    for h in range(len(into)):
+        into[h] = row[h]
+
+
+@inner_njit
+def _add(into, row):
+    """into += row, see `_copy`."""
+    for h in range(len(into)):
+        into[h] += row[h]
+
+
+@inner_njit
+def _add_rows(into, rows):
+    for at in range(len(into)):
+        _add(into[at], rows[at])
 
 
 @inner_njit
@@ -399,7 +419,7 @@ def _look(known, mixing, patterns, near, place, hidden):
             some = order[start : min(start + _LANES, begins[k + 1])]
             what = np.dot(_rows(known, some), near[k])
             for at in range(len(some)):
-                hidden[some[at] // things] += what[at]
+                _add(hidden[some[at] // things], what[at])
 
 
 @cached_njit(nogil=True)
@@ -417,14 +437,14 @@ def _look_back(gradient, known, mixing, patterns, near, place, d_known, d_mixing
             _add_product(of_what[at], patterns[place[n, i, 0]], gradient[n])
         d_here = np.dot(of_what, mixing.T)
         for at in range(len(some)):
-            d_known[some[at]] = d_here[at]
-        d_mixing += np.dot(here.T, of_what)
+            _copy(d_known[some[at]], d_here[at])
+        _add_rows(d_mixing, np.dot(here.T, of_what))
     order, begins = _on_each(place, len(near))
     for k in range(len(near)):
         for start in range(begins[k], begins[k + 1], _LANES):
             some = order[start : min(start + _LANES, begins[k + 1])]
             of_some = _rows(gradient, some // things)
-            d_near[k] += np.dot(_rows(known, some).T, of_some)
+            _add_rows(d_near[k], np.dot(_rows(known, some).T, of_some))
             d_here = np.dot(of_some, near[k].T)
             for at in range(len(some)):
-                d_known[some[at]] += d_here[at]
+                _add(d_known[some[at]], d_here[at])
