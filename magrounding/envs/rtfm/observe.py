@@ -151,7 +151,8 @@ def write_states(rules, tables, games, states):
     cells = tables.background.shape[0]
     for b in range(states.shape[0]):
         entities = games.entities[b]
-        states[b, :cells] = tables.background
+        for cell in range(cells):  # the error message of an assignment of slices takes seconds to compile
+            states[b, cell] = tables.background[cell]
         _put_others(states[b], -1, rules.agents, rules.size, 2 * rules.occupants, entities)
         for a in range(rules.agents):
             alive = entities[a, PRESENT] == 1

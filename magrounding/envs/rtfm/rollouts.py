@@ -143,7 +143,11 @@ def _play_on(joint, first, count, actors, scalars, key, search, model, worth):
     n = rules.agents
     for r in range(count):
         draws = hash64(key, first + r)
-        state[:], model.scalars[:] = actors, scalars
+        for e in range(len(actors)):  # loops: the error message of an assignment of slices takes seconds to compile
+            for column in range(actors.shape[1]):
+                state[e, column] = actors[e, column]
+        for k in range(len(scalars)):
+            model.scalars[k] = scalars[k]
         model.scalars[DRAWS] = 0
         worth[r] = 1
         for step in range(search.depth + 1):
