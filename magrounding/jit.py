@@ -53,7 +53,7 @@ def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 def _own_folder() -> Path | None:
     """A folder for temporary files that only this user can write to; None where there is none.
 
-    Numba unpickles what it finds in a cache, so a folder that anybody else could fill would run anybody's code.
+    Numba unpickles what it finds in a cache, so a folder that other users could write to would run their code.
     """
     if not hasattr(os, "getuid"):
         return None

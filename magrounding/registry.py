@@ -1,7 +1,7 @@
 """What there is: environments, agents, algorithms and presets, by id. It has no entries of its own.
 
-Those of the package are registered by `magrounding.builtin`; anybody's own by `register_env` and its sisters, or by an
-entry point of an installed package in the group `magrounding`, which is loaded before the first look-up.
+Those of the package are registered by `magrounding.builtin`; those of other packages by `register_env` and its sisters,
+or by an entry point of an installed package in the group `magrounding`, which is loaded before the first look-up.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Thread pools that spin against one another are slower than none. Agents learn independently, so each agent acts and
 learns in a Python thread of its own while torch computes each operation with one thread: the two cores then work on
-two agents instead of meeting at the end of every small operation. A single agent has nobody to share with and gets
+two agents instead of meeting at the end of every small operation. A single agent shares with no other and gets
 torch's threads instead. Simulators step a learner's batch in microseconds and stay on one thread until a batch is
 large enough to be worth waking others.
 

@@ -219,7 +219,7 @@ class Policy(nn.Module, ABC):
         return Learnt()
 
     def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor | None:
-        """How much U texts relate each of some words to each of some names: for diagnosis, nobody acts on it.
+        """How much U texts relate each of some words to each of some names: for diagnosis; no action depends on it.
 
         Args:
             text: encoding of what has `manual` among its fields.

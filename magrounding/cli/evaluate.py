@@ -150,6 +150,6 @@ def _with_teammate(folders: dict[str, Path], teammate: str) -> str:
 
 
 def _meetings(contenders: list[Contender], mate: str) -> list[tuple[Contender, Contender]]:
-    """Everybody else with the teammate; the teammate with itself where there is nobody else."""
+    """All other teams with the teammate; the teammate with itself where there is no other."""
     other = next(who for who in contenders if who.name == mate)
     return [(one, other) for one in contenders if one is not other] or [(other, other)]

@@ -162,7 +162,7 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         """Play one step.
 
         Args:
-            actions: one integer in [0, A) for each of `agents`, none for anybody else.
+            actions: one integer in [0, A) for each of `agents`, none for another agent.
 
         Returns:
             observations, rewards, terminations, truncations, infos: by agent, for the agents who acted; five empty

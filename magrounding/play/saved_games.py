@@ -218,7 +218,7 @@ class Rerun:
 
 
 class SavedLineup:
-    """The players of saved games, who do again what they did: a line-up for a `Session` in which nobody chooses.
+    """The players of saved games, who do again what they did: a line-up for a `Session` without choices.
 
     Args:
         path, header, games: of a file.
@@ -226,7 +226,7 @@ class SavedLineup:
 
     Attributes:
         seats: who played each agent.
-        people: nobody.
+        people: none.
     """
 
     people: tuple[int, ...] = ()

@@ -36,7 +36,7 @@ def die_with(parent: int, commands: int) -> None:
 
 
 def die_with_pipe(pipe: int) -> None:
-    """Wait until nobody can write to a pipe any more, leave its reader a moment to end well, and end the process."""
+    """Wait until no process can write to a pipe, leave its reader a moment to end well, and end the process."""
     poll = select.poll()
     poll.register(pipe, 0)  # hanging up is always reported, and nothing else is asked for
     poll.poll()

@@ -182,7 +182,7 @@ def _first(infos: ByAgent, key: str, default: Any) -> Any:
 
 
 def _success(infos: ByAgent) -> bool:
-    """Whether anybody is said to have won, by the first of the known keys that is there."""
+    """Whether an agent is reported to have won, by the first of the known keys that is there."""
     for key in _SUCCESS:
         said = [info[key] for info in infos.values() if key in info]
         if said:

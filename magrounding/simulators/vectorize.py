@@ -1,4 +1,4 @@
-"""vectorize: anybody's PettingZoo or Gymnasium env as a VectorEnv."""
+"""vectorize: any PettingZoo or Gymnasium env as a VectorEnv."""
 
 from __future__ import annotations
 

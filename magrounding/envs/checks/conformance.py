@@ -151,7 +151,7 @@ def _draw(rng: np.random.Generator, mask: np.ndarray | None, count: int) -> int:
 
 
 def _check_end(env: Any, episode: Episode) -> None:
-    """After the end: nothing for nobody, and no more actions."""
+    """After the end: no agents, empty results, and no more actions."""
     try:
         nothing = env.step({})
     except Exception as error:

@@ -112,7 +112,7 @@ def check_texts(spec: EnvSpec, first: dict[str, Any], later: dict[str, Any]) -> 
 
 
 def check_flags(env: Any, acting: list[str], result: tuple[dict[str, Any], ...]) -> None:
-    """Rewards, flags, who acts next, and the outcome where nobody does."""
+    """Rewards, flags, which agents act next, and the outcome where none does."""
     _, rewards, terminations, truncations, infos = result
     for agent in acting:
         reward = rewards[agent]

@@ -57,7 +57,7 @@ def _board(walls: bytes, shape: tuple[int, int]) -> tuple[Image.Image, int, int]
     """Floor and walls (read-only), the side of a cell in pixels, and how many of them are cut off at each edge."""
     solid = np.frombuffer(walls, np.bool_).reshape(shape)
     ring = solid[[0, -1]].all() and solid[:, [0, -1]].all()
-    # A closed ring of walls is shown at half its width: nobody stands there.
+    # A closed ring of walls is shown at half its width: no agent stands there.
     cell = min(_LARGEST_CELL, _BOARD // (max(shape) - int(ring)))
     inset = cell // 2 if ring else 0
     image = Image.new("RGB", (cell * shape[1], cell * shape[0]), INK)

@@ -13,7 +13,7 @@ Text:
     ours: templates with blanks for entity (3 synonyms), adjective (3) and role word (3); train, val and test share no
     template. There is no goal: it is the same in every game. `manual="reassigned"` is a test of reading: every
     description names another role. `corpus` takes sentences from files, such as those of MESSENGER's authors, instead;
-    these need to say only what games of the split and stage are told (`told.needed_cells`), and where they say nothing
+    these need only the sentences of the split and stage (`sentences.needed_cells`), and where they say nothing
     of an entity in a reassigned role, sentences about another movement stand in, else those of another split. With
     `game_id` the manual is no text but three ids: the symbols of enemy, message and goal. `layout=paragraph` writes
     all descriptions into one row, `layout=stream` leaves punctuation out besides; games, and the order of the
@@ -41,8 +41,8 @@ Observations:
 Rewards:
     `messenger`: −1 for each hostile contact (enemy, decoy, goal without a message); +0.5 for taking the message; +1 for
     reaching the goal with it; in S1 +1 for the first right contact; −1 when time runs out. `ma_messenger`: +1 for all
-    when everyone has done their part, −1 for all when anyone fails or time runs out; +0.2 for whoever takes a message
-    from S3 on.
+    when everyone has done their part, −1 for all when anyone fails or time runs out; +0.2 for an agent that takes a
+    message from S3 on.
 
 Ends:
     Won when every agent has done its part; lost with the first hostile contact, and after `max_cycles`, which is
@@ -51,7 +51,7 @@ Ends:
     needs one of its own, which then leaves the board; who has done its part stays where it is and cannot be touched.
 
 A step:
-    Entities move, then the agents, then contacts count: enemies first, then agent by agent in a random order. Whoever
+    Entities move, then the agents, then contacts count: enemies first, then agent by agent in a random order. What
     overlaps touches. S2 and S3 of `messenger` and S4 of `ma_messenger`: an entity stands, chases the nearest agent or
     flees from it, half a cell a step, one agent's step being a whole cell; of several directions that bring it nearer
     (or away) it takes one at random, and stays where that leads off the board; entities pass through one another. What

@@ -11,9 +11,9 @@ from magrounding.envs.messenger.arrays import ACTION_NAMES, AGENT_FACTS, SIZE, S
 from magrounding.envs.messenger.entities import ALLY_ID, ALLY_WITH_MESSAGE_ID, ME_ID, ME_WITH_MESSAGE_ID, ROLES
 from magrounding.envs.messenger.layouts import LAYOUTS, STATEMENTS, STREAM, layout_shape
 from magrounding.envs.messenger.manual import Corpus, find_corpus
+from magrounding.envs.messenger.sentences import sentences_of
 from magrounding.envs.messenger.splits import SPLITS
 from magrounding.envs.messenger.stages import STAGES, TEAM_STAGES, Stage
-from magrounding.envs.messenger.told import told
 from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import (
     EPISODE,
@@ -72,7 +72,7 @@ class MessengerGame(ABC):
     @property
     @abstractmethod
     def kind(self) -> Stage:
-        """What is on the board, how it moves and how it is told."""
+        """What is on the board, how it moves and what the manual says of it."""
 
     @property
     def limit(self) -> int:
@@ -166,7 +166,7 @@ def _check(game: MessengerGame) -> None:
 
 @lru_cache(maxsize=64)
 def _describe(game: MessengerGame, corpus: Corpus) -> EnvSpec:
-    told(game)  # refuses what games would miss
+    sentences_of(game)  # refuses what games would miss
     n, words = game.agents, corpus.vocabulary.words
     longest = corpus.longest_in_stream if game.layout == STREAM else corpus.longest
     manual = (1, len(ROLES)) if game.game_id else layout_shape(game.layout, game.statements, longest)

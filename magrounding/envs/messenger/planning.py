@@ -144,7 +144,7 @@ def _chances(cell, target, holds, rules, tables, board, places, odds):
     """Expected chances of an agent to touch its target before anything hostile, once the entities have moved.
 
     Hostile entities are looked up one at a time, as a table knows them, and put together as if they were independent
-    but for the target: s · Π_h p_h / s, with s the chance to touch it with nobody else about and p_h that beside h.
+    but for the target: s · Π_h p_h / s, with s the chance to touch it with no other entity about and p_h that beside h.
     With one hostile entity nothing is lost.
 
     Args:

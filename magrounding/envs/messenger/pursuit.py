@@ -24,7 +24,7 @@ MAX_SWEEPS = 100
 
 
 class Pursuit(NamedTuple):
-    """Values of an agent's cell and of the places of two entities, P places (half cells); P itself is "nobody".
+    """Values of an agent's cell and of the places of two entities, P places (half cells); P itself is "no entity".
 
     Attributes:
         value: [M, M, orbits, P, P + 1] the discounted chance to touch the target (movement and place) before the

@@ -35,8 +35,8 @@ from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.messenger.games import MessengerGame
 from magrounding.envs.messenger.layouts import STATEMENTS, STREAM
 from magrounding.envs.messenger.manual import find_corpus, sentence_tables
+from magrounding.envs.messenger.sentences import sentences_of
 from magrounding.envs.messenger.splits import SPLITS, triples
-from magrounding.envs.messenger.told import told
 from magrounding.envs.render import Figure, Scene
 from magrounding.envs.world import StepBuffers
 from magrounding.seeding import NUM_STREAMS
@@ -109,7 +109,9 @@ class MessengerWorld(CompiledWorld):
 def _make_tables(game: MessengerGame) -> Tables:
     """What the kernels look up."""
     split = SPLITS[game.split]
-    sentences, first, choices = sentence_tables(find_corpus(game.corpus), told(game), stream=game.layout == STREAM)
+    sentences, first, choices = sentence_tables(
+        find_corpus(game.corpus), sentences_of(game), stream=game.layout == STREAM
+    )
     return Tables(
         triples=triples("many" if split.combinations == "mixed" else split.combinations),
         other_triples=triples("single"),

@@ -43,13 +43,13 @@ Rewards:
     killed in this step; else −0.02.
 
 Ends:
-    Won when all targets are dead, nobody has met the distractor and nobody has died (`death="individual"`: somebody
-    lives). Lost with the first death (`death="individual"`: the last), with any meeting with the distractor, even a
+    Won when all targets are dead, no agent has met the distractor and none has died (`death="individual"`: one lives).
+    Lost with the first death (`death="individual"`: the last), with any meeting with the distractor, even a
     victorious one, and after `max_cycles`, which is truncation with the reward of a loss.
 
 A step:
-    Everybody chooses on the old state. The agents move in random order, then the monsters; each arrival is resolved at
-    once. Whoever enters a cell takes the weapon that lies there, then fights each monster there. A monster moves, with
+    All choose on the old state. The agents move in random order, then the monsters; each arrival is resolved at once.
+    An agent that enters a cell takes the weapon that lies there, then fights each monster there. A monster moves, with
     probability 0.6 and an agent within `chase_range`, nearer to the nearest agent, else anywhere. In
     rock-paper-scissors the dragon moves first.
 

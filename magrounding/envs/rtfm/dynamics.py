@@ -145,7 +145,7 @@ def _draw_turns(position, first, last, key, scalars, entities):
 
 @inner_njit
 def _move(mover, n, movers, leave_item, scalars, entities):
-    """Step into the next cell and resolve it. Whoever stays meets nobody new: arrivals have been resolved already."""
+    """Step into the next cell and resolve it. A stay meets nothing new: arrivals have been resolved already."""
     move = entities[mover, MOVE]
     row = entities[mover, ROW] + ROW_STEP[move]
     column = entities[mover, COLUMN] + COLUMN_STEP[move]

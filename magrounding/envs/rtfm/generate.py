@@ -137,7 +137,7 @@ def write_text(b, rules, tables, games, manual, goal):
                 members = tables.team_lists[scalars[TEAM_DIVISION], _further(team, team_shift, of_team.shape[1])]
                 copy_row(of_team[below(key, draws + k, of_team.shape[0]), team, members], line)
     else:
-        claims, facts = np.empty((0, 0, 0), np.int64), np.empty((0, 0), np.int64)  # nobody asks for them here
+        claims, facts = np.empty((0, 0, 0), np.int64), np.empty((0, 0), np.int64)  # not needed here
         shifts = element_shift, team_shift
         tell(rules.shuffle_manual, key, draws, shifts, rules, tables, scalars, manual[b], claims, facts)
     copy_row(of_goal[below(key, draws + statements, of_goal.shape[0]), scalars[TEAM], 0], goal[b])

@@ -22,7 +22,7 @@ QUICK_TOUCHDOWN = Preset(
     phases={
         REMAINING_STAGES: (
             Phase(
-                # Off the route the way back depends on the goal, which nobody has seen: labels of the student's own
+                # Off the route the way back depends on the goal, which was never seen: labels of the student's own
                 # walks (DAgger) teach it to turn round and round.
                 ImitationConfig(
                     unroll=40,

@@ -142,13 +142,13 @@ class Host:
             self._replaying -= 1
 
     async def sweep(self, every: float = 20.0) -> None:
-        """For ever: let games go that nobody is in any more."""
+        """For ever: close games that have no client any more."""
         while True:
             await asyncio.sleep(every)
             self.sweep_once()
 
     def sweep_once(self) -> None:
-        """Let games go that nobody has been in for long."""
+        """Close games that have had no client for long."""
         before = time.monotonic() - self.limits.idle_seconds
         for code, room in list(self.rooms.items()):
             if not room.visitors and (room.lost or room.quiet_since <= before):

@@ -24,7 +24,7 @@ class Limits:
         steps, agents, size: of one game: its time limit, its agents, cells along one side of its map.
         backlog: messages that wait for a client who does not read them, before it is let go.
         hold_seconds: how long the seat of a person who is away is kept from others.
-        idle_seconds: how long a game is kept that nobody is in.
+        idle_seconds: how long a game without a client is kept.
         heartbeat: seconds after which a silent connection is asked whether it is still there.
         patience: seconds after which a game whose simulator or agents do not answer is given up.
     """

@@ -153,7 +153,7 @@ class Offers:
         """The plan by which a saved game is played again: who was trained thinks, and everybody's moves are given.
 
         Raises:
-            Refusal: "bad_file", for games that nobody could have played here.
+            Refusal: "bad_file", for games that cannot have been played here.
         """
         if not isinstance(header.players, tuple) or not all(isinstance(name, str) for name in header.players):
             raise Refusal("bad_file", "its players are names")

@@ -178,7 +178,7 @@ class Room:
         self._go_on()
 
     def restart(self, visitor: Visitor, seed: str) -> None:
-        """The same game again, or that of the next seed; while it goes on, only where nobody else plays."""
+        """The same game again, or that of the next seed; while it goes on, only for a person who plays alone."""
         if seed not in SEEDS:
             raise Refusal("wrong_value", f"seed is one of: {', '.join(SEEDS)}")
         self._require_seat(visitor)
@@ -240,7 +240,7 @@ class Room:
             return False
         session, present = self.session, self.present
         if self.plan.people and not present:
-            return False  # nobody plays: it waits for them
+            return False  # no person plays: it waits for one
         session.people = tuple(present)
         if session.waiting:
             self._start_clock(self.pace, self._move_on)
@@ -313,7 +313,7 @@ class Room:
             self._keep(header, session.saved())
 
     def _played_by(self, agent: int) -> str:
-        """Who played an agent, by the name that the host offers; a person, with whoever stood in."""
+        """Who played an agent, by the name that the host offers; a person, with the player that stood in."""
         name = self.plan.players[agent]
         return f"{name}+{self.plan.standin}" if name == HUMAN and agent in self._stood_in else name
 

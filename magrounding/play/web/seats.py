@@ -120,13 +120,13 @@ class Seats:
         return left
 
     def clear(self) -> None:
-        """Nobody is here any more."""
+        """No client is connected any more."""
         self._holders, self._watchers = {}, {}
 
     def _find(self, seat: int | None, token: str | None) -> int | None:
         """The agent that somebody gets to play, None for who watches; Refusal where it is taken."""
         for agent, holder in self._holders.items():
-            # Without naming the seat, a token gets it only from nobody: another page of the same browser may have it.
+            # Without naming the seat, a token gets only an empty one: another page of the same browser may have it.
             if _same(holder.token, token) and (seat == agent or (seat is None and holder.visitor is None)):
                 return agent
         if seat == WATCHING:

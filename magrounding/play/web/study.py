@@ -223,7 +223,7 @@ class Participants:
         return {"type": "study", "ticket": one.ticket, **self._where(one)}
 
     def find(self, ticket: str) -> Participant:
-        """Who has a ticket; Refusal where nobody has."""
+        """The person of a ticket; Refusal where there is none."""
         for known, one in self._people.items():
             if hmac.compare_digest(known.encode(), ticket.encode("utf-8", "surrogatepass")):
                 return one

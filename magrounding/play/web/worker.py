@@ -62,7 +62,7 @@ class Worker:
             raise Refusal("lost") from None
 
     def do_unheard(self, function: Callable[[], object]) -> None:
-        """Call a function of whose end nobody hears."""
+        """Call a function without waiting for its end."""
 
         def job() -> None:
             with suppress(Exception):

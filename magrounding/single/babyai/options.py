@@ -93,7 +93,7 @@ class BabyAI:
             ConfigurationError: an unknown render mode.
         """
         try:
-            with contextlib.redirect_stdout(io.StringIO()):  # pygame greets whoever imports it
+            with contextlib.redirect_stdout(io.StringIO()):  # pygame prints a greeting when it is imported
                 import minigrid  # noqa: F401
         except ImportError as error:
             raise MissingExtra("BabyAI", "babyai") from error

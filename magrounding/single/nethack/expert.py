@@ -29,7 +29,7 @@ MORE, GO_DOWN, KICK, SEARCH = (ACTIONS.index(name) for name in ("more", "down", 
 _STEP = ACTIONS.index("north")
 
 MONSTERS = 381
-"""Glyphs below are of monsters that are nobody's pet."""
+"""Glyphs below are of monsters that are no pets."""
 SHUNNED = frozenset({6, 9, 10, 27, 28, 55, 156, 157, 158, 159})
 """Those that harm who strikes them: acid blob, cockatrice, gas spore, floating eye, jellies and molds."""
 

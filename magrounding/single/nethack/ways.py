@@ -8,7 +8,7 @@ from magrounding.jit import cached_njit
 from magrounding.single.nethack.words import BLANK, HEIGHT, WIDTH
 
 UNKNOWN, FREE, DOOR, BLOCKED = range(4)
-"""What a cell is; into a door and out of it nobody goes diagonally."""
+"""What a cell is; no step into a door or out of it is diagonal."""
 
 _STEP, _RUN = 1, 9
 """The actions that go north and run north; the other directions follow."""

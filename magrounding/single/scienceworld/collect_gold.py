@@ -118,7 +118,7 @@ def _drawn(task: str, split: str, official: range, count: int, listed: int) -> l
 
 @contextlib.contextmanager
 def _ends_after(seconds: float, java: Java) -> Iterator[None]:
-    """Kill a Java process that takes longer: whoever waits for its answer gets a SimulatorError."""
+    """Kill a Java process that takes longer: the caller that waits for its answer gets a SimulatorError."""
     timer = threading.Timer(seconds, os.kill, (java.pid, signal.SIGKILL))
     timer.daemon = True
     timer.start()

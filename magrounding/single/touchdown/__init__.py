@@ -8,7 +8,7 @@ Description:
 
 Text:
     `goal` is the instruction. Those of the package's city are ours: they name what stands at junctions, at the start
-    and at the goal, and on which side it is seen by whoever comes along the route. Each class is called by one word
+    and at the goal, and on which side it is seen when coming along the route. Each class is called by one word
     ("light", "trees"), which has the same id in instructions and panoramas; the words are a list in the folder.
 
 Actions:

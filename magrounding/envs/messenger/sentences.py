@@ -1,4 +1,4 @@
-"""What is told in the games of a split and stage: the cells of a corpus that they draw from, and all that these say.
+"""Sentences of the games of a split and stage: the cells of a corpus that they draw from, and what these hold.
 
 A corpus need not say everything: no game of `test`, say, has a bird that is a message, and where entities stand still
 no sentence tells of a chase. What games do need follows from the triples of their split and from the movements, decoys
@@ -23,7 +23,7 @@ _SUBSTITUTES = ("unknown", "immovable", "fleeing", "chasing")
 """Movements, the first being the one that says least."""
 
 
-def told(game: MessengerGame) -> tuple[tuple[str, ...], ...]:
+def sentences_of(game: MessengerGame) -> tuple[tuple[str, ...], ...]:
     """The sentences of each of CELLS that the games draw from.
 
     A reassigned manual speaks of entities in roles that no game of the split has, of which a corpus may say nothing. An
