@@ -37,8 +37,8 @@ from magrounding.training.algorithm import AlgorithmConfig
 class Arguments:
     """Train agents stage by stage, evaluate them, and write a report."""
 
-    env: str
-    """Environment id, e.g. ma_rtfm."""
+    env: str | None = None
+    """Environment id, e.g. ma_rtfm (required, but to resume a run whose folder --out names)."""
     agents: int | None = None
     """Number of agents; the environment's own by default."""
     agent: str | None = None
@@ -108,6 +108,8 @@ def train(arguments: Arguments, line: CommandLine) -> None:
 
 def requested(arguments: Arguments) -> RunSettings:
     """The settings that the arguments describe."""
+    if arguments.env is None:
+        raise ConfigurationError("name an environment, e.g. --env ma_rtfm, or with --resume the run's folder with --out")
     settings = make_settings(
         arguments.env,
         arguments.agent,
@@ -208,19 +210,17 @@ def resumed(arguments: Arguments, folder: Path, line: CommandLine) -> RunSetting
     settings = read_settings(folder)
     for name, (asked, found) in _compared(arguments, settings, line).items():
         if asked is not None and asked != found:
-            advice = f"with --env {found}" if name == "env" else f"without --{name}"  # --env cannot be left out
             raise CheckpointError(
                 f"the run in {folder} has {name} {_show(found)}, not {_show(asked)}: "
-                f"resume it {advice}, or name another folder with --out"
+                f"resume it without --{name}, or name another folder with --out"
             )
     return settings if arguments.workers is None else replace(settings, workers=_workers(arguments, settings))
 
 
 def _compared(arguments: Arguments, settings: RunSettings, line: CommandLine) -> dict[str, tuple[object, object]]:
     """Flag → what was asked for (None: nothing) and what the run has."""
-    env = arguments.env, settings.env
-    if env[0] != env[1]:
-        return {"env": env}  # options of the one mean nothing in the other
+    if arguments.env not in (None, settings.env):
+        return {"env": (arguments.env, settings.env)}  # options of the one mean nothing in the other
     compared: dict[str, tuple[object, object]] = {}
     learners = [phase.learner for _, phase in settings.phases()]
     if arguments.learning is not None:
@@ -286,5 +286,5 @@ def _how_to_resume(arguments: Arguments, line: CommandLine) -> str:
     folder = run_folder(arguments)
     if not (folder / CONFIG_FILE).exists():
         return "stopped before the run began"
-    again = CommandLine(line.prog, ("--env", arguments.env, "--out", str(folder), "--resume"))
+    again = CommandLine(line.prog, ("--out", str(folder), "--resume"))
     return f"stopped; the state is saved, go on with: {again}"

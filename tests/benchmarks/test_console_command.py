@@ -125,6 +125,6 @@ def test_training_says_how_to_go_on_with_the_command_that_was_typed(monkeypatch,
     monkeypatch.setattr(train, "run_curriculum", stop)
     arguments = ("--env", "ma_rtfm", "--agents", "3", "--out", f"{tmp_path}/a run")
     assert train.main(CommandLine(prog, arguments)) == 130
-    again = f"go on with: {prog} --env ma_rtfm --out '{tmp_path}/a run' --resume\n"
+    again = f"go on with: {prog} --out '{tmp_path}/a run' --resume\n"
     assert capsys.readouterr().err == f"stopped; the state is saved, {again}"
     assert commands == [f"{prog} --env ma_rtfm --agents 3 --out '{tmp_path}/a run'"]

@@ -89,6 +89,8 @@ def run(monkeypatch, capsys, *arguments):
         (["--env", "ma_rtfm", "--learning", "algorithm=ppo"], "unknown option for --learning 'algorithm'"),
         (["--env", "messenger", "--agent", "emma", "--network", "language_model=no/such"], "the folder does not exist"),
         (["--env", "ma_rtfm", "--resume"], "no run in .*: the folder does not exist"),
+        (["--resume"], "no run in .*: the folder does not exist"),
+        ([], "name an environment, e.g. --env ma_rtfm, or with --resume the run's folder"),
     ],
 )
 def test_bad_input_is_one_sentence(monkeypatch, capsys, tmp_path, arguments, complaint):
@@ -100,11 +102,12 @@ def test_bad_input_is_one_sentence(monkeypatch, capsys, tmp_path, arguments, com
 
 
 def test_unknown_flags_and_missing_ones_exit_with_2(monkeypatch, capsys):
-    for arguments in ([], ["--env", "ma_rtfm", "--colour", "red"]):
-        monkeypatch.setattr(sys, "argv", ["curriculum", *arguments])
-        with pytest.raises(SystemExit) as end:
-            curriculum.main()
-        assert end.value.code == 2
+    monkeypatch.setattr(sys, "argv", ["curriculum", "--env", "ma_rtfm", "--colour", "red"])
+    with pytest.raises(SystemExit) as end:
+        curriculum.main()
+    assert end.value.code == 2
+    code, err = run(monkeypatch, capsys, "--resume")
+    assert (code, "name an environment" in err) == (2, True)
 
 
 def test_a_folder_that_exists(monkeypatch, capsys, tmp_path):
@@ -196,7 +199,7 @@ def test_resuming_something_else(monkeypatch, capsys, tmp_path, flag, other, sam
     assert not resumed
     if same is not None:
         again = [f"--no-{flag[2:]}"] if same == "no" else [flag, same]
-        assert run(monkeypatch, capsys, *line, *again) == (0, "")
+        assert run(monkeypatch, capsys, *line[2:], *again) == (0, ""), "the folder names the environment"
         assert resumed == [settings]
 
 
@@ -204,7 +207,7 @@ def test_resuming_another_environment(monkeypatch, capsys, tmp_path):
     write_json(tmp_path / "config.json", make_settings("ma_rtfm", "txt2pi", agents=3).to_dict())
     code, err = run(monkeypatch, capsys, "--env", "rtfm", "--out", tmp_path, "--resume")
     assert code == 2
-    assert "has env ma_rtfm, not rtfm: resume it with --env ma_rtfm, or name another folder" in err
+    assert "has env ma_rtfm, not rtfm: resume it without --env, or name another folder" in err
 
 
 def test_a_switch_that_a_resumed_run_has_on(monkeypatch, capsys, tmp_path):
