@@ -19,7 +19,7 @@ from magrounding.adapters.nested import nested
 from magrounding.agents.building import make_policy
 from magrounding.envs.gymnasium_vector import make_gymnasium_vec
 from magrounding.envs.single_agent import make_single_agent
-from magrounding.play.actor import find_expert, make_expert
+from magrounding.play.actor import has_expert, make_expert
 from magrounding.play.evaluate import evaluate
 from magrounding.play.misled import OtherManuals
 from magrounding.play.scripted import RandomTeam
@@ -37,7 +37,7 @@ FUNCTIONS = {
     f.__name__: f
     for f in (
         *filter(inspect.isfunction, (getattr(mg, name) for name in mg.__all__)),
-        *(evaluate, mixed_team, make_expert, find_expert, make_single_agent, make_policy, spec_of, find_run),
+        *(evaluate, mixed_team, make_expert, has_expert, make_single_agent, make_policy, spec_of, find_run),
         *(pretrained_names, env_entry, agent_entry, algorithm_entry),
     )
 }

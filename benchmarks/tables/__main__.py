@@ -17,7 +17,7 @@ from benchmarks.tables.messenger import takes_corpus, with_corpus
 from benchmarks.tables.page import Filled, figure, markdown, to_json
 from benchmarks.tables.runs import check_folder, finished_runs, in_order, jobs_of, learn
 from magrounding.agents.weights import versions
-from magrounding.cli.command import CommandLine, items, run_command
+from magrounding.cli.command import REPEATABLE, CommandLine, items, run_command
 from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MissingExtra, choose
 from magrounding.experiment.settings import check_seed
@@ -64,7 +64,7 @@ def main() -> int:
     """Run the command and return its exit code."""
     arguments = tyro.cli(Arguments, prog=PROG)
     stopped = "stopped; the state is saved, and the same command goes on"
-    return run_command(lambda: print_tables() if arguments.list else fill(arguments), lambda: stopped)
+    return run_command(lambda: print_tables() if arguments.list else fill(arguments), lambda: stopped, REPEATABLE)
 
 
 def print_tables() -> None:

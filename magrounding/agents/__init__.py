@@ -1,1 +1,1 @@
-"""Networks and scripted players: one paper a file, each a policy that any learner can train."""
+"""Networks and scripted players: one paper a file or folder, each a policy that any learner can train."""

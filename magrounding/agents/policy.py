@@ -236,7 +236,7 @@ class Policy(nn.Module, ABC):
         return None
 
     def draw_record(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> dict[str, Tensor]:
-        """Random numbers [*shape, …] by name, on the CPU, behind so many forward passes in training."""
+        """Random numbers [*shape, …] by name, on the CPU, for so many forward passes in training; they are replayed."""
         return {}
 
 

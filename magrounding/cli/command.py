@@ -18,6 +18,10 @@ INTERRUPTED = 130
 CLOSED = 141
 """What reads the output has ended, as `head` does; the code is the one that a shell gives for that."""
 
+RESUMABLE = "mend that, and a run goes on with --resume"
+REPEATABLE = "mend that, and the same command goes on"
+"""What to do where the disk refused, of commands that keep what they have done."""
+
 Arguments = TypeVar("Arguments")
 
 
@@ -38,10 +42,6 @@ class CommandLine:
         """That of this process, which was started as `prog`."""
         return cls(prog, tuple(sys.argv[1:]))
 
-    def without(self, flag: str) -> CommandLine:
-        """The same without a flag that takes no value."""
-        return CommandLine(self.prog, tuple(argument for argument in self.arguments if argument != flag))
-
     def parse(self, arguments: type[Arguments], description: str | None = None) -> Arguments:
         """The arguments as a dataclass; SystemExit with code 2 where it has no such ones, 0 after `--help`."""
         import tyro
@@ -55,12 +55,15 @@ class CommandLine:
         return shlex.join([*self.prog.split(), *self.arguments])
 
 
-def run_command(command: Callable[[], object], interrupted: Callable[[], str] = lambda: "stopped") -> int:
+def run_command(
+    command: Callable[[], object], interrupted: Callable[[], str] = lambda: "stopped", refused: str = "mend that"
+) -> int:
     """Run a command and return its exit code.
 
     Args:
         command: what to do.
         interrupted: the sentence for Ctrl-C.
+        refused: what to do where a file cannot be written or read.
     """
     try:
         command()
@@ -72,7 +75,7 @@ def run_command(command: Callable[[], object], interrupted: Callable[[], str] = 
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         reason = error.strerror or str(error)
-        return _end(f"error: the disk refused{where}: {reason}; mend that, and a run goes on with --resume", BAD_INPUT)
+        return _end(f"error: the disk refused{where}: {reason}; {refused}", BAD_INPUT)
     except KeyboardInterrupt:
         return _end(interrupted(), INTERRUPTED)
     return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import tyro
 
 from magrounding.agents.weights import versions
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import REPEATABLE, CommandLine, run_command
 from magrounding.cli.options import choose_workers, configure, game_options
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.match import MATCH_SEED, play_match
@@ -63,7 +63,9 @@ class Arguments:
 def main(line: CommandLine) -> int:
     """Run the command and return its exit code."""
     arguments = line.parse(Arguments)
-    return run_command(lambda: match(arguments, line), lambda: "stopped; the same command goes on with the match")
+    return run_command(
+        lambda: match(arguments, line), lambda: "stopped; the same command goes on with the match", REPEATABLE
+    )
 
 
 def match(arguments: Arguments, line: CommandLine) -> None:

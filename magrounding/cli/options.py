@@ -58,12 +58,19 @@ def parse_env_options(texts: Sequence[str], entry: EnvEntry, reserved: Mapping[s
     Raises:
         ConfigurationError: an option that does not exist, is reserved, or has a value of another kind than its default.
     """
+    return read_options(texts, entry.options, f"{ENV_FLAG} of {entry.id}", reserved)
+
+
+def read_options(
+    texts: Sequence[str], known: Mapping[str, Any], flag: str, reserved: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """`parse_env_options` of options that are `known` with their defaults, asked for with `flag`."""
     options: dict[str, Any] = {}
     for item in (item for text in texts for item in _BETWEEN_OPTIONS.split(text)):
-        name, value = _split(item, entry.options, f"{ENV_FLAG} of {entry.id}")
-        if name in reserved:
+        name, value = _split(item, known, flag)
+        if reserved and name in reserved:
             raise ConfigurationError(f"{ENV_FLAG} does not set {name}: it is for {reserved[name]} to choose")
-        default = entry.options[name]
+        default = known[name]
         if value is not None and default is not None and not _is_of_kind(value, default):
             raise ConfigurationError(f"{ENV_FLAG} takes values like {name}={json.dumps(default)}, got {item!r}")
         options[name] = value

@@ -89,7 +89,7 @@ def _show(arguments: Arguments, header: Header, game: SavedGame) -> None:
     ending = arguments.out.suffix.lower()
     if ending == PAGE:
         title = f"{header.env}, seed {game.seed}: {end}"
-        write_atomic(arguments.out, page(title, pictures, texts, about[0]))
+        write_atomic(arguments.out, page(title, pictures, texts, about[0], arguments.milliseconds))
     else:
         write_atomic(arguments.out, film(pictures, ending, arguments.milliseconds))
     print(arguments.out if arguments.quiet else f"{arguments.out}: {end}")

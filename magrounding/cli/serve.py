@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import sys
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import tyro
 
 from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.options import ENV_FLAG, read_options
 from magrounding.errors import ConfigurationError, MissingExtra, choose
 from magrounding.play.lineup import HUMAN, Seat
 from magrounding.registry import ENVS, env_entry
@@ -32,7 +32,7 @@ class Arguments:
     env: tuple[str, ...] = ()
     """Environment ids that can be played; all by default."""
     player: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """One more player that visitors can choose, NAME=run:DIR, NAME=run:DIR@STAGE or NAME=script:FILE; may be repeated.
+    """One more player that visitors can choose, NAME=PLAYER, such as mine=run:DIR or mine=script:FILE; may be repeated.
     People, random, oracle and the package's own teams are always there."""
     standin: str = ""
     """Who plays for a person who is away, by name; by default the oracle (or the simulator's own bot) where there is
@@ -142,22 +142,16 @@ def parse_players(texts: Sequence[str]) -> dict[str, Seat]:
     players = {}
     for text in texts:
         name, _, player = text.partition("=")
-        seat = Seat.parse(player)
-        if not name.replace("-", "").replace("_", "").isalnum() or seat.kind == HUMAN or name in players:
-            raise ConfigurationError(f"--player takes NAME=run:DIR or NAME=script:FILE, each name once, got {text!r}")
-        players[name] = seat
+        proper = name.replace("-", "").replace("_", "").isalnum() and player not in ("", HUMAN)
+        if not proper or name in players:
+            raise ConfigurationError(
+                f"--player takes NAME=PLAYER, each name once, such as mine=run:DIR or its=pretrained:NAME, got {text!r}"
+            )
+        players[name] = Seat.parse(player)
     return players
 
 
 def parse_fixed(texts: Sequence[str], envs: Sequence[str]) -> dict[str, Any]:
-    """Option → value of every name=value, as in JSON or a text; ConfigurationError for one that no world has."""
-    known = {name for env in envs for name in env_entry(env).options}
-    fixed = {}
-    for text in texts:
-        name, _, value = text.partition("=")
-        choose("option for --env-option", name, sorted(known))
-        try:
-            fixed[name] = json.loads(value)
-        except ValueError:
-            fixed[name] = value
-    return fixed
+    """Option → value, see `read_options`; ConfigurationError for one that no env has, or of another kind."""
+    known = {name: default for env in envs for name, default in env_entry(env).options.items()}
+    return read_options(texts, known, ENV_FLAG)

@@ -10,7 +10,7 @@ from typing import Any
 import tyro
 
 from magrounding.agents.policy import CONTRAST
-from magrounding.cli.command import CommandLine, items, run_command
+from magrounding.cli.command import RESUMABLE, CommandLine, items, run_command
 from magrounding.cli.options import (
     ENV_FLAG,
     change_learner,
@@ -91,7 +91,7 @@ class Arguments:
 def main(line: CommandLine) -> int:
     """Run the command and return its exit code."""
     arguments = line.parse(Arguments)
-    return run_command(lambda: train(arguments, line), lambda: _how_to_resume(arguments, line))
+    return run_command(lambda: train(arguments, line), lambda: _how_to_resume(arguments, line), RESUMABLE)
 
 
 def train(arguments: Arguments, line: CommandLine) -> None:
@@ -100,16 +100,19 @@ def train(arguments: Arguments, line: CommandLine) -> None:
     settings = resumed(arguments, folder, line) if arguments.resume else requested(arguments)
     if _switched(line, "share-parameters") is False:
         settings = replace(settings, share_parameters=False)
-    command = str(line.without("--resume"))
     display = Display(quiet=arguments.quiet)
-    run_curriculum(settings, folder, resume=arguments.resume, device=arguments.device, display=display, command=command)
+    run_curriculum(
+        settings, folder, resume=arguments.resume, device=arguments.device, display=display, command=str(line)
+    )
     print(folder / REPORT_FILE if arguments.quiet else f"report: {folder / REPORT_FILE}")
 
 
 def requested(arguments: Arguments) -> RunSettings:
     """The settings that the arguments describe."""
     if arguments.env is None:
-        raise ConfigurationError("name an environment, e.g. --env ma_rtfm, or with --resume the run's folder with --out")
+        raise ConfigurationError(
+            "name an environment, e.g. --env ma_rtfm, or with --resume the run's folder with --out"
+        )
     settings = make_settings(
         arguments.env,
         arguments.agent,
@@ -286,5 +289,6 @@ def _how_to_resume(arguments: Arguments, line: CommandLine) -> str:
     folder = run_folder(arguments)
     if not (folder / CONFIG_FILE).exists():
         return "stopped before the run began"
-    again = CommandLine(line.prog, ("--out", str(folder), "--resume"))
+    device = () if arguments.device == "auto" else ("--device", arguments.device)
+    again = CommandLine(line.prog, ("--out", str(folder), "--resume", *device))
     return f"stopped; the state is saved, go on with: {again}"

@@ -113,7 +113,9 @@ def _watch_run(arguments: Arguments, run: str) -> None:
     entry = settings.entry
     stage = arguments.stage or settings.stages[-1]
     games = choose("split", arguments.split or _held_out(entry), tuple(entry.evaluation.sets_of(stage.split("/")[0])))
-    asked = parse_env_options(arguments.env_option, entry, {**chosen_elsewhere(entry, "--stage"), "agents": "the run"})
+    of_split = dict.fromkeys(entry.evaluation.sets_of(stage.split("/")[0])[games], "--split")
+    elsewhere = {**chosen_elsewhere(entry, "--stage"), "agents": "the run", **of_split}
+    asked = parse_env_options(arguments.env_option, entry, elsewhere)
     options = {**settings.stage_options(stage.split("/")[0], games), **asked}
     spec = configure(entry, options).describe()
     team = load_team(run, arguments.trained_seed, stage).for_games(DescribedGames(entry.id, options, spec))

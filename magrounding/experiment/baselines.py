@@ -9,7 +9,7 @@ from typing import Any
 from magrounding.experiment.evaluations import PLAYED_AS
 from magrounding.experiment.progress import Display
 from magrounding.experiment.settings import RunSettings
-from magrounding.play.actor import Actor, find_expert, make_expert
+from magrounding.play.actor import Actor, has_expert, make_expert
 from magrounding.play.evaluate import REPORT_SEED, Evaluation, evaluate
 from magrounding.play.lineup import ORACLE, OVERLAP, RANDOM
 from magrounding.play.loading import seed_folder
@@ -29,7 +29,7 @@ PLAYERS = RANDOM, OVERLAP, ORACLE
 def compared(env: str, spec: EnvSpec) -> tuple[str, ...]:
     """Who plays beside the trained teams of an environment: OVERLAP where there are texts to choose from."""
     overlap = isinstance(spec.actions, TextChoices)
-    return (RANDOM, *[OVERLAP] * overlap, *[ORACLE] * bool(find_expert(env)))
+    return (RANDOM, *[OVERLAP] * overlap, *[ORACLE] * bool(has_expert(env)))
 
 
 _TEAMS: Mapping[str, Callable[[VectorEnv], Actor]] = {

@@ -18,7 +18,7 @@ from magrounding.experiment.report import write_report
 from magrounding.experiment.results import TEXT
 from magrounding.experiment.seed_run import SeedRun
 from magrounding.experiment.settings import RunSettings, read_settings
-from magrounding.play.actor import check_oracle, find_expert
+from magrounding.play.actor import check_oracle, has_expert
 from magrounding.play.demonstrations import find_demonstrations
 from magrounding.play.loading import CONFIG_FILE, seed_folder
 from magrounding.play.origin import DescribedGames
@@ -129,13 +129,13 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
 
     Raises:
         CheckpointError: a file that is missing, changed, damaged, or of other games.
-        ConfigurationError: a phase of imitation without an expert or with an unknown one, no such phase, or one that
-            would never end.
+        ConfigurationError: a phase of imitation without an expert or with an unknown one, no such phase, one that would
+            never end, or one that carries the memory of a network that several agents share.
     """
     for _, phase in settings.phases():
         check_oracle(settings.env, getattr(phase.learner, "oracle", ""))
     if not settings.demonstrations:
-        if settings.imitates and not find_expert(settings.env):
+        if settings.imitates and not has_expert(settings.env):
             raise ConfigurationError(
                 f"{settings.env} has no expert that can teach: learn from --demonstrations, or without imitation"
             )
@@ -146,6 +146,8 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
         )
     demonstrators = {}
     for stage, phase in settings.phases():
+        if settings.share_parameters and settings.agents > 1 and getattr(phase.learner, "carry_memory", False):
+            raise ConfigurationError("carry_memory=true takes a network for each agent: add --no-share-parameters")
         if phase.name == IMITATE:
             if phase.until.steps is None or (phase.until.rule == "all" and phase.until.win_rate is not None):
                 raise ConfigurationError(

@@ -55,7 +55,7 @@ def learn_segments_of(
 
 
 def first_game(seed: int) -> int:
-    """The seed to learn from that is a person's `seed`-th: no two of them draw the same games, nor any held-out one."""
+    """First game seed of a user's `--seed`: no two seeds below 2²⁸ draw the same games, and none a held-out one."""
     return seed * ROUNDS * GAMES % HELD_OUT
 
 

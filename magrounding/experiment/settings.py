@@ -95,7 +95,7 @@ class RunSettings:
 
     @property
     def windowed(self) -> str:
-        """What a run's log calls the measure's mean over the last training games (see `Until.window`)."""
+        """What a run's log calls the measure's mean over the last training games (see `Promotion.window`)."""
         return f"window_{self.measure}"
 
     @property

@@ -65,7 +65,7 @@ class Bot:
         return self._labels.argmax(-1), None
 
 
-def find_expert(env: str) -> bool:
+def has_expert(env: str) -> bool:
     """Whether an environment has an expert, by its oracle or within its simulator."""
     entry = env_entry(env)
     return entry.oracle is not None or EXPERT in entry.describe().capabilities

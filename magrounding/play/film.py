@@ -72,7 +72,7 @@ def encode(pictures: list[Image.Image], milliseconds: int) -> bytes:
         return path.read_bytes()
 
 
-def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], about: str) -> str:
+def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], about: str, milliseconds: int = 600) -> str:
     """One self-contained page of HTML: a slider through the pictures, and beside each its text.
 
     Keys: left and right arrow, Home, End; space plays. Nothing is loaded from elsewhere.
@@ -82,6 +82,7 @@ def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], abou
         pictures: of a game, in order.
         texts: one for each.
         about: what holds for the whole game, such as its manual.
+        milliseconds: each picture is shown while it plays.
     """
     sources = []
     for picture in pictures:
@@ -91,7 +92,12 @@ def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], abou
             small.quantize(64).save(file, "png", optimize=True)
             sources.append("data:image/png;base64," + base64.b64encode(file.getvalue()).decode())
     steps = json.dumps([{"src": src, "text": text} for src, text in zip(sources, texts, strict=True)])
-    return _PAGE.format(title=html.escape(title), about=html.escape(about), steps=steps.replace("<", "\\u003c"))
+    return _PAGE.format(
+        title=html.escape(title),
+        about=html.escape(about),
+        steps=steps.replace("<", "\\u003c"),
+        milliseconds=milliseconds,
+    )
 
 
 def animate(pictures: list[Image.Image], milliseconds: int) -> bytes:
@@ -156,7 +162,7 @@ function go(step) {{ slider.value = step; show(); }}
 function toggle() {{
   clearInterval(timer);
   const next = () => slider.value == slider.max ? toggle() : go(+slider.value + 1);
-  timer = timer ? 0 : setInterval(next, 600);
+  timer = timer ? 0 : setInterval(next, {milliseconds});
   at("play").textContent = timer ? "pause" : "play";
   if (timer && slider.value == slider.max) go(0);
 }}

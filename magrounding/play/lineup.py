@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError
 from magrounding.play.actor import begin_memory, make_expert
 from magrounding.play.function import FunctionTeam
 from magrounding.play.loading import load_team
@@ -67,9 +67,9 @@ class Seat:
                 raise ConfigurationError(f"a player is {GRAMMAR}, a function or an actor, got {player!r}")
             return cls(PYTHON, getattr(player, "__name__", type(player).__name__), player=player)
         kind, colon, source = player.strip().partition(":")
-        choose("player", kind, (HUMAN, ORACLE, RANDOM, OVERLAP, RUN, PRETRAINED, SCRIPT))
         wanted = bool(source) if kind == ORACLE else kind in (RUN, PRETRAINED, SCRIPT)
-        if bool(source) != wanted or (colon and not source):
+        known = kind in (HUMAN, ORACLE, RANDOM, OVERLAP, RUN, PRETRAINED, SCRIPT)
+        if not known or bool(source) != wanted or (colon and not source):
             raise ConfigurationError(f"a player is {GRAMMAR}, got {player!r}")
         folder, _, stage = source.rpartition("@") if kind == RUN and "@" in source else (source, "", "")
         return cls(kind, folder, stage)

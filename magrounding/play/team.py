@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from magrounding.agents.policy import Policy, common_diagnostics
+from magrounding.agents.policy import MARKS, Policy, common_diagnostics
 from magrounding.agents.respelling import respell
 from magrounding.errors import ConfigurationError
 from magrounding.play.origin import Origin
@@ -230,7 +230,7 @@ class Team:
 
         None for a team that claims nothing.
         """
-        aux = [each["marks"] for each in self.aux(memory) if "marks" in each]
+        aux = [each[MARKS] for each in self.aux(memory) if MARKS in each]
         return np.stack(aux, 1) if aux and len(aux) == len(memory) else None
 
     def diagnose(

@@ -1,1 +1,1 @@
-"""Adapters for simulators that are not ours, one a file."""
+"""Adapters for simulators that are not ours, one a folder."""

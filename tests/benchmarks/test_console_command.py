@@ -123,8 +123,8 @@ def test_training_says_how_to_go_on_with_the_command_that_was_typed(monkeypatch,
         raise KeyboardInterrupt
 
     monkeypatch.setattr(train, "run_curriculum", stop)
-    arguments = ("--env", "ma_rtfm", "--agents", "3", "--out", f"{tmp_path}/a run")
+    arguments = ("--env", "ma_rtfm", "--agents", "3", "--out", f"{tmp_path}/a run", "--device", "cpu")
     assert train.main(CommandLine(prog, arguments)) == 130
-    again = f"go on with: {prog} --out '{tmp_path}/a run' --resume\n"
+    again = f"go on with: {prog} --out '{tmp_path}/a run' --resume --device cpu\n"
     assert capsys.readouterr().err == f"stopped; the state is saved, {again}"
-    assert commands == [f"{prog} --env ma_rtfm --agents 3 --out '{tmp_path}/a run'"]
+    assert commands == [f"{prog} --env ma_rtfm --agents 3 --out '{tmp_path}/a run' --device cpu"]

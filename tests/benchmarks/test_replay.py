@@ -48,6 +48,7 @@ def test_a_game_as_a_page_a_film_and_a_sheet(capsys, games, tmp_path):
         assert out.read_bytes().startswith(begin)
     page = (tmp_path / "game.html").read_text()
     assert "agent_0 (oracle): " in page
+    assert "setInterval(next, 600)" in page
     assert not re.search(r"(src|href)=.https?:", page)  # nothing is loaded from elsewhere
 
 

@@ -83,7 +83,7 @@ def test_teams_are_loaded_once(monkeypatch):
     [
         ("oracle,oracle,oracle", "one for each of the 2, got 'oracle,oracle,oracle'"),
         ("", "one for each of the 2"),
-        ("alice", "unknown player 'alice'"),
+        ("alice", "a player is run:DIR, .*, got 'alice'"),
         ("script", "a player is run:DIR"),
         ("random:", "a player is run:DIR"),
     ],

@@ -8,7 +8,7 @@ from magrounding.agents.building import freeze, make_policy
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.presets import IMITATE, REINFORCE, Promotion, default_preset, find_preset
 from magrounding.experiment.settings import RunSettings, make_settings
-from magrounding.play.actor import find_expert
+from magrounding.play.actor import has_expert
 from magrounding.registry import ENVS, PRESETS, load
 from magrounding.storage import read_json, write_json
 from magrounding.training.algorithm import parse_config
@@ -71,7 +71,7 @@ def test_every_preset_makes_settings_that_survive_their_file(tmp_path, name, env
     for stage, phase in settings.phases():
         settings.describe(stage, **phase.games)
         assert phase.until.steps or phase.until.win_rate
-    assert not settings.imitates or find_expert(env)
+    assert not settings.imitates or has_expert(env)
 
 
 def test_infinite_options_and_demonstrations_survive_too(tmp_path):

@@ -78,7 +78,7 @@ def test_functions_and_actors_in_a_batch_and_in_a_session():
         assert session.advance()
     with pytest.raises(ConfigurationError, match="a function or an actor, got 3"):
         Lineup.parse([idle, 3], 2)
-    with pytest.raises(ConfigurationError, match="unknown player 'python'"):
+    with pytest.raises(ConfigurationError, match="got 'python:idle'"):
         Lineup.parse("python:idle", 2)
 
 

@@ -40,7 +40,7 @@ def suits(*tensors: Tensor) -> bool:
 def find(
     grid: Tensor, mates: Tensor, held: Tensor, no_entity: Tensor, width: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The things that observations show: the fields of `relread.Things`.
+    """The things that observations show: the fields of `egocentric.Things`.
 
     Args:
         grid: [N, H, W, K] ids.
@@ -109,7 +109,7 @@ def look(base: Tensor, known: Tensor, mixing: Tensor, patterns: Tensor, near: Te
 
 
 def place_around(row: Tensor, column: Tensor, exists: Tensor, position: Tensor, reach: int, around: Tensor) -> Tensor:
-    """Cell of the egocentric map [N, M, 2] of every thing, and which of `around` it is; see `relread.Relread.place`."""
+    """Cell of the egocentric map [N, M, 2] of every thing, and which of `around` it is; see `Relread.place`."""
     place = torch.empty(*row.shape, 2, dtype=torch.int64)
     arrays = (tensor.numpy() for tensor in (row, column, exists, position, around, place))
     _place(reach, *arrays)

@@ -169,7 +169,7 @@ class ManualReader(nn.Module):
         Returns:
             What is said of the P distinct words, which of them each is [...], and which of the facts are its own [...].
         """
-        distinct, which = self._distinct(words, self.vocabulary_size)
+        distinct, which = self.distinct(words, self.vocabulary_size)
         # Statements come before words in every table, so that no product has to copy what it multiplies.
         scores, attention = self._attend(distinct, text)  # [U, S, P]
         mentioned = text["value"].index_select(2, distinct)  # [U, S, P], how much each statement mentions each word
@@ -179,7 +179,7 @@ class ManualReader(nn.Module):
         if gait is None:
             facts, of = self._facts(scores, attention, text) * is_word, which
         else:
-            moving, of = self._distinct(words * GAITS + gait, self.vocabulary_size * GAITS)
+            moving, of = self.distinct(words * GAITS + gait, self.vocabulary_size * GAITS)
             facts = self._facts(*self._attend(moving // GAITS, text, moving % GAITS), text) * (moving >= GAITS)
         attention = attention * is_word
         mentions = torch.bmm(attention.transpose(1, 2), mentioned)  # [U, P, P]
@@ -195,9 +195,9 @@ class ManualReader(nn.Module):
             It, and which of the P each is [...].
         """
         if gait is None:
-            distinct, which = self._distinct(words, self.vocabulary_size)
+            distinct, which = self.distinct(words, self.vocabulary_size)
             return self._attend(distinct, text)[1], which
-        moving, which = self._distinct(words * GAITS + gait, self.vocabulary_size * GAITS)
+        moving, which = self.distinct(words * GAITS + gait, self.vocabulary_size * GAITS)
         return self._attend(moving // GAITS, text, moving % GAITS)[1], which
 
     def _attend(self, words: Tensor, text: TextEncoding, gait: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -229,7 +229,7 @@ class ManualReader(nn.Module):
         """
         if self.moves is None:
             raise ConfigurationError("relread foresees no motion that it does not see: set its option motion")
-        moving, which = self._distinct(words * GAITS + gait, self.vocabulary_size * GAITS)
+        moving, which = self.distinct(words * GAITS + gait, self.vocabulary_size * GAITS)
         scores, kinship = self._likeness(moving // GAITS, text)
         about, gait = (self.sharpness * scores + kinship).log_softmax(1), moving % GAITS
         return self.moves.usual()[gait] + (about + text["moves"].index_select(2, gait)).logsumexp(1), which
@@ -249,13 +249,13 @@ class ManualReader(nn.Module):
         return torch.cat(facts, 1)
 
     def kinship(self, words: Tensor, text: TextEncoding) -> Tensor:
-        """[U, P, S]: how much each of some words [P] is kin to each statement, in [−8, 8]."""
+        """[U, P, S]: how much each of some words [P] is kin to each statement, in [−8, 8], 10⁴ lower for padding."""
         if self.symbols is None:
             raise ConfigurationError("relread grounds symbols by contrast only with embeddings: set its option kinship")
         close = _CLOSENESS * F.normalize(self.symbols(words.long()), dim=-1) @ text["kin"].transpose(1, 2)
         return close + _absence(text).mT if ROW_OF in text else close
 
-    def _distinct(self, words: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    def distinct(self, words: Tensor, size: int) -> tuple[Tensor, Tensor]:
         """The distinct of some ids [...] below `size`, [P], and which each is (`unique` would sort them all)."""
         if kernels.suits(words):
             return kernels.distinct(words, size)

@@ -352,7 +352,7 @@ class Relread(DocumentPolicy):
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         things = self.find(observation)
         symbols, shown = things.words[:, :-1, 0], things.exists & ~things.is_ally
-        distinct, which = self.reader._distinct(symbols, self.reader.vocabulary_size)
+        distinct, which = self.reader.distinct(symbols, self.reader.vocabulary_size)
         spoken_of = self.reader.kinship(distinct, text).logsumexp(2).t()  # [P, U], of each symbol in each manual
         scores = (F.embedding(which, spoken_of) * shown.unsqueeze(-1)).sum(1)  # [boards, manuals]
         return info_nce(scores)

@@ -1,1 +1,1 @@
-"""What a statement is where rows of a manual are none: pieces cut out of running text, or words that share a fact."""
+"""Finds the statements of manuals whose rows are not statements: pieces of running text, or words that share a fact."""

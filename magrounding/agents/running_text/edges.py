@@ -124,7 +124,8 @@ class Edges(Delexicalised):
             weights = hashlib.sha256()
             for name, tensor in self.state_dict().items():
                 weights.update(name.encode() + array_of(tensor).tobytes())
-            self._read = _READ.setdefault(weights.digest(), _Read(self._make_scorer()))
+            key = weights.digest()
+            self._read = _READ.get(key) or _READ.setdefault(key, _Read(self._make_scorer()))
         return self._read
 
     def _make_scorer(self) -> Scorer:

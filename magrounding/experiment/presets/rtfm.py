@@ -66,7 +66,7 @@ QUICK_MA_RTFM = Preset(
 QUICK_RTFM = replace(
     QUICK_MA_RTFM,
     about=(
-        "Imitation of the oracle, then PPO, where nothing moves; of the oracle by roll-outs where monsters do: "
+        "Imitation of the oracle, then PPO, in simple_stationary; imitation of the oracle by roll-outs in all others: "
         "minutes on two CPU cores with the relational reader; episodes of at most 80 steps."
     ),
     phases={

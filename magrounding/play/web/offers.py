@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from magrounding.errors import ConfigurationError, MagroundingError
-from magrounding.play.actor import find_expert
+from magrounding.play.actor import has_expert
 from magrounding.play.lineup import HUMAN, ORACLE, PRETRAINED, RANDOM, RUN, Lineup, Seat
 from magrounding.play.loading import CONFIG_FILE
 from magrounding.play.saved_games import Header
@@ -106,7 +106,7 @@ class Offers:
     def players(self, env: str) -> dict[str, Seat]:
         """Who may play in a world, by name."""
         seats = {HUMAN: Seat(HUMAN), RANDOM: Seat(RANDOM)}
-        if find_expert(env):
+        if has_expert(env):
             seats[ORACLE] = Seat(ORACLE)
         seats |= {name: seat for name, (seat, world, _) in self._trained.items() if world == env}
         return seats | {name: seat for name, seat in self.more_players.items() if name not in self._trained}

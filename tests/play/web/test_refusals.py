@@ -10,7 +10,7 @@ pytest.importorskip("aiohttp")
 
 from aiohttp import WSMsgType, WSServerHandshakeError
 
-from magrounding.cli.serve import parse_players
+from magrounding.cli.serve import parse_fixed, parse_players
 from magrounding.errors import ConfigurationError
 from magrounding.play.lineup import Lineup, Seat
 from magrounding.play.saved_games import to_text
@@ -278,5 +278,17 @@ def test_the_host_may_offer_what_clients_may_not_choose(tmp_path):
     assert offers.plan("messenger", {}, ["human"], 0).options["game_id"] is True
     with pytest.raises(Refusal, match="no such option"):
         offers.plan("messenger", {"game_id": False}, ["human"], 0)
-    with pytest.raises(ConfigurationError, match="--player takes NAME"):
-        parse_players(["a/b=run:there"])
+
+
+@pytest.mark.parametrize("text", ["a/b=run:there", "run:runs/quick", "mine=human", "mine="])
+def test_players_that_the_host_may_not_offer(text):
+    with pytest.raises(ConfigurationError, match="--player takes NAME=PLAYER"):
+        parse_players([text])
+
+
+def test_options_of_the_host_are_of_their_kind():
+    assert parse_fixed(["size=10,max_cycles=40"], ("ma_rtfm", "messenger")) == {"size": 10, "max_cycles": 40}
+    with pytest.raises(ConfigurationError, match="takes values like size=8, got 'size=big'"):
+        parse_fixed(["size=big"], ("ma_rtfm",))
+    with pytest.raises(ConfigurationError, match="unknown option for --env-option 'colour'"):
+        parse_fixed(["colour=red"], ("ma_rtfm",))
