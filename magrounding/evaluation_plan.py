@@ -70,6 +70,10 @@ class EvaluationPlan:
         """The evaluation sets of a stage: those that all have, and its own."""
         return {**self.sets, **self.stage_sets.get(stage, {})}
 
+    def held_out_set(self, stage: str = "") -> str:
+        """The set of games that a stage keeps from training, the second; its only one where there is no other."""
+        return list(self.sets_of(stage))[:2][-1]
+
     def same_games(self, one: str, other: str, heeds: Collection[str]) -> bool:
         """Whether games of two evaluation sets go the same way for players who heed no more than that of a text."""
         known = tuple(dict.fromkeys((*self.sets, *(name for more in self.stage_sets.values() for name in more))))

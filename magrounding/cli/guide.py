@@ -12,6 +12,7 @@ from rich.progress import Progress
 
 from magrounding.agents.guide import Guide, save_guide
 from magrounding.agents.guide.encoder import HashedEncoder
+from magrounding.agents.guide.guide import GUIDE_FILE
 from magrounding.agents.guide.language_model import LanguageModelEncoder
 from magrounding.agents.guide.learning import PRETRAINED, GuideLearning, examples_of, learn_guide
 from magrounding.agents.guide.metrics import GuideMetrics, guide_metrics
@@ -50,9 +51,9 @@ def main(line: CommandLine) -> int:
 
 def run(arguments: Arguments, command: str) -> GuideMetrics:
     """Learn, judge and save."""
-    if (arguments.out / "guide.json").exists():
+    if (arguments.out / GUIDE_FILE).exists():
         raise CheckpointError(f"{arguments.out} holds a Guide already: remove it first, or choose another --out")
-    check_place(arguments.out / "guide.json")
+    check_place(arguments.out / GUIDE_FILE)
     train, valid = learnable(arguments.gold)
     own = {name: getattr(arguments, name) for name in ("epochs", "rate", "hard_negatives")}
     own = {name: value for name, value in own.items() if value is not None}

@@ -107,7 +107,7 @@ def game_options(
     """
     wanted: str = entry.options.get(entry.stage_option, "") if stage is None else stage
     sets = entry.evaluation.sets_of(wanted)
-    chosen = sets[choose("split", split or list(sets)[:2][-1], tuple(sets))]
+    chosen = sets[choose("split", split or entry.evaluation.held_out_set(wanted), tuple(sets))]
     options = {**entry.with_stage(choose(f"stage of {entry.id}", wanted, entry.stages)), **chosen}
     if entry.multi_agent:
         options["agents"] = entry.options["agents"] if agents is None else agents

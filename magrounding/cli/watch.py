@@ -27,7 +27,6 @@ from magrounding.play.saved_games import SavedLineup, open_games, read_games
 from magrounding.play.session import Session
 from magrounding.play.team import Team, TeamMemory
 from magrounding.pretrained import PREFIX, find_run
-from magrounding.registry import EnvEntry
 from magrounding.storage import write_atomic
 from magrounding.threads import plan_threads, using
 
@@ -112,8 +111,9 @@ def _watch_run(arguments: Arguments, run: str) -> None:
     settings = read_settings(find_run(run))
     entry = settings.entry
     stage = arguments.stage or settings.stages[-1]
-    games = choose("split", arguments.split or _held_out(entry), tuple(entry.evaluation.sets_of(stage.split("/")[0])))
-    of_split = dict.fromkeys(entry.evaluation.sets_of(stage.split("/")[0])[games], "--split")
+    sets = entry.evaluation.sets_of(stage.split("/")[0])
+    games = choose("split", arguments.split or entry.evaluation.held_out_set(stage.split("/")[0]), tuple(sets))
+    of_split = dict.fromkeys(sets[games], "--split")
     elsewhere = {**chosen_elsewhere(entry, "--stage"), "agents": "the run", **of_split}
     asked = parse_env_options(arguments.env_option, entry, elsewhere)
     options = {**settings.stage_options(stage.split("/")[0], games), **asked}
@@ -142,11 +142,6 @@ def _watch_run(arguments: Arguments, run: str) -> None:
     pictures = [Image.fromarray(np.asarray(frame)) for frame in frames]
     write_atomic(arguments.out, film(pictures, arguments.out.suffix.lower(), arguments.milliseconds))
     print(arguments.out if arguments.quiet else f"{arguments.out}: {end}")
-
-
-def _held_out(entry: EnvEntry) -> str:
-    """The set of games that the environment keeps from training; its only one where there is no other."""
-    return list(entry.evaluation.sets)[:2][-1]
 
 
 def play_game(team: Team, env: ParallelEnv, seed: int, *, greedy: bool) -> tuple[list[Any], bool]:

@@ -22,7 +22,7 @@ from magrounding.storage import read_json, write_atomic, write_json
 TEMPERATURE = 0.05
 """λ. LGE gives none; SimCSE, whose loss it takes, has .05."""
 
-_FILE, _WEIGHTS = "guide.json", "guide.safetensors"
+GUIDE_FILE, _WEIGHTS = "guide.json", "guide.safetensors"
 _CHUNK = 1024
 """Texts that are read at once."""
 
@@ -66,7 +66,7 @@ def save_guide(folder: Path, guide: Guide, record: dict[str, Any]) -> None:
     guide.encoder.save_files(folder)
     write_atomic(folder / _WEIGHTS, save({k: v.detach().cpu().contiguous() for k, v in guide.state_dict().items()}))
     content = {"encoder": guide.encoder.kind, "options": guide.encoder.options, "temperature": guide.temperature}
-    write_json(folder / _FILE, {**content, "record": record}, sealed=True)
+    write_json(folder / GUIDE_FILE, {**content, "record": record}, sealed=True)
 
 
 def load_guide(folder: Path) -> Guide:
@@ -77,7 +77,7 @@ def load_guide(folder: Path) -> Guide:
         ConfigurationError: no Guide there, or a language model that cannot be loaded.
         MissingExtra: it reads with a language model, and `transformers` is not installed.
     """
-    content = read_json(_found(folder) / _FILE)
+    content = read_json(_found(folder) / GUIDE_FILE)
     try:
         options, temperature = dict(content["options"]), float(content["temperature"])
         if content["encoder"] == HashedEncoder.kind:
@@ -85,9 +85,9 @@ def load_guide(folder: Path) -> Guide:
         elif content["encoder"] == LanguageModelEncoder.kind:
             encoder = LanguageModelEncoder(folder / "model", int(options["tokens"]))
         else:
-            raise CheckpointError(f"{folder / _FILE} names an encoder that is not known: {content['encoder']!r}")
+            raise CheckpointError(f"{folder / GUIDE_FILE} names an encoder that is not known: {content['encoder']!r}")
     except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{folder / _FILE} is damaged ({type(error).__name__}: {error})") from None
+        raise CheckpointError(f"{folder / GUIDE_FILE} is damaged ({type(error).__name__}: {error})") from None
     guide = Guide(encoder, temperature)
     fit_weights(guide, parse_tensors(_weights(folder), folder / _WEIGHTS), folder / _WEIGHTS)
     return guide.eval()
@@ -100,7 +100,7 @@ def guide_digest(folder: Path) -> str:
 
 def _found(folder: Path) -> Path:
     """The folder; ConfigurationError where it holds no Guide."""
-    if not (folder / _FILE).exists():
+    if not (folder / GUIDE_FILE).exists():
         raise ConfigurationError(f"there is no Guide in {folder}: train one with `magrounding guide --out {folder}`")
     return folder
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from magrounding.agents.policy import TextEncoding
 from magrounding.agents.relread import kernels
 from magrounding.agents.relread.motion import FRAMES, GAITS
-from magrounding.agents.relread.moves import Moves
+from magrounding.agents.relread.said_motion import SaidMotion
 from magrounding.errors import ConfigurationError
 
 _CLOSENESS = 8.0
@@ -88,7 +88,7 @@ class ManualReader(nn.Module):
         self.symbols = nn.Embedding(vocabulary_size, kinship) if kinship else None
         self.words = nn.Embedding(vocabulary_size, kinship) if kinship else None
         self.meanings = nn.Embedding(vocabulary_size, meaning) if meaning else None
-        self.moves = Moves(motion, spelling or [f"{k}" for k in range(vocabulary_size)]) if motion else None
+        self.moves = SaidMotion(motion, spelling or [f"{k}" for k in range(vocabulary_size)]) if motion else None
         for table in (self.words, self.meanings):
             if table is not None:
                 nn.init.normal_(table.weight, std=0.01)  # a word that training never shows shall say next to nothing

@@ -1,4 +1,4 @@
-"""What statements say of how that moves which they speak of, read by the spelling of their words."""
+"""What statements say of motion: how the thing that a statement is about moves, read by the spelling of its words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LENGTHS = range(3, 7)
 """Of the n-grams of a word."""
 
 
-class Moves(nn.Module):
+class SaidMotion(nn.Module):
     """How likely things move in some way, as a statement has it.
 
     A word is the sum of the embeddings of its character n-grams (fastText, Bojanowski et al. 2017): one never met
