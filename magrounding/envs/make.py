@@ -64,4 +64,6 @@ def make_vec(
         game.describe().require_memory(num_envs)
         return WorldVectorEnv(game.make_world(num_envs, num_threads), id, options, copy=copy)
     make_env = partial(game.make_env, None)
-    return vectorize(make_env, num_envs, workers, id=id, options=options, spec=game.describe(), timeout=timeout)
+    return vectorize(
+        make_env, num_envs, workers, id=id, options=options, spec=game.describe(), timeout=timeout, copy=copy
+    )

@@ -73,7 +73,8 @@ class RunSettings:
         for seed in self.seeds:
             check_seed(seed)
         for stage, phase in self.phases():
-            for name in (self.preset.selection_set, *self.evaluation_sets(stage, phase)):
+            within = self.preset.watched_sets if self.preset.evaluate_every else ()
+            for name in (self.preset.selection_set, *within, *self.evaluation_sets(stage, phase)):
                 choose(f"evaluation set of {self.env}", name, tuple(entry.evaluation.sets_of(stage)))
             algorithm = phase.learner.algorithm
             if (own or algorithm) != algorithm or (algorithm_entry(algorithm).own_agents and own != algorithm):

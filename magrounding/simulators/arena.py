@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from magrounding.vector import Info, Observation
 _CACHE_LINE = 64
 
 Shape = tuple[int, ...]
+StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]
+"""Observations, rewards, terminated, truncated and the rest, see `VectorEnv.step`."""
 
 
 class Arena:
@@ -80,40 +82,48 @@ class Arena:
 
 
 class View:
-    """What a caller sees of some rows of an arena: the same array objects in every step.
+    """What a caller sees of some rows of an arena: the same array objects in every step, or copies.
 
     Args:
         arena: the arrays.
         rows: the rows, side by side.
         origin: see `Info`.
+        copy: show fresh arrays instead of those that the next step overwrites.
     """
 
-    def __init__(self, arena: Arena, rows: slice, origin: tuple[str, EnvSpec]) -> None:
-        self._origin = origin
-        self.observation = {name: array[rows] for name, array in arena.observation.items()}
-        self.rewards, self.terminated, self.truncated = (
-            arena.rewards[rows],
-            arena.terminated[rows],
-            arena.truncated[rows],
-        )
-        self._done = arena.done[rows]
+    def __init__(self, arena: Arena, rows: slice, origin: tuple[str, EnvSpec], *, copy: bool) -> None:
+        self._arena, self._rows, self._origin, self._copy = arena, rows, origin, copy
+        self._observation = {name: array[rows] for name, array in arena.observation.items()}
+        self._flags = arena.rewards[rows], arena.terminated[rows], arena.truncated[rows]
         self._arrays = {
             name: getattr(arena, name)[rows]
             for name in ("done", "won", "score", "length", "returns", "alive", "illegal", "document")
         }
-        self._first = rows.start
 
-    def info(self, final_observation: Observation, fault: np.ndarray | None) -> Info:
-        """The Info of these rows.
+    def start(self, final_observation: Observation, fault: np.ndarray | None) -> tuple[Observation, Info]:
+        """What `VectorEnv.reset` returns of these rows.
 
         Args:
             final_observation: of an arena; the rows that have ended are copied from it.
             fault: [B] bool of these rows, or None.
         """
-        final = self._done.nonzero()[0]
-        rows = final + self._first
-        last = {name: array[rows] for name, array in final_observation.items()}
-        return Info(**self._arrays, final_rows=final, final_observation=last, fault=fault, origin=self._origin)
+        final = self._arrays["done"].nonzero()[0]
+        last = {name: array[final + self._rows.start] for name, array in final_observation.items()}
+        observation, arrays = self._observation, {**self._arrays, "fault": fault}
+        if self._copy:
+            observation, arrays = _copies(observation), _copies(arrays)
+        info = Info(**arrays, final_rows=final, final_observation=last, origin=self._origin)
+        return dict(observation), info
+
+    def after(self, final_observation: Observation, fault: np.ndarray | None) -> StepResult:
+        """What `VectorEnv.step` returns of these rows; arguments as of `start`."""
+        observation, info = self.start(final_observation, fault)
+        rewards, terminated, truncated = (array.copy() for array in self._flags) if self._copy else self._flags
+        return observation, rewards, terminated, truncated, info
+
+
+def _copies(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: None if array is None else array.copy() for name, array in arrays.items()}
 
 
 def arena_bytes(spec: EnvSpec, num_envs: int) -> int:

@@ -11,14 +11,12 @@ from numpy.typing import ArrayLike
 from magrounding.capabilities import Expert, HasHalves, HasState, require_capability
 from magrounding.errors import InvalidAction
 from magrounding.simulators import worker as command
-from magrounding.simulators.arena import Arena, View
+from magrounding.simulators.arena import Arena, StepResult, View
 from magrounding.simulators.crew import Crew
 from magrounding.simulators.faults import Fault
 from magrounding.simulators.handle import WorkerHandle
 from magrounding.spec import EnvSpec
 from magrounding.vector import Info, Observation, check_actions, check_count, check_flags, check_rows, row_seeds
-
-StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]
 
 _BOTH = (0, 1)
 
@@ -42,6 +40,7 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         id, options: how the games were made.
         spec: what they show and take, where the env does not say.
         timeout: seconds without an answer after which a worker hangs.
+        copy: return fresh arrays instead of buffers that the next step overwrites.
 
     Attributes:
         groups: the rows of each half; one where there is a single game.
@@ -60,6 +59,7 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         options: Mapping[str, Any] | None = None,
         spec: EnvSpec | None = None,
         timeout: float = 60.0,
+        copy: bool = False,
     ) -> None:
         self.id, self.options, self.num_envs = id, dict(options or {}), num_envs
         half = num_envs - num_envs // 2
@@ -74,8 +74,8 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         self._copies = list(zip(self._shown.shown_arrays(), self._arena.shown_arrays(), strict=True))
         self._fault = np.zeros(num_envs, np.bool_)
         self._episode = np.zeros(num_envs, np.int64)  # the last one that was started in each row
-        self._all_views = View(self._shown, self._rows, (id, self.spec))
-        self._views = [View(self._shown, rows, (id, self.spec)) for rows in self._halves]
+        self._all_views = View(self._shown, self._rows, (id, self.spec), copy=copy)
+        self._views = [View(self._shown, rows, (id, self.spec), copy=copy) for rows in self._halves]
         self._tickets: dict[int, dict[WorkerHandle, int]] = {}  # by group, of steps that are being played
         self._lost: set[tuple[WorkerHandle, int]] = set()  # by worker and group, games whose loss is yet to be shown
         self._started = False
@@ -114,7 +114,7 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         self._lost.clear()
         self._shown.shown[:] = arena.shown
         self._started = True
-        return dict(self._all_views.observation), self._all_views.info(arena.final_observation, self._fault)
+        return self._all_views.start(arena.final_observation, self._fault)
 
     def step(self, actions: ArrayLike) -> StepResult:
         """Play one step everywhere; see `VectorEnv.step`."""
@@ -244,8 +244,7 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
             shown.truncated[lost], shown.score[lost], shown.length[lost], shown.returns[lost] = kept
             shown.done[lost] = self._fault[lost] = True
         self._episode[rows] = shown.episode[rows]
-        info = view.info(self._arena.final_observation, self._fault[rows])
-        return dict(view.observation), view.rewards, view.terminated, view.truncated, info
+        return view.after(self._arena.final_observation, self._fault[rows])
 
     def _settle(self, tickets: dict[WorkerHandle, int]) -> None:
         """Wait for answers; where a worker was replaced, start the next episodes and note what is lost."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from magrounding.capabilities import Expert, HasState, require_capability
 from magrounding.errors import InvalidAction
-from magrounding.simulators.arena import Arena, View
+from magrounding.simulators.arena import Arena, StepResult, View
 from magrounding.simulators.faces import face_of
 from magrounding.simulators.game import Game
 from magrounding.simulators.spaces import common_spec
@@ -28,6 +28,7 @@ class SerialVectorEnv(HasState, Expert):
         num_envs: B.
         id, options: how the games were made.
         spec: what they show and take, where the env does not say.
+        copy: return fresh arrays instead of buffers that the next step overwrites.
     """
 
     def __init__(
@@ -38,13 +39,14 @@ class SerialVectorEnv(HasState, Expert):
         id: str = "",
         options: Mapping[str, Any] | None = None,
         spec: EnvSpec | None = None,
+        copy: bool = False,
     ) -> None:
         self.id, self.options, self.num_envs = id, dict(options or {}), num_envs
         faces = [face_of(make_env()) for _ in range(num_envs)]
         self.spec = common_spec(faces, spec)
         self.num_agents = self.spec.num_agents
         self._arena = Arena(self.spec, num_envs)
-        self._view = View(self._arena, slice(0, num_envs), (id, self.spec))
+        self._view = View(self._arena, slice(0, num_envs), (id, self.spec), copy=copy)
         self._games = [Game(face, self.spec, self._arena, row) for row, face in enumerate(faces)]
         self._started = self._closed = False
 
@@ -60,17 +62,16 @@ class SerialVectorEnv(HasState, Expert):
         for game in self._games:
             game.reset()
         self._started = True
-        return dict(self._view.observation), self._view.info(arena.final_observation, None)
+        return self._view.start(arena.final_observation, None)
 
-    def step(self, actions: ArrayLike) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]:
+    def step(self, actions: ArrayLike) -> StepResult:
         """Play one step everywhere; see `VectorEnv.step`."""
         self._require_start()
-        arena, view = self._arena, self._view
+        arena = self._arena
         arena.actions[:] = check_actions(actions, (self.num_envs, self.num_agents), self.spec.num_actions)
         for game in self._games:
             game.step()
-        info = view.info(arena.final_observation, None)
-        return dict(view.observation), view.rewards, view.terminated, view.truncated, info
+        return self._view.after(arena.final_observation, None)
 
     def hold(self, rows: np.ndarray) -> None:
         """Leave games as they are in the steps to come.

@@ -25,6 +25,7 @@ def vectorize(
     options: Mapping[str, Any] = MappingProxyType({}),
     spec: EnvSpec | None = None,
     timeout: float = 60.0,
+    copy: bool = False,
 ) -> SerialVectorEnv | ProcessVectorEnv:
     """Play many games of any PettingZoo parallel env, or single-agent Gymnasium env, as a `VectorEnv`.
 
@@ -40,6 +41,7 @@ def vectorize(
         id, options: how the games were made, so that others can make them again.
         spec: what they show and take, where the env does not say and its spaces say too little.
         timeout: seconds that one step of a worker's games may take; a worker that starts has a minute more.
+        copy: return fresh arrays instead of buffers that the next step overwrites.
 
     Returns:
         A vector env with the capabilities "expert" and "state" where the env has `best_actions` and `state`.
@@ -55,9 +57,12 @@ def vectorize(
         raise ConfigurationError(f"id must be a string and options a dict, got {id!r} and {options!r}")
     if spec is not None and not isinstance(spec, EnvSpec):
         raise ConfigurationError(f"spec must be an EnvSpec or None, got {spec!r}")
+    if not isinstance(copy, bool):
+        raise ConfigurationError(f"copy must be True or False, got {copy!r}")
+    made: dict[str, Any] = {"id": id, "options": options, "spec": spec, "copy": copy}
     if not workers:
-        return SerialVectorEnv(make_env, num_envs, id=id, options=options, spec=spec)
-    return ProcessVectorEnv(make_env, num_envs, workers, id=id, options=options, spec=spec, timeout=timeout)
+        return SerialVectorEnv(make_env, num_envs, **made)
+    return ProcessVectorEnv(make_env, num_envs, workers, **made, timeout=timeout)
 
 
 def check_workers(workers: int, timeout: float) -> int:

@@ -5,6 +5,7 @@ The loss sums over time and averages over the batch, as the programs behind the 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -38,7 +39,7 @@ class ImpalaConfig(AlgorithmConfig):
         clip_rho: bound on V-trace's importance weights.
         clip_c: bound on the weights that pass later errors back.
         clip_reward: rewards are clipped to ± this.
-        clip_gradient: norm of an update's gradient.
+        clip_gradient: norm of an update's gradient; 0: no bound.
         chunk: games a backward pass on a CPU, where smaller passes stay in the caches; 0, and a GPU, take all at once.
             The gradient is the same.
     """
@@ -113,7 +114,7 @@ class ImpalaLearner(Learner[ImpalaConfig]):
             total = total + losses.learnt.get("auxiliary_loss", 0.0) * int(column.alive[:, games].sum())
             (total / batch).backward()
             totals += torch.stack([part.detach() for part in losses[:3]]).cpu() / batch
-        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.clip_gradient)
+        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.clip_gradient or math.inf)
         self.optimizer.step()
         policy, value, entropy = totals.tolist()
         return {

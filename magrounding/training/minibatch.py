@@ -39,7 +39,7 @@ class MinibatchConfig(AlgorithmConfig):
         entropy: weight of the entropy bonus.
         value_coefficient: weight of the squared error of the value.
         weight_decay: of every weight in a step, as a share of the rate (Loshchilov and Hutter 2019).
-        clip_gradient: norm of a step's gradient; 0: any.
+        clip_gradient: norm of a step's gradient; 0: no bound.
     """
 
     scaled: ClassVar[tuple[str, ...]] = ("anneal_steps",)

@@ -29,7 +29,7 @@ class QLearningConfig(AlgorithmConfig):
         target_every: units between two copies into the target network, which gives the value after a step; 0: there is
             none, the network itself does.
         learning_rate: of the optimiser.
-        clip_gradient: norm of a step's gradient; 0: as it is.
+        clip_gradient: norm of a step's gradient; 0: no bound.
         gamma: discount of a step.
         exploration: environment steps over which exploration falls.
     """

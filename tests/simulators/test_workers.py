@@ -48,6 +48,24 @@ def test_workers_change_nothing(num_envs, workers):
         np.testing.assert_array_equal(vec.state(), alone.state())
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_copies_outlast_the_next_step(workers):
+    moves = np.random.default_rng(0).integers(0, 3, (5, 4, 3))
+    with vectorize(Walk, 4, workers, copy=True) as vec, vectorize(Walk, 4, workers) as buffers:
+        begun, first = vec.reset(seed=1), vec.step(moves[0])
+        before, kept = {name: array.copy() for name, array in begun[0].items()}, copied(first)
+        shown, _ = buffers.reset(seed=1)
+        at_first = shown["noise"].copy()
+        for each in moves:
+            vec.step(each)
+            buffers.step(each)
+        assert_equal(begun[0], before)
+        assert_equal(copied(first), kept)
+        assert not (shown["noise"] == at_first).all()  # without `copy` the same arrays in every step
+    with pytest.raises(ConfigurationError, match="copy must be True or False, got 1"):
+        vectorize(Walk, 2, copy=1)
+
+
 def test_halves_may_be_played_apart():
     rng = np.random.default_rng(0)
     with vectorize(Walk, 5, 2) as vec:
