@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from magrounding.errors import InvalidAction, choose
+from magrounding.errors import CallOrderError, choose
 from magrounding.spec import EnvSpec
 from magrounding.vector import action_numbers, row_seeds
 from magrounding.vocabulary import Vocabulary
@@ -99,7 +99,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
 
         Raises:
             ConfigurationError: a seed that is none.
-            InvalidAction: after `close`.
+            CallOrderError: after `close`.
         """
         self._require_open()
         if seed is not None or self._seed is None:
@@ -124,8 +124,9 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
             over and no action is given.
 
         Raises:
-            InvalidAction: an action outside the space, a missing or unknown agent, a step before `reset` or after the
-                end, or after `close`. Nothing has happened then: the step can be repeated with a better action.
+            InvalidAction: an action outside the space, a missing or unknown agent. Nothing has happened then: the step
+                can be repeated with a better action.
+            CallOrderError: before `reset`, after the episode's end, or after `close`.
         """
         self._require_open()
         if not self.agents and self._seed is not None and isinstance(actions, Mapping) and not actions:
@@ -168,9 +169,15 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
             self._play_again(self.played)
 
     def _require_open(self) -> None:
-        """InvalidAction after `close`."""
+        """CallOrderError after `close`."""
         if self._closed:
-            raise InvalidAction(_CLOSED)
+            raise CallOrderError(_CLOSED)
+
+    def _require_start(self, what: str) -> None:
+        """CallOrderError before `reset` and after `close`."""
+        self._require_open()
+        if self._seed is None:
+            raise CallOrderError(f"call reset() before {what}()")
 
     def _play_again(self, actions: Sequence[int]) -> None:
         """Bring the game to where these actions have brought the episode."""
@@ -209,9 +216,9 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
         raise NotImplementedError
 
     def _check(self, actions: Mapping[str, SupportsIndex]) -> int:
-        """The action; InvalidAction for what is none."""
+        """The action; InvalidAction for what is none, CallOrderError where no game goes on."""
         if not self.agents:
-            raise InvalidAction(
+            raise CallOrderError(
                 "call reset() before step()" if self._seed is None else "the episode is over: call reset()"
             )
         return action_numbers(actions, self.agents, self._num_actions)[0]
