@@ -184,7 +184,7 @@ def _seat(
         vec = make_vec(entry.id, 1, **options)
         return vec, Keyboard(vec, lambda: ansi(vec.world.scene(0))), "a person"
     team = load_team(source, stage=_stage(arguments, entry)) if kind == RUN else None
-    vec = make_vec(entry.id, min(arguments.games, entry.evaluation.games or ROWS), workers=workers, **options)
+    vec = make_vec(entry.id, min(arguments.games, entry.evaluation.max_envs or ROWS), workers=workers, **options)
     if team is not None:
         return vec, team.for_games(vec), f"{read_settings(find_run(source)).agent} of {source}"
     own = ORACLE if entry.oracle else "the simulator's bot"

@@ -127,7 +127,7 @@ def evaluate(
     num_envs = None if num_envs is None else check_count("num_envs", num_envs, 1)
     entry = env_entry(env)
     entry.check_options(options)
-    rows = min(num_envs or entry.evaluation.games or episodes, episodes)
+    rows = min(num_envs or entry.evaluation.max_envs or episodes, episodes)
     if manual == REASSIGNED:
         options = {**options, "manual": REASSIGNED}
     vec = make_vec(env, rows, num_threads=num_threads, workers=workers, **options)
