@@ -17,13 +17,11 @@ from magrounding.envs.render import Scene, ansi, rgb_array
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError, choose
 from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid
-from magrounding.vector import action_numbers, row_seeds
+from magrounding.vector import Observation, action_numbers, row_seeds
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 4
 _CLOSED = "the env is closed: make another"
-
-Observation = dict[str, np.ndarray]
 
 
 @lru_cache(maxsize=16)

@@ -11,13 +11,12 @@ from magrounding.envs.make import make
 from magrounding.envs.parallel import FRAMES_PER_SECOND, RENDER_MODES
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.spec import EnvSpec
+from magrounding.vector import Observation
 
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
 
     from magrounding.vocabulary import Vocabulary
-
-Observation = dict[str, np.ndarray]
 
 
 class SingleAgentEnv(gymnasium.Env[Observation, np.int64]):

@@ -6,19 +6,16 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, SupportsIndex
 
-import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from magrounding.errors import CallOrderError, choose
 from magrounding.spec import EnvSpec
-from magrounding.vector import action_numbers, row_seeds
+from magrounding.vector import Observation, action_numbers, row_seeds
 from magrounding.vocabulary import Vocabulary
 
 AGENT = "agent_0"
 _CLOSED = "the env is closed: make another"
-
-Observation = dict[str, np.ndarray]
 
 
 class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):

@@ -32,7 +32,7 @@ _NOWHERE = -1e4
 """Logit of a statement that is none."""
 
 
-class Reading(NamedTuple):
+class WordRelations(NamedTuple):
     """What each of U manuals says of the P distinct words of a batch.
 
     said(w) is the sum of the statements' values, weighted by how much each statement has to do with w.
@@ -155,7 +155,9 @@ class ManualReader(nn.Module):
         words[..., 0] = 0
         return words
 
-    def read(self, words: Tensor, text: TextEncoding, gait: Tensor | None = None) -> tuple[Reading, Tensor, Tensor]:
+    def read(
+        self, words: Tensor, text: TextEncoding, gait: Tensor | None = None
+    ) -> tuple[WordRelations, Tensor, Tensor]:
         """What the manuals say of some words.
 
         Attention from U documents to the few distinct words of a batch is one product of matrices; observations gather
@@ -184,7 +186,7 @@ class ManualReader(nn.Module):
         attention = attention * is_word
         mentions = torch.bmm(attention.transpose(1, 2), mentioned)  # [U, P, P]
         alike = torch.bmm((attention / length).transpose(1, 2), through / length)
-        return Reading(mentions, alike, facts.transpose(1, 2)), which, of
+        return WordRelations(mentions, alike, facts.transpose(1, 2)), which, of
 
     def attention(self, words: Tensor, text: TextEncoding, gait: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Attention [U, S, P] to the statements, of the distinct among some words [...] that move so [...].

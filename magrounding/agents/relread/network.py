@@ -21,7 +21,7 @@ from magrounding.agents.document_policy import DocumentPolicy, info_nce
 from magrounding.agents.policy import RELIANCE, Accepts, Learnt, PolicyOutput, TextEncoding, mask_logits, shares
 from magrounding.agents.relread import kernels
 from magrounding.agents.relread.egocentric import Things, border_distances, look, with_presence
-from magrounding.agents.relread.manual_reader import ROW_OF, ManualReader, Reading
+from magrounding.agents.relread.manual_reader import ROW_OF, ManualReader, WordRelations
 from magrounding.agents.relread.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
 from magrounding.agents.respelling import within
 from magrounding.agents.running_text.edges import make_segments
@@ -292,7 +292,7 @@ class Relread(DocumentPolicy):
         return features * things.exists.unsqueeze(-1)
 
     def _bonds(
-        self, reading: Reading, alone: Tensor, document: Tensor, which: Tensor, exists: Tensor
+        self, reading: WordRelations, alone: Tensor, document: Tensor, which: Tensor, exists: Tensor
     ) -> tuple[Tensor, Tensor]:
         """A layer on the relations of each thing with each other, and what relates it to what the agent holds.
 

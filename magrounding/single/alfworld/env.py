@@ -24,9 +24,10 @@ from magrounding.single.alfworld.options import (
 )
 from magrounding.single.alfworld.scenes import SPLITS
 from magrounding.single.alfworld.words import WORDING, thing_ids, things_in
-from magrounding.single.one_agent import Observation, OneAgentEnv
+from magrounding.single.one_agent import OneAgentEnv
 from magrounding.single.wording import ChoiceTable
 from magrounding.texts import content_keys
+from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi",)
 NOTHING = "Nothing happens."

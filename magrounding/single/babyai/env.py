@@ -15,8 +15,9 @@ from magrounding.single.babyai.levels import game_seed, make_game
 from magrounding.single.babyai.options import ACTIONS, BabyAI
 from magrounding.single.babyai.view import View
 from magrounding.single.babyai.words import MAX_WORDS, VOCABULARY, grid_words, mission_ids
-from magrounding.single.one_agent import Observation, OneAgentEnv
+from magrounding.single.one_agent import OneAgentEnv
 from magrounding.texts import content_keys
+from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 10

@@ -15,8 +15,9 @@ from magrounding.single.nethack.options import GOAL_WORDS, MESSAGE_WORDS, STATUS
 from magrounding.single.nethack.status import SHOWN, status_text
 from magrounding.single.nethack.tasks import GOALS, PROMPTS, SEEDS, SILG_TASKS, SPLITS, THRESHOLDS, prompts_of
 from magrounding.single.nethack.words import BLANK, HEIGHT, WIDTH, first_ids, wording
-from magrounding.single.one_agent import Observation, OneAgentEnv
+from magrounding.single.one_agent import OneAgentEnv
 from magrounding.texts import content_keys
+from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi", "rgb_array")
 STEP_COST = 0.02

@@ -10,7 +10,7 @@ import numpy as np
 
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.seeding import TASK, stream_key
-from magrounding.single.one_agent import Observation, OneAgentEnv
+from magrounding.single.one_agent import OneAgentEnv
 from magrounding.single.scienceworld import picture
 from magrounding.single.scienceworld.gold import WON, find_gold
 from magrounding.single.scienceworld.java import find_java, shared_java
@@ -28,6 +28,7 @@ from magrounding.single.scienceworld.words import wording
 from magrounding.single.wording import ChoiceTable
 from magrounding.spec import CHOICES
 from magrounding.texts import content_keys
+from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 2

@@ -8,7 +8,7 @@ import numpy as np
 
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.seeding import TASK, stream_key
-from magrounding.single.one_agent import Observation, OneAgentEnv
+from magrounding.single.one_agent import OneAgentEnv
 from magrounding.single.touchdown import picture
 from magrounding.single.touchdown.city import load_city
 from magrounding.single.touchdown.files import Route, folder_of
@@ -17,6 +17,7 @@ from magrounding.single.touchdown.layout import CLASSES, COLUMNS, HORIZON, MAX_D
 from magrounding.single.touchdown.options import Touchdown, wording
 from magrounding.spec import COLUMNS as TOWARDS
 from magrounding.texts import content_keys
+from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi", "rgb_array")
 HOP = 0.1
