@@ -106,7 +106,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
         self.agents = []
         self._play_again(())
         self.agents = [AGENT]
-        return {AGENT: self._observe()}, {AGENT: self._facts()}
+        return {AGENT: self._observe()}, {AGENT: self._make_info()}
 
     def step(
         self, actions: Mapping[str, SupportsIndex]
@@ -140,7 +140,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
             {AGENT: reward},
             {AGENT: terminated},
             {AGENT: truncated},
-            {AGENT: self._facts()},
+            {AGENT: self._make_info()},
         )
 
     def close(self) -> None:
@@ -187,7 +187,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
             _, terminated, truncated = self._play(action)
             self._over = terminated or truncated
 
-    def _facts(self) -> dict[str, Any]:
+    def _make_info(self) -> dict[str, Any]:
         """A new info."""
         info = self._info()
         if self._illegal:

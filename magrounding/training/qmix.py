@@ -136,7 +136,7 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
     def explore(self, steps: int) -> None:
         self._set_epsilon(self.exploration(steps))
 
-    def facts(self, steps: int) -> dict[str, float]:
+    def metrics(self, steps: int) -> dict[str, float]:
         return {"exploration": self.exploration(steps)}
 
     def draw(self, rng: np.random.Generator) -> EpisodeBatch | None:
