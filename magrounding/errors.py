@@ -18,6 +18,10 @@ class InvalidAction(MagroundingError, ValueError):
     """An action outside its space (an action that is merely masked is a legal no-op)."""
 
 
+class CallOrderError(MagroundingError):
+    """A call at the wrong time: before `reset`, after the episode's end or `close`, or during a step that was sent."""
+
+
 class CheckpointError(MagroundingError):
     """A run folder or a file of weights that is missing, foreign, truncated or in the way."""
 

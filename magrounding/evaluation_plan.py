@@ -36,9 +36,10 @@ class EvaluationPlan:
         stage_sets: stage → more such sets, which only that stage has (see `sets_of`).
         reading_set: the one on which agents are also given wrong texts; by default "eval", or else the first.
         rules_text: the text that is exchanged between games as a test of reading; "" where there is none.
-        games: live games of an evaluation at most; simulators play more games one after another.
-        orientation: part of an evaluation's games that a random team and agents with wrong texts play, the first ones.
-            Less than all where such games last up to the limit of steps, and cost more than all others.
+        max_envs: games that are played at once in an evaluation, at most; more are played one after another. None: no
+            limit.
+        baseline_share: share of an evaluation's games that a random team and agents with wrong texts play, the first
+            ones. Less than 1 where such games last up to the limit of steps, and cost more than all others.
         differences: set → in what the games of its seeds differ from those of the same seeds in the first set, of
             `spec.HEEDED`: every name in the text and on the map is another one, or sentences are worded otherwise, and
             all else is the same. A set that is not named differs in more.
@@ -52,8 +53,8 @@ class EvaluationPlan:
     stage_sets: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     reading_set: str = ""
     rules_text: str = ""
-    games: int | None = None
-    orientation: float = 1.0
+    max_envs: int | None = None
+    baseline_share: float = 1.0
     differences: Mapping[str, frozenset[str]] = field(default_factory=dict)
     published: str | None = None
     published_others: str | None = None
@@ -84,7 +85,7 @@ class EvaluationPlan:
         first, second = self.differences.get(one), self.differences.get(other)
         return one == other or (first is not None and second is not None and not (first | second) & frozenset(heeds))
 
-    def orientation_games(self, games: int) -> int:
+    def baseline_games(self, games: int) -> int:
         """How many of an evaluation's games random teams and agents with wrong texts play; a few in any case."""
         check_count("games", games, 1)
-        return min(games, max(_FEWEST, round(self.orientation * games)))
+        return min(games, max(_FEWEST, round(self.baseline_share * games)))

@@ -13,11 +13,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from magrounding.errors import ConfigurationError, MagroundingError, choose
 from magrounding.evaluation_plan import EvaluationPlan
 from magrounding.spec import EnvSpec
+
+if TYPE_CHECKING:
+    from pettingzoo import ParallelEnv
+    from typing_extensions import TypeIs
 
 _ID = re.compile(r"\w[\w .-]*", re.ASCII)
 GROUP = "magrounding"
@@ -37,21 +41,37 @@ def load(entry_point: str) -> Any:
         raise ConfigurationError(f"the entry point {entry_point!r} cannot be loaded: {error}") from error
 
 
-class Game(Protocol):
-    """A world with all its options chosen and checked, not yet started.
-
-    It has either `make_world(num_envs, num_threads) -> BatchedWorld`, for worlds that simulate batches, or
-    `make_env(render_mode) -> ParallelEnv`, for simulators of one game.
-    """
+class WorldConfig(Protocol):
+    """The options of a world that simulates batches, chosen and checked; nothing is started."""
 
     def describe(self) -> EnvSpec:
         """What the world is; nothing is started for it."""
         ...
 
+    def make_world(self, num_envs: int, num_threads: int, /) -> Any:
+        """B games: an `envs.world.BatchedWorld`, which only layers above know."""
+        ...
 
-def is_simulator(game: Game) -> bool:
+
+class SimulatorConfig(Protocol):
+    """The options of a simulator of one game, chosen and checked; nothing is started."""
+
+    def describe(self) -> EnvSpec:
+        """What the world is; nothing is started for it."""
+        ...
+
+    def make_env(self, render_mode: str | None, /) -> ParallelEnv:
+        """One game, as a PettingZoo env."""
+        ...
+
+
+EnvConfig = WorldConfig | SimulatorConfig
+"""What an environment's options make: any object that has the methods of one of the two."""
+
+
+def is_simulator(config: EnvConfig) -> TypeIs[SimulatorConfig]:
     """Whether it plays one game at a time, so that processes make it faster."""
-    return not hasattr(game, "make_world")
+    return not hasattr(config, "make_world")
 
 
 @dataclass(frozen=True)
@@ -61,7 +81,7 @@ class EnvEntry:
     Attributes:
         id: what `make` takes.
         game: entry point of a function or a frozen dataclass whose keyword arguments, with defaults, are the options of
-            the environment, and which makes a `Game`.
+            the environment, and which makes an `EnvConfig`.
         stage_option: the option that names a stage or task; "" where there is none.
         stages: its values.
         curriculum: the stages a curriculum goes through by default, in order.
@@ -89,7 +109,7 @@ class EnvEntry:
         return tuple({"layout": layout} for layout in self.layouts) or ({},)
 
     @cached_property
-    def factory(self) -> Callable[..., Game]:
+    def factory(self) -> Callable[..., EnvConfig]:
         return load(self.game)
 
     @cached_property
@@ -97,8 +117,8 @@ class EnvEntry:
         """Option → default."""
         return {name: each.default for name, each in inspect.signature(self.factory).parameters.items()}
 
-    def configure(self, **options: Any) -> Game:
-        """The game with these options; ConfigurationError for an option that does not exist or cannot be."""
+    def configure(self, **options: Any) -> EnvConfig:
+        """The configuration with these options; ConfigurationError for an option that does not exist or cannot be."""
         self.check_options(options)
         return self.factory(**options)
 

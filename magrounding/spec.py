@@ -11,21 +11,25 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from gymnasium import spaces
 
-from magrounding.errors import ConfigurationError
+from magrounding.errors import ConfigurationError, choose
 from magrounding.vocabulary import Vocabulary
 
-EPISODE, STEP = "episode", "step"
+EPISODE: Final = "episode"
+STEP: Final = "step"
+Lifetime = Literal["episode", "step"]
 """How long a text stays as it is."""
 
 NAMES, SENTENCES = HEEDED = "names", "sentences"
 """What a player may heed of a text: which words name things, beside where these words stand; and how it is worded."""
 
-WON, SCORE = "won", "score"
+WON: Final = "won"
+SCORE: Final = "score"
+Outcome = Literal["won", "score"]
 """The outcome that promotion, selection and reports go by."""
 
 STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, EVENTS, FACTS = CAPABILITIES = (
@@ -63,8 +67,6 @@ class Field:
         shared: one array for the whole team ([B, *shape] in a batch) instead of one for each agent ([B, n, *shape]).
     """
 
-    kind: ClassVar[str] = "array"
-
     name: str
     shape: tuple[int, ...]
     low: float
@@ -83,8 +85,6 @@ class Grid(Field):
         words_per_occupant: ids that one occupant of a cell takes: K is a multiple of it.
         egocentric: the agent always stands in the same cell and looks the same way, so the map turns with it.
     """
-
-    kind: ClassVar[str] = "grid"
 
     scenery_ids: tuple[int, ...] = ()
     avatar_ids: tuple[int, ...] = ()
@@ -106,18 +106,20 @@ class Text(Field):
 
     Attributes:
         lifetime: EPISODE where it stays the same from reset to reset, STEP where it may change in every step.
+
+    Raises:
+        ConfigurationError: another lifetime.
     """
 
-    kind: ClassVar[str] = "text"
+    lifetime: Lifetime = STEP
 
-    lifetime: str = STEP
+    def __post_init__(self) -> None:
+        choose("lifetime of a text", self.lifetime, get_args(Lifetime))
 
 
 @dataclass(frozen=True)
 class Mask(Field):
     """Which of some things count, [A] of 0 and 1: `action_mask` says which actions do something."""
-
-    kind: ClassVar[str] = "mask"
 
     low: float = 0
     high: float = 1
@@ -200,6 +202,9 @@ class EnvSpec:
         state_parts: (name, shape) of the parts of `state()`, in order; empty without that capability.
         tokenizer: names what turns texts into ids, where that is no list of words.
         source: where its sentences are from, for reports; "" for a world with but one answer.
+
+    Raises:
+        ConfigurationError: another outcome or capability, or two fields of one name.
     """
 
     fields: tuple[Field, ...]
@@ -208,11 +213,19 @@ class EnvSpec:
     words: tuple[str, ...]
     max_cycles: int
     time_limit_is_loss: bool = True
-    outcome: str = WON
+    outcome: Outcome = WON
     capabilities: frozenset[str] = frozenset()
     state_parts: tuple[tuple[str, tuple[int, ...]], ...] = ()
     tokenizer: str = ""
     source: str = ""
+
+    def __post_init__(self) -> None:
+        choose("outcome of a world", self.outcome, get_args(Outcome))
+        for name in sorted(self.capabilities):
+            choose("capability", name, CAPABILITIES)
+        names = [field.name for field in self.fields]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ConfigurationError(f"each field of a world has a name of its own, got two of {min(twice)!r}")
 
     def __getitem__(self, name: str) -> Field:
         for field in self.fields:

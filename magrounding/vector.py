@@ -100,7 +100,8 @@ class VectorEnv(Protocol):
             [B, n] bool (true in the step of the end only), info.
 
         Raises:
-            InvalidAction: an action outside [0, A), anything but integers, a wrong shape, or a step before `reset`.
+            InvalidAction: an action outside [0, A), anything but integers, or a wrong shape.
+            CallOrderError: before `reset`, or after `close`.
         """
         ...
 

@@ -1,5 +1,6 @@
 """EnvSpec, and what worlds declare with it."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -53,8 +54,25 @@ def test_fields_are_found_by_name():
         SPEC["teammates"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"outcome": "scores"}, "unknown outcome of a world 'scores'; choose from: won, score"),
+        ({"capabilities": frozenset({"sate"})}, "unknown capability 'sate'; choose from: state, snapshot, "),
+        ({"fields": (*SPEC.fields, Field("manual", (2,), 0, 1))}, "a name of its own, got two of 'manual'"),
+    ],
+)
+def test_a_spec_refuses_what_no_world_can_be(changes, message):
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        replace(SPEC, **changes)
+
+
+def test_a_text_lasts_an_episode_or_a_step():
+    with pytest.raises(ConfigurationError, match="unknown lifetime of a text 'epsiode'; choose from: episode, step"):
+        Text("manual", (3, 5), 0, 9, lifetime="epsiode")
+
+
 def test_fields_are_found_by_kind():
-    assert [field.kind for field in SPEC.fields] == ["grid", "array", "text", "text", "mask"]
     assert SPEC.grid is SPEC["grid"]
     assert (SPEC.grid.height, SPEC.grid.width) == (4, 6)
     assert [text.name for text in SPEC.texts] == ["manual", "message"]

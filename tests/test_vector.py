@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.errors import InvalidAction
+from magrounding.errors import CallOrderError, InvalidAction
 
 STAY = np.zeros((6, 2), np.int64)
 
@@ -97,7 +97,7 @@ def test_flags_are_true_in_the_step_of_the_end_only():
 
 
 def test_a_step_before_reset_is_an_error():
-    with pytest.raises(InvalidAction, match="reset"):
+    with pytest.raises(CallOrderError, match="reset"):
         make().step(STAY)
 
 

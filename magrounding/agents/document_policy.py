@@ -132,11 +132,11 @@ class DocumentPolicy(Policy):
         shape = batch.restarts.shape
         observation, text, document = self._flat(batch)
         others = extras[OTHERS].flatten(0, 1) if OTHERS in extras else None
-        flat, facts = self.auxiliary(observation, text, document, output, others)
-        losses, facts = ({name: each.unflatten(0, shape) for name, each in part.items()} for part in (flat, facts))
+        flat, metrics = self.auxiliary(observation, text, document, output, others)
+        losses, metrics = ({name: each.unflatten(0, shape) for name, each in part.items()} for part in (flat, metrics))
         if CONTRAST in wanted:
             losses[CONTRAST] = self._contrast(observation, batch.texts["document"])
-        return Learnt(losses, facts)
+        return Learnt(losses, metrics)
 
     def _contrast(self, observation: dict[str, Tensor], reading: Reading) -> Tensor:
         """The contrastive loss of the first board and the document of each episode."""

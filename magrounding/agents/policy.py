@@ -113,11 +113,11 @@ class Learnt(NamedTuple):
 
     Attributes:
         losses: name → [T, B], of which learners descend the mean over living steps, or a scalar for the whole batch.
-        facts: name → [T, B] for the log, nan where there is nothing to say.
+        metrics: name → [T, B] for the log, nan where there is nothing to say.
     """
 
     losses: Mapping[str, Tensor] = MappingProxyType({})
-    facts: Mapping[str, Tensor] = MappingProxyType({})
+    metrics: Mapping[str, Tensor] = MappingProxyType({})
 
 
 @dataclass(frozen=True)

@@ -128,14 +128,14 @@ def _in_games(
     changed, entry = replace(contender, games={**contender.games, **options}), contender.settings.entry
     known = entry.evaluation.sets_of(contender.stage)
     first = choose(f"evaluation set of {entry.id}", next(iter(sets or known)), known)
-    game = configure(entry, changed.options(first))  # of a set that is played: a corpus need not have others
-    changed = changed.reading(game.describe())
-    if not all(team.spec.reads_alike(game.describe()) for team in changed.teams.values()):
+    config = configure(entry, changed.options(first))  # of a set that is played: a corpus need not have others
+    changed = changed.reading(config.describe())
+    if not all(team.spec.reads_alike(config.describe()) for team in changed.teams.values()):
         raise ConfigurationError(
             f"{contender.name} was trained to read and see other things than games with {dict(options)} show: leave "
             "out --env-option"
         )
-    return replace(changed, settings=replace(contender.settings, workers=choose_workers(workers, game)))
+    return replace(changed, settings=replace(contender.settings, workers=choose_workers(workers, config)))
 
 
 def _with_teammate(folders: dict[str, Path], teammate: str) -> str:

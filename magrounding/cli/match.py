@@ -75,14 +75,14 @@ def match(arguments: Arguments, line: CommandLine) -> None:
         raise ConfigurationError(f"--seed is an integer in [0, 2**31), got {arguments.seed}")
     entry = env_entry(arguments.env)
     options = game_options(entry, arguments.stage, arguments.agents, arguments.split, arguments.env_option)
-    game = configure(entry, options)
-    lineups = [Lineup.parse(text, game.describe().num_agents) for text in arguments.players]
+    config = configure(entry, options)
+    lineups = [Lineup.parse(text, config.describe().num_agents) for text in arguments.players]
     if not lineups:
         raise ConfigurationError("a match needs at least one line-up: name players with --players")
     stage = options.get(entry.stage_option)
     folder = arguments.out or Path("runs") / "-".join(filter(None, (NAME, entry.id, stage)))
     with (
-        using(plan_threads(1, arguments.games, simulators=is_simulator(game))),
+        using(plan_threads(1, arguments.games, simulators=is_simulator(config))),
         Display(quiet=arguments.quiet) as display,
     ):
         results = play_match(
@@ -93,7 +93,7 @@ def match(arguments: Arguments, line: CommandLine) -> None:
             folder,
             MATCH_SEED + _SEEDS_APART * arguments.seed,
             arguments.play == GREEDY,
-            choose_workers(arguments.workers, game),
+            choose_workers(arguments.workers, config),
             display,
         )
     report = match_report(results, f"{NAME}.png", str(line))

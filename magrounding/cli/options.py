@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from magrounding.cli.command import items
 from magrounding.errors import ConfigurationError, choose
-from magrounding.registry import EnvEntry, Game, is_simulator
+from magrounding.registry import EnvConfig, EnvEntry, is_simulator
 
 if TYPE_CHECKING:
     from magrounding.agents.policy import Policy
@@ -82,14 +82,14 @@ def chosen_elsewhere(entry: EnvEntry, stage_flag: str) -> dict[str, str]:
     return {**dict.fromkeys(filter(None, [entry.stage_option]), stage_flag), "agents": "--agents"}
 
 
-def configure(entry: EnvEntry, options: Mapping[str, Any]) -> Game:
-    """The game with these options, described once; ConfigurationError where they make none."""
+def configure(entry: EnvEntry, options: Mapping[str, Any]) -> EnvConfig:
+    """The configuration with these options, described once; ConfigurationError where they make none."""
     try:
-        game = entry.configure(**options)
-        game.describe()
+        config = entry.configure(**options)
+        config.describe()
     except TypeError as error:  # a value of a kind that a default of None does not tell
         raise ConfigurationError(f"{entry.id} cannot be made of {dict(options)}: {error}") from None
-    return game
+    return config
 
 
 def game_options(
@@ -119,17 +119,17 @@ def game_options(
     return options | parse_env_options(env_option, entry, reserved)
 
 
-def choose_workers(asked: int | None, game: Game) -> int:
+def choose_workers(asked: int | None, config: EnvConfig) -> int:
     """Processes to share a simulator's games; 0 for worlds that simulate batches.
 
     Raises:
         ConfigurationError: fewer than 0, or some for a world that has no use for them.
     """
     if asked is None:
-        return WORKERS if is_simulator(game) else 0
+        return WORKERS if is_simulator(config) else 0
     if asked < 0:
         raise ConfigurationError(f"--workers is a number of processes, 0 or more, got {asked}")
-    if asked and not is_simulator(game):
+    if asked and not is_simulator(config):
         raise ConfigurationError("--workers is for simulators of one game: this world simulates batches, leave it out")
     return asked
 

@@ -29,7 +29,7 @@ from magrounding.play.loading import load_team
 from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.saved_games import Rerun, read_games, replayed
 from magrounding.pretrained import find_run
-from magrounding.registry import EnvEntry, Game, env_entry, is_simulator
+from magrounding.registry import EnvConfig, EnvEntry, env_entry, is_simulator
 from magrounding.simulators.vectorize import vectorize
 from magrounding.storage import check_place
 from magrounding.threads import plan_threads, using
@@ -97,10 +97,10 @@ def make_demonstrations(arguments: Arguments) -> None:
     elif kind != RUN or not source:
         choose("player", arguments.player, (ORACLE, f"{ORACLE}:NAME", KEYBOARD, f"{RUN}:DIR", f"{SAVED}:FILE"))
     options = _options(arguments, source if kind == RUN else "")
-    game = configure(env_entry(arguments.env), options)
+    config = configure(env_entry(arguments.env), options)
     check_place(arguments.out)
     with using(plan_threads(1, ROWS, cuda=False)):
-        vec, player, played_by = _seat(arguments, game, options, kind, source)
+        vec, player, played_by = _seat(arguments, config, options, kind, source)
         try:
             first = RECORDING_SEED + _SEEDS_APART * arguments.seed
             display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
@@ -171,20 +171,20 @@ def _stage(arguments: Arguments, entry: EnvEntry) -> str:
 
 
 def _seat(
-    arguments: Arguments, game: Game, options: dict[str, Any], kind: str, source: str
+    arguments: Arguments, config: EnvConfig, options: dict[str, Any], kind: str, source: str
 ) -> tuple[VectorEnv, Actor, str]:
     """The games, who plays them, and what reports call that player."""
-    entry, simulator = env_entry(arguments.env), is_simulator(game)
-    workers = choose_workers(arguments.workers, game)
+    entry, simulator = env_entry(arguments.env), is_simulator(config)
+    workers = choose_workers(arguments.workers, config)
     if kind == KEYBOARD:
         if simulator:  # only an env of its own shows what a person has to see
             env = make(entry.id, render_mode="ansi", **options)
-            vec: Any = vectorize(lambda: env, 1, id=entry.id, options=options, spec=game.describe())
+            vec: Any = vectorize(lambda: env, 1, id=entry.id, options=options, spec=config.describe())
             return vec, Keyboard(vec, env.render), "a person"
         vec = make_vec(entry.id, 1, **options)
         return vec, Keyboard(vec, lambda: ansi(vec.world.scene(0))), "a person"
     team = load_team(source, stage=_stage(arguments, entry)) if kind == RUN else None
-    vec = make_vec(entry.id, min(arguments.games, entry.evaluation.games or ROWS), workers=workers, **options)
+    vec = make_vec(entry.id, min(arguments.games, entry.evaluation.max_envs or ROWS), workers=workers, **options)
     if team is not None:
         return vec, team.for_games(vec), f"{read_settings(find_run(source)).agent} of {source}"
     own = ORACLE if entry.oracle else "the simulator's bot"

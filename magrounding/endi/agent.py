@@ -163,13 +163,13 @@ class EnDi(DocumentPolicy):
     ) -> Learnt:
         """Losses "modelling" (L_sup) and "division" (L_reg); nothing is detached between them and the division."""
         division, seen = output.seen
-        losses, facts = {}, {"division_entropy": _entropy(division)}
+        losses, metrics = {}, {"division_entropy": _entropy(division)}
         if self.config.modelling and others is not None:
             logits = self.foresee(observation, text, document, seen, division.others).float()
-            losses["modelling"], facts["modelling_accuracy"] = modelling_loss(logits, others)
+            losses["modelling"], metrics["modelling_accuracy"] = modelling_loss(logits, others)
         if self.config.regularizer != "none":
             losses["division"] = self._regularize(division, observation)
-        return Learnt(losses, facts)
+        return Learnt(losses, metrics)
 
     def _regularize(self, division: Division, observation: dict[str, Tensor]) -> Tensor:
         if self.config.regularizer == "num":

@@ -10,7 +10,7 @@ from magrounding.endi.division import LEFT, NOTHING, TAKEN
 
 
 def diagnose(aux: Sequence[Mapping[str, np.ndarray]], actions: np.ndarray, acted: np.ndarray) -> dict[str, np.ndarray]:
-    """Facts about a step of R games.
+    """Metrics of a step of R games.
 
     Args:
         aux: for each agent, `marks` [R, H, W] (see `Division.taken`) and perhaps `guesses` [R, n − 1], see
@@ -27,10 +27,10 @@ def diagnose(aux: Sequence[Mapping[str, np.ndarray]], actions: np.ndarray, acted
             every agent guesses.
     """
     coverage, conflicts = _shares(aux, acted)
-    facts = {"mask_coverage": coverage, "mask_conflicts": conflicts}
+    metrics = {"mask_coverage": coverage, "mask_conflicts": conflicts}
     if all("guesses" in each for each in aux):
-        facts["modelling_accuracy"] = _accuracy(np.stack([each["guesses"] for each in aux], 1), actions, acted)
-    return facts
+        metrics["modelling_accuracy"] = _accuracy(np.stack([each["guesses"] for each in aux], 1), actions, acted)
+    return metrics
 
 
 def _shares(aux: Sequence[Mapping[str, np.ndarray]], acted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

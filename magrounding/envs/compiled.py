@@ -7,13 +7,14 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from magrounding.envs.world import BatchedWorld, StepBuffers
 from magrounding.errors import ConfigurationError
 from magrounding.jit import inner_njit
+from magrounding.registry import WorldConfig
 from magrounding.seeding import hash64
 from magrounding.spec import EnvSpec
 from magrounding.threads import RowThreads
@@ -22,15 +23,17 @@ from magrounding.vector import check_count
 SEED, EPISODE, STEP = range(3)
 """The first columns of any world's `games.scalars` [B, …] int64."""
 
+Config = TypeVar("Config", bound=WorldConfig)
 
-class CompiledWorld(BatchedWorld):
+
+class CompiledWorld(BatchedWorld, Generic[Config]):
     """B games in flat arrays, played by kernels.
 
     A subclass takes (num_envs, game, num_threads), builds what its kernels read and calls this constructor.
 
     Args:
         num_envs: B.
-        game: what is played (a `registry.Game`), kept for pickling.
+        game: what is played, kept for pickling.
         num_threads: threads that share the rows; episodes do not depend on it.
         kernels: module with `start_rows(first, last, slots, rules, tables, games, views, results)`,
             `step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, results)`, which
@@ -44,7 +47,7 @@ class CompiledWorld(BatchedWorld):
     """
 
     def __init__(
-        self, num_envs: int, game: Any, num_threads: int, *, kernels: Any, rules: Any, tables: Any, games: Any
+        self, num_envs: int, game: Config, num_threads: int, *, kernels: Any, rules: Any, tables: Any, games: Any
     ) -> None:
         self.num_envs, self.game, self.num_threads = num_envs, game, check_count("num_threads", num_threads, 1)
         self.spec: EnvSpec = game.describe()

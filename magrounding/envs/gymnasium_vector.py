@@ -114,7 +114,8 @@ class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
             actions: [B] integers in [0, A).
 
         Raises:
-            InvalidAction: an action outside the space, a wrong shape, or a step before `reset`.
+            InvalidAction: an action outside the space, or a wrong shape.
+            CallOrderError: before `reset`, or after `close`.
         """
         chosen = check_actions(actions, (self.num_envs,), self.vec.spec.num_actions)[:, None]
         held = self._ended

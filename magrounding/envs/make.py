@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import ConfigurationError
-from magrounding.registry import env_entry
+from magrounding.registry import env_entry, is_simulator
 from magrounding.simulators.vectorize import check_workers, vectorize
 from magrounding.vector import VectorEnv, check_count
 
@@ -24,11 +24,11 @@ def make(id: str, *, render_mode: str | None = None, **options: Any) -> Parallel
         render_mode: None, "ansi" or "rgb_array".
         options: options of the environment, see its documentation; ConfigurationError names an unknown one.
     """
-    game: Any = env_entry(id).configure(**options)
-    if hasattr(game, "make_world"):
-        game.describe().require_memory(1)
-        return WorldEnv(game.make_world(1, 1), id=id, options=options, render_mode=render_mode)
-    return game.make_env(render_mode)
+    config = env_entry(id).configure(**options)
+    if is_simulator(config):
+        return config.make_env(render_mode)
+    config.describe().require_memory(1)
+    return WorldEnv(config.make_world(1, 1), id=id, options=options, render_mode=render_mode)
 
 
 def make_vec(
@@ -59,11 +59,10 @@ def make_vec(
     workers = check_workers(workers, timeout)
     if not isinstance(copy, bool):
         raise ConfigurationError(f"copy must be True or False, got {copy!r}")
-    game: Any = env_entry(id).configure(**options)
-    if hasattr(game, "make_world"):
-        game.describe().require_memory(num_envs)
-        return WorldVectorEnv(game.make_world(num_envs, num_threads), id, options, copy=copy)
-    make_env = partial(game.make_env, None)
-    return vectorize(
-        make_env, num_envs, workers, id=id, options=options, spec=game.describe(), timeout=timeout, copy=copy
-    )
+    config = env_entry(id).configure(**options)
+    spec = config.describe()
+    if is_simulator(config):
+        make_env = partial(config.make_env, None)
+        return vectorize(make_env, num_envs, workers, id=id, options=options, spec=spec, timeout=timeout, copy=copy)
+    spec.require_memory(num_envs)
+    return WorldVectorEnv(config.make_world(num_envs, num_threads), id, options, copy=copy)

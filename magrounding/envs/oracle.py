@@ -12,7 +12,7 @@ from magrounding.envs import compiled
 from magrounding.envs.compiled import CompiledWorld
 from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.vector import WorldVectorEnv
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.jit import cached_njit
 from magrounding.vector import VectorEnv, check_rows
 
@@ -69,11 +69,11 @@ class WorldOracle(ABC, Generic[World]):
             [B, n, A] bool, never empty and never a masked action; staying for who can do nothing else.
 
         Raises:
-            InvalidAction: before the first reset.
+            CallOrderError: before the first reset.
             ConfigurationError: rows that are none of the games.
         """
         if not self._world._games.keys.any():
-            raise InvalidAction("call reset() before asking an oracle")
+            raise CallOrderError("call reset() before asking an oracle")
         self._label(self._every if rows is None else check_rows(rows, len(self._every)))
         return self._labels.copy()
 

@@ -15,15 +15,13 @@ from pettingzoo import ParallelEnv
 
 from magrounding.envs.render import Scene, ansi, rgb_array
 from magrounding.envs.world import BatchedWorld
-from magrounding.errors import ConfigurationError, InvalidAction, choose
+from magrounding.errors import CallOrderError, ConfigurationError, choose
 from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid
-from magrounding.vector import action_numbers, row_seeds
+from magrounding.vector import Observation, action_numbers, row_seeds
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 4
 _CLOSED = "the env is closed: make another"
-
-Observation = dict[str, np.ndarray]
 
 
 @lru_cache(maxsize=16)
@@ -144,10 +142,10 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
 
         Raises:
             ConfigurationError: a seed that is none.
-            InvalidAction: after `close`.
+            CallOrderError: after `close`.
         """
         if self._closed:
-            raise InvalidAction(_CLOSED)
+            raise CallOrderError(_CLOSED)
         if seed is not None or not self._started:
             self.world.reset(row_seeds(seed, 1))
             self._started = True
@@ -169,8 +167,9 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
             dicts where the episode is over and no action is given.
 
         Raises:
-            InvalidAction: an action outside the space, a missing or unknown agent, a step before `reset` or after the
-                end. Nothing has happened then: the step can be repeated with better actions.
+            InvalidAction: an action outside the space, a missing or unknown agent. Nothing has happened then: the step
+                can be repeated with better actions.
+            CallOrderError: before `reset`, after the episode's end, or after `close`.
         """
         acting = self.agents
         if not acting and self._started and isinstance(actions, Mapping) and not actions:
@@ -204,8 +203,8 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         """The whole game, [state_size] int16, laid out as `spec.state_layout()`.
 
         Raises:
-            ConfigurationError: a world without one, or before `reset`.
-            InvalidAction: after `close`.
+            ConfigurationError: a world without one.
+            CallOrderError: before `reset`, or after `close`.
         """
         self._require(STATE)
         self._require_start("state")
@@ -235,9 +234,9 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
 
     def _require_start(self, what: str) -> None:
         if self._closed:
-            raise InvalidAction(_CLOSED)
+            raise CallOrderError(_CLOSED)
         if not self._started:
-            raise ConfigurationError(f"call reset() before {what}()")
+            raise CallOrderError(f"call reset() before {what}()")
 
     def _check_marks(self, marks: np.ndarray, scene: Scene) -> None:
         expected = len(self.possible_agents), *scene.walls.shape
@@ -262,10 +261,10 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         return spaces.Box(-1, high, (self.spec.state_size,), np.int16)  # −1: row and column of the dead
 
     def _action_row(self, actions: Mapping[str, SupportsIndex]) -> np.ndarray:
-        """Actions [1, n] int64, those of the dead 0; raises InvalidAction."""
+        """Actions [1, n] int64, those of the dead 0; raises InvalidAction or CallOrderError."""
         if not self.agents:
             before = _CLOSED if self._closed else "call reset() before step()"
-            raise InvalidAction("the episode is over: call reset()" if self._started else before)
+            raise CallOrderError("the episode is over: call reset()" if self._started else before)
         row = np.zeros((1, len(self.possible_agents)), np.int64)
         for agent, number in zip(self.agents, action_numbers(actions, self.agents, self._num_actions), strict=True):
             row[0, self._index[agent]] = number

@@ -9,15 +9,14 @@ import numpy as np
 
 from magrounding.envs.make import make
 from magrounding.envs.parallel import FRAMES_PER_SECOND, RENDER_MODES
-from magrounding.errors import ConfigurationError
+from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.spec import EnvSpec
+from magrounding.vector import Observation
 
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
 
     from magrounding.vocabulary import Vocabulary
-
-Observation = dict[str, np.ndarray]
 
 
 class SingleAgentEnv(gymnasium.Env[Observation, np.int64]):
@@ -58,10 +57,10 @@ class SingleAgentEnv(gymnasium.Env[Observation, np.int64]):
         """[A] bool, which actions do something now; all of them where a world shows no mask. MaskablePPO asks for it.
 
         Raises:
-            ConfigurationError: before `reset`.
+            CallOrderError: before `reset`.
         """
         if self._mask is None:
-            raise ConfigurationError("call reset() before action_masks()")
+            raise CallOrderError("call reset() before action_masks()")
         return self._mask.copy()
 
     def reset(

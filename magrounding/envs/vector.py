@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from magrounding.capabilities import HasFacts, HasPlaces, HasSnapshots, HasState, Relate, require_capability
 from magrounding.envs.world import BatchedWorld
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.spec import SCORES
 from magrounding.vector import Info, Observation, check_actions, check_count, row_seeds
 
@@ -42,10 +42,10 @@ class WorldVectorEnv(HasState, HasSnapshots, HasPlaces, HasFacts):
 
         Raises:
             ConfigurationError: a seed that is none.
-            InvalidAction: after `close`.
+            CallOrderError: after `close`.
         """
         if self._closed:
-            raise InvalidAction(_CLOSED)
+            raise CallOrderError(_CLOSED)
         if seed is not None or not self._started:
             self.world.reset(row_seeds(seed, self.num_envs))
             self._started = True
@@ -100,10 +100,10 @@ class WorldVectorEnv(HasState, HasSnapshots, HasPlaces, HasFacts):
 
         Raises:
             ConfigurationError: no snapshot, or one of other games.
-            InvalidAction: after `close`.
+            CallOrderError: after `close`.
         """
         if self._closed:
-            raise InvalidAction(_CLOSED)
+            raise CallOrderError(_CLOSED)
         self.world.restore(snapshot)
         self._started = True
         return self._own(self.world.observation), self._collect()
@@ -114,7 +114,7 @@ class WorldVectorEnv(HasState, HasSnapshots, HasPlaces, HasFacts):
 
     def _require_start(self, what: str) -> None:
         if not self._started:
-            raise InvalidAction(_CLOSED if self._closed else f"call reset() before {what}()")
+            raise CallOrderError(_CLOSED if self._closed else f"call reset() before {what}()")
 
     def _require_facts(self, what: str) -> None:
         self._require_start(what)

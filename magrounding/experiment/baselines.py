@@ -44,7 +44,7 @@ class Comparison:
 
     Args:
         env: environment id.
-        games: how many on each set; of random as many as there are for orientation.
+        games: how many on each set; of random those of `EvaluationPlan.baseline_games`.
         diagnose, workers: see `evaluate`.
         display: what the person sees.
     """
@@ -67,7 +67,7 @@ class Comparison:
         for other, result in found.items():
             if self._entry.evaluation.same_games(evaluation_set, other, result.heeds):
                 return {**result.summary(), PLAYED_AS: other}
-        games = self._entry.evaluation.orientation_games(self._games) if who == RANDOM else self._games
+        games = self._entry.evaluation.baseline_games(self._games) if who == RANDOM else self._games
         with self._display.games(f"{who}: {evaluation_set}", games) as tell:
             result = evaluate(_TEAMS[who], self._entry.id, options, games, REPORT_SEED, tell=tell, **self._options)
         found[evaluation_set] = result

@@ -88,7 +88,7 @@ class Evaluations:
         most, seed = (preset.report_games, REPORT_SEED) if when == AFTER else (preset.selection_games, SELECTION_SEED)
         results: dict[Place, Line] = {}
         for name, play, text in places:
-            games = most if text == TRUE_MANUAL else entry.evaluation.orientation_games(most)
+            games = most if text == TRUE_MANUAL else entry.evaluation.baseline_games(most)
             where = {"set": name, "when": when, "play": play, "manual": text}
             result = self._known(session, results, (name, play, text)) or self._earlier(before, where, games)
             if result is None:

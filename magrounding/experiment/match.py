@@ -91,7 +91,7 @@ def play_match(
     if len(set(names)) < len(names):
         raise ConfigurationError(f"each line-up plays once, got {'; '.join(names)}")
     entry, found = env_entry(env), {}
-    rows = min(games, entry.evaluation.games or ROWS)
+    rows = min(games, entry.evaluation.max_envs or ROWS)
     paths = [folder / f"games_{number}.jsonl" for number in range(len(lineups))]
     vec = make_vec(env, rows, workers=workers, **options)
     try:

@@ -179,7 +179,7 @@ def _reading(results: RunResults) -> str:
 
 def _wrong_games(results: RunResults) -> str:
     games = results.settings.preset.report_games
-    few = results.settings.entry.evaluation.orientation_games(games)
+    few = results.settings.entry.evaluation.baseline_games(games)
     return "the same" if few == games else f"{few:,} of the same"
 
 
@@ -287,7 +287,7 @@ def facts(results: RunResults) -> str:
 def _games(results: RunResults) -> str:
     """How many games an evaluation has."""
     preset, plan = results.settings.preset, results.settings.entry.evaluation
-    games, few = preset.report_games, plan.orientation_games(preset.report_games)
+    games, few = preset.report_games, plan.baseline_games(preset.report_games)
     whole = f" (not {preset.whole_games:,}), as the budget is {preset.budget:g}" if preset.whole_games else ""
     part = f"; {few:,} by random and with a wrong {plan.rules_text or 'manual'}" if few < games else ""
     within = f", {preset.selection_games:,} within one" if preset.evaluate_every else ""

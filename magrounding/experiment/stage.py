@@ -168,7 +168,7 @@ class StageSession:
         columns = rollout.joined() if self.settings.share_parameters else rollout.columns
 
         def update(i: int) -> dict[str, float]:
-            return {**self.learners[i].update(columns[i], steps), **columns[i].facts}
+            return {**self.learners[i].update(columns[i], steps), **columns[i].metrics}
 
         losses = list(self._map(update, range(len(self.learners))))
         if self._carries:

@@ -5,7 +5,7 @@ follow one another. With n agents and A actions it holds:
 
 | array | shape and type | what |
 |---|---|---|
-| `header` | bytes, uint8 | JSON in UTF-8, see `Header` |
+| `header` | bytes, uint8 | JSON in UTF-8, see `DemonstrationHeader` |
 | `observation/<name>` | [T, n, …] | each field that is no text, before the step |
 | `text/<name>` | [G, …] | ids of each text that all agents read, one for each game |
 | `game` | [T] int32 | which game the row belongs to |
@@ -49,7 +49,7 @@ _MOST_HEADER = 2**20
 
 
 @dataclass(frozen=True)
-class Header:
+class DemonstrationHeader:
     """Where demonstrations come from.
 
     Attributes:
@@ -117,7 +117,7 @@ class Header:
 class Demonstrations:
     """Games that were played; the arrays are those of the file, see the module's docstring."""
 
-    header: Header
+    header: DemonstrationHeader
     observation: Observation
     texts: Observation
     game: np.ndarray
@@ -257,7 +257,7 @@ def _stage(env: str, options: Mapping[str, Any]) -> str:
     return options.get(entry.stage_option, entry.options.get(entry.stage_option, ""))
 
 
-def _arrays(header: Header, rows: int) -> dict[str, tuple[type | None, tuple[int | None, ...]]]:
+def _arrays(header: DemonstrationHeader, rows: int) -> dict[str, tuple[type | None, tuple[int | None, ...]]]:
     """Dtype (None: any) and shape (None: any) of every array of a file but `header` and the observations."""
     each = rows, header.agents
     return {
@@ -297,7 +297,7 @@ def _read(path: Path) -> bytes:
         ) from None
 
 
-def _parse_header(data: bytes, source: Path) -> Header:
+def _parse_header(data: bytes, source: Path) -> DemonstrationHeader:
     try:
         archive = Archive(data)
         if archive.kind(_HEADER).size > _MOST_HEADER:
@@ -307,7 +307,7 @@ def _parse_header(data: bytes, source: Path) -> Header:
             raise CheckpointError(
                 f"{source} is of format {content['format']}, this version reads format {FORMAT}: record it again"
             )
-        header = Header(**content)
+        header = DemonstrationHeader(**content)
         header.check_kinds()
         if header.games < 1:
             raise CheckpointError(f"{source} holds no games: record some")

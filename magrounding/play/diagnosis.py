@@ -12,7 +12,7 @@ from magrounding.vector import Info, Observation, VectorEnv
 
 
 class Diagnosis:
-    """Counts over all steps of the games that are evaluated; see `facts`.
+    """Counts over all steps of the games that are evaluated; see `metrics`.
 
     Args:
         vec: the games. Without the capability PLACES no pursuit is counted.
@@ -51,7 +51,7 @@ class Diagnosis:
         after[info.final_rows] = info.final_observation["position"]
         self._add("subgoal_conflicts", conflicts(pursued(before[rows], after[rows], places[rows])))
 
-    def facts(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """Means over steps; what never came up is left out.
 
         subgoal_conflicts: of the pairs of agents who both pursue something in a step, the share who pursue the same

@@ -50,7 +50,7 @@ class Evaluation:
         returns: [E, n] float32 undiscounted sums of rewards.
         score: [E] float32.
         timed_out: [E] bool, ended by the time limit.
-        diagnosis: facts about how they were played, see `Diagnosis.facts`; empty without `diagnose`.
+        diagnosis: metrics of how they were played, see `Diagnosis.metrics`; empty without `diagnose`.
         fact_accuracy: the part of what the texts of the first game of each row say that the team has right; None where
             games do not tell, or the team cannot.
         heeds: what the players' actions depended on of `spec.HEEDED`: in games that differ in nothing of it these are
@@ -127,7 +127,7 @@ def evaluate(
     num_envs = None if num_envs is None else check_count("num_envs", num_envs, 1)
     entry = env_entry(env)
     entry.check_options(options)
-    rows = min(num_envs or entry.evaluation.games or episodes, episodes)
+    rows = min(num_envs or entry.evaluation.max_envs or episodes, episodes)
     if manual == REASSIGNED:
         options = {**options, "manual": REASSIGNED}
     vec = make_vec(env, rows, num_threads=num_threads, workers=workers, **options)
@@ -174,8 +174,8 @@ def play(
         faults += int(info.lost[ended].sum())
         if ended.size:
             tell(games.finished)
-    facts, heeds = {} if diagnosis is None else diagnosis.facts(), getattr(team, "heeds", frozenset(HEEDED))
-    return Evaluation(won, length, returns, score, timed_out, facts, heeds, accuracy, faults)
+    metrics, heeds = {} if diagnosis is None else diagnosis.metrics(), getattr(team, "heeds", frozenset(HEEDED))
+    return Evaluation(won, length, returns, score, timed_out, metrics, heeds, accuracy, faults)
 
 
 def fact_accuracy(team: Actor, vec: VectorEnv, obs: Observation) -> float | None:

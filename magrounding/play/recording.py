@@ -6,7 +6,7 @@ import numpy as np
 
 from magrounding.errors import ConfigurationError
 from magrounding.play.actor import Actor
-from magrounding.play.demonstrations import Demonstrations, Header
+from magrounding.play.demonstrations import DemonstrationHeader, Demonstrations
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import Tell
 from magrounding.spec import require_memory
@@ -86,7 +86,7 @@ def record(
                 tape.require_memory(episodes.finished)
             tell(episodes.finished)
     origin = vec.id, dict(vec.options), vec.num_agents, vec.spec.vocabulary_hash, vec.spec.actions.names
-    return tape.demonstrations(Header(*origin, played_by, seed, episodes.finished))
+    return tape.demonstrations(DemonstrationHeader(*origin, played_by, seed, episodes.finished))
 
 
 class _Tape:
@@ -134,7 +134,7 @@ class _Tape:
         for game, *_ in self._parts:
             game[np.isin(game, games)] = -1
 
-    def demonstrations(self, header: Header) -> Demonstrations:
+    def demonstrations(self, header: DemonstrationHeader) -> Demonstrations:
         """The finished games; ConfigurationError where there is none."""
         if not header.games:
             raise ConfigurationError("no game was played to its end: there is nothing to keep")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from magrounding.capabilities import Expert, HasHalves, HasState, require_capability
-from magrounding.errors import InvalidAction
+from magrounding.errors import CallOrderError
 from magrounding.simulators import worker as command
 from magrounding.simulators.arena import Arena, StepResult, View
 from magrounding.simulators.crew import Crew
@@ -129,7 +129,8 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
             group: 0 or 1.
 
         Raises:
-            InvalidAction: wrong actions, or a step of this group is being played.
+            InvalidAction: wrong actions.
+            CallOrderError: before `reset`, or a step of this group is being played.
         """
         group = self._check_group(group)
         self._send(actions, (group,), self._halves[group])
@@ -141,16 +142,16 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
             group: 0 or 1; None waits for both, and returns what `step` does.
 
         Raises:
-            InvalidAction: nothing was sent.
+            CallOrderError: nothing was sent.
         """
         if group is None:
             for each in range(len(self.groups)):
                 if each not in self._tickets:
-                    raise InvalidAction(f"receive() comes after send(actions, {each})")
+                    raise CallOrderError(f"receive() comes after send(actions, {each})")
             return self._receive(tuple(range(len(self.groups))), self._rows, self._all_views)
         group = self._check_group(group)
         if group not in self._tickets:
-            raise InvalidAction(f"receive({group}) comes after send(actions, {group})")
+            raise CallOrderError(f"receive({group}) comes after send(actions, {group})")
         return self._receive((group,), self._halves[group], self._views[group])
 
     def hold(self, rows: np.ndarray) -> None:
@@ -171,7 +172,7 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
 
         Raises:
             ConfigurationError: a simulator without an expert.
-            InvalidAction: before `reset`, or for a game whose step is being played.
+            CallOrderError: before `reset`, or for a game whose step is being played.
         """
         self._require_start()
         require_capability(self, Expert)
@@ -179,7 +180,7 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         asked = np.zeros(self.num_envs, np.bool_)
         asked[check_rows(rows, self.num_envs)] = True
         if any(asked[self._halves[group]].any() for group in self._tickets):
-            raise InvalidAction("receive the step of these games before asking for their best actions")
+            raise CallOrderError("receive the step of these games before asking for their best actions")
         arena.asked[:] = asked
         self._settle({w: w.send(command.LABEL) for w in self._crew.workers if asked[w.rows].any()})
         for worker, group in self._lost:
@@ -192,12 +193,12 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
 
         Raises:
             ConfigurationError: a simulator without a state.
-            InvalidAction: before `reset`, or while a step is being played.
+            CallOrderError: before `reset`, or while a step is being played.
         """
         self._require_start()
         require_capability(self, HasState)
         if self._tickets:
-            raise InvalidAction("receive the steps that were sent before asking for the state")
+            raise CallOrderError("receive the steps that were sent before asking for the state")
         self._settle({worker: worker.send(command.STATE) for worker in self._crew.workers})
         return self._arena.state.copy()
 
@@ -215,7 +216,7 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
     def _send(self, actions: ArrayLike, groups: Sequence[int], rows: slice) -> None:
         self._require_start()
         if any(group in self._tickets for group in groups):
-            raise InvalidAction("a step is being played: receive it, or reset, before the next")
+            raise CallOrderError("a step is being played: receive it, or reset, before the next")
         shape = (rows.stop - rows.start, self.num_agents)
         self._arena.actions[rows] = check_actions(actions, shape, self.spec.num_actions)
         for group in groups:
@@ -283,9 +284,9 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
 
     def _require_open(self) -> None:
         if self._crew.has_ended:
-            raise InvalidAction("the games are closed: make others")
+            raise CallOrderError("the games are closed: make others")
 
     def _require_start(self) -> None:
         self._require_open()
         if not self._started:
-            raise InvalidAction("call reset() before anything else")
+            raise CallOrderError("call reset() before anything else")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from magrounding.capabilities import Expert, HasState, require_capability
-from magrounding.errors import InvalidAction
+from magrounding.errors import CallOrderError
 from magrounding.simulators.arena import Arena, StepResult, View
 from magrounding.simulators.faces import face_of
 from magrounding.simulators.game import Game
@@ -53,7 +53,7 @@ class SerialVectorEnv(HasState, Expert):
     def reset(self, seed: int | None = None) -> tuple[Observation, Info]:
         """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode."""
         if self._closed:
-            raise InvalidAction("the games are closed: make others")
+            raise CallOrderError("the games are closed: make others")
         arena = self._arena
         if seed is not None or not self._started:
             arena.seeds[:], arena.episode[:] = row_seeds(seed, self.num_envs), 0
@@ -89,7 +89,7 @@ class SerialVectorEnv(HasState, Expert):
 
         Raises:
             ConfigurationError: a simulator without an expert.
-            InvalidAction: before `reset`.
+            CallOrderError: before `reset`.
         """
         self._require_start()
         require_capability(self, Expert)
@@ -121,6 +121,6 @@ class SerialVectorEnv(HasState, Expert):
 
     def _require_start(self) -> None:
         if not self._started:
-            raise InvalidAction(
+            raise CallOrderError(
                 "the games are closed: make others" if self._closed else "call reset() before anything else"
             )

@@ -6,19 +6,16 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, SupportsIndex
 
-import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from magrounding.errors import InvalidAction, choose
+from magrounding.errors import CallOrderError, choose
 from magrounding.spec import EnvSpec
-from magrounding.vector import action_numbers, row_seeds
+from magrounding.vector import Observation, action_numbers, row_seeds
 from magrounding.vocabulary import Vocabulary
 
 AGENT = "agent_0"
 _CLOSED = "the env is closed: make another"
-
-Observation = dict[str, np.ndarray]
 
 
 class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
@@ -99,7 +96,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
 
         Raises:
             ConfigurationError: a seed that is none.
-            InvalidAction: after `close`.
+            CallOrderError: after `close`.
         """
         self._require_open()
         if seed is not None or self._seed is None:
@@ -109,7 +106,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
         self.agents = []
         self._play_again(())
         self.agents = [AGENT]
-        return {AGENT: self._observe()}, {AGENT: self._facts()}
+        return {AGENT: self._observe()}, {AGENT: self._make_info()}
 
     def step(
         self, actions: Mapping[str, SupportsIndex]
@@ -124,8 +121,9 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
             over and no action is given.
 
         Raises:
-            InvalidAction: an action outside the space, a missing or unknown agent, a step before `reset` or after the
-                end, or after `close`. Nothing has happened then: the step can be repeated with a better action.
+            InvalidAction: an action outside the space, a missing or unknown agent. Nothing has happened then: the step
+                can be repeated with a better action.
+            CallOrderError: before `reset`, after the episode's end, or after `close`.
         """
         self._require_open()
         if not self.agents and self._seed is not None and isinstance(actions, Mapping) and not actions:
@@ -142,7 +140,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
             {AGENT: reward},
             {AGENT: terminated},
             {AGENT: truncated},
-            {AGENT: self._facts()},
+            {AGENT: self._make_info()},
         )
 
     def close(self) -> None:
@@ -168,9 +166,15 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
             self._play_again(self.played)
 
     def _require_open(self) -> None:
-        """InvalidAction after `close`."""
+        """CallOrderError after `close`."""
         if self._closed:
-            raise InvalidAction(_CLOSED)
+            raise CallOrderError(_CLOSED)
+
+    def _require_start(self, what: str) -> None:
+        """CallOrderError before `reset` and after `close`."""
+        self._require_open()
+        if self._seed is None:
+            raise CallOrderError(f"call reset() before {what}()")
 
     def _play_again(self, actions: Sequence[int]) -> None:
         """Bring the game to where these actions have brought the episode."""
@@ -183,7 +187,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
             _, terminated, truncated = self._play(action)
             self._over = terminated or truncated
 
-    def _facts(self) -> dict[str, Any]:
+    def _make_info(self) -> dict[str, Any]:
         """A new info."""
         info = self._info()
         if self._illegal:
@@ -209,9 +213,9 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
         raise NotImplementedError
 
     def _check(self, actions: Mapping[str, SupportsIndex]) -> int:
-        """The action; InvalidAction for what is none."""
+        """The action; InvalidAction for what is none, CallOrderError where no game goes on."""
         if not self.agents:
-            raise InvalidAction(
+            raise CallOrderError(
                 "call reset() before step()" if self._seed is None else "the episode is over: call reset()"
             )
         return action_numbers(actions, self.agents, self._num_actions)[0]

@@ -121,7 +121,7 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
         self.network.temperature.fill_(falling(c.temperature, c.final_temperature, c.exploration, steps))
         self.network.shown = self.network.encoded = self.target.encoded = 0
 
-    def facts(self, steps: int) -> dict[str, float]:
+    def metrics(self, steps: int) -> dict[str, float]:
         """Temperature; and of acting and learning, the texts that were referred to and those that were encoded."""
         c, network = self.config, self.network
         encoded = network.encoded + (0 if self.target is network else self.target.encoded)

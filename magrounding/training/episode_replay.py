@@ -21,7 +21,7 @@ def load_tianshou() -> Any:
     return tianshou.data
 
 
-class Episodes(NamedTuple):
+class EpisodeBatch(NamedTuple):
     """b whole episodes of at most T steps, S real steps in all, time first.
 
     Attributes:
@@ -90,7 +90,7 @@ class EpisodeReplay:
         self._length[index] = 0
         self._length[start[done]] = length[done]
 
-    def sample(self, count: int, rng: np.random.Generator) -> Episodes:
+    def sample(self, count: int, rng: np.random.Generator) -> EpisodeBatch:
         """Some different episodes, all equally likely; fewer than `count` where there are no more."""
         starts = np.flatnonzero(self._length)
         start = rng.choice(starts, min(count, len(starts)), replace=False)
@@ -100,7 +100,7 @@ class EpisodeReplay:
         index = (start - first + (first + step) % self._ring)[real]
         kept = self._buffer
         seen = {str(name): kept.obs[name][index] for name in kept.obs.get_keys()}
-        return Episodes(seen, kept.act[index], kept.rew[index].astype(np.float32), kept.truncated[index], real)
+        return EpisodeBatch(seen, kept.act[index], kept.rew[index].astype(np.float32), kept.truncated[index], real)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that decides what is drawn from now on, as arrays for `restore`: of each ring what is filled."""

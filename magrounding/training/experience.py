@@ -40,7 +40,7 @@ class Column:
         last_action: [T+1, B] int64, what the agent did in the step before; −1 at the start of an episode.
         record: [T+1, B, …] by name, what the network wants to be replayed; 0 in the boundary step.
         extras: [T+1, B, …] of each need (`agents.policy`) that was declared; neutral in the boundary step.
-        facts: what else the log is to say of the agent's play.
+        metrics: what else the log is to say of the agent's play.
     """
 
     observation: Observation
@@ -60,7 +60,7 @@ class Column:
     last_action: np.ndarray
     record: dict[str, np.ndarray] = field(default_factory=dict)
     extras: dict[str, np.ndarray] = field(default_factory=dict)
-    facts: dict[str, float] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -138,7 +138,7 @@ def _join(columns: Sequence[Column]) -> Column:
         last_action=beside("last_action"),
         record=each("record"),
         extras=extras,
-        facts={name: float(np.mean([column.facts[name] for column in columns])) for name in first.facts},
+        metrics={name: float(np.mean([column.metrics[name] for column in columns])) for name in first.metrics},
     )
 
 

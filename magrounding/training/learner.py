@@ -123,19 +123,19 @@ class Learner(ABC, Generic[Config]):
             alive: [T, b] bool.
 
         Returns:
-            "auxiliary_loss", the weighted sum to descend, and for the log each loss and every fact.
+            "auxiliary_loss", the weighted sum to descend, and for the log each loss and every metric.
         """
-        losses, facts = now.learnt
+        losses, metrics = now.learnt
         parts: dict[str, Tensor] = {}
-        if losses or facts:
+        if losses or metrics:
             parts["auxiliary_loss"] = alive.new_zeros((), dtype=torch.float32)
         for name, loss in losses.items():
             mean = loss if loss.dim() == 0 else torch.where(alive, loss, 0.0).sum() / alive.sum().clamp(min=1)
             parts[f"{name}_loss"] = mean
             parts["auxiliary_loss"] = parts["auxiliary_loss"] + self.weights.get(name, 1.0) * mean
-        for name, fact in facts.items():
-            known = alive & ~fact.isnan()
-            parts[name] = torch.where(known, fact, 0.0).sum() / known.sum().clamp(min=1)
+        for name, metric in metrics.items():
+            known = alive & ~metric.isnan()
+            parts[name] = torch.where(known, metric, 0.0).sum() / known.sum().clamp(min=1)
         return parts
 
     @torch.no_grad()
@@ -219,7 +219,7 @@ class Learner(ABC, Generic[Config]):
 def _without_boundary(learnt: Learnt) -> Learnt:
     """What is learnt of T steps, from what is said of them and of the boundary step."""
     losses = {name: loss if loss.dim() == 0 else loss[:-1] for name, loss in learnt.losses.items()}
-    return Learnt(losses, {name: fact[:-1].detach() for name, fact in learnt.facts.items()})
+    return Learnt(losses, {name: metric[:-1].detach() for name, metric in learnt.metrics.items()})
 
 
 def _cuts(column: Column, games: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

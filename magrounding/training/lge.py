@@ -66,9 +66,10 @@ class LgeLearner(DrrnLearner):
         self._heed(steps)
         self.network.guided = 0
 
-    def facts(self, steps: int) -> dict[str, float]:
+    def metrics(self, steps: int) -> dict[str, float]:
         """Those of DRRN; ε, and the steps in which the Guide left something out."""
-        return {**super().facts(steps), "epsilon": self.config.epsilon_at(steps), "guided": float(self.network.guided)}
+        own = {"epsilon": self.config.epsilon_at(steps), "guided": float(self.network.guided)}
+        return super().metrics(steps) | own
 
     def _heed(self, steps: int) -> None:
         self.network.epsilon.fill_(self.config.epsilon_at(steps))

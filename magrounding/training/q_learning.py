@@ -101,7 +101,7 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
     def copy_to_target(self) -> None:
         """Copy the network to the target network."""
 
-    def facts(self, steps: int) -> dict[str, float]:
+    def metrics(self, steps: int) -> dict[str, float]:
         """What the log is to say of playing, after a column was stored."""
         return {}
 
@@ -121,7 +121,7 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
         if c.target_every and self.played - self._copied_at >= c.target_every:
             self._copied_at = self.played
             self.copy_to_target()
-        return self.facts(steps) | _means(told)
+        return self.metrics(steps) | _means(told)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         counts = np.array([self.played, self.updates, self._copied_at])
@@ -134,12 +134,12 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
 
     def _descend(self, drawn: Drawn) -> dict[str, float]:
         """One gradient step."""
-        loss, facts = self.loss(drawn)
+        loss, metrics = self.loss(drawn)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self.learning(), self.config.clip_gradient or math.inf)
         self.optimizer.step()
-        told = {"td_loss": loss.detach(), **facts, "gradient_norm": norm.detach()}
+        told = {"td_loss": loss.detach(), **metrics, "gradient_norm": norm.detach()}
         return dict(zip(told, torch.stack(list(told.values())).tolist(), strict=True))
 
 

@@ -16,7 +16,7 @@ from magrounding.agents.qmix.mixer import MIXERS, make_mixer
 from magrounding.agents.qmix.q_network import PLAY_EPSILON, QNetwork
 from magrounding.errors import ConfigurationError, choose
 from magrounding.training.algorithm import count, share
-from magrounding.training.episode_replay import EpisodeReplay, Episodes, load_tianshou
+from magrounding.training.episode_replay import EpisodeBatch, EpisodeReplay, load_tianshou
 from magrounding.training.experience import Column
 from magrounding.training.q_learning import QLearner, QLearningConfig, falling, td_loss
 from magrounding.training.returns import gae
@@ -79,7 +79,7 @@ class QmixConfig(QLearningConfig):
         load_tianshou()
 
 
-class QmixLearner(QLearner[QmixConfig, EpisodeReplay, Episodes]):
+class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
     """Double Q-learning (van Hasselt et al. 2016) of the value of a team, mixed from those of its agents.
 
     Its column is that of the whole team, side by side (`Rollout.joined`), with the games' states.
@@ -136,10 +136,10 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, Episodes]):
     def explore(self, steps: int) -> None:
         self._set_epsilon(self.exploration(steps))
 
-    def facts(self, steps: int) -> dict[str, float]:
+    def metrics(self, steps: int) -> dict[str, float]:
         return {"exploration": self.exploration(steps)}
 
-    def draw(self, rng: np.random.Generator) -> Episodes | None:
+    def draw(self, rng: np.random.Generator) -> EpisodeBatch | None:
         batch = self.config.batch
         return self.replay_buffer.sample(batch, rng) if self.replay_buffer.num_episodes >= batch else None
 
@@ -177,7 +177,7 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, Episodes]):
         """[T, B, n, …] of [T, n · B, …]."""
         return np.moveaxis(array.reshape(len(array), self.num_agents, -1, *array.shape[2:]), 1, 2)
 
-    def loss(self, episodes: Episodes) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, episodes: EpisodeBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Mean squared error of Q_tot over all real steps (Rashid et al. 2018, eq. 6), and the mean of Q_tot.
 
         The target is r + γ Q̂_tot(s', argmax Q), the latter from the copies, or with `trace` an average of it and of
@@ -202,7 +202,7 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, Episodes]):
         following = torch.cat((value[1:], torch.zeros_like(value[:1])))
         return gae(paid, c.gamma * ahead, value, following, ahead, learnt, gae_lambda=c.trace).target[real]
 
-    def _values(self, network: QNetwork, episodes: Episodes, last: Tensor) -> Tensor:
+    def _values(self, network: QNetwork, episodes: EpisodeBatch, last: Tensor) -> Tensor:
         """Q [S, n, A] of all agents, each from its own observations, from the first step of every episode on.
 
         Args:
@@ -223,7 +223,7 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, Episodes]):
             q, _ = network.evaluate(rows, text, document, who, last.flatten(0, 1), hidden, lives)
         return q.view(len(last), n, -1)
 
-    def _mix(self, mixer: nn.Module, q: Tensor, episodes: Episodes) -> Tensor:
+    def _mix(self, mixer: nn.Module, q: Tensor, episodes: EpisodeBatch) -> Tensor:
         """Q_tot [S] of values [S, n, 1]; the values of dead agents count 0."""
         alive, state = self.tensor(episodes.seen["alive"]), self.tensor(episodes.seen["state"])
         return mixer(torch.where(alive, q.squeeze(-1), 0.0), state)

@@ -105,9 +105,9 @@ class RolloutWorker:
         self._record_observation(self.unroll)
         n = self.vec.num_agents
         shared = {name: track.column() for name, track in self._shared.items()} if not cuts else {}
-        facts = self._diagnose()
+        metrics = self._diagnose()
         return Rollout(
-            columns=[self._column(i, cuts, memories[i], shared, facts[i]) for i in range(n)],
+            columns=[self._column(i, cuts, memories[i], shared, metrics[i]) for i in range(n)],
             games=FinishedGames.of(ended, n),
         )
 
@@ -272,7 +272,7 @@ class RolloutWorker:
         cuts: Sequence[_Cut],
         memory: Tensor | None,
         shared: dict[tuple[str, ...], TextColumn],
-        facts: dict[str, float],
+        metrics: dict[str, float],
     ) -> Column:
         times, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         final = {each.name: [self._seen[i][each.name][0, :0]] for each in self._fields}
@@ -309,7 +309,7 @@ class RolloutWorker:
             last_action=self._last_actions[i],
             record=self._records[i],
             extras=self._extras(i),
-            facts=facts,
+            metrics=metrics,
         )
 
     def _extras(self, i: int) -> dict[str, np.ndarray]:

@@ -50,7 +50,7 @@ def column_from_arrays(arrays: Mapping[str, np.ndarray]) -> Column:
     values: dict[str, Any] = {
         "texts": texts,
         "cut": (arrays["cut/t"], arrays["cut/b"]),
-        "facts": {name: float(value) for name, value in under("facts/").items()},
+        "metrics": {name: float(value) for name, value in under("metrics/").items()},
         **{name: under(f"{name}/") for name in ("observation", "final", "record", "extras")},
         **{name: torch.from_numpy(arrays[name]) if name in arrays else None for name in ("memory", "last_memory")},
     }

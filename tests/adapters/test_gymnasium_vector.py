@@ -8,7 +8,7 @@ from gymnasium.wrappers import vector as wrappers
 
 import magrounding as mg
 from magrounding.envs.gymnasium_vector import GymnasiumVectorEnv, make_gymnasium_vec
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction
 
 MODES = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP)
 SHORT = {
@@ -167,7 +167,7 @@ def test_misuse_is_one_sentence():
     with pytest.raises(ConfigurationError, match="unknown render_mode of a vector env 'ansi'"):
         make(render_mode="ansi")
     env = make()
-    with pytest.raises(InvalidAction, match=r"call reset\(\) before step\(\)"):
+    with pytest.raises(CallOrderError, match=r"call reset\(\) before step\(\)"):
         env.step(np.zeros(5, int))
     env.reset(seed=0)
     for wrong in (np.zeros(4, int), np.zeros((5, 1), int), np.full(5, 5), np.zeros(5), None, [[1], [1, 2]]):

@@ -10,7 +10,7 @@ from pettingzoo.utils import BaseParallelWrapper
 
 import magrounding as mg
 from magrounding.envs.single_agent import SingleAgentEnv
-from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.errors import CallOrderError, ConfigurationError, MissingExtra
 
 ONE_AGENT = {"rtfm": {}, "rock_paper_scissors": {}, "messenger": {}, "babyai": {"level": "GoToObj"}}
 
@@ -31,7 +31,7 @@ def policy(spec):
 def test_masks_and_words_of_the_single_agent_face(id):
     env = single(id)
     ask = env.get_wrapper_attr("action_masks")
-    with pytest.raises(ConfigurationError, match=r"call reset\(\) before action_masks\(\)"):
+    with pytest.raises(CallOrderError, match=r"call reset\(\) before action_masks\(\)"):
         ask()
     _, info = env.reset(seed=0)
     rng = np.random.default_rng(0)

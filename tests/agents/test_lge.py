@@ -227,7 +227,7 @@ class TestLearning:
         learner.explore(500)
         assert policy.epsilon.item() == pytest.approx(expected[1])
         assert bool(policy.together) == (options.get("guidance") == "released")
-        assert learner.facts(500)["epsilon"] == pytest.approx(expected[1])
+        assert learner.metrics(500)["epsilon"] == pytest.approx(expected[1])
 
     def test_what_cannot_be(self, folder):
         with pytest.raises(ConfigurationError, match="guidance"):

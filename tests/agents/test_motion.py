@@ -175,7 +175,7 @@ def test_what_looks_the_same_reads_differently_as_it_moves():
     motion, _ = policy.follow(things, later, memory)
     assert motion is not None
     reading, _, of = policy.reader.read(things.words, text, torch.nn.functional.pad(motion.gait, (0, 1)).unsqueeze(-1))
-    told = reading.facts[torch.arange(4), of[:, moved, 0]] - reading.facts[torch.arange(4), of[:, stood, 0]]
+    told = reading.features[torch.arange(4), of[:, moved, 0]] - reading.features[torch.arange(4), of[:, stood, 0]]
     assert (told[:, 2:].abs().amax(1) > 1e-4).all()  # what the statements mean for either
     at_first = policy.relate(things, text, document, policy.follow(things, later, None)[0])
     torch.testing.assert_close(at_first[:, moved], at_first[:, stood])

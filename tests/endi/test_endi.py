@@ -60,7 +60,7 @@ def test_entities_are_divided_and_nothing_else(agent, agents):
     assert output.value.shape == (12,)
     beside = policy.auxiliary(shown.observation, *act(policy, shown)[1:], output, shown.others)
     assert {name: loss.shape for name, loss in beside.losses.items()} == {"modelling": (12,), "division": (12,)}
-    assert set(beside.facts) == {"modelling_accuracy", "division_entropy"}
+    assert set(beside.metrics) == {"modelling_accuracy", "division_entropy"}
 
 
 def test_on_relread_it_begins_by_taking_most():
@@ -174,7 +174,7 @@ def test_where_the_dead_lie_does_not_matter(agent):
     shown.observation["position"][:3] = -1
     output, *_ = act(policy, shown)
     beside = learn_beside(policy, shown)
-    for tensor in (output.logits, output.value, *beside.losses.values(), *beside.facts.values()):
+    for tensor in (output.logits, output.value, *beside.losses.values(), *beside.metrics.values()):
         assert tensor.isfinite().all()
 
 
@@ -223,7 +223,7 @@ def test_learns_sixteen_transitions_by_heart(agent):
         output, text, document = act(policy, shown)
         beside = policy.auxiliary(shown.observation, text, document, output, shown.others)
         own = (output.logits.argmax(1) == action).float().mean().item()
-        accuracy.append(min(own, beside.facts["modelling_accuracy"].mean().item()))
+        accuracy.append(min(own, beside.metrics["modelling_accuracy"].mean().item()))
         optimizer.zero_grad()
         (F.cross_entropy(output.logits, action) + beside.losses["modelling"].mean()).backward()
         optimizer.step()
@@ -256,7 +256,7 @@ def test_what_is_told_of_a_step(agent):
     assert guesses.shape == (12, 2)
     assert not guesses.requires_grad
     beside = policy.auxiliary(shown.observation, text, document, output, guesses)
-    assert beside.facts["modelling_accuracy"].eq(1).all()
+    assert beside.metrics["modelling_accuracy"].eq(1).all()
     blind = network(agent, 3, modelling=False)
     assert act(blind, shown)[0].aux.keys() == {"marks", "reliance"}
     assert blind.auxiliary(shown.observation, text, document, act(blind, shown)[0], None).losses.keys() == {"division"}

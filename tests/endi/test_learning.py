@@ -50,12 +50,12 @@ def test_columns_hold_what_the_others_did():
             did = np.where(rollout.columns[j].alive, rollout.columns[j].action, -1)
             assert (column.extras[OTHERS][:-1, :, k] == did).all()
         assert (column.extras[OTHERS][-1] == -1).all()
-        assert 0 < column.facts["mask_coverage"] < 1
-        assert 0 <= column.facts["mask_conflicts"] < 1
+        assert 0 < column.metrics["mask_coverage"] < 1
+        assert 0 <= column.metrics["mask_conflicts"] < 1
     [joined] = rollout.joined()
     assert (joined.extras[OTHERS][:, 4:8] == rollout.columns[1].extras[OTHERS]).all()
-    coverage = np.mean([column.facts["mask_coverage"] for column in rollout.columns])
-    assert joined.facts["mask_coverage"] == pytest.approx(coverage)
+    coverage = np.mean([column.metrics["mask_coverage"] for column in rollout.columns])
+    assert joined.metrics["mask_coverage"] == pytest.approx(coverage)
 
 
 @pytest.mark.parametrize("algorithm", LEARNERS)

@@ -15,7 +15,7 @@ from gymnasium import spaces
 
 from magrounding.envs.checks import ConformanceError, check_parallel_env
 from magrounding.envs.parallel import WorldEnv
-from magrounding.errors import ConfigurationError, InvalidAction, MagroundingError
+from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction, MagroundingError
 from magrounding.spec import EXPERT, SCORE, SCORES, STEP, EnvSpec, Field, FixedActions, Mask
 from tests.envs.toy_world import ToyWorld
 
@@ -109,7 +109,7 @@ class PlaysOnAfterTheEnd(Toy):
 class SilentAfterTheEnd(Toy):
     def step(self, actions):
         if not self.agents:
-            raise InvalidAction("over")
+            raise CallOrderError("over")
         return super().step(actions)
 
 

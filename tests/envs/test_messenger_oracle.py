@@ -18,7 +18,7 @@ from magrounding.envs.messenger.arrays import CHASING, DONE, FLEEING, HOLDS, IMM
 from magrounding.envs.messenger.oracle import Oracle
 from magrounding.envs.messenger.pursuit import DISCOUNT, Pursuit, add_reaction_odds
 from magrounding.envs.symmetry import symmetries
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.play.evaluate import play
 from tests.envs.test_messenger_rules import DOWN, LEFT, RIGHT, STAY, UP, Board
 
@@ -224,7 +224,7 @@ def test_rows_that_nobody_asks_about_keep_what_was_found():
 def test_it_refuses_what_it_cannot_play():
     with pytest.raises(ConfigurationError, match="this oracle plays MESSENGER, for one agent or several, not 'rtfm'"):
         Oracle(mg.make_vec("rtfm", 2))
-    with pytest.raises(InvalidAction, match="reset"):
+    with pytest.raises(CallOrderError, match="reset"):
         Oracle(mg.make_vec("messenger", 2)).best_actions()
 
 

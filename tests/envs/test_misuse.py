@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction
 from magrounding.registry import load
 from tests.simulators.games import Walk
 
@@ -52,25 +52,25 @@ def test_what_is_closed_is_played_no_more():
     env.close()
     env.close()
     for call in (env.reset, lambda: env.step({"agent_0": 0}), lambda: env.step({}), env.state, env.render):
-        with pytest.raises(InvalidAction, match="the env is closed: make another"):
+        with pytest.raises(CallOrderError, match="the env is closed: make another"):
             call()
     for vec in batches():
         vec.reset(seed=0)
         vec.close()
         vec.close()
         for call in (vec.reset, lambda vec=vec: vec.step(np.zeros((2, vec.num_agents), int)), vec.state):
-            with pytest.raises(InvalidAction, match="the games are closed: make others"):
+            with pytest.raises(CallOrderError, match="the games are closed: make others"):
                 call()
 
 
 def test_nothing_is_known_of_a_game_before_reset():
     env = mg.make("rtfm", render_mode="ansi")
     for call in (env.state, env.render):
-        with pytest.raises(ConfigurationError, match=r"call reset\(\) before"):
+        with pytest.raises(CallOrderError, match=r"call reset\(\) before"):
             call()
     vec = mg.make_vec("rtfm", 2)
     for call in (vec.state, vec.snapshot, vec.entity_places):
-        with pytest.raises(InvalidAction, match=r"call reset\(\) before"):
+        with pytest.raises(CallOrderError, match=r"call reset\(\) before"):
             call()
 
 

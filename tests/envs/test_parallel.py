@@ -16,7 +16,7 @@ from pettingzoo.utils import BaseParallelWrapper
 import magrounding as mg
 from magrounding.envs.parallel import WorldEnv, _distance_from, distances
 from magrounding.envs.single_agent import SingleAgentEnv
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction
 from magrounding.spec import SCORES
 from tests.envs.toy_world import STEPS, ToyWorld
 
@@ -180,14 +180,14 @@ def test_actions_of_any_integer_type():
 
 def test_steps_before_reset_and_after_the_end():
     env = toy(max_cycles=1)
-    with pytest.raises(InvalidAction, match=r"reset\(\) before"):
+    with pytest.raises(CallOrderError, match=r"reset\(\) before"):
         env.step({"agent_0": 0, "agent_1": 0})
-    with pytest.raises(InvalidAction, match=r"reset\(\) before"):
+    with pytest.raises(CallOrderError, match=r"reset\(\) before"):
         env.step({})
     env.reset(seed=0)
     env.step({"agent_0": 0, "agent_1": 0})
     assert env.step({}) == ({}, {}, {}, {}, {})
-    with pytest.raises(InvalidAction, match="episode is over"):
+    with pytest.raises(CallOrderError, match="episode is over"):
         env.step({"agent_0": 0, "agent_1": 0})
 
 
@@ -303,7 +303,7 @@ def seconds_of_a_loop(turns=200_000):
 def test_render_modes():
     assert toy().render() is None
     env = toy(render_mode="ansi")
-    with pytest.raises(ConfigurationError, match="reset"):
+    with pytest.raises(CallOrderError, match="reset"):
         env.render()
     env.reset(seed=0)
     assert "reach the flag" in env.render()
@@ -382,7 +382,7 @@ def test_single_agent_env():
     for _ in range(5):
         observation, reward, terminated, truncated, info = env.step(np.int64(STAY))
     assert (reward, terminated, truncated, info["won"]) == (-1, False, True, False)
-    with pytest.raises(InvalidAction, match="episode is over"):
+    with pytest.raises(CallOrderError, match="episode is over"):
         env.step(STAY)
     with pytest.raises(ConfigurationError, match="one agent"):
         SingleAgentEnv(toy(agents=2))

@@ -10,7 +10,7 @@ from magrounding.envs.rtfm.arrays import COLUMN, ELEMENT, HELD, PRESENT, ROW, TA
 from magrounding.envs.rtfm.dynamics import CHASE_TENTHS
 from magrounding.envs.rtfm.oracle import Oracle, _solve_pursuit
 from magrounding.envs.rtfm.pursuit import DISCOUNT, SAFE_SHARE, add_move_odds
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.play.evaluate import play
 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
@@ -227,7 +227,7 @@ def test_a_single_env_is_played_like_a_row_of_a_vector_env():
 def test_it_refuses_what_it_cannot_play():
     with pytest.raises(ConfigurationError, match="this oracle plays RTFM"):
         Oracle(object())  # type: ignore[arg-type]
-    with pytest.raises(InvalidAction, match="reset"):
+    with pytest.raises(CallOrderError, match="reset"):
         Oracle(mg.make_vec("rtfm", 2)).best_actions()
 
 

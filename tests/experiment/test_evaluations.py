@@ -148,10 +148,10 @@ def test_reports_name_an_oracle_only_where_there_is_one(reader):
 
 def test_random_and_wrong_texts_have_fewer_games_where_these_last_long(monkeypatch):
     babyai = ENVS["babyai"]
-    assert [babyai.evaluation.orientation_games(games) for games in (1000, 200, 50, 8)] == [125, 25, 25, 8]
-    assert [ENVS["ma_rtfm"].evaluation.orientation_games(games) for games in (1000, 8)] == [1000, 8]
+    assert [babyai.evaluation.baseline_games(games) for games in (1000, 200, 50, 8)] == [125, 25, 25, 8]
+    assert [ENVS["ma_rtfm"].evaluation.baseline_games(games) for games in (1000, 8)] == [1000, 8]
     entry = ENVS["ma_rtfm"]
-    half = replace(entry, evaluation=replace(entry.evaluation, orientation=0.5))
+    half = replace(entry, evaluation=replace(entry.evaluation, baseline_share=0.5))
     monkeypatch.setitem(ENVS._entries, "ma_rtfm", half)
     others = baselines.Comparison("ma_rtfm", 60)
     played = others.play("train", {"stage": "s1", "agents": 2, "max_cycles": 20})

@@ -43,7 +43,7 @@ def rollout(request):
 
 def test_a_joined_column_is_the_columns_side_by_side(rollout):
     [joined] = rollout.joined()
-    nested = {"observation", "texts", "final", "cut", "memory", "last_memory", "record", "extras", "facts"}
+    nested = {"observation", "texts", "final", "cut", "memory", "last_memory", "record", "extras", "metrics"}
     parts = {field.name for field in fields(joined)} - nested
     for i, column in enumerate(rollout.columns):
         mine = slice(i * B, (i + 1) * B)

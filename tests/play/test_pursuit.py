@@ -57,7 +57,7 @@ def diagnose(vec, *script):
         diagnosis.chosen(rows, obs, info["alive"], chosen, None)
         obs, *_, info = vec.step(chosen)
         diagnosis.played(rows, obs, info)
-    return diagnosis.facts(), info
+    return diagnosis.metrics(), info
 
 
 @pytest.fixture
@@ -117,4 +117,4 @@ def test_one_agent_has_no_conflicts():
     diagnosis.chosen(np.arange(2), obs, info["alive"], np.ones((2, 1), np.int64), None)
     obs, *_, info = vec.step(np.ones((2, 1), np.int64))
     diagnosis.played(np.arange(2), obs, info)
-    assert diagnosis.facts() == {}
+    assert diagnosis.metrics() == {}

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction
 from magrounding.seeding import NUM_STREAMS, stream_key
 from magrounding.simulators.seeds import episode_key, episode_seed
 from magrounding.simulators.spaces import spec_of
@@ -162,7 +162,7 @@ def test_an_expert_labels_the_rows_that_are_asked_for(workers):
 @pytest.mark.parametrize("workers", [0, 1])
 def test_what_a_simulator_lacks_is_said_in_one_sentence(workers):
     with vectorize(Guess, 2, workers) as vec:
-        with pytest.raises(InvalidAction, match="reset"):
+        with pytest.raises(CallOrderError, match="reset"):
             vec.step([[0], [0]])
         vec.reset(seed=0)
         with pytest.raises(ConfigurationError, match="expert"):
@@ -176,7 +176,7 @@ def test_what_a_simulator_lacks_is_said_in_one_sentence(workers):
         with pytest.raises(ConfigurationError, match="seed"):
             vec.reset(seed=-1)
         vec.step([[1], [0]])
-    with pytest.raises(InvalidAction, match="closed"):
+    with pytest.raises(CallOrderError, match="closed"):
         vec.step([[0], [0]])
 
 

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from magrounding.errors import ConfigurationError, DataNotFound, InvalidAction, MissingExtra
+from magrounding.errors import CallOrderError, ConfigurationError, DataNotFound, MissingExtra
 from magrounding.simulators.crew import _share
 from magrounding.simulators.faults import SimulatorError
 from magrounding.simulators.vectorize import vectorize
@@ -97,16 +97,16 @@ def test_halves_out_of_turn_are_refused_and_a_reset_forgets_them():
     with vectorize(Walk, 4, 2) as vec:
         vec.reset(seed=0)
         two = np.zeros((2, 3), int)
-        with pytest.raises(InvalidAction, match="send"):
+        with pytest.raises(CallOrderError, match="send"):
             vec.receive(0)
         vec.send(two, 0)
-        with pytest.raises(InvalidAction, match="being played"):
+        with pytest.raises(CallOrderError, match="being played"):
             vec.send(two, 0)
-        with pytest.raises(InvalidAction, match="being played"):
+        with pytest.raises(CallOrderError, match="being played"):
             vec.step(np.zeros((4, 3), int))
-        with pytest.raises(InvalidAction, match="receive"):
+        with pytest.raises(CallOrderError, match="receive"):
             vec.state()
-        with pytest.raises(InvalidAction, match="receive"):
+        with pytest.raises(CallOrderError, match="receive"):
             vec.best_actions()
         vec.best_actions(rows=[2, 3])
         with pytest.raises(ConfigurationError, match="group must be an integer from 0 to 1, got 2"):
@@ -190,5 +190,5 @@ def test_what_a_running_simulator_says_to_its_user_reaches_the_caller():
         with pytest.raises(ConfigurationError, match="plays no further"):
             vec.step([[0], [0]])
         assert vec.faults == []
-        with pytest.raises(InvalidAction, match="closed"):
+        with pytest.raises(CallOrderError, match="closed"):
             vec.reset(seed=0)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from magrounding.errors import ConfigurationError, InvalidAction, MissingExtra
+from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction, MissingExtra
 from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld, package
 from magrounding.single.alfworld.games import Games, shipped_scenes
 from magrounding.single.alfworld.generate import main, solvable
@@ -276,7 +276,7 @@ def test_closing_and_missing_parts(monkeypatch):
     env.close()
     env.close()
     for call in (env.reset, env.render, env.best_actions, lambda: env.step({})):
-        with pytest.raises(InvalidAction, match="the env is closed: make another"):
+        with pytest.raises(CallOrderError, match="the env is closed: make another"):
             call()
     with pytest.raises(ConfigurationError):
         ALFWorld().make_env("human")

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction
 from magrounding.single.babyai import LEVELS, SPLITS, BabyAI
 from magrounding.single.babyai.words import VOCABULARY
 from magrounding.texts import content_keys
@@ -153,7 +153,7 @@ def test_a_win_in_the_last_step_is_no_truncation(minigrid):
 
 def test_wrong_actions_change_nothing(minigrid):
     env, other = BabyAI("PutNextLocal").make_env(), BabyAI("PutNextLocal").make_env()
-    with pytest.raises(InvalidAction, match="reset"):
+    with pytest.raises(CallOrderError, match="reset"):
         env.step({AGENT: 0})
     env.reset(seed=3)
     other.reset(seed=3)
@@ -164,7 +164,7 @@ def test_wrong_actions_change_nothing(minigrid):
     results = play(env, moves)
     assert same(results, play(other, moves))
     assert env.step({}) == ({}, {}, {}, {}, {})
-    with pytest.raises(InvalidAction, match="over"):
+    with pytest.raises(CallOrderError, match="over"):
         env.step({AGENT: 0})
 
 
@@ -206,7 +206,7 @@ def test_renders(minigrid):
     with pytest.raises(ConfigurationError):
         BabyAI().make_env("human")
     env = BabyAI("GoToRedBall").make_env("ansi")
-    with pytest.raises(ConfigurationError, match="reset"):
+    with pytest.raises(CallOrderError, match="reset"):
         env.render()
     env.reset(seed=0)
     text = env.render()

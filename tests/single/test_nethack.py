@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.single.nethack import ACTIONS, SPLITS, TASKS, THRESHOLDS, NetHack
 from magrounding.single.nethack import expert as explorer
 from magrounding.single.nethack.status import status_text
@@ -222,7 +222,7 @@ def test_closing_leaves_no_folder(folders):
     env.close()
     assert not folders()
     for call in (env.render, env.reset, lambda: env.step({AGENT: 0})):
-        with pytest.raises(InvalidAction, match="the env is closed: make another"):
+        with pytest.raises(CallOrderError, match="the env is closed: make another"):
             call()
     with mg.make_vec("nethack", 4, workers=2) as vec:
         vec.reset(seed=0)
@@ -233,7 +233,7 @@ def test_closing_leaves_no_folder(folders):
 def test_the_screen_as_text_and_as_a_picture():
     env = mg.make("nethack", render_mode="ansi", max_cycles=3)
     assert mg.make("nethack").render() is None
-    with pytest.raises(ConfigurationError, match=r"call reset\(\)"):
+    with pytest.raises(CallOrderError, match=r"call reset\(\)"):
         env.render()
     env.reset(seed=1)
     lines = env.render().split("\n")

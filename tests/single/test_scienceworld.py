@@ -11,7 +11,7 @@ from shutil import which
 import numpy as np
 import pytest
 
-from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.registry import env_entry
 from magrounding.single.scienceworld import SPLITS, TASKS, ScienceWorld
 from magrounding.single.scienceworld.tasks import task_name, variations
@@ -153,7 +153,7 @@ class TestGames:
         *_, truncations, infos = env.step({AGENT: env.spec.num_actions - 1})
         assert truncations[AGENT]
         assert infos[AGENT]["won"] is False
-        with pytest.raises(InvalidAction, match="over"):
+        with pytest.raises(CallOrderError, match="over"):
             env.step({AGENT: 0})
 
     @pytest.mark.parametrize("penalty", [True, False])

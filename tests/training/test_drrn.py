@@ -108,7 +108,7 @@ def test_the_loss_is_that_of_a_slow_loop(is_loss, delta, target):
             parameter.mul_(0.7)
     drawn = learner.replay_buffer.sample(len(learner.replay_buffer), np.random.default_rng(0))
     assert len(drawn.reward) == 48 == len(watched.steps)
-    loss, facts = learner.loss(drawn)
+    loss, metrics = learner.loss(drawn)
     errors, values = [], []
 
     def state(seen):
@@ -127,7 +127,7 @@ def test_the_loss_is_that_of_a_slow_loop(is_loss, delta, target):
     followed = sum(goes_on for *_, goes_on, _ in watched.steps)
     assert len(drawn.follows) == followed < 48
     torch.testing.assert_close(loss, torch.stack(errors).mean(), atol=1e-6, rtol=1e-5)
-    torch.testing.assert_close(facts["q"], torch.stack(values).mean(), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(metrics["q"], torch.stack(values).mean(), atol=1e-6, rtol=1e-5)
 
 
 def test_the_first_batch_waits_and_nothing_is_made_up_for():

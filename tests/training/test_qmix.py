@@ -249,10 +249,10 @@ def test_one_update_teaches_everything_and_leaves_the_copies(env, stage, agent):
     worker = worker_of(vec, learner, 12)
     iterate(learner, worker)
     before = {name: p.clone() for name, p in learner.networks.named_parameters()}
-    loss, facts = learner.loss(learner.replay_buffer.sample(8, np.random.default_rng(0)))
+    loss, metrics = learner.loss(learner.replay_buffer.sample(8, np.random.default_rng(0)))
     loss.backward()
     assert torch.isfinite(loss)
-    assert torch.isfinite(facts["q_total"])
+    assert torch.isfinite(metrics["q_total"])
     still = [name for name, p in policy.named_parameters() if p.grad is None or not p.grad.any()]
     # No symbol of MESSENGER is in any manual: how sharply words are looked for makes no difference there.
     assert still == (["reader.reader.sharpness"] if (env, agent) == ("ma_messenger", "qmix_relread") else [])

@@ -17,7 +17,7 @@ MIXERS = ("monotonic", "sum")
 StateLayout = Mapping[str, tuple[slice, tuple[int, ...]]]
 
 _ROW, _COLUMN, _INVENTORY = 0, 1, 3
-"""Where an agent's facts in a state have its place and, from there on, what it holds."""
+"""Where an agent's numbers in a state have its place and, from there on, what it holds."""
 
 
 class StateEncoder(nn.Module):

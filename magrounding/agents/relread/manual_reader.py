@@ -32,7 +32,7 @@ _NOWHERE = -1e4
 """Logit of a statement that is none."""
 
 
-class Reading(NamedTuple):
+class WordRelations(NamedTuple):
     """What each of U manuals says of the P distinct words of a batch.
 
     said(w) is the sum of the statements' values, weighted by how much each statement has to do with w.
@@ -40,13 +40,13 @@ class Reading(NamedTuple):
     Attributes:
         mentions: [U, P, P], said(w) · w': what is said of w mentions w'.
         alike: [U, P, P], cosine of said(w) and said(w').
-        facts: [U, P, 2 + D], said(w) · goal, how much any statement has to do with w, and what they mean; where motion
-            counts, P are the distinct words that move in some way.
+        features: [U, P, 2 + D], said(w) · goal, how much any statement has to do with w, and what they mean; where
+            motion counts, P are the distinct words that move in some way.
     """
 
     mentions: Tensor
     alike: Tensor
-    facts: Tensor
+    features: Tensor
 
 
 class ManualReader(nn.Module):
@@ -155,7 +155,9 @@ class ManualReader(nn.Module):
         words[..., 0] = 0
         return words
 
-    def read(self, words: Tensor, text: TextEncoding, gait: Tensor | None = None) -> tuple[Reading, Tensor, Tensor]:
+    def read(
+        self, words: Tensor, text: TextEncoding, gait: Tensor | None = None
+    ) -> tuple[WordRelations, Tensor, Tensor]:
         """What the manuals say of some words.
 
         Attention from U documents to the few distinct words of a batch is one product of matrices; observations gather
@@ -167,7 +169,7 @@ class ManualReader(nn.Module):
             gait: [...] below GAITS, how what has the word moves (`motion.Motion`); None where motion is off.
 
         Returns:
-            What is said of the P distinct words, which of them each is [...], and which of the facts are its own [...].
+            What is said of the P distinct words, which of them each is [...], and whose features are its own [...].
         """
         distinct, which = self.distinct(words, self.vocabulary_size)
         # Statements come before words in every table, so that no product has to copy what it multiplies.
@@ -177,14 +179,14 @@ class ManualReader(nn.Module):
         length = (through * attention).sum(1, keepdim=True).clamp(min=1e-8).sqrt()
         is_word = (distinct != 0).to(scores.dtype)  # of no word nothing is said
         if gait is None:
-            facts, of = self._facts(scores, attention, text) * is_word, which
+            features, of = self._features(scores, attention, text) * is_word, which
         else:
             moving, of = self.distinct(words * GAITS + gait, self.vocabulary_size * GAITS)
-            facts = self._facts(*self._attend(moving // GAITS, text, moving % GAITS), text) * (moving >= GAITS)
+            features = self._features(*self._attend(moving // GAITS, text, moving % GAITS), text) * (moving >= GAITS)
         attention = attention * is_word
         mentions = torch.bmm(attention.transpose(1, 2), mentioned)  # [U, P, P]
         alike = torch.bmm((attention / length).transpose(1, 2), through / length)
-        return Reading(mentions, alike, facts.transpose(1, 2)), which, of
+        return WordRelations(mentions, alike, features.transpose(1, 2)), which, of
 
     def attention(self, words: Tensor, text: TextEncoding, gait: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Attention [U, S, P] to the statements, of the distinct among some words [...] that move so [...].
@@ -240,13 +242,13 @@ class ManualReader(nn.Module):
         kin = _absence(text) if self.symbols is None else self.kinship(words, text).transpose(1, 2)
         return scores, kin
 
-    def _facts(self, scores: Tensor, attention: Tensor, text: TextEncoding) -> Tensor:
+    def _features(self, scores: Tensor, attention: Tensor, text: TextEncoding) -> Tensor:
         """[U, 2 + D, P] of words with these scores and attention [U, S, P]."""
         goal = (text["goal"].unsqueeze(2) * attention).sum(1, keepdim=True)  # [U, 1, P]
-        facts = [goal, scores.amax(1, keepdim=True)]
+        features = [goal, scores.amax(1, keepdim=True)]
         if "meaning" in text:
-            facts.append(torch.bmm(text["meaning"].transpose(1, 2), attention))
-        return torch.cat(facts, 1)
+            features.append(torch.bmm(text["meaning"].transpose(1, 2), attention))
+        return torch.cat(features, 1)
 
     def kinship(self, words: Tensor, text: TextEncoding) -> Tensor:
         """[U, P, S]: how much each of some words [P] is kin to each statement, in [−8, 8], 10⁴ lower for padding."""

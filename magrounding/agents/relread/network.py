@@ -21,7 +21,7 @@ from magrounding.agents.document_policy import DocumentPolicy, info_nce
 from magrounding.agents.policy import RELIANCE, Accepts, Learnt, PolicyOutput, TextEncoding, mask_logits, shares
 from magrounding.agents.relread import kernels
 from magrounding.agents.relread.egocentric import Things, border_distances, look, with_presence
-from magrounding.agents.relread.manual_reader import ROW_OF, ManualReader, Reading
+from magrounding.agents.relread.manual_reader import ROW_OF, ManualReader, WordRelations
 from magrounding.agents.relread.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
 from magrounding.agents.respelling import within
 from magrounding.agents.running_text.edges import make_segments
@@ -107,7 +107,7 @@ class Relread(DocumentPolicy):
         self.register_buffer("no_entity", torch.zeros(spec.vocabulary_size, dtype=torch.bool), persistent=False)
         self.no_entity[[*spec.grid.scenery_ids, *spec.grid.avatar_ids]] = True
         words = self.width
-        alone = (2 + config.meaning) * words + 1 + config.motion  # facts of each word, is_ally, how it moves
+        alone = (2 + config.meaning) * words + 1 + config.motion  # features of each word, is_ally, how it moves
         self.pair_of = nn.Linear(alone, config.pair_hidden)
         self.pair_with = nn.Linear(alone, config.pair_hidden)
         self.pair_relations = nn.Linear(3 * words * words, config.pair_hidden)
@@ -279,20 +279,20 @@ class Relread(DocumentPolicy):
     def relate(self, things: Things, text: TextEncoding, document: Tensor, motion: Motion | None = None) -> Tensor:
         """Features [N, M, C] of every thing: its bonds with the others, with the goal and with what the agent holds."""
         reading, which, of = self.reader.read(things.words, text, _gaits(motion))  # [N, M + 1, W]
-        row = document.view(-1, 1, 1) * reading.facts.shape[1] + of[:, :-1]
-        facts = F.embedding(row, reading.facts.flatten(0, 1)).flatten(2)  # [N, M, (2 + D) W]
-        alone = [facts, things.is_ally.to(facts.dtype).unsqueeze(-1)]
+        row = document.view(-1, 1, 1) * reading.features.shape[1] + of[:, :-1]
+        said = F.embedding(row, reading.features.flatten(0, 1)).flatten(2)  # [N, M, (2 + D) W]
+        alone = [said, things.is_ally.to(said.dtype).unsqueeze(-1)]
         if motion is not None:
             gaits, directions = self.motions
             alone.append(gaits(motion.gait) + directions(motion.direction))
         alone = torch.cat(alone, -1)
         bonds, with_held = self._bonds(reading, alone, document, which, things.exists)
-        holding = (things.words[:, -1:, :1] != 0).to(facts.dtype).expand(-1, alone.shape[1], 1)
+        holding = (things.words[:, -1:, :1] != 0).to(said.dtype).expand(-1, alone.shape[1], 1)
         features = self.entity(torch.cat((self.pair_message(bonds), alone, with_held, holding), -1))
         return features * things.exists.unsqueeze(-1)
 
     def _bonds(
-        self, reading: Reading, alone: Tensor, document: Tensor, which: Tensor, exists: Tensor
+        self, reading: WordRelations, alone: Tensor, document: Tensor, which: Tensor, exists: Tensor
     ) -> tuple[Tensor, Tensor]:
         """A layer on the relations of each thing with each other, and what relates it to what the agent holds.
 

@@ -33,7 +33,7 @@ from magrounding.envs.checks.step import (
     check_step,
     check_texts,
 )
-from magrounding.errors import InvalidAction
+from magrounding.errors import CallOrderError
 from magrounding.spec import EXPERT, SCENE, STATE
 
 COPIES: dict[str, Callable[[Any], Any]] = {
@@ -57,7 +57,7 @@ def check_parallel_env(
     It plays a whole episode of each seed, mostly with legal actions, and checks the names of agents, the keys of every
     dict, observations against their spaces, rewards and flags; then plays it again, in the same env, in a fresh one,
     from a pickle taken in the middle, and with every array that it was given scribbled over. In the end it closes the
-    env, which must then refuse all calls with `magrounding.errors.InvalidAction`. Masks, texts, state,
+    env, which must then refuse all calls with `magrounding.errors.CallOrderError`. Masks, texts, state,
     labels, score and pictures are checked where the spec has them as fields, capabilities or outcome.
 
     Args:
@@ -206,10 +206,10 @@ def _check_closed(env: Any, episode: Episode) -> None:
     for name, call in calls.items():
         try:
             call()
-        except InvalidAction:
+        except CallOrderError:
             continue
         except Exception as error:
-            raise ConformanceError("close", f"{name} after close() raises {error!r}, no InvalidAction") from error
+            raise ConformanceError("close", f"{name} after close() raises {error!r}, no CallOrderError") from error
         raise ConformanceError("close", f"{name} is answered after close()")
 
 

@@ -39,7 +39,7 @@ STARTING_CELLS = tuple((y, x) for y, x in product(range(SIZE), repeat=2) if 2 <=
 
 TEAMMATE_WIDTH = 3
 """Row, column and the inventory of a teammate."""
-AGENT_FACTS = 4
+AGENT_WIDTH = 4
 """What a state holds of every agent."""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from magrounding.envs.messenger.arrays import ACTION_NAMES, AGENT_FACTS, SIZE, STARTING_CELLS, TEAMMATE_WIDTH
+from magrounding.envs.messenger.arrays import ACTION_NAMES, AGENT_WIDTH, SIZE, STARTING_CELLS, TEAMMATE_WIDTH
 from magrounding.envs.messenger.entities import ALLY_ID, ALLY_WITH_MESSAGE_ID, ME_ID, ME_WITH_MESSAGE_ID, ROLES
 from magrounding.envs.messenger.layouts import LAYOUTS, STATEMENTS, STREAM, layout_shape
 from magrounding.envs.messenger.manual import Corpus, find_corpus
@@ -195,5 +195,5 @@ def _describe(game: MessengerGame, corpus: Corpus) -> EnvSpec:
         source=corpus.source,
         max_cycles=game.limit,
         capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, EVENTS}),
-        state_parts=(("grid", board), ("agents", (n, AGENT_FACTS))),
+        state_parts=(("grid", board), ("agents", (n, AGENT_WIDTH))),
     )

@@ -42,7 +42,7 @@ from magrounding.envs.world import StepBuffers
 from magrounding.seeding import NUM_STREAMS
 
 
-class MessengerWorld(CompiledWorld):
+class MessengerWorld(CompiledWorld[MessengerGame]):
     """MESSENGER.
 
     Args:

@@ -35,7 +35,7 @@ COLUMN_STEP = np.array([0, 0, 0, -1, 1], np.int64)
 
 TEAMMATE_WIDTH = 4
 """Row, column and the two inventory words of a teammate."""
-AGENT_FACTS = 5
+AGENT_WIDTH = 5
 """What a state holds of every agent: row, column, alive and the two words of the item held."""
 
 

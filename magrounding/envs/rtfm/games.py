@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from magrounding.envs.rtfm.arrays import ACTION_NAMES, AGENT_FACTS, TEAMMATE_WIDTH
+from magrounding.envs.rtfm.arrays import ACTION_NAMES, AGENT_WIDTH, TEAMMATE_WIDTH
 from magrounding.envs.rtfm.constructions import MODIFIER, PLAIN, TEAM, parse_constructions, templates_of
 from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.envs.rtfm.ontology import (
@@ -275,5 +275,5 @@ def _describe(game: RtfmGame) -> EnvSpec:
         words=words,
         max_cycles=game.max_cycles,
         capabilities=frozenset({STATE, SNAPSHOT, PLACES, SCENE, EVENTS} | facts),
-        state_parts=(("grid", map_shape), ("agents", (n, AGENT_FACTS))),
+        state_parts=(("grid", map_shape), ("agents", (n, AGENT_WIDTH))),
     )

@@ -45,7 +45,7 @@ from magrounding.seeding import NUM_STREAMS
 from magrounding.vocabulary import PAD
 
 
-class RTFMWorld(CompiledWorld):
+class RTFMWorld(CompiledWorld[RtfmGame]):
     """Read to Fight Monsters.
 
     Args:

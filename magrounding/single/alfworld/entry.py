@@ -15,7 +15,7 @@ ENVS = (
             rules_text="goal",
             published="magrounding.single.alfworld.published:ALFWORLD",
             reading_set="test",
-            games=64,
+            max_envs=64,
         ),
     ),
 )

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError
 from magrounding.seeding import stream_key
 from magrounding.single.alfworld.engine import Engine, Moment
 from magrounding.single.alfworld.expert import Expert, read_task
@@ -25,9 +24,10 @@ from magrounding.single.alfworld.options import (
 )
 from magrounding.single.alfworld.scenes import SPLITS
 from magrounding.single.alfworld.words import WORDING, thing_ids, things_in
-from magrounding.single.one_agent import Observation, OneAgentEnv
+from magrounding.single.one_agent import OneAgentEnv
 from magrounding.single.wording import ChoiceTable
 from magrounding.texts import content_keys
+from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi",)
 NOTHING = "Nothing happens."
@@ -81,12 +81,9 @@ class ALFWorldEnv(OneAgentEnv):
         """Labels [1, 60] bool: what the expert would play now; every choice where it knows no way or all is over.
 
         Raises:
-            ConfigurationError: before `reset`.
-            InvalidAction: after `close`.
+            CallOrderError: before `reset`, or after `close`.
         """
-        self._require_open()
-        if self._seed is None:
-            raise ConfigurationError("call reset() before best_actions()")
+        self._require_start("best_actions")
         labels = np.zeros((1, MAX_COMMANDS), np.bool_)
         wish = self._ask_expert() if self.agents else None
         if wish in self._choices:
@@ -100,9 +97,7 @@ class ALFWorldEnv(OneAgentEnv):
         """The game as text; None without a render mode."""
         if self.render_mode is None:
             return None
-        self._require_open()
-        if self._seed is None:
-            raise ConfigurationError("call reset() before render()")
+        self._require_start("render")
         said = [f"> {command}\n{feedback}" for command, feedback in self._said] or [self._feedback]
         choices = [f"{number:2d} {command}" for number, command in enumerate(self._choices)]
         return "\n".join([f"goal: {self._goal}", *said[-HISTORY:], *choices])

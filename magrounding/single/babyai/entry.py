@@ -18,8 +18,8 @@ ENVS = (
             rules_text="goal",
             published="magrounding.single.babyai.published:BABYAI",
             reading_set="test",
-            games=128,
-            orientation=1 / 8,
+            max_envs=128,
+            baseline_share=1 / 8,
         ),
     ),
 )

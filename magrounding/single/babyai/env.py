@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from magrounding.envs.render import Scene
-from magrounding.errors import ConfigurationError
 from magrounding.single.babyai import picture
 from magrounding.single.babyai.expert import Expert
 from magrounding.single.babyai.levels import game_seed, make_game
 from magrounding.single.babyai.options import ACTIONS, BabyAI
 from magrounding.single.babyai.view import View
 from magrounding.single.babyai.words import MAX_WORDS, VOCABULARY, grid_words, mission_ids
-from magrounding.single.one_agent import Observation, OneAgentEnv
+from magrounding.single.one_agent import OneAgentEnv
 from magrounding.texts import content_keys
+from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 10
@@ -61,12 +61,9 @@ class BabyAIEnv(OneAgentEnv):
         """Labels [1, 7] bool: what the bot would play now; every action where it has failed or the episode is over.
 
         Raises:
-            ConfigurationError: before `reset`.
-            InvalidAction: after `close`.
+            CallOrderError: before `reset`, or after `close`.
         """
-        self._require_open()
-        if self._seed is None:
-            raise ConfigurationError("call reset() before best_actions()")
+        self._require_start("best_actions")
         if not self.agents:
             return np.ones((1, len(ACTIONS)), np.bool_)
         if self._expert is None:
@@ -76,9 +73,7 @@ class BabyAIEnv(OneAgentEnv):
 
     def scene(self) -> Scene:
         """The whole game, to be drawn."""
-        self._require_open()
-        if self._seed is None:
-            raise ConfigurationError("call reset() before scene()")
+        self._require_start("scene")
         outcome = ("won" if self._won else "lost") if self._over else ""
         return picture.scene(self.game, outcome)
 
@@ -86,9 +81,7 @@ class BabyAIEnv(OneAgentEnv):
         """The game as text ("ansi") or minigrid's picture [height, width, 3] uint8; None without a render mode."""
         if self.render_mode is None:
             return None
-        self._require_open()
-        if self._seed is None:
-            raise ConfigurationError("call reset() before render()")
+        self._require_start("render")
         return picture.ansi(self.game) if self.render_mode == "ansi" else self.game.get_frame()
 
     def close(self) -> None:

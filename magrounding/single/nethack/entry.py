@@ -18,7 +18,7 @@ ENVS = (
             rules_text="goal",
             published="magrounding.single.nethack.published:NETHACK",
             reading_set="test",
-            games=32,
+            max_envs=32,
         ),
     ),
 )

@@ -15,8 +15,9 @@ from magrounding.single.nethack.options import GOAL_WORDS, MESSAGE_WORDS, STATUS
 from magrounding.single.nethack.status import SHOWN, status_text
 from magrounding.single.nethack.tasks import GOALS, PROMPTS, SEEDS, SILG_TASKS, SPLITS, THRESHOLDS, prompts_of
 from magrounding.single.nethack.words import BLANK, HEIGHT, WIDTH, first_ids, wording
-from magrounding.single.one_agent import Observation, OneAgentEnv
+from magrounding.single.one_agent import OneAgentEnv
 from magrounding.texts import content_keys
+from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi", "rgb_array")
 STEP_COST = 0.02
@@ -67,12 +68,12 @@ class NetHackEnv(OneAgentEnv):
         """Labels [1, 23] bool: what the explorer would play now; every action once the episode is over.
 
         Raises:
-            ConfigurationError: before `reset`, or in a task that is not SILG's.
-            InvalidAction: after `close`.
+            ConfigurationError: in a task that is not SILG's.
+            CallOrderError: before `reset`, or after `close`.
         """
-        self._require_open()
-        if self._seed is None or not self._silg:
-            raise ConfigurationError("best_actions() is for episodes of SILG's tasks: call reset() first")
+        if not self._silg:
+            raise ConfigurationError("best_actions() is for SILG's tasks")
+        self._require_start("best_actions")
         if not self.agents:
             return np.ones((1, self._num_actions), np.bool_)
         if self._expert is None:
@@ -97,14 +98,11 @@ class NetHackEnv(OneAgentEnv):
         """The screen as text, or as a picture [height, width, 3] uint8; None without a render mode.
 
         Raises:
-            ConfigurationError: before `reset`.
-            InvalidAction: after `close`.
+            CallOrderError: before `reset`, or after `close`.
         """
         if self.render_mode is None:
             return None
-        self._require_open()
-        if self._seed is None:
-            raise ConfigurationError("call reset() before render()")
+        self._require_start("render")
         engine, (message, _), (status, _) = self._engine, *self._read()
         lines = (f"goal: {self._goal}", message)
         footer = (status, f"step {len(self.played)} of {self._limit}, gained {self.gained:g}")

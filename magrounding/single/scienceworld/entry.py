@@ -17,7 +17,7 @@ ENVS = (
             sets=by_split(SPLITS),
             rules_text="task",
             reading_set="test",
-            games=8,
+            max_envs=8,
             note="Scores are of 100; the papers divide them by it.",
         ),
     ),

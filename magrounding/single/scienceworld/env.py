@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError
+from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.seeding import TASK, stream_key
-from magrounding.single.one_agent import Observation, OneAgentEnv
+from magrounding.single.one_agent import OneAgentEnv
 from magrounding.single.scienceworld import picture
 from magrounding.single.scienceworld.gold import WON, find_gold
 from magrounding.single.scienceworld.java import find_java, shared_java
@@ -28,6 +28,7 @@ from magrounding.single.scienceworld.words import wording
 from magrounding.single.wording import ChoiceTable
 from magrounding.spec import CHOICES
 from magrounding.texts import content_keys
+from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 2
@@ -97,8 +98,7 @@ class ScienceWorldEnv(OneAgentEnv):
         The first question in a variation may take ten seconds, later ones read what was found from the disk.
 
         Raises:
-            ConfigurationError: before `reset`.
-            InvalidAction: after `close`.
+            CallOrderError: before `reset`, or after `close`.
             SimulatorError: Java was lost.
         """
         now = self._now
@@ -135,7 +135,7 @@ class ScienceWorldEnv(OneAgentEnv):
     def _now(self) -> Moment:
         self._require_open()
         if self._moment is None:
-            raise ConfigurationError("call reset() first")
+            raise CallOrderError("call reset() first")
         return self._moment
 
     def _started(self) -> Simulation:
@@ -148,7 +148,7 @@ class ScienceWorldEnv(OneAgentEnv):
     def _running(self) -> Simulation:
         """That of the game, which a new one cannot take over; one whose process was lost says so when it is asked."""
         if self._simulation is None:
-            raise ConfigurationError("call reset() first")
+            raise CallOrderError("call reset() first")
         return self._simulation
 
     def _variation_asked(self, options: Mapping[str, Any]) -> int | None:

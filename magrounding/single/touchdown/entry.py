@@ -15,7 +15,7 @@ ENVS = (
             rules_text="goal",
             published="magrounding.single.touchdown.published:TOUCHDOWN",
             reading_set="test",
-            games=64,
+            max_envs=64,
         ),
     ),
 )

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError
+from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.seeding import TASK, stream_key
-from magrounding.single.one_agent import Observation, OneAgentEnv
+from magrounding.single.one_agent import OneAgentEnv
 from magrounding.single.touchdown import picture
 from magrounding.single.touchdown.city import load_city
 from magrounding.single.touchdown.files import Route, folder_of
@@ -17,6 +17,7 @@ from magrounding.single.touchdown.layout import CLASSES, COLUMNS, HORIZON, MAX_D
 from magrounding.single.touchdown.options import Touchdown, wording
 from magrounding.spec import COLUMNS as TOWARDS
 from magrounding.texts import content_keys
+from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi", "rgb_array")
 HOP = 0.1
@@ -69,12 +70,11 @@ class TouchdownEnv(OneAgentEnv):
         """Labels [1, A] bool: along the route where the agent is on it, or else any of the shortest ways to the goal.
 
         Raises:
-            ConfigurationError: before `reset`.
-            InvalidAction: after `close`.
+            CallOrderError: before `reset`, or after `close`.
         """
         self._require_open()
         if not self._begun:
-            raise ConfigurationError("call reset() before best_actions()")
+            raise CallOrderError("call reset() before best_actions()")
         labels = np.zeros((1, self._num_actions), np.bool_)
         if not self.agents or self.place == self.goal:
             labels[0, :] = not self.agents
@@ -93,14 +93,13 @@ class TouchdownEnv(OneAgentEnv):
         """Panorama and instruction as text, or panorama and map as a picture [height, width, 3]; None without a mode.
 
         Raises:
-            ConfigurationError: before `reset`.
-            InvalidAction: after `close`.
+            CallOrderError: before `reset`, or after `close`.
         """
         if self.render_mode is None:
             return None
         self._require_open()
         if not self._begun:
-            raise ConfigurationError("call reset() before render()")
+            raise CallOrderError("call reset() before render()")
         view = picture.View(
             instruction=self.route.instruction,
             panorama=np.roll(self.city.panorama(self.place), self._shift(1), axis=1),
