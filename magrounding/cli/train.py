@@ -31,6 +31,7 @@ from magrounding.play.demonstrations import digests
 from magrounding.play.loading import CONFIG_FILE
 from magrounding.registry import EnvEntry
 from magrounding.training.algorithm import AlgorithmConfig
+from magrounding.training.minibatch import MinibatchConfig
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ def _with_contrast(preset: Preset, weight: float) -> Preset:
 
 
 def _compares(learner: AlgorithmConfig) -> bool:
-    return hasattr(learner, "minibatches")
+    return isinstance(learner, MinibatchConfig)
 
 
 def run_folder(arguments: Arguments) -> Path:

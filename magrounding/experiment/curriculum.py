@@ -12,7 +12,6 @@ from magrounding.experiment.baselines import compared, play_missing
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.owner import OWNER_FILE, RunOwner
-from magrounding.experiment.presets import IMITATE
 from magrounding.experiment.progress import Display
 from magrounding.experiment.report import write_report
 from magrounding.experiment.results import TEXT
@@ -132,8 +131,11 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
         ConfigurationError: a phase of imitation without an expert or with an unknown one, no such phase, one that would
             never end, or one that carries the memory of a network that several agents share.
     """
-    for _, phase in settings.phases():
-        check_oracle(settings.env, getattr(phase.learner, "oracle", ""))
+    shared = settings.share_parameters and settings.agents > 1
+    for _, _, teaching in settings.taught():
+        check_oracle(settings.env, teaching.oracle)
+        if shared and teaching.carry_memory and (settings.demonstrations or teaching.demonstrations):
+            raise ConfigurationError("carry_memory=true takes a network for each agent: add --no-share-parameters")
     if not settings.demonstrations:
         if settings.imitates and not has_expert(settings.env):
             raise ConfigurationError(
@@ -145,16 +147,13 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
             f"preset {settings.preset.name!r} has no phase that learns from demonstrations: take another, or leave them"
         )
     demonstrators = {}
-    for stage, phase in settings.phases():
-        if settings.share_parameters and settings.agents > 1 and getattr(phase.learner, "carry_memory", False):
-            raise ConfigurationError("carry_memory=true takes a network for each agent: add --no-share-parameters")
-        if phase.name == IMITATE:
-            if phase.until.steps is None or (phase.until.rule == "all" and phase.until.win_rate is not None):
-                raise ConfigurationError(
-                    f"the phase of imitation of {stage} waits for wins, but with demonstrations no game is played: "
-                    "let it end after steps"
-                )
-            games = DescribedGames(settings.env, settings.stage_options(stage), settings.describe(stage))
-            path, demonstrations = find_demonstrations(settings.demonstrations, games)
-            demonstrators[str(path)] = demonstrations.header.played_by
+    for stage, phase, _ in settings.taught():
+        if phase.until.steps is None or (phase.until.rule == "all" and phase.until.win_rate is not None):
+            raise ConfigurationError(
+                f"the phase of imitation of {stage} waits for wins, but with demonstrations no game is played: "
+                "let it end after steps"
+            )
+        games = DescribedGames(settings.env, settings.stage_options(stage), settings.describe(stage))
+        path, demonstrations = find_demonstrations(settings.demonstrations, games)
+        demonstrators[str(path)] = demonstrations.header.played_by
     return demonstrators

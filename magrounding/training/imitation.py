@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import LABELS, REGRETS
-from magrounding.training.algorithm import IMITATE, share
+from magrounding.training.algorithm import IMITATE, Teaching, share
 from magrounding.training.experience import Column
 from magrounding.training.minibatch import MinibatchConfig, MinibatchLearner
 
@@ -56,6 +56,16 @@ class ImitationConfig(MinibatchConfig):
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> ImitationLearner:
         return ImitationLearner(policy, self)
+
+    @property
+    def teaching(self) -> Teaching:
+        return Teaching(
+            oracle=self.oracle,
+            noise=self.teacher_noise,
+            demonstrations=self.demonstrations,
+            carry_memory=self.carry_memory,
+            regrets=self.regret > 0,
+        )
 
     def teacher_share(self, steps: float) -> float:
         """Share of the games that the teacher leads after so many environment steps."""
