@@ -7,23 +7,27 @@ from pathlib import Path
 from magrounding.agents.building import freeze, make_policy
 from magrounding.agents.policy import Policy
 from magrounding.agents.weights import versions
+from magrounding.capabilities import find_regrets
+from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.experiment.baselines import compared, play_missing
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.owner import OWNER_FILE, RunOwner
+from magrounding.experiment.presets import Phase
 from magrounding.experiment.progress import Display
 from magrounding.experiment.report import write_report
 from magrounding.experiment.results import TEXT
 from magrounding.experiment.seed_run import SeedRun
 from magrounding.experiment.settings import RunSettings, read_settings
-from magrounding.play.actor import check_oracle, has_expert
+from magrounding.play.actor import check_oracle, has_expert, make_expert
 from magrounding.play.demonstrations import find_demonstrations
 from magrounding.play.loading import CONFIG_FILE, seed_folder
 from magrounding.play.origin import DescribedGames
 from magrounding.spec import EnvSpec
 from magrounding.storage import read_json, remove_partial, write_json
 from magrounding.threads import plan_threads, using
+from magrounding.training.algorithm import Teaching
 
 
 def run_curriculum(
@@ -121,6 +125,30 @@ def _check_learning(settings: RunSettings) -> None:
             raise
         except ValueError as error:  # an optimiser's, of a rate that cannot be
             raise ConfigurationError(f"{learner.algorithm} cannot learn {stage} with its options: {error}") from error
+
+
+def check_regrets(settings: RunSettings) -> None:
+    """ConfigurationError where phases learn from what each move costs, and no expert of the run can tell.
+
+    This is for what a person asks for: presets ask for it in every stage, and the experts of some cannot tell.
+    """
+    judged = [_judges(settings, *each) for each in settings.taught() if each[-1].regrets]
+    if judged and not any(judged):
+        raise ConfigurationError(
+            "regret takes an expert that says what each move costs, and none teaches in any stage of this run: "
+            "leave it out"
+        )
+
+
+def _judges(settings: RunSettings, stage: str, phase: Phase, teaching: Teaching) -> bool:
+    """Whether the expert of a phase says what moves cost; demonstrations do not keep it."""
+    if settings.demonstrations or teaching.demonstrations:
+        return False
+    vec = make_vec(settings.env, 1, **{**settings.stage_options(stage), **phase.games})
+    try:
+        return find_regrets(make_expert(vec, teaching.oracle)) is not None
+    finally:
+        vec.close()
 
 
 def _check_teaching(settings: RunSettings) -> dict[str, str]:

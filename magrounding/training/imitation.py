@@ -32,8 +32,8 @@ class ImitationConfig(MinibatchConfig):
         teacher_noise: probability that a led agent takes any action instead.
         regret: weight of the regret to be expected: the share of its chances that the student throws away with a move,
             as the expert sees it, averaged over the student's moves (AggreVaTe, Ross and Bagnell 2014). The set of best
-            moves says nothing of how bad the others are; with this a deadly move weighs more than a detour. 0 where the
-            expert cannot tell (`agents.policy.REGRETS`).
+            moves says nothing of how bad the others are; with this a deadly move weighs more than a detour. It
+            counts for nothing where no expert tells it (`agents.policy.REGRETS`): many cannot, demonstrations never do.
         oracle: which of the environment's oracles teaches (`EnvEntry.other_oracles`); "": its own.
         demonstrations: games of the expert to record before the phase and to learn from (behaviour cloning); 0: the
             expert labels the games of the phase itself.
