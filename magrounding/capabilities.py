@@ -44,6 +44,17 @@ class Expert(Protocol):
         ...
 
 
+class HasRegrets(Expert, Protocol):
+    """An expert who judges: it also knows how bad the other actions are.
+
+    Attributes:
+        regrets: [B, n, A] float32 in [0, 1], which share of its chances each action throws away, in the states that
+            were labelled last.
+    """
+
+    regrets: np.ndarray
+
+
 class HasPlaces(Protocol):
     """Who says where things are."""
 
@@ -108,6 +119,11 @@ def require_capability(vec: VectorEnv, kind: type[Offer]) -> Offer:
         offered = ", ".join(sorted(vec.spec.capabilities)) or "nothing"
         raise ConfigurationError(f"this simulator does not offer {_NAMES[kind]!r}; it has: {offered}")
     return found
+
+
+def find_regrets(expert: Expert) -> HasRegrets | None:
+    """An expert as one who judges; None of one who cannot, or not in these games."""
+    return None if getattr(expert, "regrets", None) is None else cast(HasRegrets, expert)
 
 
 def find_halves(vec: VectorEnv) -> HasHalves | None:

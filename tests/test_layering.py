@@ -50,6 +50,7 @@ LATE = {
     ("magrounding/single/nethack/options.py", "magrounding.single.nethack.env"): "needs nle, an extra",
     ("magrounding/single/scienceworld/options.py", "magrounding.single.scienceworld.env"): "needs an extra",
     ("magrounding/single/touchdown/options.py", "magrounding.single.touchdown.env"): "a question loads no city",
+    ("magrounding/training/algorithm.py", "magrounding.agents.policy"): "torch: presets are listed without it",
 }
 """(file, module) of every import of ours within a function, with its reason."""
 

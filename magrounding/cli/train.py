@@ -22,7 +22,7 @@ from magrounding.cli.options import (
     parse_options,
 )
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.curriculum import check_regrets, run_curriculum
 from magrounding.experiment.presets import Preset, default_preset
 from magrounding.experiment.progress import Display
 from magrounding.experiment.report import REPORT_FILE
@@ -31,6 +31,7 @@ from magrounding.play.demonstrations import digests
 from magrounding.play.loading import CONFIG_FILE
 from magrounding.registry import EnvEntry
 from magrounding.training.algorithm import AlgorithmConfig
+from magrounding.training.minibatch import MinibatchConfig
 
 
 @dataclass(frozen=True)
@@ -132,9 +133,10 @@ def requested(arguments: Arguments) -> RunSettings:
     if arguments.network is not None:
         settings = settings.with_network(parse_options(arguments.network, _network(settings), "--network"))
         settings.make_network()  # whatever cannot be is told before anything is written
+    learning: Mapping[str, Any] = {}
     if arguments.learning is not None:
-        options = parse_options(arguments.learning, _learning(settings), "--learning")
-        changed = settings.preset.with_learners(lambda learner: change_learner(learner, options))
+        learning = parse_options(arguments.learning, _learning(settings), "--learning")
+        changed = settings.preset.with_learners(lambda learner: change_learner(learner, learning))
         settings = replace(settings, preset=changed)
     if arguments.bf16:
         settings = replace(settings, preset=settings.preset.with_learners(lambda learner: replace(learner, bf16=True)))
@@ -142,12 +144,15 @@ def requested(arguments: Arguments) -> RunSettings:
         settings = replace(settings, preset=replace(settings.preset, team_reward=arguments.team_reward))
     if arguments.contrast is not None:
         settings = replace(settings, preset=_with_contrast(settings.preset, arguments.contrast))
-    return replace(
+    settings = replace(
         settings,
         share_parameters=arguments.share_parameters or settings.share_parameters,
         demonstrations=digests(items(arguments.demonstrations or "")),
         workers=_workers(arguments, settings),
     )
+    if learning.get("regret") and not arguments.resume:  # runs of before may have asked for it in vain
+        check_regrets(settings)
+    return settings
 
 
 def with_env_options(settings: RunSettings, options: Mapping[str, Any]) -> RunSettings:
@@ -196,7 +201,7 @@ def _with_contrast(preset: Preset, weight: float) -> Preset:
 
 
 def _compares(learner: AlgorithmConfig) -> bool:
-    return hasattr(learner, "minibatches")
+    return isinstance(learner, MinibatchConfig)
 
 
 def run_folder(arguments: Arguments) -> Path:

@@ -7,24 +7,27 @@ from pathlib import Path
 from magrounding.agents.building import freeze, make_policy
 from magrounding.agents.policy import Policy
 from magrounding.agents.weights import versions
+from magrounding.capabilities import find_regrets
+from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.experiment.baselines import compared, play_missing
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.owner import OWNER_FILE, RunOwner
-from magrounding.experiment.presets import IMITATE
+from magrounding.experiment.presets import Phase
 from magrounding.experiment.progress import Display
 from magrounding.experiment.report import write_report
 from magrounding.experiment.results import TEXT
 from magrounding.experiment.seed_run import SeedRun
 from magrounding.experiment.settings import RunSettings, read_settings
-from magrounding.play.actor import check_oracle, has_expert
+from magrounding.play.actor import check_oracle, has_expert, make_expert
 from magrounding.play.demonstrations import find_demonstrations
 from magrounding.play.loading import CONFIG_FILE, seed_folder
 from magrounding.play.origin import DescribedGames
 from magrounding.spec import EnvSpec
 from magrounding.storage import read_json, remove_partial, write_json
 from magrounding.threads import plan_threads, using
+from magrounding.training.algorithm import Teaching
 
 
 def run_curriculum(
@@ -124,6 +127,30 @@ def _check_learning(settings: RunSettings) -> None:
             raise ConfigurationError(f"{learner.algorithm} cannot learn {stage} with its options: {error}") from error
 
 
+def check_regrets(settings: RunSettings) -> None:
+    """ConfigurationError where phases learn from what each move costs, and no expert of the run can tell.
+
+    This is for what a person asks for: presets ask for it in every stage, and the experts of some cannot tell.
+    """
+    judged = [_judges(settings, *each) for each in settings.taught() if each[-1].regrets]
+    if judged and not any(judged):
+        raise ConfigurationError(
+            "regret takes an expert that says what each move costs, and none teaches in any stage of this run: "
+            "leave it out"
+        )
+
+
+def _judges(settings: RunSettings, stage: str, phase: Phase, teaching: Teaching) -> bool:
+    """Whether the expert of a phase says what moves cost; demonstrations do not keep it."""
+    if settings.demonstrations or teaching.demonstrations:
+        return False
+    vec = make_vec(settings.env, 1, **{**settings.stage_options(stage), **phase.games})
+    try:
+        return find_regrets(make_expert(vec, teaching.oracle)) is not None
+    finally:
+        vec.close()
+
+
 def _check_teaching(settings: RunSettings) -> dict[str, str]:
     """Path → who played, of every file of demonstrations in use.
 
@@ -132,8 +159,11 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
         ConfigurationError: a phase of imitation without an expert or with an unknown one, no such phase, one that would
             never end, or one that carries the memory of a network that several agents share.
     """
-    for _, phase in settings.phases():
-        check_oracle(settings.env, getattr(phase.learner, "oracle", ""))
+    shared = settings.share_parameters and settings.agents > 1
+    for _, _, teaching in settings.taught():
+        check_oracle(settings.env, teaching.oracle)
+        if shared and teaching.carry_memory and (settings.demonstrations or teaching.demonstrations):
+            raise ConfigurationError("carry_memory=true takes a network for each agent: add --no-share-parameters")
     if not settings.demonstrations:
         if settings.imitates and not has_expert(settings.env):
             raise ConfigurationError(
@@ -145,16 +175,13 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
             f"preset {settings.preset.name!r} has no phase that learns from demonstrations: take another, or leave them"
         )
     demonstrators = {}
-    for stage, phase in settings.phases():
-        if settings.share_parameters and settings.agents > 1 and getattr(phase.learner, "carry_memory", False):
-            raise ConfigurationError("carry_memory=true takes a network for each agent: add --no-share-parameters")
-        if phase.name == IMITATE:
-            if phase.until.steps is None or (phase.until.rule == "all" and phase.until.win_rate is not None):
-                raise ConfigurationError(
-                    f"the phase of imitation of {stage} waits for wins, but with demonstrations no game is played: "
-                    "let it end after steps"
-                )
-            games = DescribedGames(settings.env, settings.stage_options(stage), settings.describe(stage))
-            path, demonstrations = find_demonstrations(settings.demonstrations, games)
-            demonstrators[str(path)] = demonstrations.header.played_by
+    for stage, phase, _ in settings.taught():
+        if phase.until.steps is None or (phase.until.rule == "all" and phase.until.win_rate is not None):
+            raise ConfigurationError(
+                f"the phase of imitation of {stage} waits for wins, but with demonstrations no game is played: "
+                "let it end after steps"
+            )
+        games = DescribedGames(settings.env, settings.stage_options(stage), settings.describe(stage))
+        path, demonstrations = find_demonstrations(settings.demonstrations, games)
+        demonstrators[str(path)] = demonstrations.header.played_by
     return demonstrators

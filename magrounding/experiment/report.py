@@ -322,8 +322,7 @@ def teacher(results: RunResults) -> str:
         players = results.config.get("demonstrators", {}).items()
         return "demonstrations from " + ", ".join(f"`{path}` (played by {who})" for path, who in players)
     who = "the scripted oracle" if results.settings.entry.oracle else "the simulator's own bot"
-    others = {oracle for _, phase in results.settings.phases() if (oracle := getattr(phase.learner, "oracle", ""))}
-    if others:
+    if others := {teaching.oracle for _, _, teaching in results.settings.taught()} - {""}:
         who = f"the oracle `{', '.join(sorted(others))}`, not the one of the tables"
     return who
 

@@ -17,7 +17,7 @@ from magrounding.play.loading import CONFIG_FILE
 from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry, is_simulator
 from magrounding.spec import SCORE, EnvSpec
 from magrounding.storage import digest, read_json
-from magrounding.training.algorithm import parse_config
+from magrounding.training.algorithm import Teaching, parse_config
 
 
 def check_seed(seed: int) -> None:
@@ -102,7 +102,7 @@ class RunSettings:
     @property
     def imitates(self) -> bool:
         """Whether any phase learns from a teacher or from demonstrations."""
-        return any(phase.name == IMITATE for _, phase in self.phases())
+        return any(True for _ in self.taught())
 
     @property
     def num_learners(self) -> int:
@@ -191,6 +191,12 @@ class RunSettings:
         for stage in self.stages:
             for phase in self.preset.of_stage(stage):
                 yield stage, phase
+
+    def taught(self) -> Iterator[tuple[str, Phase, Teaching]]:
+        """(stage, phase, how it is taught) of the phases that learn from an expert or from demonstrations, in order."""
+        for stage, phase in self.phases():
+            if (teaching := phase.learner.teaching) is not None:
+                yield stage, phase, teaching
 
     def learnt_by(self, stage: str, phase: str) -> str:
         """How the weights at the end of a phase came about, in words that a report can print."""

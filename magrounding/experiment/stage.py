@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.building import build_policy, freeze
-from magrounding.agents.policy import LABELS, Policy
+from magrounding.agents.policy import Policy
 from magrounding.agents.weights import fit_weights
 from magrounding.envs.make import make_vec
 from magrounding.experiment.checkpoint import (
@@ -36,6 +36,7 @@ from magrounding.play.player import Player, shown_to
 from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.team import Team
 from magrounding.threads import ParallelMap, ThreadPlan
+from magrounding.training.algorithm import Teaching
 from magrounding.training.clock import Clock
 from magrounding.training.demonstration_source import DemonstrationSource
 from magrounding.training.experience import FinishedGames
@@ -122,20 +123,17 @@ class StageSession:
             )
             for i in range(settings.agents)
         ]
-        self._teacher = None
+        self._teacher, self._carries = None, False
         self.worker: RolloutWorker | DemonstrationSource
-        shared, imitates = settings.preset.team_reward, LABELS in config.needs
-        shown = self._demonstrations(folder, derive_seed(seed, TEACHER, *place)) if imitates else None
-        self._carries = getattr(config, "carry_memory", False) and shown is not None
-        if shown is not None:
+        shared, teaching, draws = settings.preset.team_reward, config.teaching, derive_seed(seed, TEACHER, *place)
+        if teaching is not None and (shown := self._demonstrations(teaching, folder, draws)) is not None:
+            self._carries = teaching.carry_memory
             self.worker = DemonstrationSource(
                 shown, self.players, num_envs, config.unroll, self.clock, shared, carry_memory=self._carries
             )
         else:
-            if imitates:
-                expert = make_expert(self.vec, getattr(config, "oracle", ""))
-                noise = getattr(config, "teacher_noise", 0.0)
-                self._teacher = Teacher(expert, noise, derive_seed(seed, TEACHER, *place))
+            if teaching is not None:
+                self._teacher = Teacher(make_expert(self.vec, teaching.oracle), teaching.noise, draws)
             self.worker = RolloutWorker(
                 self.vec, self.players, config.unroll, parallel_map, self.clock, shared, config.needs, self._teacher
             )
@@ -265,11 +263,11 @@ class StageSession:
     def close(self) -> None:
         self.vec.close()
 
-    def _demonstrations(self, folder: Path | None, seed: int) -> Demonstrations | None:
+    def _demonstrations(self, teaching: Teaching, folder: Path | None, seed: int) -> Demonstrations | None:
         """The games that a phase of imitation learns from: the run's files, or games of the expert, recorded once."""
         if self.settings.demonstrations:
             return find_demonstrations(self.settings.demonstrations, self.vec)[1]
-        games = getattr(self.phase.learner, "demonstrations", 0)
+        games = teaching.demonstrations
         if not games:
             return None
         path = None if folder is None else folder / self.stage / DEMONSTRATIONS_FILE
@@ -280,7 +278,7 @@ class StageSession:
         vec = make_vec(self.settings.env, rows, num_threads=self._plan.world, workers=workers, **self.vec.options)
         try:
             with self._display.games(f"recording the expert: {self.stage}", games) as tell:
-                expert = make_expert(vec, getattr(self.phase.learner, "oracle", ""))
+                expert = make_expert(vec, teaching.oracle)
                 shown = record(vec, expert, games, RECORDING_SEED + seed, "the expert", tell=tell)
         finally:
             vec.close()

@@ -65,6 +65,10 @@ class Bot:
         return self._labels.argmax(-1), None
 
 
+class ExpertActor(Expert, Actor, Protocol):
+    """An expert that plays by what it knows."""
+
+
 def has_expert(env: str) -> bool:
     """Whether an environment has an expert, by its oracle or within its simulator."""
     entry = env_entry(env)
@@ -82,8 +86,8 @@ def check_oracle(env: str, oracle: str) -> None:
         choose(f"oracle of {env}", oracle, tuple(others))
 
 
-def make_expert(vec: VectorEnv, oracle: str = "") -> Any:
-    """The expert of a vector env's games, an Expert and an Actor.
+def make_expert(vec: VectorEnv, oracle: str = "") -> ExpertActor:
+    """The expert of a vector env's games.
 
     Args:
         vec: the games.

@@ -34,6 +34,26 @@ def share(default: float) -> float:
 
 
 @dataclass(frozen=True)
+class Teaching:
+    """How an algorithm wants to be taught: what it says of the expert whose LABELS it learns from.
+
+    Attributes:
+        oracle: which of the environment's oracles teaches (`EnvEntry.other_oracles`); "": its own.
+        noise: probability that an agent that the expert leads takes any action instead.
+        demonstrations: games of the expert to record before the phase and to learn from; 0: the expert labels the games
+            of the phase itself.
+        carry_memory: demonstrations are shown whole, one after another, and memory goes on from unroll to unroll.
+        regrets: it also learns from what each move costs (`agents.policy.REGRETS`), where the expert can tell.
+    """
+
+    oracle: str = ""
+    noise: float = 0.0
+    demonstrations: int = 0
+    carry_memory: bool = False
+    regrets: bool = False
+
+
+@dataclass(frozen=True)
 class AlgorithmConfig:
     """Options of a learning algorithm; one file has them and the learner they name.
 
@@ -80,8 +100,15 @@ class AlgorithmConfig:
     def require(self) -> None:
         """Raise a MissingExtra where a package is missing, before anything is written."""
 
+    @property
+    def teaching(self) -> Teaching | None:
+        """How it is taught, by an expert or by demonstrations; None of an algorithm that needs no LABELS."""
+        from magrounding.agents.policy import LABELS  # torch, which the names of presets do without
+
+        return Teaching() if LABELS in self.needs else None
+
     def teacher_share(self, steps: float) -> float:
-        """Share of the games that an expert leads after so many environment steps, where LABELS are needed."""
+        """Share of the games that an expert leads after so many environment steps, of an algorithm with `teaching`."""
         return 0.0
 
     def with_budget(self, factor: float) -> AlgorithmConfig:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import LABELS, REGRETS
-from magrounding.training.algorithm import IMITATE, share
+from magrounding.training.algorithm import IMITATE, Teaching, share
 from magrounding.training.experience import Column
 from magrounding.training.minibatch import MinibatchConfig, MinibatchLearner
 
@@ -32,8 +32,8 @@ class ImitationConfig(MinibatchConfig):
         teacher_noise: probability that a led agent takes any action instead.
         regret: weight of the regret to be expected: the share of its chances that the student throws away with a move,
             as the expert sees it, averaged over the student's moves (AggreVaTe, Ross and Bagnell 2014). The set of best
-            moves says nothing of how bad the others are; with this a deadly move weighs more than a detour. 0 where the
-            expert cannot tell (`agents.policy.REGRETS`).
+            moves says nothing of how bad the others are; with this a deadly move weighs more than a detour. It
+            counts for nothing where no expert tells it (`agents.policy.REGRETS`): many cannot, demonstrations never do.
         oracle: which of the environment's oracles teaches (`EnvEntry.other_oracles`); "": its own.
         demonstrations: games of the expert to record before the phase and to learn from (behaviour cloning); 0: the
             expert labels the games of the phase itself.
@@ -56,6 +56,16 @@ class ImitationConfig(MinibatchConfig):
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> ImitationLearner:
         return ImitationLearner(policy, self)
+
+    @property
+    def teaching(self) -> Teaching:
+        return Teaching(
+            oracle=self.oracle,
+            noise=self.teacher_noise,
+            demonstrations=self.demonstrations,
+            carry_memory=self.carry_memory,
+            regrets=self.regret > 0,
+        )
 
     def teacher_share(self, steps: float) -> float:
         """Share of the games that the teacher leads after so many environment steps."""

@@ -6,11 +6,9 @@ expert labels what the student gets itself into; the teacher leads while the stu
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from magrounding.capabilities import Expert
+from magrounding.capabilities import Expert, find_regrets
 
 
 class Teacher:
@@ -31,7 +29,8 @@ class Teacher:
         self._rng = np.random.default_rng(seed)
         self.leads = np.zeros(0, np.bool_)  # [B] which games
         self._best = np.zeros(0, np.bool_)
-        self.judges = getattr(expert, "regrets", None) is not None
+        self._judge = find_regrets(expert)
+        self.judges = self._judge is not None
 
     def begin(self, num_envs: int, share: float, steps: int) -> None:
         """Before a rollout: choose the games to lead.
@@ -50,9 +49,10 @@ class Teacher:
         return self._best
 
     def judge(self) -> np.ndarray:
-        """What each move costs [B, n, A] in the state labelled last, of an expert who can tell (`judges`)."""
-        judge: Any = self._expert
-        return judge.regrets
+        """What each move costs [B, n, A] in the state labelled last; TypeError of an expert who cannot tell."""
+        if self._judge is None:
+            raise TypeError("this teacher's expert does not judge: ask `judges` first")
+        return self._judge.regrets
 
     def lead(self, actions: np.ndarray) -> None:
         """Overwrite the actions [B, n] of the games that are led by best moves, drawn evenly among equals."""

@@ -12,6 +12,7 @@ import pytest
 from benchmarks import curriculum
 from magrounding.cli import train
 from magrounding.envs.make import make_vec
+from magrounding.errors import ConfigurationError
 from magrounding.experiment.owner import RunOwner
 from magrounding.experiment.presets import Promotion, find_preset
 from magrounding.experiment.settings import make_settings
@@ -87,6 +88,10 @@ def run(monkeypatch, capsys, *arguments):
         ),
         (["--env", "ma_rtfm", "--learning", "entropy=much"], "values like entropy=.*, got 'entropy=much'"),
         (["--env", "ma_rtfm", "--learning", "algorithm=ppo"], "unknown option for --learning 'algorithm'"),
+        (
+            ["--env", "messenger", "--preset", "quick", "--stages", "s1,s2", "--learning", "regret=3"],
+            "an expert that says what each move costs, and none teaches in any stage",
+        ),
         (["--env", "messenger", "--agent", "emma", "--network", "language_model=no/such"], "the folder does not exist"),
         (["--env", "ma_rtfm", "--resume"], "no run in .*: the folder does not exist"),
         (["--resume"], "no run in .*: the folder does not exist"),
@@ -288,6 +293,22 @@ def test_options_of_learners_are_settings_of_every_phase_that_has_them():
         told = vars(phase.learner)
         assert (told.get("entropy", 0.03), told.get("teacher_steps", 7), told["unroll"]) == (0.03, 7, 4)
         assert ("teacher_steps" in told) == (phase.name == "imitate")
+
+
+def test_regret_is_refused_only_where_no_stage_has_an_expert_that_judges():
+    """Monsters stand still in S1, where moves cost nothing but time: the preset's own regret is no reason to refuse."""
+
+    def weights(**given):
+        preset = train.requested(train.Arguments(env="ma_rtfm", preset="quick", **given)).preset
+        return {preset.of_stage(stage)[0].learner.regret for stage in ("s1", "s3")}
+
+    assert weights(stages="s1,s3", learning="regret=2") == {2}
+    assert weights(stages="s1") == weights(stages="s1", learning="entropy=0.03") == {3}
+    assert weights(stages="s1", learning="regret=0") == {0}
+    with pytest.raises(ConfigurationError, match="none teaches in any stage of this run"):
+        weights(stages="s1", learning="regret=2")
+    with pytest.raises(ConfigurationError, match="none teaches in any stage of this run"):
+        weights(stages="s3", learning="regret=2,demonstrations=5")
 
 
 def test_a_budget_is_a_part_of_the_presets():

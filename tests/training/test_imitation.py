@@ -2,7 +2,7 @@
 
 import copy
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -10,13 +10,21 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.policy import LABELS, REGRETS
+from magrounding.envs.rtfm.oracle import Oracle
+from magrounding.envs.rtfm.rollout_oracle import RolloutOracle
 from magrounding.errors import ConfigurationError
+from magrounding.experiment import stage
+from magrounding.experiment.presets import Promotion
 from magrounding.play.actor import make_expert
 from magrounding.registry import ENVS
+from magrounding.threads import ThreadPlan
+from magrounding.training.algorithm import Teaching
 from magrounding.training.clock import Clock
 from magrounding.training.imitation import ImitationConfig, ImitationLearner
+from magrounding.training.impala import ImpalaConfig
 from magrounding.training.rollout import RolloutWorker
 from magrounding.training.teacher import Teacher
+from tests.experiment.tiny_runs import phases_of, tiny_settings
 from tests.training.toy_games import ToyExpert, ToyGames, ToyPolicy, collect, players_of
 
 CONFIG = ImitationConfig(unroll=8, minibatches=2, learning_rate=0.02, warm_up=1, anneal_steps=1e9, teacher_steps=100)
@@ -129,6 +137,47 @@ def test_moves_that_cost_more_weigh_more(policy):
     assert "regret" not in without
     cannot_tell = labelled(policy)
     assert losses(policy, cannot_tell, replace(CONFIG, regret=2.0))[0] == losses(policy, cannot_tell)[0]
+
+
+def test_an_expert_that_cannot_judge_is_not_asked_to():
+    teacher = Teacher(ToyExpert(ToyGames()), noise=0.1, seed=5)
+    assert not teacher.judges
+    with pytest.raises(TypeError, match="does not judge"):
+        teacher.judge()
+
+
+@dataclass(frozen=True)
+class Kickstart(ImpalaConfig):
+    """Another package's algorithm, whose options have names of their own."""
+
+    coach: str = "rollout"
+    slips: float = 0.25
+
+    @property
+    def teaching(self):
+        return Teaching(oracle=self.coach, noise=self.slips)
+
+
+class NeedsLabels(ImpalaConfig):
+    """Another, which says nothing of its teacher."""
+
+    needs = frozenset({LABELS})
+
+
+def test_what_an_algorithm_says_of_its_teacher(monkeypatch):
+    options = {"oracle": "rollout", "demonstrations": 3, "carry_memory": True}
+    assert ImitationConfig(teacher_noise=0.2, regret=2.0, **options).teaching == Teaching(
+        noise=0.2, regrets=True, **options
+    )
+    assert not CONFIG.teaching.regrets
+    assert ImpalaConfig().teaching is None
+    made = []
+    monkeypatch.setattr(stage, "Teacher", lambda expert, noise, *_: made.append((type(expert), noise)))
+    for learner in (Kickstart(), NeedsLabels()):
+        settings = tiny_settings(phases=phases_of({"*": Promotion(steps=60)}, learner))
+        stage.StageSession(settings, "s3", 0, 0, torch.device("cpu"), ThreadPlan(1, 1, 1)).close()
+        assert settings.imitates
+    assert made == [(RolloutOracle, 0.25), (Oracle, 0.0)]
 
 
 def test_a_student_comes_to_agree_with_its_teacher():

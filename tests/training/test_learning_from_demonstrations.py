@@ -172,11 +172,15 @@ def test_runs_that_files_cannot_teach(taught, tmp_path, changes, complaint):
     assert not (tmp_path / "run").exists()
 
 
-def test_agents_that_share_a_network_carry_no_memory(taught, tmp_path):
-    learner = replace(IMITATION, carry_memory=True)
+@pytest.mark.parametrize("recorded", [0, 5])
+def test_agents_that_share_a_network_carry_no_memory(taught, tmp_path, recorded):
+    """Neither of files nor of games that the run itself records."""
+    learner = replace(IMITATION, carry_memory=True, demonstrations=recorded)
+    taught = replace(taught, demonstrations={} if recorded else taught.demonstrations)
     preset = replace(taught.preset, phases=phases_of({"*": Promotion(steps=60)}, learner))
     with pytest.raises(ConfigurationError, match="carry_memory=true takes a network for each agent"):
         run_curriculum(replace(taught, preset=preset, share_parameters=True), tmp_path / "run", display=quiet())
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_student_of_files_beats_chance():
