@@ -1,7 +1,6 @@
 """The package as a whole: what importing costs, what is shipped, and that the README tells the truth."""
 
 import re
-import runpy
 import subprocess
 import sys
 import tomllib
@@ -94,20 +93,3 @@ def test_the_readme_code_runs():
             exec(compile(block, "README.md", "exec"), namespace)
     assert namespace["env"].agents == []
     assert namespace["info"]["done"].shape == (1024,)
-
-
-COMMANDS = re.findall(r"^python -m (benchmarks\.\w+) (.*)$", README, re.MULTILINE)
-
-
-@pytest.mark.parametrize("module", sorted({module for module, _ in COMMANDS}))
-def test_the_commands_of_the_readme_know_their_options(module, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", [module, "--help"])
-    program = f"{module}.__main__" if (ROOT / module.replace(".", "/")).is_dir() else module
-    monkeypatch.delitem(sys.modules, program, raising=False)  # another test may have imported it
-    with pytest.raises(SystemExit) as end:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
-    assert end.value.code == 0
-    known = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
-    for command, arguments in COMMANDS:
-        if command == module:
-            assert set(re.findall(r"--[a-z][a-z-]*", arguments)) <= known, arguments
