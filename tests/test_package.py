@@ -66,15 +66,17 @@ def test_all_holds_the_light_extras_only():
     assert extras["all"] == ["magrounding[nethack,babyai,tianshou,supersuit,play,web,pieces]"]
 
 
-def test_the_readme_lists_every_environment_stage_option_and_agent():
-    code = set(re.findall(r"`([^`\n]+)`", README))
+def test_the_readme_and_its_page_of_environments_list_every_environment_stage_option_and_agent():
+    code = set(re.findall(r"`([^`\n]+)`", README + (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")))
     for entry in ENVS.values():
         missing = ({entry.id, *entry.stages, *entry.options}) - code - {""}  # a world without stages has one of no name
         assert not missing, f"{entry.id}: {missing}"
-    assert set(AGENTS) <= code
+    assert set(AGENTS) | set(ENVS) <= set(re.findall(r"`([^`\n]+)`", README))
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/results.md", "docs/performance.md", "docs/architecture.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", *(f"docs/{name}.md" for name in ("architecture", "environments", "performance", "results"))]
+)
 def test_links_lead_somewhere(page):
     targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text(encoding="utf-8"))
     assert targets
