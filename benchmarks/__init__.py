@@ -1,1 +1,1 @@
-"""Commands, run from a checkout as `python -m benchmarks.<name>`: each parses, calls the package and prints."""
+"""What a checkout runs as `python -m benchmarks.<name>`: training, evaluation, speed, tables and measurements."""

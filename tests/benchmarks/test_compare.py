@@ -2,14 +2,14 @@
 
 import io
 import re
-import sys
 from dataclasses import replace
 
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.image import imread
 
-from benchmarks import compare
+from magrounding.cli import compare
+from magrounding.cli.command import CommandLine
 from magrounding.cli.compare import COMPARISON_FILE, FIGURE_FILE
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.comparison import comparison, plot_comparison, shared_stages, stage_table
@@ -25,9 +25,8 @@ def folders(tmp_path_factory):
     return [tiny_run(root / "long", "s1", "s2"), tiny_run(root / "short", "s1")]
 
 
-def run(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["compare", *map(str, arguments)])
-    return compare.main()
+def run(*arguments):
+    return compare.main(CommandLine("magrounding compare", tuple(map(str, arguments))))
 
 
 def cells(text):
@@ -54,9 +53,9 @@ def test_every_run_has_a_line_with_its_own_numbers(folders):
     assert [row[0] for row in cells(stage_table(runs, "s2"))[2:]] == ["two", "random", "oracle"]
 
 
-def test_the_command_writes_a_page_and_a_picture(folders, monkeypatch, tmp_path, capsys):
+def test_the_command_writes_a_page_and_a_picture(folders, tmp_path, capsys):
     out = tmp_path / "new" / "ab"
-    assert run(monkeypatch, "--runs", *folders, "--names", "with", "without", "--out", out) == 0
+    assert run("--runs", *folders, "--names", "with", "without", "--out", out) == 0
     text = (out / COMPARISON_FILE).read_text()
     assert "with, without" in text.splitlines()[0]
     assert re.findall("^## (.*)$", text, re.MULTILINE) == ["s1", "Runs"]
@@ -106,9 +105,9 @@ def test_a_curve_has_every_evaluation_during_training_and_not_that_of_the_best_w
         (["--runs", 0, "nowhere"], "nowhere"),
     ],
 )
-def test_nonsense_is_refused(folders, monkeypatch, tmp_path, capsys, arguments, complaint):
+def test_nonsense_is_refused(folders, tmp_path, capsys, arguments, complaint):
     chosen = [folders[a] if isinstance(a, int) else a for a in arguments]
-    assert run(monkeypatch, *chosen, "--out", tmp_path / "out") == 2
+    assert run(*chosen, "--out", tmp_path / "out") == 2
     assert complaint in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 

@@ -1,4 +1,4 @@
-"""`magrounding`: what it lists, what it refuses, and that its commands are those of a checkout under other names."""
+"""`magrounding`: what it lists, what it refuses, and that three commands have a module in a checkout, too."""
 
 import os
 import subprocess
@@ -17,23 +17,8 @@ from magrounding.registry import load
 from magrounding.storage import write_json
 
 ROOT = Path(__file__).parents[2]
-FROM_A_CHECKOUT = {
-    "train": "curriculum",
-    "evaluate": "zero_shot",
-    "watch": "watch",
-    "record": "demonstrations",
-    "play": "play",
-    "serve": "serve",
-    "study": "study",
-    "match": "match",
-    "replay": "replay",
-    "guide": "guide",
-    "compare": "compare",
-    "publish": "publish",
-    "segments": "segments",
-    "pieces": "pieces",
-    "bench": "throughput",
-}
+FROM_A_CHECKOUT = {"train": "curriculum", "evaluate": "zero_shot", "bench": "throughput"}
+"""Commands that have a module in `benchmarks`, too."""
 
 
 def run(monkeypatch, *arguments):
@@ -54,7 +39,7 @@ def test_help_is_a_line_for_each_command_and_imports_none():
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     listed = [line.split(maxsplit=1) for line in done.stdout.splitlines() if line.startswith("    ")]
-    assert [name for name, _ in listed] == list(FROM_A_CHECKOUT)
+    assert [name for name, _ in listed] == list(console.COMMANDS)
     assert all(about.endswith(".") for _, about in listed)
 
 
@@ -91,16 +76,24 @@ def test_its_version(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("name", console.COMMANDS)
-def test_a_command_is_that_of_a_checkout_under_its_own_name(monkeypatch, name):
+def test_a_command_gets_what_was_typed(monkeypatch, name):
     lines = []
     command = import_module(f"magrounding.cli.{name}")
     monkeypatch.setattr(command, "main", lambda line: lines.append(line) or 7)
-    assert run(monkeypatch, name, "--run", "a b") == 7
-    monkeypatch.setattr(sys, "argv", ["there", "--run", "a b"])
-    assert import_module(f"{benchmarks.__name__}.{FROM_A_CHECKOUT[name]}").main() == 7
-    known = [("magrounding " + name), f"python -m benchmarks.{FROM_A_CHECKOUT[name]}"]
-    assert lines == [CommandLine(prog, ("--run", "a b")) for prog in known]
-    assert [str(line) for line in lines] == [f"{prog} --run 'a b'" for prog in known]
+    programs = {f"magrounding {name}": console.main}
+    if name in FROM_A_CHECKOUT:
+        module = f"{benchmarks.__name__}.{FROM_A_CHECKOUT[name]}"
+        programs[f"python -m {module}"] = import_module(module).main
+    for prog, main in programs.items():
+        words = ["magrounding", name] if main is console.main else ["there"]
+        monkeypatch.setattr(sys, "argv", [*words, "--run", "a b"])
+        assert main() == 7
+        assert lines.pop() == CommandLine(prog, ("--run", "a b"))
+    assert lines == []
+
+
+def test_a_line_is_printed_as_a_shell_reads_it():
+    assert str(CommandLine("magrounding watch", ("--run", "a b"))) == "magrounding watch --run 'a b'"
 
 
 @pytest.mark.parametrize("name", console.COMMANDS)

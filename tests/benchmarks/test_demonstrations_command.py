@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import curriculum, demonstrations
+from benchmarks import curriculum
 from magrounding.agents.building import build_policy
 from magrounding.agents.weights import save_weights
+from magrounding.cli import record as command
 from magrounding.cli import train
+from magrounding.cli.command import CommandLine
 from magrounding.cli.keyboard import Keyboard
 from magrounding.envs.make import make_vec
 from magrounding.envs.render import ansi
@@ -27,10 +29,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(monkeypatch, out, *arguments, typed=None):
-    monkeypatch.setattr(sys, "argv", ["demonstrations", "--out", str(out), *map(str, arguments)])
     if typed is not None:
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-    return demonstrations.main()
+    return command.main(CommandLine("magrounding record", ("--out", str(out), *map(str, arguments))))
 
 
 OF_S1 = ("--env", "ma_rtfm", "--stage", "s1")
@@ -147,7 +148,7 @@ def test_a_person_plays_through_a_pipe(tmp_path):
     typed = moves(shown)
     mistakes = "\nu\nzz\nuuu\n"
     out = tmp_path / "mine.npz"
-    line = [sys.executable, "-m", "benchmarks.demonstrations", *OF_S1, "--player", "keyboard", "--out", str(out)]
+    line = [sys.executable, "-m", "magrounding.cli.main", "record", *OF_S1, "--player", "keyboard", "--out", str(out)]
     done = subprocess.run(line, input=mistakes + typed + "s s\n", cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     mine = Demonstrations.load(out)

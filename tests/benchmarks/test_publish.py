@@ -1,12 +1,11 @@
 """Publishing keeps one stage of one seed, in half precision, with what it reached; nonsense is one sentence."""
 
-import sys
-
 import pytest
 import torch
 
-from benchmarks import publish
 from magrounding import pretrained
+from magrounding.cli import publish
+from magrounding.cli.command import CommandLine
 from magrounding.experiment.settings import read_settings
 from magrounding.play.loading import load_team
 from magrounding.storage import read_json
@@ -18,14 +17,13 @@ def finished(tmp_path_factory):
     return tiny_run(tmp_path_factory.mktemp("runs") / "run", "s1", "s2")
 
 
-def run(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["publish", *map(str, arguments)])
-    return publish.main()
+def run(*arguments):
+    return publish.main(CommandLine("magrounding publish", tuple(map(str, arguments))))
 
 
 @pytest.mark.parametrize(("chosen", "stage"), [([], "s2"), (["--stage", "s1"], "s1")])
 def test_what_is_published_loads_and_says_what_it_reached(finished, monkeypatch, tmp_path, capsys, chosen, stage):
-    assert run(monkeypatch, "--run", finished, "--name", "tiny", "--seed", 1, "--to", tmp_path, *chosen) == 0
+    assert run("--run", finished, "--name", "tiny", "--seed", 1, "--to", tmp_path, *chosen) == 0
     said = capsys.readouterr().out
     assert said == f"{tmp_path / 'tiny'}: load it with load_team({str(tmp_path / 'tiny')!r})\n"
     assert load_team(str(tmp_path / "tiny")).num_agents == 2
@@ -50,13 +48,13 @@ def test_what_is_published_loads_and_says_what_it_reached(finished, monkeypatch,
         (["--name", "taken"], "exists already"),
     ],
 )
-def test_nonsense_is_refused(finished, monkeypatch, tmp_path, capsys, arguments, complaint):
+def test_nonsense_is_refused(finished, tmp_path, capsys, arguments, complaint):
     (tmp_path / "taken").mkdir()
-    assert run(monkeypatch, "--run", finished, "--name", "tiny", "--to", tmp_path, *arguments) == 2
+    assert run("--run", finished, "--name", "tiny", "--to", tmp_path, *arguments) == 2
     assert complaint in capsys.readouterr().err
     assert not (tmp_path / "tiny").exists()
 
 
-def test_no_run_there(monkeypatch, tmp_path, capsys):
-    assert run(monkeypatch, "--run", tmp_path / "nothing", "--name", "tiny", "--to", tmp_path) == 2
+def test_no_run_there(tmp_path, capsys):
+    assert run("--run", tmp_path / "nothing", "--name", "tiny", "--to", tmp_path) == 2
     assert "does not exist" in capsys.readouterr().err

@@ -1,13 +1,13 @@
 """The watch command shows one game of a trained team, and who takes what where agents divide."""
 
 import io
-import sys
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks import watch
+from magrounding.cli import watch
+from magrounding.cli.command import CommandLine
 from magrounding.play import film
 from magrounding.play.team import Team
 from tests.experiment.tiny_runs import tiny_run
@@ -20,36 +20,35 @@ def dividing(tmp_path_factory):
     return tiny_run(tmp_path_factory.mktemp("runs") / "endi", "s1", agent="endi_dis", env_options={"max_cycles": 5})
 
 
-def run(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["watch", *map(str, arguments)])
-    return watch.main()
+def run(*arguments):
+    return watch.main(CommandLine("magrounding watch", tuple(map(str, arguments))))
 
 
-def test_a_game_in_text(monkeypatch, capsys):
-    assert run(monkeypatch, "--run", TEAM, "--game", 3) == 0
+def test_a_game_in_text(capsys):
+    assert run("--run", TEAM, "--game", 3) == 0
     shown = capsys.readouterr().out
     steps = shown.count("\nmanual:") - 1
     assert steps > 1
     assert shown.endswith(f"The game is won after {steps} steps.\n")
     assert "claimed by" not in shown
-    run(monkeypatch, "--run", TEAM, "--game", 3)
+    run("--run", TEAM, "--game", 3)
     assert capsys.readouterr().out == shown
-    run(monkeypatch, "--run", TEAM, "--game", 4)
+    run("--run", TEAM, "--game", 4)
     assert capsys.readouterr().out != shown
 
 
 def test_who_takes_what(dividing, monkeypatch, capsys):
     monkeypatch.setattr(Team, "marks", lambda self, memory: np.ones((1, 2, 10, 10), np.int8))
-    assert run(monkeypatch, "--run", dividing, "--split", "eval_10x10", "--play", "sampled") == 0
+    assert run("--run", dividing, "--split", "eval_10x10", "--play", "sampled") == 0
     shown = capsys.readouterr().out
     decided, end = shown.rsplit("\nstep ", 1)
     assert decided.count("claimed by agent 0, agent 1") == decided.count("(monster)") + decided.count("(item)")
     assert "claimed by" not in end
 
 
-def test_a_film_and_a_sheet(monkeypatch, tmp_path, capsys):
+def test_a_film_and_a_sheet(tmp_path, capsys):
     for name in ("game.gif", "game.png"):
-        assert run(monkeypatch, "--run", TEAM, "--out", tmp_path / name, "--milliseconds", 250) == 0
+        assert run("--run", TEAM, "--out", tmp_path / name, "--milliseconds", 250) == 0
     steps = int(capsys.readouterr().out.splitlines()[0].split(" after ")[1].split()[0])
     with Image.open(tmp_path / "game.gif") as film, Image.open(tmp_path / "game.png") as sheet:
         film.seek(steps)  # a picture before each step, and the end
@@ -73,10 +72,10 @@ def test_a_sheet_has_a_bound(count, size):
     assert len(numbers) == (count if size == (64, 64) else min(count, 35))
 
 
-def test_quiet_prints_only_where_the_pictures_are(monkeypatch, tmp_path, capsys):
-    assert run(monkeypatch, "--run", TEAM, "--quiet", "--out", tmp_path / "game.png") == 0
+def test_quiet_prints_only_where_the_pictures_are(tmp_path, capsys):
+    assert run("--run", TEAM, "--quiet", "--out", tmp_path / "game.png") == 0
     assert capsys.readouterr().out == f"{tmp_path / 'game.png'}\n"
-    assert run(monkeypatch, "--run", TEAM, "--quiet") == 2
+    assert run("--run", TEAM, "--quiet") == 2
     assert "name a file for them with --out" in capsys.readouterr().err
 
 
@@ -93,8 +92,8 @@ def test_quiet_prints_only_where_the_pictures_are(monkeypatch, tmp_path, capsys)
         (["--run", "nowhere"], "the folder does not exist"),
     ],
 )
-def test_bad_input_is_one_sentence(monkeypatch, capsys, arguments, complaint):
-    assert run(monkeypatch, "--run", TEAM, *arguments) == 2
+def test_bad_input_is_one_sentence(capsys, arguments, complaint):
+    assert run("--run", TEAM, *arguments) == 2
     err = capsys.readouterr().err
     assert complaint in err
     assert err.count("\n") == 1

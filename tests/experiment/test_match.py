@@ -2,13 +2,13 @@
 
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
 
 import magrounding as mg
-from benchmarks import match as command
+from magrounding.cli import match as command
+from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.match import MATCH_SEED, Results, play_match, ratings
 from magrounding.experiment.statistics import mean_interval
@@ -136,15 +136,17 @@ def test_ratings_of_bradley_and_terry():
     assert all(each.value == pytest.approx(0) for each in equal.values())
 
 
-def test_the_command(monkeypatch, capsys, tmp_path):
+def test_the_command(capsys, tmp_path):
     (tmp_path / "moves.txt").write_text("right\n*")
     script = f"script:{tmp_path}/moves.txt,oracle"
-    line = ["match", "--env", "ma_rtfm", "--stage", "s1", "--games", "6", "--out", str(tmp_path / "out")]
-    monkeypatch.setattr(sys, "argv", [*line, "--players", script, "oracle"])
-    assert command.main() == 0
+    line = ["--env", "ma_rtfm", "--stage", "s1", "--games", "6", "--out", str(tmp_path / "out")]
+    asked = CommandLine("magrounding match", (*line, "--players", script, "oracle"))
+    assert command.main(asked) == 0
     shown = capsys.readouterr().out
     assert re.search(rf"\| `{re.escape(script)}` \| [\d.]+ % \[", shown)
     found = json.loads((tmp_path / "out" / "match.json").read_text())
+    assert found["command"] == str(asked)
+    assert f"Command: `{asked}`" in (tmp_path / "out" / "match.md").read_text()
     assert list(found["lineups"]) == [script, "oracle"]
     assert sum(found["lineups"]["oracle"]["kills"]) == 2, "each game has two monsters, and the oracle wins all"
     assert "| kills | items | rating |" in shown
@@ -153,6 +155,5 @@ def test_the_command(monkeypatch, capsys, tmp_path):
         *("match.md", "match.json", "match.png"),
         *("games_0.jsonl", "games_1.jsonl"),
     }
-    monkeypatch.setattr(sys, "argv", [*line, "--players", "oracle", "oracle"])
-    assert command.main() == 2
+    assert command.main(CommandLine("magrounding match", (*line, "--players", "oracle", "oracle"))) == 2
     assert capsys.readouterr().err == "error: each line-up plays once, got oracle; oracle\n"

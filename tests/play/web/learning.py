@@ -1,13 +1,12 @@
 """Learning from what was played: a small network imitates a file of demonstrations."""
 
-import sys
-
 import numpy as np
 import torch
 
 import magrounding as mg
-from benchmarks import demonstrations
 from magrounding.agents.building import build_policy
+from magrounding.cli import record
+from magrounding.cli.command import CommandLine
 from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.player import Player
 from magrounding.play.team import Team
@@ -39,11 +38,10 @@ def agreement(file, seed, updates):
     return float(np.mean(hits))
 
 
-def learn_from(file, seed, monkeypatch):
+def learn_from(file, seed):
     """Make demonstrations of a file with one saved game, and imitate them until the networks know most of its moves."""
     shown = file.with_suffix(".npz")
-    asked = ["demonstrations", "--env", "ma_rtfm", "--player", f"saved:{file}", "--out", str(shown)]
-    monkeypatch.setattr(sys, "argv", asked)
-    assert demonstrations.main() == 0
+    asked = "--env", "ma_rtfm", "--player", f"saved:{file}", "--out", str(shown)
+    assert record.main(CommandLine("magrounding record", asked)) == 0
     before, after = (agreement(shown, seed, updates) for updates in (0, 30))
     assert after > before + 0.4  # of five moves, by chance, every fifth is right

@@ -62,7 +62,7 @@ def status(page, text):
     return page.wait_for_function("text => document.getElementById('status').textContent.includes(text)", arg=text)
 
 
-def test_two_pages_play_one_game_to_its_end_and_what_was_played_is_learnt_from(tmp_path, monkeypatch):
+def test_two_pages_play_one_game_to_its_end_and_what_was_played_is_learnt_from(tmp_path):
     """The whole way: two people by keys, a file, demonstrations, a network that learns from them."""
 
     async def test(there, chromium, errors):
@@ -92,7 +92,7 @@ def test_two_pages_play_one_game_to_its_end_and_what_was_played_is_learnt_from(t
     run(test, out=tmp_path / "kept")
     (kept,) = (tmp_path / "kept").glob("*.jsonl")
     assert kept.read_text() == (tmp_path / "played.jsonl").read_text()
-    learn_from(tmp_path / "played.jsonl", 3, monkeypatch)
+    learn_from(tmp_path / "played.jsonl", 3)
 
 
 def test_a_closed_pages_seat_goes_to_an_agent_and_comes_back():

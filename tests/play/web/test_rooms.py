@@ -15,7 +15,7 @@ from tests.play.web.learning import learn_from
 from tests.play.web.party import S1, party, play_out
 
 
-def test_two_people_play_a_game_to_its_end_see_the_same_and_it_is_learnt_from(tmp_path, monkeypatch):
+def test_two_people_play_a_game_to_its_end_see_the_same_and_it_is_learnt_from(tmp_path):
     async def run():
         async with party(out=tmp_path) as there:
             one, other, third = [await there.person() for _ in range(3)]
@@ -51,7 +51,7 @@ def test_two_people_play_a_game_to_its_end_see_the_same_and_it_is_learnt_from(tm
     header, games = read_games(file)
     assert header.players == ("human", "human")
     assert list(replayed(file, header, games)) == [0]
-    learn_from(file, 3, monkeypatch)
+    learn_from(file, 3)
 
 
 def test_an_agent_takes_over_the_seat_of_who_leaves_and_hands_it_back():

@@ -1,0 +1,75 @@
+"""Commands that pages, docstrings, sentences and reports print: they exist, and take what stands behind them."""
+
+import re
+import shlex
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from magrounding.cli import main as console
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")]
+KINDS = {".py", ".md", ".json", ".toml", ".txt", ".html", ".js"}
+PROGRAM = r"python -m benchmarks\.\w+|magrounding [a-z]+"
+MINE = ("benchmarks.tables.__main__", "benchmarks.latency", "benchmarks.alfworld_scenes")
+"""Modules of a checkout that parse by themselves, and run what they have parsed by `run_command`."""
+
+
+def printed():
+    """Every file that may print a command (the changelog tells of some that are gone), its white space as blanks."""
+    files = {*PAGES, ROOT / "Makefile", ROOT / "THIRD_PARTY.md"}
+    for part in ("magrounding", "benchmarks", "examples"):
+        files |= {path for path in (ROOT / part).rglob("*") if path.suffix in KINDS}
+    return {str(file.relative_to(ROOT)): " ".join(file.read_text(encoding="utf-8").split()) for file in files}
+
+
+def blocks():
+    """The commands of the pages' blocks, in words, without comments."""
+    for page in PAGES:
+        for block in re.findall(r"```bash\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            for line in block.splitlines():
+                words = shlex.split(line.removeprefix(".venv/bin/"), comments=True)
+                if re.match(PROGRAM, " ".join(words)):
+                    yield pytest.param(words, id=f"{page.name}: {' '.join(words)}")
+
+
+def start(words, monkeypatch):
+    """Run the program that a command names, with what stands behind its name."""
+    if words[0] == "magrounding":
+        monkeypatch.setattr(sys, "argv", words)
+        return console.main()
+    _, _, name, *arguments = words
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    return import_module(f"{name}.__main__" if (ROOT / name.replace(".", "/")).is_dir() else name).main()
+
+
+def test_every_module_that_is_named_is_there():
+    named = [(file, name) for file, text in printed().items() for name in re.findall(r"\bbenchmarks\.[a-z_]+", text)]
+    assert len({name for _, name in named}) > 5
+    assert {(file, name) for file, name in named if find_spec(name) is None} == set()
+
+
+@pytest.mark.parametrize("words", list(blocks()))
+def test_a_command_of_a_page_is_parsed(words, monkeypatch):
+    for module in (*(f"magrounding.cli.{name}" for name in console.COMMANDS), *MINE):
+        monkeypatch.setattr(f"{module}.run_command", lambda *_: 0)
+    assert start(words, monkeypatch) == 0
+
+
+def test_the_options_of_a_command_within_a_sentence_are_known(monkeypatch, capsys):
+    """Such commands are in part without what has to be there, so that only the names of options are looked up."""
+    asked, known = [], {}
+    for file, text in printed().items():
+        for program, rest in re.findall(rf"`(?:\.venv/bin/)?({PROGRAM})([^`]*)`", text):
+            asked.append((file, program, set(re.findall(r"(?<=\s)--[a-z][a-z-]*", rest))))
+    assert len(asked) > 100
+    for program in {program for _, program, _ in asked}:
+        with pytest.raises(SystemExit) as end:
+            start([*program.split(), "--help"], monkeypatch)
+        assert end.value.code == 0, program
+        known[program] = {"--help", *re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out)}
+    assert [each for each in asked if not each[2] <= known[each[1]]] == []
