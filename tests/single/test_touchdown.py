@@ -168,15 +168,17 @@ def test_columns_are_those_of_the_released_program():
         assert column_of(yaw, heading) == (64 - int(128 * (yaw - heading) / 360)) % 128
 
 
-def test_a_turned_panorama_has_the_heading_in_its_middle():
-    plain, turned = (mg.make("touchdown", turned=turned) for turned in (False, True))
+@pytest.mark.parametrize("patch", [1, 2, 4, 8])
+def test_a_turned_panorama_has_the_heading_in_its_middle(patch):
+    plain, turned = (mg.make("touchdown", turned=turned, patch=patch) for turned in (False, True))
+    middle, width = COLUMNS // patch // 2, COLUMNS // patch
     for seed in range(5):
         a, b = (env.reset(seed=seed)[0][AGENT] for env in (plain, turned))
         for _ in range(5):
-            assert b["position"].tolist() == [23, 64]
-            shift = 64 - int(a["position"][1])
+            assert b["position"].tolist() == [23 // patch, middle]
+            shift = middle - int(a["position"][1])
             np.testing.assert_array_equal(np.roll(a["grid"], shift, axis=1), b["grid"])
-            columns = sorted((a["columns"][a["columns"] >= 0] + shift) % COLUMNS)
+            columns = sorted((a["columns"][a["columns"] >= 0] + shift) % width)
             assert sorted(b["columns"][b["columns"] >= 0]) == columns == list(b["columns"][: len(columns)])
             assert [end for _, end, _ in plain._raw_ways()] == [end for _, end, _ in turned._raw_ways()]
             if not plain.agents:

@@ -148,10 +148,12 @@ class TouchdownEnv(OneAgentEnv):
     def _look(self) -> None:
         """What can be done from here, and how it looks."""
         patch = self.config.patch
-        shift, width = self._shift(1), COLUMNS // patch
-        ways = [((column + shift) % COLUMNS // patch, end, heading) for column, end, heading in self._raw_ways()]
+        # In patches throughout: the panorama, its ways and the agent's own column turn by the same whole number of them.
+        shift, width = self._shift(patch), COLUMNS // patch
+        raw = self._raw_ways()
+        ways = [((column // patch + shift) % width, end, heading) for column, end, heading in raw]
         opened = self._graph.open_ways(self.place, self.goal)
-        order = sorted(range(len(ways)), key=lambda k: ((self._raw_ways()[k][0] + shift) % COLUMNS, ways[k][1]))
+        order = sorted(range(len(ways)), key=lambda k: ((raw[k][0] + shift * patch) % COLUMNS, ways[k][1]))
         self._ways = [ways[k] for k in order]
         self._mask = np.zeros(self._num_actions, np.int8)
         self._mask[: len(order)] = [opened[k] for k in order]
@@ -160,11 +162,11 @@ class TouchdownEnv(OneAgentEnv):
         if not order:
             self._mask[0] = 1
             self._columns[0] = 0
-        looks_at = (self._looks_at() + shift) % COLUMNS // patch
+        looks_at = (self._looks_at() // patch + shift) % width
         if self._stop is not None:
             self._mask[self._stop], self._columns[self._stop] = 1, looks_at
         self._position = np.array((HORIZON // patch, looks_at), np.int16)
-        self._grid = self._ids[np.roll(self.city.panorama(self.place, patch), self._shift(patch), axis=1)][..., None]
+        self._grid = self._ids[np.roll(self.city.panorama(self.place, patch), shift, axis=1)][..., None]
         assert self._grid.shape[1] == width
 
     def _raw_ways(self) -> list[tuple[int, int, float]]:
@@ -176,10 +178,8 @@ class TouchdownEnv(OneAgentEnv):
         return column_of(float(self._graph.yaw[self.place]), self.heading)
 
     def _shift(self, patch: int) -> int:
-        """By how many columns the panorama is turned."""
-        if not self.config.turned:
-            return 0
-        return (COLUMNS // 2 - self._looks_at()) // patch
+        """By how many patches the panorama is turned, so that the agent looks at its middle."""
+        return COLUMNS // patch // 2 - self._looks_at() // patch if self.config.turned else 0
 
     def _following(self) -> int | None:
         """The next place of the route, where the agent is on it."""
