@@ -148,7 +148,7 @@ class TouchdownEnv(OneAgentEnv):
     def _look(self) -> None:
         """What can be done from here, and how it looks."""
         patch = self.config.patch
-        # In patches throughout: the panorama, its ways and the agent's own column turn by the same whole number of them.
+        # In patches throughout: panorama, ways and the agent's own column turn by the same whole number of them.
         shift, width = self._shift(patch), COLUMNS // patch
         raw = self._raw_ways()
         ways = [((column // patch + shift) % width, end, heading) for column, end, heading in raw]
