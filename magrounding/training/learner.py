@@ -46,6 +46,7 @@ class Learner(ABC, Generic[Config]):
         config: options.
 
     Attributes:
+        optimizer: set by the subclass; the rate is set through it, and checkpoints keep its state.
         weights: of the losses of `Policy.losses`.
         memory: [B, …] that the network had before the boundary step of the last update, where it remembers.
     """
