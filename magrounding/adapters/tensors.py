@@ -154,6 +154,8 @@ class TensorEnv(BaseParallelWrapper):
         told: dict[Any, dict[str, Any]] = {}
         for agent, info in infos.items():
             told[agent] = {name: np.float32(info.get(name, 0.0)) for name in self._numbers}
+            if self.env.agents and "score" in told[agent]:
+                told[agent]["score"] = np.float32(0)  # simulators tell the score so far
             if self._mask_in_info:
                 told[agent][MASK] = observations[agent][MASK]
         return told

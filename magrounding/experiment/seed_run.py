@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.agents.weights import save_weights
+from magrounding.agents.weights import STATE_FILE, save_weights
 from magrounding.errors import CheckpointError
 from magrounding.experiment.checkpoint import CHECKPOINT_FILE, load_checkpoint, save_checkpoint, select
 from magrounding.experiment.evaluations import Evaluations
@@ -126,6 +126,9 @@ class SeedRun:
         """Take up the state of an earlier process, where there is one."""
         path = self.folder / CHECKPOINT_FILE
         if not path.exists():
+            # A stage's weights are written after a checkpoint: to begin again would write over what was learnt.
+            if any(any(self.folder.glob(f"{depth}/{STATE_FILE}")) for depth in ("*", "*/*")):
+                raise CheckpointError(f"{path} is missing, but weights were trained here: restore it")
             return
         record, tensors = load_checkpoint(path, **self.settings.origin)
         if record.get("seed") != self.seed:

@@ -70,6 +70,13 @@ class Header:
         """ValueError for entries of the wrong kind."""
         if not isinstance(self.options, dict) or type(self.agents) is not int:
             raise ValueError("options are an object, agents a number")
+        if not all(isinstance(text, str) for text in (self.env, self.vocabulary, self.play)):
+            raise ValueError("env, vocabulary and play are strings")
+        for name, texts in (("actions", self.actions), ("players", self.players)):
+            if not isinstance(texts, tuple) or not all(isinstance(text, str) for text in texts):
+                raise ValueError(f"{name} are a list of strings")
+        if len(self.players) != self.agents:
+            raise ValueError(f"{len(self.players)} players are named, of {self.agents} agents")
 
 
 @dataclass(frozen=True)

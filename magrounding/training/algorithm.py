@@ -133,13 +133,17 @@ class AlgorithmConfig:
                 continue
             if isinstance(value, bool) or not isinstance(value, Real):
                 raise ConfigurationError(f"{each.name} of algorithm {self.algorithm} is a number, not {value!r}")
+            if not value < math.inf:
+                raise ConfigurationError(f"{each.name} of algorithm {self.algorithm} is a finite number, not {value}")
             least, most = each.metadata.get("least", 0), each.metadata.get("most", math.inf)
             if not least <= value <= most:
                 what = f"at least {least}" if most > 1 else "between 0 and 1"
                 raise ConfigurationError(f"{each.name} of algorithm {self.algorithm} is {what}, not {value}")
         for name, weight in self.weights.items():
-            if not isinstance(weight, int | float) or weight < 0:
-                raise ConfigurationError(f"weights of algorithm {self.algorithm} are 0 or more, {name} is {weight!r}")
+            if not isinstance(weight, int | float) or not 0 <= weight < math.inf:
+                raise ConfigurationError(
+                    f"weights of algorithm {self.algorithm} are finite and 0 or more, {name} is {weight!r}"
+                )
 
 
 def parse_config(content: Mapping[str, Any]) -> AlgorithmConfig:

@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import magrounding as mg
 from examples.my_game.my_game.env import MyGame
 from magrounding.adapters import for_tensors, unflatten
 from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.spec import SCORES
 
 with warnings.catch_warnings():
     # PettingZoo's test package imports its own example environments by a route that it has itself deprecated.
@@ -153,6 +155,33 @@ def test_anybodys_game_with_our_spec():
     *_, infos = env.step({"agent_0": 0, "agent_1": 1})
     assert infos["agent_0"]["won"] in (0, 1)
     assert env.spec.vocabulary.decode(unflatten(observations["agent_0"], env.layout)["patient"].astype(int).tolist())
+
+
+class Scored(MyGame):
+    """A game of three steps that tells the score so far after each of them, as simulators do."""
+
+    def __init__(self):
+        super().__init__()
+        self.spec = replace(self.spec, capabilities=frozenset({SCORES}), max_cycles=3)
+
+    def reset(self, seed=None, options=None):
+        observations, _ = super().reset(seed, options)
+        self.score = 5
+        return observations, {agent: {"score": 5} for agent in self.agents}
+
+    def step(self, actions):
+        acting = self.agents
+        observations, rewards, ended, cut, infos = super().step(actions)
+        self.score += 1
+        if self.score < 8:
+            self.agents, ended = acting, dict.fromkeys(acting, False)
+        return observations, rewards, ended, cut, {agent: {**infos[agent], "score": self.score} for agent in acting}
+
+
+def test_a_score_is_told_at_the_end_alone():
+    env = for_tensors(Scored())
+    told = [[info["score"] for info in step[-1].values()] for step in games(env, 1)]
+    assert told == [[0, 0], [0, 0], [0, 0], [8, 8]]
 
 
 def test_it_pickles_and_the_copy_plays_the_same():

@@ -15,6 +15,7 @@ import torch
 
 import magrounding as mg
 from magrounding.errors import CheckpointError, MagroundingError
+from magrounding.experiment import seed_run
 from magrounding.experiment.baselines import read_baselines
 from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.curriculum import run_curriculum
@@ -24,7 +25,7 @@ from magrounding.experiment.report import write_report
 from magrounding.experiment.settings import read_settings
 from magrounding.experiment.stage import StageSession
 from magrounding.storage import read_json, remove_partial, write_atomic, write_json
-from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
+from tests.experiment.tiny_runs import Killed, killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
 
 BRIEF = {
     "phases": phases_of({"*": Promotion(steps=90)}),
@@ -132,6 +133,34 @@ def test_settings_changed_with_care_are_not_those_of_the_checkpoint(halfway, cop
         go_on(folder)
     with pytest.raises(CheckpointError, match="has other settings: resume it with its own"):
         run_curriculum(tiny_settings(**BRIEF), folder, resume=True, display=quiet(), device="cpu")
+
+
+@pytest.mark.parametrize("trained", ["s1", "s1/imitate"])
+def test_a_checkpoint_that_is_gone_is_not_trained_over(finished, copy, trained):
+    """Weights of a stage, or of a phase within it, say that there was one."""
+    folder = copy(finished)
+    (folder / "checkpoint.safetensors").unlink()
+    if trained != "s1":
+        shutil.move(folder / "s1", folder / "weights")
+        (folder / trained).parent.mkdir()
+        shutil.move(folder / "weights", folder / trained)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(CheckpointError, match=r"checkpoint.safetensors is missing, but weights were trained here"):
+        go_on(folder)
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_run_killed_before_its_first_checkpoint_begins_again(finished, tmp_path, monkeypatch):
+    def die(*arguments):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(seed_run, "save_checkpoint", die)
+        with pytest.raises(Killed):
+            run_curriculum(tiny_settings(**BRIEF), tmp_path / "run", display=quiet(), device="cpu")
+    assert (tmp_path / "run" / METRICS_FILE).stat().st_size
+    go_on(tmp_path / "run")
+    assert timeless(tmp_path / "run") == timeless(finished)
 
 
 def test_another_seeds_checkpoint(halfway, copy):

@@ -134,8 +134,17 @@ def test_only_the_presets_own_agent_is_frozen():
         ({"algorithm": "drrn", "delta": None}, "delta of algorithm drrn is a number, not None"),
         ({"algorithm": "impala", "unroll": True}, "unroll of algorithm impala is a number, not True"),
         ({"algorithm": "impala", "entropy": -1.0}, "entropy of algorithm impala is at least 0, not -1.0"),
-        ({"algorithm": "ppo", "learning_rate": float("nan")}, "learning_rate of algorithm ppo is at least 0, not nan"),
-        ({"algorithm": "ppo", "weights": {"division": -0.1}}, "weights of algorithm ppo are 0 or more, division is -0"),
+        (
+            {"algorithm": "ppo", "learning_rate": float("nan")},
+            "learning_rate of algorithm ppo is a finite number, not nan",
+        ),
+        ({"algorithm": "ppo", "entropy": float("inf")}, "entropy of algorithm ppo is a finite number, not inf"),
+        (
+            {"algorithm": "ppo", "weights": {"division": -0.1}},
+            "weights of algorithm ppo are finite and 0 or more, division is -0",
+        ),
+        ({"algorithm": "ppo", "weights": {"division": float("nan")}}, "finite and 0 or more, division is nan"),
+        ({"algorithm": "ppo", "weights": {"division": float("inf")}}, "finite and 0 or more, division is inf"),
     ],
 )
 def test_learners_refuse_options_that_make_no_sense(config, complaint):

@@ -30,8 +30,8 @@ class RolloutOracle(Oracle):
     seed gives the same moves.
 
     Args:
-        env: a vector env, or a single one (`magrounding.make`), of `rtfm`, `ma_rtfm` or `rock_paper_scissors`; in the
-            last monsters stand still.
+        env: a vector env, or a single one (`magrounding.make`), of `rtfm`, `ma_rtfm` or `rock_paper_scissors`, whose
+            monsters chase in every task.
         search: how much is tried; by default what is fast enough to teach.
 
     Raises:
