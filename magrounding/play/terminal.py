@@ -129,7 +129,7 @@ class Terminal(App[None]):
     def action_look(self, by: int) -> None:
         """Look at another moment; behind the last one, let agents who play alone do a single step."""
         last = len(self.session.views) - 1
-        if by == 1 and self._at == last and not self.session.people:
+        if by == 1 and self._at == last and self._unattended:
             self._paused = True
             self._advance()
             return
@@ -156,6 +156,12 @@ class Terminal(App[None]):
     def _turn(self) -> int | None:
         """The agent whose person chooses next."""
         return next(iter(self.session.waiting), None)
+
+    @property
+    def _unattended(self) -> bool:
+        """Whether agents play on alone: no person plays, or those who do have no agent that still acts."""
+        people, living = self.session.people, self.session.living
+        return not people or (bool(living) and not set(people) & set(living))
 
     def _first_reader(self) -> int:
         """The first agent that tells what it relies on, or agent 0."""
@@ -187,7 +193,7 @@ class Terminal(App[None]):
 
     def _play_on(self) -> None:
         """Agents among themselves: a step, unless they are stopped or an earlier moment is looked at."""
-        if not self.session.people and not self._paused and self._at == len(self.session.views) - 1:
+        if self._unattended and not self._paused and self._at == len(self.session.views) - 1:
             self._advance()
 
     def _found(self, typed: str) -> list[Move]:

@@ -175,6 +175,26 @@ def test_step_by_step():
     asyncio.run(run())
 
 
+def test_the_agent_that_outlives_the_person_plays_on():
+    async def run():
+        game = session(seed=0, stage="s3", agents=2, max_cycles=40, death="individual")
+        app = Terminal(game, pause=0.01)
+        async with app.run_test() as pilot:
+            for _ in range(200):
+                if game.now.over:
+                    break
+                if game.waiting:
+                    game.choose(0, game.moves(0)[0].action)
+                    app._advance()
+                steps = len(game.views)
+                await pilot.pause(0.03)
+                if 0 not in game.living and len(game.views) > steps:
+                    return
+            pytest.fail("it came to a stop")
+
+    asyncio.run(run())
+
+
 def test_a_saved_game_is_gone_through(monkeypatch, tmp_path):
     game = session(players="oracle", env="ma_rtfm")
     writer = GameWriter(tmp_path / "games", game.header)

@@ -41,7 +41,8 @@ class Room:
     Args:
         code: by which it is joined; hard to guess.
         plan: the game.
-        pace: seconds that people have for a move, after which their stand-ins move; 0: the game waits for all.
+        pace: seconds that people have for a move, after which their stand-ins move; 0: the game waits for all. Where
+            only agents play, the seconds between two steps.
         limits: of the server.
         sprites: of the server.
         keep: is given every game that has ended, in the game's thread.
@@ -246,7 +247,7 @@ class Room:
             self._start_clock(self.pace, self._move_on)
             return False
         if not set(session.chosen) and not set(present) & set(session.living):
-            self._start_clock(self.pace or AMONG_THEMSELVES, self._move_on)
+            self._start_clock(AMONG_THEMSELVES if self.plan.people else self.pace or AMONG_THEMSELVES, self._move_on)
             return False
         self._move_on()
         return True

@@ -119,6 +119,22 @@ def test_time_that_is_up_moves_who_has_not_chosen():
     asyncio.run(run())
 
 
+def test_agents_whose_person_is_out_do_not_take_the_persons_time():
+    async def run():
+        async with party() as there:
+            one = await there.person()
+            options = {"stage": "s3", "agents": 2, "max_cycles": 40, "death": "individual"}
+            await one.join(await one.create(["human", "oracle"], options=options, seed=0, pace=60))
+            async with asyncio.timeout(30):
+                while "0" in one.frame["moves"]:
+                    await one.move(0, 0)
+                    await one.hear("frame")
+                assert not one.frame["over"]
+                await one.hear("frame")
+
+    asyncio.run(run())
+
+
 def test_agents_among_themselves_are_watched():
     async def run():
         async with party() as there:

@@ -10,7 +10,7 @@ const SIGNS = {up: "↑", down: "↓", left: "←", right: "→"};
 
 export const state = {
   code: "", game: null, frames: [], shown: 0, mine: [], token: null, status: {}, chosen: {}, keys: {}, live: true, over: false,
-  socket: null, tries: 0, timer: 0, ref: 0, gone: false, clockEnd: 0, onFinish: null, onJoined: null,
+  socket: null, tries: 0, timer: 0, ref: 0, gone: false, clockEnd: 0, onFinish: null, onJoined: null, onRefused: null,
 };
 
 export function make(name, content, attributes = {}) {
@@ -101,7 +101,7 @@ const HEARD = {
   },
   saved() { if (!state.onFinish) { at("saved").hidden = false; fill(); } },
   refused(message) {
-    if (message.code === "no_game") { state.gone = true; return lobby(message.sentence); }
+    if (message.code === "no_game" && !state.onRefused) { state.gone = true; return lobby(message.sentence); }
     if (message.ref !== undefined) delete state.chosen[message.ref];
     complain(message.sentence);
     state.onRefused?.(message);

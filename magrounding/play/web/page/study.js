@@ -47,8 +47,19 @@ listen("study", message => {
 
 state.onJoined = () => { at("where").textContent = at("where").textContent.replace(/^\w+ ·/, `${about.title} ·`); };
 state.onRefused = message => {
-  if (message.code === "no_game" && playing) return;
-  if (message.code === "bad_answer" && !at("game").hidden) between();
+  if (message.code === "no_game" && playing) {  // the game is gone, the ticket may be known: the server says what comes next
+    playing = state.code = "";
+    return proceed();
+  }
+  if (message.code === "no_game") {
+    ticket = null;
+    sessionStorage.removeItem("study");
+    return consent();
+  }
+  if (message.code === "bad_answer" && at("study").hidden) {
+    complain();
+    between();
+  }
 };
 state.onFinish = frame => {
   const next = make("button", "Go on", {class: "main", type: "button", id: "go-on", onclick: () => { next.remove(); asks ? between() : proceed(); }});
@@ -57,11 +68,12 @@ state.onFinish = frame => {
   next.focus();
 };
 
+function consent() { form(about.title, paragraphs(about.consent), about.before, "Begin", answers => send({type: "enter", consent: true, answers}), true); }
 function between() { form(about.title, ["About the games that you have just played:"], about.between, "Go on", proceed); }
 
 export async function begin() {
   try { about = await ask("/study/about"); } catch (error) { return complain(error.message); }
   await connect();
   if (ticket) return proceed();
-  form(about.title, paragraphs(about.consent), about.before, "Begin", answers => send({type: "enter", consent: true, answers}), true);
+  consent();
 }
