@@ -362,6 +362,19 @@ def test_wrong_files_end_in_a_sentence(small, file, text, said):
         Touchdown(data=str(small)).make_env()
 
 
+@pytest.mark.parametrize("damage", ["cut", "flipped"])
+def test_a_damaged_archive_of_panoramas_ends_in_a_sentence(small, damage):
+    """One without its end is no archive any more; one with other bytes within cannot be unpacked."""
+    path = small / "panoramas.npz"
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 2
+    if damage == "flipped":
+        data[middle : middle + 8] = bytes(byte ^ 255 for byte in data[middle : middle + 8])
+    path.write_bytes(data[:middle] if damage == "cut" else data)
+    with pytest.raises(ConfigurationError, match=r"panoramas\.npz is no array of panoramas"):
+        Touchdown(data=str(small)).make_env()
+
+
 def test_missing_files_are_named(small, tmp_path):
     with pytest.raises(DataNotFound, match=r"there is no words\.json"):
         Touchdown(data=str(tmp_path / "nowhere")).describe()

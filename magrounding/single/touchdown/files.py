@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -150,9 +151,9 @@ def read_panoramas(folder: Path) -> tuple[list[str], np.ndarray]:
         if file.suffix == ".npy":
             classes = np.load(file, mmap_mode="r", allow_pickle=False)
         else:
-            with np.load(file, allow_pickle=False) as archive:
+            with file.open("rb") as packed, np.load(packed, allow_pickle=False) as archive:
                 classes = archive[_KEY]
-    except (ValueError, OSError, KeyError, EOFError) as error:
+    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ConfigurationError(f"{file.name} is no array of panoramas ({error})") from error
     names = _text(folder / PANOIDS).split()
     if classes.dtype != np.uint8 or classes.shape != (len(names), ROWS, COLUMNS):
