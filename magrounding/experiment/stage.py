@@ -237,7 +237,11 @@ class StageSession:
         for i, learner in enumerate(self.learners):
             learner.restore(unpack_arrays(tensors, f"beside_{i}/"))
         unpack_players(tensors, self.players)
-        self.worker.resume(unpack_arrays(tensors, "games/"), derive_seed(self._games_seed, steps))
+        games = unpack_arrays(tensors, "games/")
+        if not games:
+            for learner in self.learners:
+                learner.drop_open_episodes()
+        self.worker.resume(games, derive_seed(self._games_seed, steps))
 
     def trained(self) -> dict[str, Tensor]:
         """Copies of weights and optimiser states: what another phase can start from."""

@@ -137,3 +137,8 @@ class EpisodeReplay:
             ring.last_index[0] = (ring._insertion_idx - 1) % self._ring
             self._buffer.last_index[b] = b * self._ring + ring.last_index[0]
             self._buffer._lengths[b] = len(ring)
+
+    def drop_open(self) -> None:
+        """Leave out episodes that have not ended: the next step of every game is the first of a new one."""
+        for ring in self._buffer.buffers:  # their steps have no length here, so they are never drawn
+            ring._ep_start_idx, ring._ep_len, ring._ep_return = ring._insertion_idx, 0, 0.0

@@ -80,6 +80,9 @@ class Learner(ABC, Generic[Config]):
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Put back what `snapshot` took."""
 
+    def drop_open_episodes(self) -> None:
+        """After `restore`, where games begin anew: leave out what is kept of episodes that will never end."""
+
     @abstractmethod
     def update(self, column: Column, steps: int) -> dict[str, float]:
         """Learn from one agent's column of a rollout.

@@ -139,6 +139,9 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
     def metrics(self, steps: int) -> dict[str, float]:
         return {"exploration": self.exploration(steps)}
 
+    def drop_open_episodes(self) -> None:
+        self.replay_buffer.drop_open()
+
     def draw(self, rng: np.random.Generator) -> EpisodeBatch | None:
         batch = self.config.batch
         return self.replay_buffer.sample(batch, rng) if self.replay_buffer.num_episodes >= batch else None

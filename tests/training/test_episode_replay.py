@@ -108,6 +108,28 @@ def test_it_goes_on_from_a_snapshot(steps):
     assert all((first[name] == second[name]).all() for name in first)
 
 
+@pytest.mark.parametrize("steps", [4, 12, 13, 40])
+def test_episodes_left_open_are_dropped_where_games_begin_anew(steps):
+    """What is drawn later are whole episodes of the new games; `drawn` looks at every step of them."""
+    replay, stream = EpisodeReplay(40, B, LONGEST), Stream()
+    stream.play(replay, steps)
+    other = EpisodeReplay(40, B, LONGEST)
+    other.restore(replay.snapshot())
+    other.drop_open()
+    before = drawn(other, 1000)
+    assert before == drawn(replay, 1000)
+    stream.episode += stream.step > 0
+    stream.step[:] = 0
+    left = stream.episode.copy()
+    for _ in range(30):
+        stream.play(other, 1)
+        found = drawn(other, 1000)
+        new = {key: length for key, length in found.items() if key[1] >= left[key[0]]}
+        assert new.items() <= stream.lengths.items()
+        assert {key: length for key, length in found.items() if key not in new}.items() <= before.items()
+    assert len(new) > B
+
+
 def test_it_has_to_hold_an_episode():
     with pytest.raises(ConfigurationError, match="leaves 5 for each of 3 games, whose episodes may take 5"):
         EpisodeReplay(17, B, LONGEST)

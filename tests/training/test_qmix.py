@@ -15,10 +15,12 @@ from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
 from magrounding.experiment.presets import Promotion
 from magrounding.experiment.settings import make_settings, read_settings
+from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import play
 from magrounding.play.team import Team
 from magrounding.spec import STATE
 from magrounding.storage import read_json
+from magrounding.threads import plan_threads
 from magrounding.training import qmix
 from magrounding.training.qmix import QmixConfig, QmixLearner
 from magrounding.training.rollout import RolloutWorker
@@ -311,6 +313,29 @@ def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, after_saves):
     for stage in ("s1", "s2"):
         assert torch.equal(weights_of(tmp_path / "run", stage), weights_of(finished, stage))
     assert timeless(tmp_path / "run") == timeless(finished)
+
+
+def test_games_that_begin_anew_are_not_glued_to_those_before():
+    """Worlds without snapshots: no episode in the replay is longer than a game can be, nor paid as two."""
+
+    def session():
+        return StageSession(settings_of(), "s1", 0, 0, torch.device("cpu"), plan_threads(1, 6))
+
+    first, second = session(), session()
+    first.start()
+    first.iterate(0)
+    state = {name: tensor for name, tensor in first.state().items() if not name.startswith("games/")}
+    second.resume(state, None, 30)
+    buffer = second.learners[0].replay_buffer
+    old, ended = buffer.num_episodes, 0
+    for _ in range(3):
+        ended += len(second.iterate(30)[0].won)
+    assert buffer.num_episodes == old + ended
+    assert ended >= 6
+    episodes = buffer.sample(1000, np.random.default_rng(0))
+    assert len(episodes.real) <= 8
+    first.close()
+    second.close()
 
 
 def test_what_a_run_leaves_behind(finished):
