@@ -16,12 +16,11 @@ from magrounding.play.web.offers import Offers, Plan
 from magrounding.play.web.replays import replay
 from magrounding.play.web.room import Keep, Room
 from magrounding.play.web.sprites import Sprites
-from magrounding.play.web.study import Participants
+from magrounding.play.web.study import LONGEST_PACE, Participants
 from magrounding.play.web.worker import Worker
 
 _CODE_BYTES = 9
 _OF_STUDIES = ("enter", "proceed", "finish")
-_LONGEST_PACE = 3600.0
 _WAITING_REPLAYS = 8
 
 
@@ -96,8 +95,8 @@ class Host:
         Raises:
             Refusal: "full", or "bad_game".
         """
-        if not 0 <= pace <= _LONGEST_PACE:
-            raise Refusal("wrong_value", f"pace is seconds from 0 to {_LONGEST_PACE:g}")
+        if not 0 <= pace <= LONGEST_PACE:
+            raise Refusal("wrong_value", f"pace is seconds from 0 to {LONGEST_PACE:g}")
         plan = self.offers.plan(env, options, players, secrets.randbelow(10_000) if seed is None else seed)
         return await self.open(plan, pace, self._keeper.keep)
 
@@ -164,7 +163,7 @@ class Host:
 
     def offered(self) -> str:
         """What the page lists, as JSON."""
-        return json.dumps({"worlds": self.offers.listed(), "most_pace": _LONGEST_PACE})
+        return json.dumps({"worlds": self.offers.listed(), "most_pace": LONGEST_PACE})
 
     async def _study(self, guest: Guest, message: Message) -> dict[str, Any]:
         """What a participant says."""

@@ -12,6 +12,7 @@ import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import product
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -24,6 +25,9 @@ from magrounding.play.web.offers import Offers, Plan
 from magrounding.storage import check_place, write_atomic, write_json
 
 FORMAT = "magrounding study 1"
+BETWEEN = "between"
+"""Of a participant's answers, the entry of those that are asked between line-ups."""
+LONGEST_PACE = 3600.0
 _LONGEST_ANSWER = 1000
 _PARTICIPANTS = 10_000
 
@@ -121,15 +125,31 @@ class Study:
         for text in (self.title, self.consent, self.env, self.thanks):
             if not isinstance(text, str):
                 raise ConfigurationError(f"title, consent, env and thanks are texts, got {text!r}")
+        if not isinstance(self.open, bool):
+            raise ConfigurationError(f"open is true or false, got {self.open!r}")
+        if type(self.pace) not in (int, float) or not 0 <= self.pace <= LONGEST_PACE:
+            raise ConfigurationError(f"pace is seconds from 0 to {LONGEST_PACE:g}, got {self.pace!r}")
+        if not isinstance(self.seeds, tuple) or any(type(seed) is not int for seed in self.seeds):
+            raise ConfigurationError(f"seeds are a list of whole numbers, got {self.seeds!r}")
+        for condition in self.conditions:
+            if not isinstance(condition.name, str) or not isinstance(condition.players, tuple):
+                raise ConfigurationError(f"the name of a condition is a text, its players are a list, got {condition}")
+        for question in (*self.before, *self.between, *self.after):
+            answers = question.answers if isinstance(question.answers, tuple) else (None,)
+            if not all(isinstance(text, str) for text in (question.id, question.ask, *answers)):
+                raise ConfigurationError(
+                    f"id and ask of a question are texts and its answers a list of texts, got {question}"
+                )
+            if question.id == BETWEEN:
+                raise ConfigurationError(f"no question has the id {BETWEEN!r}: the data keep others by that name")
         names = [condition.name for condition in self.conditions]
         if len(set(names)) < len(names) or not names or not self.seeds:
             raise ConfigurationError("it has at least one seed and one of the conditions, each with a name of its own")
         asked = [question.id for question in (*self.before, *self.between, *self.after)]
         if len(set(asked)) < len(asked):
             raise ConfigurationError("each question has an id of its own")
-        for condition in self.conditions:
-            plan = self.plan(offers, condition, self.seeds[0])
-            if len(plan.people) != 1:
+        for condition, seed in product(self.conditions, self.seeds):
+            if len(self.plan(offers, condition, seed).people) != 1:
                 raise ConfigurationError(f"one of the players of {condition.name!r} is human, got {condition.players}")
 
     def plan(self, offers: Offers, condition: Condition, seed: int) -> Plan:
