@@ -51,6 +51,10 @@ class Question:
         chosen = answer in self.answers if self.answers else isinstance(answer, str) and len(answer) <= _LONGEST_ANSWER
         if not chosen:
             raise Refusal("bad_answer", f"an answer is missing or none of those offered: {self.id}")
+        try:
+            answer.encode()
+        except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can say and no file can hold
+            raise Refusal("bad_answer", f"an answer is no text: {self.id}") from None
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ pytest.importorskip("aiohttp")
 from magrounding.cli.command import CommandLine
 from magrounding.cli.study import main
 from magrounding.errors import ConfigurationError
+from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers
-from magrounding.play.web.study import Condition, Study
+from magrounding.play.web.study import FORMAT, Condition, Question, Study
 from tests.play.web.party import party, play_out
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "study.toml"
@@ -94,6 +95,17 @@ def test_people_take_part_and_their_data_are_told(tmp_path, capsys):
     assert f"| oracle | 2 | 2 | {won / 2:.0%} [" in table
     assert "| helpful, trained | agree: 1; disagree: 1 |" in table
     assert "| comment | a \\| &lt;b>: 2 |" in table
+
+
+def test_half_a_character_is_no_answer(tmp_path, capsys):
+    question = Question("comment", "What?")
+    question.check("\U0001f600")
+    with pytest.raises(Refusal, match="an answer is no text: comment"):
+        question.check("\ud83d")
+    one = {"format": FORMAT, "study": "", "participant": 0, "order": [], "answers": {"comment": "\ud83d!"}, "games": []}
+    (tmp_path / "participant_0.json").write_text(json.dumps(one | {"finished": True}))
+    assert main(CommandLine("magrounding study", (str(tmp_path), "--out", str(tmp_path / "table.md")))) == 0
+    assert "| comment | ?!: 1 |" in capsys.readouterr().out  # data of before such answers were refused
 
 
 def test_data_that_are_none(tmp_path, capsys):
