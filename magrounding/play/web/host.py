@@ -177,13 +177,14 @@ class Host:
         one = people.find(fields["ticket"])
         if message.kind == "finish":
             return people.finish(one, fields["answers"])
-        condition = people.proceed(one, fields["answers"])
-        going_on = one.code in self.rooms and not self.rooms[one.code].ended
-        if condition is not None and not going_on:
-            if not guest.new_games.take():
-                raise Refusal("too_fast")
-            plan = people.study.plan(self.offers, condition, people.seed(one))
-            one.code = await self.open(plan, people.study.pace, people.keeper(one, condition), once=True)
+        async with one.turn:
+            condition = people.proceed(one, fields["answers"])
+            going_on = one.code in self.rooms and not self.rooms[one.code].ended
+            if condition is not None and not going_on:
+                if not guest.new_games.take():
+                    raise Refusal("too_fast")
+                plan = people.study.plan(self.offers, condition, people.seed(one))
+                one.code = await self.open(plan, people.study.pace, people.keeper(one, condition), once=True)
         return people.progress(one, "" if condition is None else one.code)
 
     def _join(self, guest: Guest, code: str, seat: int | None, token: str | None) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ the answers, the games, how long these took, and a number.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import secrets
 import time
@@ -197,6 +198,7 @@ class Participant:
         games: finished ones.
         answers: question → answer; of those asked between, line-up → question → answer.
         code: of the game that goes on.
+        turn: held while a game is made, so that no other one is.
     """
 
     number: int
@@ -207,6 +209,7 @@ class Participant:
     code: str = ""
     finished: bool = False
     began: float = 0.0
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Participants:
@@ -259,17 +262,23 @@ class Participants:
         Raises:
             Refusal: "bad_answer", where those after the games with the last line-up are still to come.
         """
-        done = len(one.games)
-        if done and done % len(self.study.seeds) == 0:
-            last = self.study.conditions[one.order[done // len(self.study.seeds) - 1]]
-            if self.study.between and last.name not in one.answers.get("between", {}):
-                _check_answers(self.study.between, answers or {})
-                one.answers.setdefault("between", {})[last.name] = dict(answers or {})
-                with self._lock:
-                    self._write(one)
+        done, last = len(one.games), self._asked_about(one)
+        if last is not None:
+            _check_answers(self.study.between, answers or {})
+            one.answers.setdefault(BETWEEN, {})[last.name] = dict(answers or {})
+            with self._lock:
+                self._write(one)
         if done == len(one.order) * len(self.study.seeds):
             return None
         return self.study.conditions[one.order[done // len(self.study.seeds)]]
+
+    def _asked_about(self, one: Participant) -> Condition | None:
+        """The line-up of which the last games are over and the questions are still to be answered."""
+        done, seeds = len(one.games), len(self.study.seeds)
+        if not self.study.between or not done or done % seeds:
+            return None
+        last = self.study.conditions[one.order[done // seeds - 1]]
+        return None if last.name in one.answers.get(BETWEEN, {}) else last
 
     def seed(self, one: Participant) -> int:
         """Of the next game."""
@@ -306,6 +315,8 @@ class Participants:
         """The end: what is asked after all games is answered."""
         if len(one.games) < len(one.order) * len(self.study.seeds):
             raise Refusal("not_over")
+        if self._asked_about(one) is not None:
+            raise Refusal("bad_answer", "the questions after the last games come first")
         _check_answers(self.study.after, answers)
         with self._lock:
             one.answers |= answers

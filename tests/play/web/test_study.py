@@ -108,6 +108,30 @@ def test_half_a_character_is_no_answer(tmp_path, capsys):
     assert "| comment | ?!: 1 |" in capsys.readouterr().out  # data of before such answers were refused
 
 
+def test_a_page_that_is_open_twice_gets_one_game(tmp_path):
+    async def run():
+        async with party(study=lambda offers: Study.load(EXAMPLE, offers).at(tmp_path)) as there:
+            one, again = await there.person(), await there.person()
+            await one.say("enter", consent=True, answers={"plays": "never"})
+            ticket = (await one.hear("study"))["ticket"]
+            await asyncio.gather(*(page.say("proceed", ticket=ticket) for page in (one, again)))
+            codes = {(await page.hear("study"))["code"] for page in (one, again)}
+            assert codes == set(there.host.rooms)
+            assert len(codes) == 1
+
+    asyncio.run(run())
+
+
+def test_the_end_comes_after_the_questions_about_the_last_games(tmp_path):
+    people = replace(Study.load(EXAMPLE, OFFERS), seeds=(11,)).at(tmp_path)
+    one = people.find(people.enter(True, {"plays": "never"})["ticket"])
+    one.games += [{}, {}]
+    with pytest.raises(Refusal, match="come first"):
+        people.finish(one, {"comment": ""})
+    people.proceed(one, {"helpful": "agree"})
+    assert people.finish(one, {"comment": ""})["end"]
+
+
 def test_data_that_are_none(tmp_path, capsys):
     line = CommandLine("magrounding study", (str(tmp_path),))
     assert main(line) == 2
