@@ -90,4 +90,5 @@ def _counted(counts: Counter[str]) -> str:
 
 def _cell(text: str) -> str:
     """A text of somebody else's within a table."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    written = text.encode("utf-8", "replace").decode()  # a lone surrogate cannot be printed
+    return " ".join(written.split()).replace("|", "\\|").replace("<", "&lt;")

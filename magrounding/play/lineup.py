@@ -218,6 +218,12 @@ class MixedActor:
             chosen.append(actions)
         return np.choose(self._plays, np.stack(chosen)), memory
 
+    def set_last_actions(self, memory: list[Any], actions: np.ndarray) -> None:
+        """See `Team.set_last_actions`; those who have none are told nothing."""
+        for actor, own in zip(self._actors, memory, strict=True):
+            if hasattr(actor, "set_last_actions"):
+                actor.set_last_actions(own, actions)
+
     def aux(self, memory: list[Any]) -> list[dict[str, np.ndarray]]:
         """See `Team.aux`; nothing of an agent whom no network moves."""
         aux = [

@@ -168,6 +168,8 @@ class Session:
         living, self.chosen = self.living, {}
         self._shown.step({self._shown.possible_agents[agent]: int(actions[0, agent]) for agent in living})
         self._game.play(actions)
+        if hasattr(self._actor, "set_last_actions"):  # people may have done something else than their stand-ins thought
+            self._actor.set_last_actions(self._game.memory, actions)
         rewards, info = self._game.rewards, self._game.info
         self._tape.played(actions, self._game.truncated, info)
         for k, agent in enumerate(living):

@@ -175,6 +175,25 @@ class Team:
                 raise ConfigurationError(f"info is what the vector env returned beside obs; its {name!r} is {array!r}")
         return info["done"], info["document"]
 
+    def set_last_actions(self, memory: TeamMemory, actions: np.ndarray) -> None:
+        """Tell the networks what was done in the step that `act` chose for, where others decided in part.
+
+        Args:
+            memory: of that `act`; changed in place.
+            actions: [B, n] integers, what was done.
+
+        Raises:
+            ConfigurationError: a memory of another team, or actions that there are not.
+        """
+        shape, most = (self._check_memory(memory), self.num_agents), self.spec.num_actions
+        fits = isinstance(actions, np.ndarray) and actions.shape == shape and actions.dtype.kind in "iu"
+        if not fits or ((actions < 0) | (actions >= most)).any():
+            raise ConfigurationError(
+                f"actions are an array {list(shape)} of numbers from 0 to {most - 1}, got {actions!r}"
+            )
+        for i, player in enumerate(memory):
+            player.last_action = actions[:, i].astype(np.int64)
+
     @torch.no_grad()
     def relate_words(self, obs: Mapping[str, np.ndarray], subjects: np.ndarray, names: np.ndarray) -> np.ndarray | None:
         """How much each game's text relates some words to some names, as its agents read it.

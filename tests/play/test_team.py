@@ -12,7 +12,9 @@ from magrounding.agents.weights import load_weights, save_weights, weights_file
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.lineup import Lineup
 from magrounding.play.loading import load_team
+from magrounding.play.player import Player
 from magrounding.play.scripted import RandomTeam, random_team
+from magrounding.play.session import Session
 from magrounding.play.team import Team, mixed_team
 from magrounding.spec import FixedActions
 from tests.many_choices import ManyChoices
@@ -25,6 +27,29 @@ SMALL = {"channels": (4, 4), "document_hidden": 4, "head_width": 6}
 def team():
     spec = mg.make_vec("ma_rtfm", 1, **OPTIONS).spec
     return Team([build_policy("txt2pi", spec, SMALL, seed) for seed in (0, 1)], spec)
+
+
+@pytest.mark.parametrize("others", ["{team}", "{team},oracle"])
+def test_a_stand_ins_network_is_told_what_its_person_did(team, others, monkeypatch):
+    given, batch = [], Player.batch
+
+    def noted(player, *args, **kwargs):
+        made = batch(player, *args, **kwargs)
+        given.append(int(made.last_action[0, 0]))
+        return made
+
+    monkeypatch.setattr(Player, "batch", noted)
+    players = [team if each == "{team}" else each for each in others.split(",")]
+    game = Session("ma_rtfm", OPTIONS, Lineup.parse(players, 2), seed=3)
+    game.people, done = (0,), [-1]
+    while not game.now.over:
+        assert given[-2] == done[-1]  # both agents' networks think; agent 0 first
+        done.append(game.moves(0)[len(done) % len(game.moves(0))].action)
+        game.choose(0, done[-1])
+        game.advance()
+    assert len(set(done)) > 2
+    with pytest.raises(ConfigurationError, match="numbers from 0 to"):
+        team.set_last_actions(team.initial_memory(1), np.full((1, 2), team.spec.num_actions))
 
 
 def test_one_game_or_many_the_same_actions(team):

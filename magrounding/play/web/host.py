@@ -16,12 +16,11 @@ from magrounding.play.web.offers import Offers, Plan
 from magrounding.play.web.replays import replay
 from magrounding.play.web.room import Keep, Room
 from magrounding.play.web.sprites import Sprites
-from magrounding.play.web.study import Participants
+from magrounding.play.web.study import LONGEST_PACE, Participants
 from magrounding.play.web.worker import Worker
 
 _CODE_BYTES = 9
 _OF_STUDIES = ("enter", "proceed", "finish")
-_LONGEST_PACE = 3600.0
 _WAITING_REPLAYS = 8
 
 
@@ -96,8 +95,8 @@ class Host:
         Raises:
             Refusal: "full", or "bad_game".
         """
-        if not 0 <= pace <= _LONGEST_PACE:
-            raise Refusal("wrong_value", f"pace is seconds from 0 to {_LONGEST_PACE:g}")
+        if not 0 <= pace <= LONGEST_PACE:
+            raise Refusal("wrong_value", f"pace is seconds from 0 to {LONGEST_PACE:g}")
         plan = self.offers.plan(env, options, players, secrets.randbelow(10_000) if seed is None else seed)
         return await self.open(plan, pace, self._keeper.keep)
 
@@ -164,7 +163,7 @@ class Host:
 
     def offered(self) -> str:
         """What the page lists, as JSON."""
-        return json.dumps({"worlds": self.offers.listed(), "most_pace": _LONGEST_PACE})
+        return json.dumps({"worlds": self.offers.listed(), "most_pace": LONGEST_PACE})
 
     async def _study(self, guest: Guest, message: Message) -> dict[str, Any]:
         """What a participant says."""
@@ -178,13 +177,14 @@ class Host:
         one = people.find(fields["ticket"])
         if message.kind == "finish":
             return people.finish(one, fields["answers"])
-        condition = people.proceed(one, fields["answers"])
-        going_on = one.code in self.rooms and not self.rooms[one.code].ended
-        if condition is not None and not going_on:
-            if not guest.new_games.take():
-                raise Refusal("too_fast")
-            plan = people.study.plan(self.offers, condition, people.seed(one))
-            one.code = await self.open(plan, people.study.pace, people.keeper(one, condition), once=True)
+        async with one.turn:
+            condition = people.proceed(one, fields["answers"])
+            going_on = one.code in self.rooms and not self.rooms[one.code].ended
+            if condition is not None and not going_on:
+                if not guest.new_games.take():
+                    raise Refusal("too_fast")
+                plan = people.study.plan(self.offers, condition, people.seed(one))
+                one.code = await self.open(plan, people.study.pace, people.keeper(one, condition), once=True)
         return people.progress(one, "" if condition is None else one.code)
 
     def _join(self, guest: Guest, code: str, seat: int | None, token: str | None) -> dict[str, Any] | None:

@@ -6,12 +6,14 @@ the answers, the games, how long these took, and a number.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import secrets
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import product
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -24,6 +26,9 @@ from magrounding.play.web.offers import Offers, Plan
 from magrounding.storage import check_place, write_atomic, write_json
 
 FORMAT = "magrounding study 1"
+BETWEEN = "between"
+"""Of a participant's answers, the entry of those that are asked between line-ups."""
+LONGEST_PACE = 3600.0
 _LONGEST_ANSWER = 1000
 _PARTICIPANTS = 10_000
 
@@ -47,6 +52,10 @@ class Question:
         chosen = answer in self.answers if self.answers else isinstance(answer, str) and len(answer) <= _LONGEST_ANSWER
         if not chosen:
             raise Refusal("bad_answer", f"an answer is missing or none of those offered: {self.id}")
+        try:
+            answer.encode()
+        except UnicodeEncodeError:  # half of a pair of surrogates, which JSON can say and no file can hold
+            raise Refusal("bad_answer", f"an answer is no text: {self.id}") from None
 
 
 @dataclass(frozen=True)
@@ -121,15 +130,31 @@ class Study:
         for text in (self.title, self.consent, self.env, self.thanks):
             if not isinstance(text, str):
                 raise ConfigurationError(f"title, consent, env and thanks are texts, got {text!r}")
+        if not isinstance(self.open, bool):
+            raise ConfigurationError(f"open is true or false, got {self.open!r}")
+        if type(self.pace) not in (int, float) or not 0 <= self.pace <= LONGEST_PACE:
+            raise ConfigurationError(f"pace is seconds from 0 to {LONGEST_PACE:g}, got {self.pace!r}")
+        if not isinstance(self.seeds, tuple) or any(type(seed) is not int for seed in self.seeds):
+            raise ConfigurationError(f"seeds are a list of whole numbers, got {self.seeds!r}")
+        for condition in self.conditions:
+            if not isinstance(condition.name, str) or not isinstance(condition.players, tuple):
+                raise ConfigurationError(f"the name of a condition is a text, its players are a list, got {condition}")
+        for question in (*self.before, *self.between, *self.after):
+            answers = question.answers if isinstance(question.answers, tuple) else (None,)
+            if not all(isinstance(text, str) for text in (question.id, question.ask, *answers)):
+                raise ConfigurationError(
+                    f"id and ask of a question are texts and its answers a list of texts, got {question}"
+                )
+            if question.id == BETWEEN:
+                raise ConfigurationError(f"no question has the id {BETWEEN!r}: the data keep others by that name")
         names = [condition.name for condition in self.conditions]
         if len(set(names)) < len(names) or not names or not self.seeds:
             raise ConfigurationError("it has at least one seed and one of the conditions, each with a name of its own")
         asked = [question.id for question in (*self.before, *self.between, *self.after)]
         if len(set(asked)) < len(asked):
             raise ConfigurationError("each question has an id of its own")
-        for condition in self.conditions:
-            plan = self.plan(offers, condition, self.seeds[0])
-            if len(plan.people) != 1:
+        for condition, seed in product(self.conditions, self.seeds):
+            if len(self.plan(offers, condition, seed).people) != 1:
                 raise ConfigurationError(f"one of the players of {condition.name!r} is human, got {condition.players}")
 
     def plan(self, offers: Offers, condition: Condition, seed: int) -> Plan:
@@ -173,6 +198,7 @@ class Participant:
         games: finished ones.
         answers: question → answer; of those asked between, line-up → question → answer.
         code: of the game that goes on.
+        turn: held while a game is made, so that no other one is.
     """
 
     number: int
@@ -183,6 +209,7 @@ class Participant:
     code: str = ""
     finished: bool = False
     began: float = 0.0
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Participants:
@@ -235,17 +262,23 @@ class Participants:
         Raises:
             Refusal: "bad_answer", where those after the games with the last line-up are still to come.
         """
-        done = len(one.games)
-        if done and done % len(self.study.seeds) == 0:
-            last = self.study.conditions[one.order[done // len(self.study.seeds) - 1]]
-            if self.study.between and last.name not in one.answers.get("between", {}):
-                _check_answers(self.study.between, answers or {})
-                one.answers.setdefault("between", {})[last.name] = dict(answers or {})
-                with self._lock:
-                    self._write(one)
+        done, last = len(one.games), self._asked_about(one)
+        if last is not None:
+            _check_answers(self.study.between, answers or {})
+            one.answers.setdefault(BETWEEN, {})[last.name] = dict(answers or {})
+            with self._lock:
+                self._write(one)
         if done == len(one.order) * len(self.study.seeds):
             return None
         return self.study.conditions[one.order[done // len(self.study.seeds)]]
+
+    def _asked_about(self, one: Participant) -> Condition | None:
+        """The line-up of which the last games are over and the questions are still to be answered."""
+        done, seeds = len(one.games), len(self.study.seeds)
+        if not self.study.between or not done or done % seeds:
+            return None
+        last = self.study.conditions[one.order[done // seeds - 1]]
+        return None if last.name in one.answers.get(BETWEEN, {}) else last
 
     def seed(self, one: Participant) -> int:
         """Of the next game."""
@@ -282,6 +315,8 @@ class Participants:
         """The end: what is asked after all games is answered."""
         if len(one.games) < len(one.order) * len(self.study.seeds):
             raise Refusal("not_over")
+        if self._asked_about(one) is not None:
+            raise Refusal("bad_answer", "the questions after the last games come first")
         _check_answers(self.study.after, answers)
         with self._lock:
             one.answers |= answers

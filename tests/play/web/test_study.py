@@ -14,8 +14,9 @@ pytest.importorskip("aiohttp")
 from magrounding.cli.command import CommandLine
 from magrounding.cli.study import main
 from magrounding.errors import ConfigurationError
+from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers
-from magrounding.play.web.study import Condition, Study
+from magrounding.play.web.study import FORMAT, Condition, Question, Study
 from tests.play.web.party import party, play_out
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "study.toml"
@@ -96,6 +97,41 @@ def test_people_take_part_and_their_data_are_told(tmp_path, capsys):
     assert "| comment | a \\| &lt;b>: 2 |" in table
 
 
+def test_half_a_character_is_no_answer(tmp_path, capsys):
+    question = Question("comment", "What?")
+    question.check("\U0001f600")
+    with pytest.raises(Refusal, match="an answer is no text: comment"):
+        question.check("\ud83d")
+    one = {"format": FORMAT, "study": "", "participant": 0, "order": [], "answers": {"comment": "\ud83d!"}, "games": []}
+    (tmp_path / "participant_0.json").write_text(json.dumps(one | {"finished": True}))
+    assert main(CommandLine("magrounding study", (str(tmp_path), "--out", str(tmp_path / "table.md")))) == 0
+    assert "| comment | ?!: 1 |" in capsys.readouterr().out  # data of before such answers were refused
+
+
+def test_a_page_that_is_open_twice_gets_one_game(tmp_path):
+    async def run():
+        async with party(study=lambda offers: Study.load(EXAMPLE, offers).at(tmp_path)) as there:
+            one, again = await there.person(), await there.person()
+            await one.say("enter", consent=True, answers={"plays": "never"})
+            ticket = (await one.hear("study"))["ticket"]
+            await asyncio.gather(*(page.say("proceed", ticket=ticket) for page in (one, again)))
+            codes = {(await page.hear("study"))["code"] for page in (one, again)}
+            assert codes == set(there.host.rooms)
+            assert len(codes) == 1
+
+    asyncio.run(run())
+
+
+def test_the_end_comes_after_the_questions_about_the_last_games(tmp_path):
+    people = replace(Study.load(EXAMPLE, OFFERS), seeds=(11,)).at(tmp_path)
+    one = people.find(people.enter(True, {"plays": "never"})["ticket"])
+    one.games += [{}, {}]
+    with pytest.raises(Refusal, match="come first"):
+        people.finish(one, {"comment": ""})
+    people.proceed(one, {"helpful": "agree"})
+    assert people.finish(one, {"comment": ""})["end"]
+
+
 def test_data_that_are_none(tmp_path, capsys):
     line = CommandLine("magrounding study", (str(tmp_path),))
     assert main(line) == 2
@@ -114,6 +150,21 @@ def test_data_that_are_none(tmp_path, capsys):
         ('id = "comment"', 'id = "plays"', "an id of its own"),
         ("seeds = [11, 12]", "seeds = []", "at least one seed"),
         ("pace = 0", "pace = = 0", "is no TOML"),
+        ("pace = 0", 'pace = "0"', "pace is seconds from 0 to 3600"),
+        ("pace = 0", "pace = -1", "pace is seconds from 0 to 3600"),
+        ("pace = 0", "pace = inf", "pace is seconds from 0 to 3600"),
+        ("pace = 0", "open = 1", "open is true or false"),
+        ("seeds = [11, 12]", "seeds = [11, -1]", "a seed is a whole number"),
+        ("seeds = [11, 12]", "seeds = [11, 1.5]", "seeds are a list of whole numbers"),
+        ("seeds = [11, 12]", "seeds = 11", "seeds are a list of whole numbers"),
+        ('name = "trained"', "name = 1", "the name of a condition is a text"),
+        ('["human", "oracle"]', '"human"', "its players are a list"),
+        ('id = "plays"', "id = 1", "id and ask of a question are texts"),
+        ('ask = "The computer player was helpful."', "ask = 1", "id and ask of a question are texts"),
+        ('["disagree", "neither", "agree"]', "[1, 2]", "its answers a list of texts"),
+        ('["disagree", "neither", "agree"]', '"agree"', "its answers a list of texts"),
+        ('["disagree", "neither", "agree"]', "5", "its answers a list of texts"),
+        ('id = "comment"', 'id = "between"', "no question has the id 'between'"),
     ],
 )
 def test_studies_that_cannot_be_held(tmp_path, old, new, sentence):
