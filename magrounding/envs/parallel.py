@@ -1,6 +1,6 @@
 """WorldEnv: one game of a BatchedWorld as a PettingZoo ParallelEnv.
 
-The bookkeeping of agents, flags, masks and seeds of its single games is here; `single.one_agent` has that of simulators.
+The bookkeeping of agents, flags, masks and seeds of its games is here; `single.one_agent` has that of simulators.
 """
 
 from __future__ import annotations
