@@ -219,7 +219,7 @@ class MixedActor:
         return np.choose(self._plays, np.stack(chosen)), memory
 
     def set_last_actions(self, memory: list[Any], actions: np.ndarray) -> None:
-        """See `Team.set_last_actions`; those who have none are told nothing."""
+        """See `Team.set_last_actions`; actors without it do not read it."""
         for actor, own in zip(self._actors, memory, strict=True):
             if hasattr(actor, "set_last_actions"):
                 actor.set_last_actions(own, actions)

@@ -176,7 +176,7 @@ class Team:
         return info["done"], info["document"]
 
     def set_last_actions(self, memory: TeamMemory, actions: np.ndarray) -> None:
-        """Tell the networks what was done in the step that `act` chose for, where others decided in part.
+        """Give the networks what was done in the step that `act` chose for, where others decided in part.
 
         Args:
             memory: of that `act`; changed in place.

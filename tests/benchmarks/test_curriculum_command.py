@@ -318,7 +318,7 @@ def test_a_budget_is_a_part_of_the_presets():
         for half, full in zip(preset.of_stage(stage), whole.of_stage(stage), strict=True):
             assert half.until.steps == full.until.steps / 2
             assert half.learner.anneal_steps == full.learner.anneal_steps / 2
-    assert preset.of_stage("s1")[0].learner.teacher_steps == 30_000
+            assert half.learner.teacher_steps == full.learner.teacher_steps / 2
     assert preset.evaluate_every == whole.evaluate_every / 2
     assert preset.about.endswith("Here with 0.5 times its budget.")
 

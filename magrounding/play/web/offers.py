@@ -155,8 +155,6 @@ class Offers:
         Raises:
             Refusal: "bad_file", for games that cannot have been played here.
         """
-        if not isinstance(header.players, tuple) or not all(isinstance(name, str) for name in header.players):
-            raise Refusal("bad_file", "its players are names")
         if header.env not in self.envs:
             raise Refusal("bad_file", "it is of a world that is not offered here")
         entry, fixed = env_entry(header.env), self._fixed(env_entry(header.env))
