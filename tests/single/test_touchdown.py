@@ -1,25 +1,21 @@
-"""Touchdown behind the door: what walks do, that instructions say what is seen, what chance wins, whose files go."""
+"""Touchdown behind the door: what walks do, that instructions say what is seen, what chance wins."""
 
-import gzip
-import json
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.errors import ConfigurationError
 from magrounding.single.one_agent import AGENT
 from magrounding.single.touchdown import CLASSES, SPLITS, Touchdown, files
 from magrounding.single.touchdown import generate as command
 from magrounding.single.touchdown.chance import chance_of
 from magrounding.single.touchdown.city import load_city
-from magrounding.single.touchdown.graph import FAR, Graph
+from magrounding.single.touchdown.graph import FAR
 from magrounding.single.touchdown.instructions import side_of
 from magrounding.single.touchdown.layout import COLUMNS, DEGREES, column_of, turn
 from magrounding.single.touchdown.scene import LANDMARKS
-from magrounding.single.touchdown.statistics import PUBLIC, check_public_graph, graph_statistics, route_statistics
-from magrounding.single.touchdown.statistics import main as statistics_command
 from tests.full import in_full
 
 
@@ -33,38 +29,6 @@ def walk(env, seed, choose):
 
 def follow(env):
     return int(env.best_actions()[0].argmax())
-
-
-@pytest.fixture
-def small(tmp_path):
-    """Files as Touchdown has them: a street with a side street and a dead end, and a loop at the other end."""
-    names = [f"{letter}{'x' * 21}" for letter in "ABCDEF"]
-    a, b, c, d, e, f = names
-    nodes = [files.Node(id, 30.0 * k, 40.0 + k / 1000, -73.0) for k, id in enumerate(names)]
-    ways = [
-        (a, 0, b),
-        (b, 180, a),
-        (a, 90, f),
-        (b, 10.5, c),
-        (c, 190, b),
-        (c, 90, d),
-        (d, 270, c),
-        (c, 0, e),
-        (e, 0, c),
-    ]
-    ways += [(d, 0, f), (f, 180, d), (f, 270, a)]
-    routes = [files.Route((a, b, c, d), "Walk past the Starbucks, then turn right.", 0.0)]
-    panoramas = np.random.default_rng(0).integers(0, len(CLASSES), (6, 47, 128)).astype(np.uint8)
-    words = files.Vocabulary(("walk", "past", "the", "then", "turn", "right", "."), 30)
-    files.write_city(
-        tmp_path / "city",
-        nodes,
-        [files.Link(*way) for way in ways],
-        dict.fromkeys(SPLITS.values(), routes),
-        panoramas,
-        words,
-    )
-    return tmp_path / "city"
 
 
 @pytest.mark.parametrize("split", SPLITS)
@@ -110,10 +74,10 @@ def test_stopping_by_oneself_counts_at_the_goal_only():
     assert results[-1][1][AGENT] == 1.0
 
 
-def test_what_is_shown(small):
-    env = Touchdown(data=str(small)).make_env()
+def test_what_is_shown(small_city):
+    env = Touchdown(data=str(small_city)).make_env()
     seen = env.reset(seed=0)[0][AGENT]
-    city, words = load_city(small), env.vocabulary
+    city, words = load_city(small_city), env.vocabulary
     assert list(seen) == list(env.observation_space(AGENT).spaces)
     shown = [words.words[i] for i in seen["grid"][10, :, 0]]
     assert shown == [CLASSES[k] for k in city.panorama(0)[10]]
@@ -135,8 +99,8 @@ def test_what_is_shown(small):
     assert env.step({AGENT: ends.index("D")})[4][AGENT]["won"] is True
 
 
-def test_a_dead_end_that_is_the_goal_can_be_reached(small):
-    graph = load_city(small).graph
+def test_a_dead_end_that_is_the_goal_can_be_reached(small_city):
+    graph = load_city(small_city).graph
     dead = next(k for k, id in enumerate(graph.ids) if id[0] == "E")
     assert graph.distances(dead).tolist() == [3, 2, 1, 2, 0, 3]
     assert graph.distances(0)[dead] == 3
@@ -297,104 +261,6 @@ def test_chance_wins_as_often_as_computed(turns_back, limit):
                 break
         won += infos[AGENT].get("won", False)
     assert abs(won - expected) < 3 * np.sqrt(variance)
-
-
-def graph_like_the_public_one():
-    """Nodes and links of a graph with the public one's numbers: a ring, a dead end, and ways across at random."""
-    count, rng = PUBLIC["nodes"], np.random.default_rng(0)
-    nodes = [files.Node(f"{k:022d}", float(k % 360), 40 + k / 1e6, -73.9) for k in range(count)]
-    ring = [(k, (k + 1) % (count - 1)) for k in range(count - 1)] + [(count - 1, 7)]
-    ways = {*ring, *((b, a) for a, b in ring), (7, 100), (7, 200)}
-    degree = np.bincount([a for a, _ in ways], minlength=count)
-    while len(ways) < PUBLIC["links"]:
-        a, b = (int(x) for x in rng.integers(count, size=2))
-        if a != b and degree[a] < 4 and 10 < a < count - 1 and (a, b) not in ways:
-            ways.add((a, b))
-            degree[a] += 1
-    links = [files.Link(nodes[a].id, float((a * 7 + b) % 360), nodes[b].id) for a, b in sorted(ways)]
-    return nodes, links
-
-
-def test_the_statistics_of_the_public_graph(tmp_path, capsys):
-    nodes, links = graph_like_the_public_one()
-    lines = {"nodes.txt": [f"{n.id},{n.yaw:g},{n.latitude:.6f},{n.longitude:.6f}" for n in nodes]}
-    lines["links.txt"] = [f"{link.start},{link.heading:g},{link.end}" for link in links]
-    for name, each in lines.items():
-        (tmp_path / name).write_text("\n".join(each) + "\n")
-    found = check_public_graph(tmp_path)
-    assert (found.nodes, found.links, found.least, found.most) == (29_641, 61_319, 1, 5)
-    graph = Graph(nodes, links)
-    far = graph.distances(12_345)
-    assert far[12_345] == 0
-    assert far.max() < FAR
-    (tmp_path / "links.txt").write_text("\n".join(lines["links.txt"][:-1]) + "\n")
-    with pytest.raises(ConfigurationError, match=r"the graph has links 61318, Touchdown's has 61319"):
-        check_public_graph(tmp_path)
-    assert statistics_command([str(tmp_path), "--public"]) == 2
-    assert statistics_command([]) == 0
-    assert "ways from a place" in capsys.readouterr().out
-    shipped = graph_statistics(files.SHIPPED)
-    assert (shipped.least, shipped.most) == (2, 5)
-    assert all(numbers["within the limit"] == numbers["routes"] for numbers in route_statistics(files.SHIPPED).values())
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "said"),
-    [
-        ("nodes.txt", "a,1,2\n", "line 1 of nodes.txt has 3 parts"),
-        ("nodes.txt", "a,north,2,3\n", "expected numbers"),
-        ("links.txt", "nowhere,1,AxA\n", "there is no place 'nowhere'"),
-        ("train.json", "[1]\n", "line 1 of train.json is no route"),
-        ("train.json", "\n", "train.json has no route"),
-        (
-            "train.json",
-            json.dumps({"route_panoids": ["p", "q"], "navigation_text": "", "start_heading": 1}),
-            "no place",
-        ),
-        ("words.json", "{}", "words.json has to be an object"),
-        ("panoids.txt", "a\n", "a row for each line of panoids.txt"),
-        ("panoramas.npz", "x", "is no array of panoramas"),
-    ],
-)
-def test_wrong_files_end_in_a_sentence(small, file, text, said):
-    (small / file).write_text(text)
-    with pytest.raises(ConfigurationError, match=said):
-        Touchdown(data=str(small)).make_env()
-
-
-@pytest.mark.parametrize("damage", ["cut", "flipped"])
-def test_a_damaged_archive_of_panoramas_ends_in_a_sentence(small, damage):
-    """One without its end is no archive any more; one with other bytes within cannot be unpacked."""
-    path = small / "panoramas.npz"
-    data = bytearray(path.read_bytes())
-    middle = len(data) // 2
-    if damage == "flipped":
-        data[middle : middle + 8] = bytes(byte ^ 255 for byte in data[middle : middle + 8])
-    path.write_bytes(data[:middle] if damage == "cut" else data)
-    with pytest.raises(ConfigurationError, match=r"panoramas\.npz is no array of panoramas"):
-        Touchdown(data=str(small)).make_env()
-
-
-def test_missing_files_are_named(small, tmp_path):
-    with pytest.raises(DataNotFound, match=r"there is no words\.json"):
-        Touchdown(data=str(tmp_path / "nowhere")).describe()
-    (small / "panoramas.npz").unlink()
-    with pytest.raises(DataNotFound, match=r"panoramas\.npy or panoramas\.npz"):
-        Touchdown(data=str(small)).make_env()
-
-
-def test_an_array_of_objects_is_not_opened(small):
-    (small / "panoramas.npz").unlink()
-    np.save(small / "panoramas.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(ConfigurationError, match="no array of panoramas"):
-        Touchdown(data=str(small)).make_env()
-
-
-def test_packed_routes_are_the_same_routes(small):
-    plain = files.read_routes(small / "train.json")
-    (small / "train.json.gz").write_bytes(gzip.compress((small / "train.json").read_bytes()))
-    (small / "train.json").unlink()
-    assert files.read_routes(small / "train.json") == plain
 
 
 def test_the_strip_and_the_map():
