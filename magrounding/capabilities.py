@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EXPERT, FACTS, PLACES, SNAPSHOT, STATE
-from magrounding.vector import Info, Observation, VectorEnv
+from magrounding.vector import Info, Observation, StepResult, VectorEnv
 
 Relate = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
 """(ids of M words [M], ids of the words of N names [N, W]) → how much each game's text relates them [B, M, N]."""
@@ -92,7 +92,7 @@ class HasHalves(Protocol):
         """Begin a step of one group: actions [R, n]."""
         ...
 
-    def receive(self) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]:
+    def receive(self) -> StepResult:
         """Wait for the step of all groups: what `VectorEnv.step` returns."""
         ...
 

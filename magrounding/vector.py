@@ -69,6 +69,10 @@ _NAMES = (field.name for field in fields(Info) if field.name != "origin")
 _KEYS = {"return" if name == "returns" else name: name for name in _NAMES}
 
 
+StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]
+"""Observations, rewards, terminated, truncated and the rest, see `VectorEnv.step`."""
+
+
 class VectorEnv(Protocol):
     """B games of n agents that restart by themselves, in the same step (Gymnasium's same-step autoreset).
 
@@ -92,7 +96,7 @@ class VectorEnv(Protocol):
         """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode."""
         ...
 
-    def step(self, actions: ArrayLike) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]:
+    def step(self, actions: ArrayLike) -> StepResult:
         """Play actions [B, n] integers in [0, A), those of dead agents being ignored.
 
         Returns:

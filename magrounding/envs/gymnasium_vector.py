@@ -20,11 +20,10 @@ from magrounding.errors import ConfigurationError, choose
 from magrounding.simulators.process import ProcessVectorEnv
 from magrounding.simulators.serial import SerialVectorEnv
 from magrounding.spec import SCENE, SCORES, SNAPSHOT
-from magrounding.vector import Info, Observation, check_actions
+from magrounding.vector import Info, Observation, StepResult, check_actions
 from magrounding.vocabulary import Vocabulary
 
 GameVec = WorldVectorEnv | SerialVectorEnv | ProcessVectorEnv
-StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]
 
 
 class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):

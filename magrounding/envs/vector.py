@@ -11,7 +11,7 @@ from magrounding.capabilities import HasFacts, HasPlaces, HasSnapshots, HasState
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.spec import SCORES
-from magrounding.vector import Info, Observation, check_actions, check_count, row_seeds
+from magrounding.vector import Info, Observation, StepResult, check_actions, check_count, row_seeds
 
 _CLOSED = "the games are closed: make others"
 
@@ -53,7 +53,7 @@ class WorldVectorEnv(HasState, HasSnapshots, HasPlaces, HasFacts):
             self.world.reset()
         return self._own(self.world.observation), self._collect()
 
-    def step(self, actions: ArrayLike) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]:
+    def step(self, actions: ArrayLike) -> StepResult:
         """Play one step everywhere; a finished game restarts in the same step. See `VectorEnv.step`."""
         self._require_start("step")
         actions = check_actions(actions, (self.num_envs, self.num_agents), self.spec.num_actions)

@@ -132,8 +132,8 @@ def check_regrets(settings: RunSettings) -> None:
 
     This is for what a person asks for: presets ask for it in every stage, and the experts of some cannot tell.
     """
-    judged = [_judges(settings, *each) for each in settings.taught() if each[-1].regrets]
-    if judged and not any(judged):
+    asking = [each for each in settings.taught() if each[-1].regrets]
+    if asking and not any(_judges(settings, *each) for each in asking):
         raise ConfigurationError(
             "regret takes an expert that says what each move costs, and none teaches in any stage of this run: "
             "leave it out"

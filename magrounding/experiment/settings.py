@@ -102,7 +102,7 @@ class RunSettings:
     @property
     def imitates(self) -> bool:
         """Whether any phase learns from a teacher or from demonstrations."""
-        return any(True for _ in self.taught())
+        return next(self.taught(), None) is not None
 
     @property
     def num_learners(self) -> int:

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 
 from magrounding.spec import EXPERT, EnvSpec
-from magrounding.vector import Info, Observation
+from magrounding.vector import Info, Observation, StepResult
 
 _CACHE_LINE = 64
 
 Shape = tuple[int, ...]
-StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]
-"""Observations, rewards, terminated, truncated and the rest, see `VectorEnv.step`."""
 
 
 class Arena:
@@ -92,7 +90,7 @@ class View:
     """
 
     def __init__(self, arena: Arena, rows: slice, origin: tuple[str, EnvSpec], *, copy: bool) -> None:
-        self._arena, self._rows, self._origin, self._copy = arena, rows, origin, copy
+        self._first, self._origin, self._copy = rows.start, origin, copy
         self._observation = {name: array[rows] for name, array in arena.observation.items()}
         self._flags = arena.rewards[rows], arena.terminated[rows], arena.truncated[rows]
         self._arrays = {
@@ -108,7 +106,7 @@ class View:
             fault: [B] bool of these rows, or None.
         """
         final = self._arrays["done"].nonzero()[0]
-        last = {name: array[final + self._rows.start] for name, array in final_observation.items()}
+        last = {name: array[final + self._first] for name, array in final_observation.items()}
         observation, arrays = self._observation, {**self._arrays, "fault": fault}
         if self._copy:
             observation, arrays = _copies(observation), _copies(arrays)

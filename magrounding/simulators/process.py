@@ -11,12 +11,21 @@ from numpy.typing import ArrayLike
 from magrounding.capabilities import Expert, HasHalves, HasState, require_capability
 from magrounding.errors import CallOrderError
 from magrounding.simulators import worker as command
-from magrounding.simulators.arena import Arena, StepResult, View
+from magrounding.simulators.arena import Arena, View
 from magrounding.simulators.crew import Crew
 from magrounding.simulators.faults import Fault
 from magrounding.simulators.handle import WorkerHandle
 from magrounding.spec import EnvSpec
-from magrounding.vector import Info, Observation, check_actions, check_count, check_flags, check_rows, row_seeds
+from magrounding.vector import (
+    Info,
+    Observation,
+    StepResult,
+    check_actions,
+    check_count,
+    check_flags,
+    check_rows,
+    row_seeds,
+)
 
 _BOTH = (0, 1)
 

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from magrounding.capabilities import Expert, HasState, require_capability
 from magrounding.errors import CallOrderError
-from magrounding.simulators.arena import Arena, StepResult, View
+from magrounding.simulators.arena import Arena, View
 from magrounding.simulators.faces import face_of
 from magrounding.simulators.game import Game
 from magrounding.simulators.spaces import common_spec
 from magrounding.spec import EnvSpec
-from magrounding.vector import Info, Observation, check_actions, check_flags, check_rows, row_seeds
+from magrounding.vector import Info, Observation, StepResult, check_actions, check_flags, check_rows, row_seeds
 
 
 class SerialVectorEnv(HasState, Expert):

@@ -69,6 +69,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
         self._action_space = spaces.Discrete(self._num_actions)
         self._seed: int | None = None
         self._episode = 0
+        self._begun = False  # a first reset that fails leaves a seed and no game
         self._over = self._won = self._illegal = False
         self._closed = False
 
@@ -173,7 +174,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
     def _require_start(self, what: str) -> None:
         """CallOrderError before `reset` and after `close`."""
         self._require_open()
-        if self._seed is None:
+        if not self._begun:
             raise CallOrderError(f"call reset() before {what}()")
 
     def _play_again(self, actions: Sequence[int]) -> None:
@@ -182,6 +183,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
         self._over = self._won = self._illegal = False
         self.played = []
         self._begin(self._seed, self._episode)
+        self._begun = True
         for action in actions:
             self.played.append(action)
             _, terminated, truncated = self._play(action)

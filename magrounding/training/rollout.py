@@ -17,7 +17,7 @@ from magrounding.training.clock import Clock
 from magrounding.training.experience import Column, FinishedGames, Rollout, others_of, share_rewards
 from magrounding.training.teacher import Teacher
 from magrounding.training.text_track import TextColumn, TextTrack
-from magrounding.vector import Info, Observation, VectorEnv
+from magrounding.vector import Info, Observation, StepResult, VectorEnv
 
 
 class RolloutWorker:
@@ -182,7 +182,7 @@ class RolloutWorker:
             for text in self.vec.spec.texts
         }
 
-    def _play(self, t: int) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]:
+    def _play(self, t: int) -> StepResult:
         """Let all agents act and the games move; where simulators work by halves, one moves while the other thinks."""
         since, vec = time.perf_counter(), self.vec
         self._draw(t)

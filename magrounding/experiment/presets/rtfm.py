@@ -45,9 +45,9 @@ QUICK_MA_RTFM = Preset(
     ),
     agent="relread",
     phases={
-        "s1": (_imitate(400_000, teacher_steps=96_000),),
+        "s1": (_imitate(400_000, teacher_steps=96_000),),  # PPO after it found nothing better in any of five runs
         "s2": (_imitate(200_000), _reinforce(50_000, **FINEST)),
-        # PPO found nothing better in S1, nor from here on, in any of four runs, and took half of the time.
+        # PPO found nothing better from here on in any of four runs, and took half of the time.
         "s3": (_imitate(200_000),),
         "s4": (_imitate(50_000),),
         "s5": (_imitate(300_000),),

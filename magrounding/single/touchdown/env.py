@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import CallOrderError, ConfigurationError
+from magrounding.errors import ConfigurationError
 from magrounding.seeding import TASK, stream_key
 from magrounding.single.one_agent import OneAgentEnv
 from magrounding.single.touchdown import picture
@@ -59,7 +59,6 @@ class TouchdownEnv(OneAgentEnv):
         self.route: Route = self._routes[0]
         self.place, self.heading = 0, 0.0
         self.visited: list[int] = []
-        self._begun = False
 
     @property
     def goal(self) -> int:
@@ -72,9 +71,7 @@ class TouchdownEnv(OneAgentEnv):
         Raises:
             CallOrderError: before `reset`, or after `close`.
         """
-        self._require_open()
-        if not self._begun:
-            raise CallOrderError("call reset() before best_actions()")
+        self._require_start("best_actions")
         labels = np.zeros((1, self._num_actions), np.bool_)
         if not self.agents or self.place == self.goal:
             labels[0, :] = not self.agents
@@ -97,9 +94,7 @@ class TouchdownEnv(OneAgentEnv):
         """
         if self.render_mode is None:
             return None
-        self._require_open()
-        if not self._begun:
-            raise CallOrderError("call reset() before render()")
+        self._require_start("render")
         view = picture.View(
             instruction=self.route.instruction,
             panorama=np.roll(self.city.panorama(self.place), self._shift(1), axis=1),
@@ -125,7 +120,6 @@ class TouchdownEnv(OneAgentEnv):
             )
         self._goal_row = self._wording.row(self.route.instruction, self.spec["goal"].shape[0])
         self._document = int(content_keys({"goal": self._goal_row[None]})[0])
-        self._begun = True
         self.visited = [self.place]
         self._look()
 
