@@ -130,7 +130,10 @@ class RowThreads:
 
         An interrupt is raised when all are done as well: no helper still writes to the arrays of the next kernel.
         """
-        if self._tasks and self._process != os.getpid():
+        if not self._tasks:  # one game through PettingZoo: the queues would take a tenth of its step
+            kernel(*self.chunks[0], *arguments)
+            return
+        if self._process != os.getpid():
             self._start()
         # Both are this call's own, so what an interrupt leaves in them is never taken for the answer to the next.
         ended: SimpleQueue[None] = SimpleQueue()

@@ -107,10 +107,7 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         self._action_spaces = {agent: spaces.Discrete(self.spec.num_actions) for agent in self.possible_agents}
         if STATE in self.spec.capabilities:
             self.state_space = self._make_state_space()
-        # Key order of the space, so that flattening wrappers and dicts agree; `distance` is ours to add.
-        self._fields = tuple(
-            (key, key in self.spec and self.spec[key].shared) for key in self._observation_spaces["agent_0"]
-        )
+        self._places = {agent: self._make_places(i) for i, agent in enumerate(self.possible_agents)}
         self._index = {agent: i for i, agent in enumerate(self.possible_agents)}
         self._holds, self._masks = "inventory" in self.spec, "action_mask" in self.spec
         self._num_actions = self.spec.num_actions
@@ -270,19 +267,23 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
             row[0, self._index[agent]] = number
         return row
 
+    def _make_places(self, i: int) -> list[tuple[str, str, tuple[int, ...]]]:
+        """(key, field, index in its buffer) of what agent i sees, in the order of its space: flattening wrappers agree.
+
+        `distance` has the place of the position that it is computed from.
+        """
+        places = []
+        for key in self._observation_spaces[self.possible_agents[i]]:
+            field = "position" if key == "distance" and self._sides is not None else key
+            places.append((key, field, (0,) if self.spec[field].shared else (0, i)))
+        return places
+
     def _observations(self) -> dict[str, Observation]:
-        buffers = self.world.observation
-        rows = {key: buffer[0] for key, buffer in buffers.items()}
-        observations = {}
+        seen, observations = self.world.observation, {}
         for agent in self.agents:
-            i = self._index[agent]
-            observation = {}
-            for key, shared in self._fields:
-                if key == "distance" and self._sides is not None:
-                    row, column = rows["position"][i].tolist()
-                    observation[key] = _distance_from(row, column, *self._sides)
-                else:
-                    observation[key] = (rows[key] if shared else rows[key][i]).copy()
+            observation = {key: seen[field][index].copy() for key, field, index in self._places[agent]}
+            if self._sides is not None:
+                observation["distance"] = _distance_from(*observation["distance"].tolist(), *self._sides)
             observations[agent] = observation
         return observations
 
