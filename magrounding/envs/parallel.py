@@ -283,7 +283,8 @@ class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
         for agent in self.agents:
             observation = {key: seen[field][index].copy() for key, field, index in self._places[agent]}
             if self._sides is not None:
-                observation["distance"] = _distance_from(*observation["distance"].tolist(), *self._sides)
+                row, column = observation["distance"].tolist()
+                observation["distance"] = _distance_from(row, column, *self._sides)
             observations[agent] = observation
         return observations
 
