@@ -57,6 +57,7 @@ def record(
     best_actions = getattr(actor, "best_actions", None)
     tape = _Tape(vec, games)
     episodes = Episodes(actor, vec, games, seed, greedy, replay=True)
+    left = np.zeros((vec.num_envs, vec.num_agents), np.bool_)  # whose time ended in a game that goes on without them
     while (rows := episodes.rows).size:
         game, obs, info = episodes.games, episodes.obs, episodes.info
         tape.read(game, {name: obs[name][rows] for name in tape.texts}, info.document[rows])
@@ -69,15 +70,16 @@ def record(
         taken = actions[rows]
         labels = _labels(taken, seen["action_mask"] != 0) if best is None else best
         ended, finished = episodes.play(actions)
-        info, truncated = episodes.info, episodes.truncated[rows]
+        info, cut = episodes.info, episodes.truncated & (not vec.spec.time_limit_is_loss)
         earned = np.where(alive, episodes.rewards[rows], np.float32(0))
-        tape.write(game, seen, alive, taken, labels & alive[..., None], earned)
-        cut_off = truncated.any(1) & (not vec.spec.time_limit_is_loss)
+        tape.write(game, seen, alive | left[rows], taken, labels & alive[..., None], earned)
+        cut_off = cut[rows].any(1) & info.done[rows]
         if cut_off.any():
             places = np.searchsorted(info.final_rows, rows[cut_off])
             last = {name: info.final_observation[name][places] for name in tape.keys}
             nothing = (np.zeros_like(part[cut_off]) for part in (taken, labels, earned))
-            tape.write(game[cut_off], last, truncated[cut_off], *nothing)
+            tape.write(game[cut_off], last, cut[rows[cut_off]], *nothing)
+        left = cut & ~info.done[:, None]
         if (lost := info.lost[rows]).any():
             tape.forget(game[lost])
         tape.won[finished], tape.finished[finished] = info.won[ended], True
