@@ -142,11 +142,12 @@ class DocumentPolicy(Policy):
         """The contrastive loss of the first board and the document of each episode."""
         if reading.ids is None:
             raise TypeError("the contrastive loss reads its documents: give the batch their ids")
-        _, first = np.unique(reading.index.cpu().numpy(), return_index=True)
-        rows = torch.from_numpy(first).to(reading.index.device)
+        shown, first = np.unique(reading.index.cpu().numpy(), return_index=True)
+        texts, rows = (torch.from_numpy(each).to(reading.index.device) for each in (shown, first))
         with torch.autocast(reading.index.device.type, enabled=False):
             boards = {name: array.index_select(0, rows) for name, array in observation.items()}
-            return self.contrast(boards, self.encode("document", reading.ids))
+            ids = {name: array.index_select(0, texts) for name, array in reading.ids.items()}
+            return self.contrast(boards, self.encode("document", ids))
 
     def _flat(self, batch: Batch) -> tuple[dict[str, Tensor], TextEncoding, Tensor]:
         """What `respond` takes, [T · B, …]."""
