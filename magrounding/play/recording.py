@@ -29,7 +29,6 @@ def record(
     games: int,
     seed: int,
     played_by: str,
-    greedy: bool = True,
     tell: Tell = lambda finished: None,
 ) -> Demonstrations:
     """Let an actor play, and keep the first games of every row, so that short games are not favoured.
@@ -41,11 +40,10 @@ def record(
 
     Args:
         vec: the games.
-        actor: who plays; StopRecording ends it before its time.
+        actor: who plays, greedily; StopRecording ends the recording early.
         games: G.
         seed: row b plays seed + b.
         played_by: for the header.
-        greedy: as for `Team.act`.
         tell: see `Tell`.
 
     Raises:
@@ -56,7 +54,7 @@ def record(
         raise ConfigurationError(f"the number of games to record must be positive, got {games}")
     best_actions = getattr(actor, "best_actions", None)
     tape = _Tape(vec, games)
-    episodes = Episodes(actor, vec, games, seed, greedy, replay=True)
+    episodes = Episodes(actor, vec, games, seed, replay=True)
     left = np.zeros((vec.num_envs, vec.num_agents), np.bool_)  # whose time ended in a game that goes on without them
     while (rows := episodes.rows).size:
         game, obs, info = episodes.games, episodes.obs, episodes.info
