@@ -32,10 +32,10 @@ from typing import Any
 import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
+from magrounding.machine import machine_memory
 from magrounding.play.archive import DAMAGE, Archive, Kind
 from magrounding.play.origin import Games
 from magrounding.registry import env_entry
-from magrounding.spec import machine_memory
 from magrounding.storage import write_atomic
 from magrounding.vector import Observation
 from magrounding.version import __version__

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from magrounding.errors import ConfigurationError
+from magrounding.machine import require_memory
 from magrounding.play.actor import Actor
 from magrounding.play.demonstrations import DemonstrationHeader, Demonstrations
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import Tell
-from magrounding.spec import require_memory
 from magrounding.vector import Observation, VectorEnv
 
 RECORDING_SEED = 2**42

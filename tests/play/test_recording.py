@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from magrounding import spec
+from magrounding import machine
 from magrounding.agents.building import build_policy
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.errors import ConfigurationError
@@ -192,7 +192,7 @@ def test_an_agent_whose_time_is_over_before_the_games_shows_its_last_observation
 def test_more_games_than_memory_holds_are_refused_when_their_size_is_known(monkeypatch):
     heard = []
     monkeypatch.setattr(recording, "MEASURED_GAMES", 10)
-    monkeypatch.setattr(spec, "machine_memory", lambda: 2**22)
+    monkeypatch.setattr(machine, "machine_memory", lambda: 2**22)
     with pytest.raises(ConfigurationError, match=r"1,000 games to record take about .* GiB, half of this machine's"):
         record(make_vec(4), RandomTeam(2, 5), 1_000, 0, "chance", tell=heard.append)
     assert heard[-1] < 14
