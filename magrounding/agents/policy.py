@@ -25,7 +25,7 @@ LABELS, REGRETS, OTHERS, STATE = "labels", "regrets", "others", "state"
 """What a policy or an algorithm can need beyond its own column, by name (`Policy.needs`, `AlgorithmConfig.needs`).
 
 labels: [T, B, A] bool, the actions that an expert holds to be best; none where the agent does not act.
-regrets: [T, B, A] float32 in [0, 1], which share of the chances to win each action throws away, as the expert judges;
+regrets: [T, B, A] float32 in [0, 1], which share of the chances to win each action loses, as the expert judges;
     only from experts who can tell.
 others: [T, B, n − 1] int64, what the other agents did in the same step, in agent order; −1 for one that did not act.
 state: [T, B, S] int16, the whole games.
