@@ -102,7 +102,7 @@ class ImitationLearner(MinibatchLearner[ImitationConfig]):
         value = mean((target - now.value).square())
         agreement = mean(best.gather(-1, now.logits.argmax(-1, keepdim=True)).squeeze(-1).float())
         parts = {
-            **self.learnt(now, alive),
+            **self.auxiliary(now, alive),
             "imitation_loss": imitation,
             "value_loss": value,
             "entropy": entropy,
