@@ -48,7 +48,7 @@ class HasRegrets(Expert, Protocol):
     """An expert who judges: it also knows how bad the other actions are.
 
     Attributes:
-        regrets: [B, n, A] float32 in [0, 1], which share of its chances each action throws away, in the states that
+        regrets: [B, n, A] float32 in [0, 1], which share of its chances each action loses, in the states that
             were labelled last.
     """
 

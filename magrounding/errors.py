@@ -41,6 +41,12 @@ class MissingExtra(MagroundingError, ImportError):
         return type(self), (self.feature, self.extra)  # a worker's error that cannot be unpickled is never told
 
 
+def check_bool(name: str, value: object) -> None:
+    """ConfigurationError for anything but True or False."""
+    if not isinstance(value, bool):
+        raise ConfigurationError(f"{name} is True or False, got {value!r}")
+
+
 def choose(kind: str, value: str, known) -> str:
     """Return `value` if it is one of `known`; otherwise raise a ConfigurationError that lists what there is."""
     known = tuple(known)

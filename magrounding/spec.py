@@ -7,7 +7,6 @@ no simulator starts for a question.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,12 +16,18 @@ import numpy as np
 from gymnasium import spaces
 
 from magrounding.errors import ConfigurationError, choose
+from magrounding.machine import require_memory
 from magrounding.vocabulary import Vocabulary
 
 EPISODE: Final = "episode"
 STEP: Final = "step"
 Lifetime = Literal["episode", "step"]
 """How long a text stays as it is."""
+
+CHOICES = "choices"
+"""The text field of TextChoices: [C, L], a text in each row."""
+COLUMNS = "columns"
+"""The field of Directions: [A], the column of the grid that each leads to, −1 for none."""
 
 NAMES, SENTENCES = HEEDED = "names", "sentences"
 """What a player may heed of a text: which words name things, beside where these words stand; and how it is worded."""
@@ -333,23 +338,3 @@ class EnvSpec:
         """Zeroed batch buffers: [B, *shape] for shared fields, [B, n, *shape] for the others."""
         agents = (self.num_agents,)
         return {f.name: np.zeros((num_envs, *(() if f.shared else agents), *f.shape), f.dtype) for f in self.fields}
-
-
-def machine_memory() -> int:
-    """Bytes of memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def require_memory(needed: int, what: str, advice: str) -> None:
-    """ConfigurationError, "`what` 9.9 GiB, half of … is 4.4: `advice`", for more bytes than half of memory."""
-    there = machine_memory() // 2
-    if needed > there:
-        raise ConfigurationError(
-            f"{what} {needed / 2**30:,.1f} GiB, half of this machine's memory is {there / 2**30:,.1f}: {advice}"
-        )
-
-
-CHOICES = "choices"
-"""The text field of TextChoices: [C, L], a text in each row."""
-COLUMNS = "columns"
-"""The field of Directions: [A], the column of the grid that each leads to, −1 for none."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 
 from magrounding.agents.policy import Policy
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_bool, choose
 from magrounding.registry import agent_entry, load
 from magrounding.spec import EnvSpec
 
@@ -72,8 +72,7 @@ def check_config(config: Any) -> None:
     for each in fields(config):
         value = getattr(config, each.name)
         if isinstance(each.default, bool):
-            if not isinstance(value, bool):
-                raise ConfigurationError(f"{each.name} is true or false, not {value!r}")
+            check_bool(each.name, value)
         elif isinstance(each.default, str):
             if not isinstance(value, str):
                 raise ConfigurationError(f"{each.name} is a string, not {value!r}")

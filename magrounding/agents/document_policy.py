@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from magrounding.agents.policy import CONTRAST, OTHERS, Batch, Learnt, Policy, PolicyOutput, Reading, TextEncoding
+from magrounding.agents.policy import CONTRAST, OTHERS, Auxiliary, Batch, Policy, PolicyOutput, Reading, TextEncoding
 from magrounding.errors import ConfigurationError
 
 
@@ -51,7 +51,7 @@ class DocumentPolicy(Policy):
         document: Tensor,
         output: PolicyOutput,
         others: Tensor | None,
-    ) -> Learnt:
+    ) -> Auxiliary:
         """What is learnt beside actions and values, of N observations (losses [N]).
 
         Args:
@@ -59,7 +59,7 @@ class DocumentPolicy(Policy):
             output: what `respond` made of them.
             others: [N, n − 1], see OTHERS; None where it is not known.
         """
-        return Learnt()
+        return Auxiliary()
 
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         """The scalar loss CONTRAST.
@@ -128,7 +128,7 @@ class DocumentPolicy(Policy):
 
     def losses(
         self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], wanted: Collection[str]
-    ) -> Learnt:
+    ) -> Auxiliary:
         shape = batch.restarts.shape
         observation, text, document = self._flat(batch)
         others = extras[OTHERS].flatten(0, 1) if OTHERS in extras else None
@@ -136,17 +136,18 @@ class DocumentPolicy(Policy):
         losses, metrics = ({name: each.unflatten(0, shape) for name, each in part.items()} for part in (flat, metrics))
         if CONTRAST in wanted:
             losses[CONTRAST] = self._contrast(observation, batch.texts["document"])
-        return Learnt(losses, metrics)
+        return Auxiliary(losses, metrics)
 
     def _contrast(self, observation: dict[str, Tensor], reading: Reading) -> Tensor:
         """The contrastive loss of the first board and the document of each episode."""
         if reading.ids is None:
             raise TypeError("the contrastive loss reads its documents: give the batch their ids")
-        _, first = np.unique(reading.index.cpu().numpy(), return_index=True)
-        rows = torch.from_numpy(first).to(reading.index.device)
+        shown, first = np.unique(reading.index.cpu().numpy(), return_index=True)
+        texts, rows = (torch.from_numpy(each).to(reading.index.device) for each in (shown, first))
         with torch.autocast(reading.index.device.type, enabled=False):
             boards = {name: array.index_select(0, rows) for name, array in observation.items()}
-            return self.contrast(boards, self.encode("document", reading.ids))
+            ids = {name: array.index_select(0, texts) for name, array in reading.ids.items()}
+            return self.contrast(boards, self.encode("document", ids))
 
     def _flat(self, batch: Batch) -> tuple[dict[str, Tensor], TextEncoding, Tensor]:
         """What `respond` takes, [T · B, …]."""

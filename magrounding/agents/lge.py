@@ -91,7 +91,7 @@ class Lge(Drrn):
     def candidates(self, batch: Batch) -> Tensor:
         """[T, B, C] bool: the Guide's choice where it is heeded, elsewhere all that is on offer."""
         valid = batch.observation["action_mask"].bool()
-        u = batch.record[_U] if _U in batch.record else self._throw(batch)
+        u = batch.record[_U] if _U in batch.record else self._draw(batch)
         heeded = (u.to(valid.device) > self.epsilon) & (valid.sum(-1) > self.config.k)
         self.guided += int(heeded.sum())
         offered, task = batch.texts[CHOICES], batch.texts[self._reader]
@@ -107,7 +107,7 @@ class Lge(Drrn):
             chosen[t, b] = kept
         return chosen
 
-    def _throw(self, batch: Batch) -> Tensor:
+    def _draw(self, batch: Batch) -> Tensor:
         """In evaluation, random numbers [T, B] that are the same in every evaluation."""
         if bool(batch.restarts[0].all()):
             self._dice.manual_seed(0)

@@ -25,7 +25,7 @@ LABELS, REGRETS, OTHERS, STATE = "labels", "regrets", "others", "state"
 """What a policy or an algorithm can need beyond its own column, by name (`Policy.needs`, `AlgorithmConfig.needs`).
 
 labels: [T, B, A] bool, the actions that an expert holds to be best; none where the agent does not act.
-regrets: [T, B, A] float32 in [0, 1], which share of the chances to win each action throws away, as the expert judges;
+regrets: [T, B, A] float32 in [0, 1], which share of the chances to win each action loses, as the expert judges;
     only from experts who can tell.
 others: [T, B, n − 1] int64, what the other agents did in the same step, in agent order; −1 for one that did not act.
 state: [T, B, S] int16, the whole games.
@@ -108,8 +108,8 @@ class PolicyOutput(NamedTuple):
     seen: Any = None
 
 
-class Learnt(NamedTuple):
-    """What a network learns beside actions and values.
+class Auxiliary(NamedTuple):
+    """Auxiliary losses, which a network has beside those of actions and values, and metrics.
 
     Attributes:
         losses: name → [T, B], of which learners descend the mean over living steps, or a scalar for the whole batch.
@@ -208,7 +208,7 @@ class Policy(nn.Module, ABC):
 
     def losses(
         self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], wanted: Collection[str]
-    ) -> Learnt:
+    ) -> Auxiliary:
         """What is learnt beside actions and values.
 
         Args:
@@ -216,7 +216,7 @@ class Policy(nn.Module, ABC):
             extras: [T, B, …] of each of `needs` that is known.
             wanted: names of losses that a learner weighs with more than 0, for those that are costly.
         """
-        return Learnt()
+        return Auxiliary()
 
     def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor | None:
         """How much U texts relate each of some words to each of some names: for diagnosis; no action depends on it.

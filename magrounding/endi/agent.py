@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from magrounding.agents.document_policy import DocumentPolicy
-from magrounding.agents.policy import MARKS, OTHERS, Accepts, Learnt, Policy, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.policy import MARKS, OTHERS, Accepts, Auxiliary, Policy, PolicyOutput, TextEncoding, mask_logits
 from magrounding.endi.diagnostics import diagnose
 from magrounding.endi.division import Division, divide, draw_noise
 from magrounding.endi.modelling import modelling_loss
@@ -160,7 +160,7 @@ class EnDi(DocumentPolicy):
         document: Tensor,
         output: PolicyOutput,
         others: Tensor | None,
-    ) -> Learnt:
+    ) -> Auxiliary:
         """Losses "modelling" (L_sup) and "division" (L_reg); nothing is detached between them and the division."""
         division, seen = output.seen
         losses, metrics = {}, {"division_entropy": _entropy(division)}
@@ -169,7 +169,7 @@ class EnDi(DocumentPolicy):
             losses["modelling"], metrics["modelling_accuracy"] = modelling_loss(logits, others)
         if self.config.regularizer != "none":
             losses["division"] = self._regularize(division, observation)
-        return Learnt(losses, metrics)
+        return Auxiliary(losses, metrics)
 
     def _regularize(self, division: Division, observation: dict[str, Tensor]) -> Tensor:
         if self.config.regularizer == "num":

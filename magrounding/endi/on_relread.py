@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.building import configure
-from magrounding.agents.policy import RELIANCE, Learnt, PolicyOutput, TextEncoding
+from magrounding.agents.policy import RELIANCE, Auxiliary, PolicyOutput, TextEncoding
 from magrounding.agents.relread.egocentric import Things, border_distances, look, with_presence
 from magrounding.agents.relread.motion import Motion
 from magrounding.agents.relread.network import Relread, RelreadConfig
@@ -114,7 +114,7 @@ class EnDiRelread(EnDi):
         document: Tensor,
         output: PolicyOutput,
         others: Tensor | None,
-    ) -> Learnt:
+    ) -> Auxiliary:
         """EnDi's losses, and with motion relread's too."""
         learnt, seen = super().auxiliary(observation, text, document, output, others), output.seen.seen
         if seen.motion is None:

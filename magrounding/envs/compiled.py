@@ -160,6 +160,21 @@ def shuffled_place(key, k, count):
 
 
 @inner_njit
+def clear_results(first, last, out):
+    """Nothing has been played of games first … last-1, and all of them are to be started (`done`)."""
+    for b in range(first, last):
+        out.done[b] = True
+        out.won[b] = False
+        out.length[b] = 0
+        for a in range(out.rewards.shape[1]):
+            out.terminated[b, a] = False
+            out.truncated[b, a] = False
+            out.illegal[b, a] = False
+            out.rewards[b, a] = 0
+            out.returns[b, a] = 0
+
+
+@inner_njit
 def copy_document(source, b, target, slot):
     """target[slot] = source[b] of manuals [B, S, L]: by index, as views of lines take longer than copying."""
     for line in range(source.shape[1]):

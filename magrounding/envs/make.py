@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.vector import WorldVectorEnv
-from magrounding.errors import ConfigurationError
+from magrounding.errors import check_bool
 from magrounding.registry import env_entry, is_simulator
 from magrounding.simulators.vectorize import check_workers, vectorize
 from magrounding.vector import VectorEnv, check_count
@@ -57,8 +57,7 @@ def make_vec(
     """
     num_envs, num_threads = check_count("num_envs", num_envs, 1), check_count("num_threads", num_threads, 1)
     workers = check_workers(workers, timeout)
-    if not isinstance(copy, bool):
-        raise ConfigurationError(f"copy must be True or False, got {copy!r}")
+    check_bool("copy", copy)
     config = env_entry(id).configure(**options)
     spec = config.describe()
     if is_simulator(config):

@@ -31,7 +31,7 @@ class WorldOracle(ABC, Generic[World]):
         plays: names of the games, for an error.
 
     Attributes:
-        regrets: [B, n, A] float32 in [0, 1], which share of its chances each move throws away, in the states that were
+        regrets: [B, n, A] float32 in [0, 1], which share of its chances each move loses, in the states that were
             labelled last; None for an oracle that cannot tell.
 
     Raises:

@@ -134,12 +134,12 @@ class Evaluations:
                 sets[source].append(name)
             else:
                 sets[name] = [f"{name} {shown}" + (f" (as in {phase})" if phase else "")]
-        told = [first + (f" (the same games: {', '.join(same)})" if same else "") for first, *same in sets.values()]
+        parts = [first + (f" (the same games: {', '.join(same)})" if same else "") for first, *same in sets.values()]
         read = f"; {plan.rules_text or 'manual'} in {plan.reading_set} {', '.join(wrong)}" if wrong else ""
         what = "wins" if measure == "win_rate" else "scores"
         self._display.say(
             f"seed {self._seed} {session.stage} {session.phase.name} after {self._begin()['steps']:,} steps: {play} "
-            f"play {what}, in {games:,} games each, {', '.join(told)}{read}"
+            f"play {what}, in {games:,} games each, {', '.join(parts)}{read}"
         )
 
 

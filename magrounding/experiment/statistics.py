@@ -48,23 +48,19 @@ def interquartile_mean(scores: np.ndarray) -> float:
     return float(trim_mean(np.asarray(scores, np.float64).ravel(), 0.25))
 
 
-def bootstrap_interval(
-    scores: np.ndarray, *, confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
-) -> tuple[float, float]:
-    """Percentile interval of the interquartile mean under a stratified bootstrap (Agarwal et al. 2021, section 4.1).
+def bootstrap_interval(scores: np.ndarray, *, resamples: int = RESAMPLES) -> tuple[float, float]:
+    """95 % interval of the interquartile mean by percentiles of a stratified bootstrap (Agarwal et al. 2021, sec. 4.1).
 
     Args:
         scores: [seeds, tasks]; seeds are drawn with replacement within each task apart.
-        confidence: of the interval.
         resamples: bootstrap samples.
-        seed: of the draws.
     """
     scores = np.asarray(scores, np.float64)
     seeds, tasks = scores.shape
-    drawn = np.random.default_rng(seed).integers(seeds, size=(resamples, seeds, tasks))
+    drawn = np.random.default_rng(0).integers(seeds, size=(resamples, seeds, tasks))
     samples = scores[drawn, np.arange(tasks)].reshape(resamples, seeds * tasks)
     means = trim_mean(samples, 0.25, axis=1)
-    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)
 
 

@@ -15,7 +15,8 @@ follow one another. With n agents and A actions it holds:
 | `rewards` | [T, n] float32 | of the step |
 | `won` | [G] bool | how the games ended |
 
-A game that a time limit cut off, where that is no loss, has one more row: its true last observation, without labels.
+A game that a time limit cut off, where that is no loss, has one more row: its true last observation, without labels. An
+agent whose time is over before the game's is `alive` in one more row, likewise without labels.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from typing import Any
 import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
+from magrounding.machine import machine_memory
 from magrounding.play.archive import DAMAGE, Archive, Kind
 from magrounding.play.origin import Games
 from magrounding.registry import env_entry
-from magrounding.spec import machine_memory
 from magrounding.storage import write_atomic
 from magrounding.vector import Observation
 from magrounding.version import __version__
@@ -129,7 +130,7 @@ class Demonstrations:
 
     @property
     def acted(self) -> np.ndarray:
-        """[T, n] bool, who did something in this row: everybody alive, but for the last row of a game cut off."""
+        """[T, n] bool, who did something in this row: all alive but those whom a time limit cut off just before."""
         return np.any(self.labels, axis=-1)
 
     @property

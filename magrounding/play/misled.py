@@ -9,6 +9,7 @@ import numpy as np
 
 from magrounding.errors import ConfigurationError
 from magrounding.play.actor import Actor, begin_memory
+from magrounding.spec import HEEDED
 
 _ODD = 0x1E37_79B9_7F4A_7C15
 _POSITIVE = np.iinfo(np.int64).max
@@ -25,13 +26,16 @@ class OtherManuals:
         text: the field that states the rules.
     """
 
+    draws = True
+
     def __init__(self, team: Actor, text: str = "manual") -> None:
         self._team, self._text = team, text
         self.accepts_rows = bool(getattr(team, "accepts_rows", False))
+        self.heeds: frozenset[str] = getattr(team, "heeds", frozenset(HEEDED))
 
-    def initial_memory(self, num_envs: int) -> Any:
+    def initial_memory(self, num_envs: int, seed: int = 0) -> Any:
         """The team's own."""
-        return begin_memory(self._team, num_envs)
+        return begin_memory(self._team, num_envs, seed)
 
     def act(
         self,

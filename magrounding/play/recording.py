@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from magrounding.errors import ConfigurationError
+from magrounding.machine import require_memory
 from magrounding.play.actor import Actor
 from magrounding.play.demonstrations import DemonstrationHeader, Demonstrations
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import Tell
-from magrounding.spec import require_memory
 from magrounding.vector import Observation, VectorEnv
 
 RECORDING_SEED = 2**42
@@ -29,7 +29,6 @@ def record(
     games: int,
     seed: int,
     played_by: str,
-    greedy: bool = True,
     tell: Tell = lambda finished: None,
 ) -> Demonstrations:
     """Let an actor play, and keep the first games of every row, so that short games are not favoured.
@@ -41,11 +40,10 @@ def record(
 
     Args:
         vec: the games.
-        actor: who plays; StopRecording ends it before its time.
+        actor: who plays, greedily; StopRecording ends the recording early.
         games: G.
         seed: row b plays seed + b.
         played_by: for the header.
-        greedy: as for `Team.act`.
         tell: see `Tell`.
 
     Raises:
@@ -56,7 +54,8 @@ def record(
         raise ConfigurationError(f"the number of games to record must be positive, got {games}")
     best_actions = getattr(actor, "best_actions", None)
     tape = _Tape(vec, games)
-    episodes = Episodes(actor, vec, games, seed, greedy, replay=True)
+    episodes = Episodes(actor, vec, games, seed, replay=True)
+    left = np.zeros((vec.num_envs, vec.num_agents), np.bool_)  # whose time ended in a game that goes on without them
     while (rows := episodes.rows).size:
         game, obs, info = episodes.games, episodes.obs, episodes.info
         tape.read(game, {name: obs[name][rows] for name in tape.texts}, info.document[rows])
@@ -69,15 +68,16 @@ def record(
         taken = actions[rows]
         labels = _labels(taken, seen["action_mask"] != 0) if best is None else best
         ended, finished = episodes.play(actions)
-        info, truncated = episodes.info, episodes.truncated[rows]
+        info, cut = episodes.info, episodes.truncated & (not vec.spec.time_limit_is_loss)
         earned = np.where(alive, episodes.rewards[rows], np.float32(0))
-        tape.write(game, seen, alive, taken, labels & alive[..., None], earned)
-        cut_off = truncated.any(1) & (not vec.spec.time_limit_is_loss)
+        tape.write(game, seen, alive | left[rows], taken, labels & alive[..., None], earned)
+        cut_off = cut[rows].any(1) & info.done[rows]
         if cut_off.any():
             places = np.searchsorted(info.final_rows, rows[cut_off])
             last = {name: info.final_observation[name][places] for name in tape.keys}
             nothing = (np.zeros_like(part[cut_off]) for part in (taken, labels, earned))
-            tape.write(game[cut_off], last, truncated[cut_off], *nothing)
+            tape.write(game[cut_off], last, cut[rows[cut_off]], *nothing)
+        left = cut & ~info.done[:, None]
         if (lost := info.lost[rows]).any():
             tape.forget(game[lost])
         tape.won[finished], tape.finished[finished] = info.won[ended], True

@@ -16,7 +16,7 @@ from magrounding.play.origin import Origin
 from magrounding.play.player import Player, Shown, shown_to
 from magrounding.spec import EnvSpec
 from magrounding.threads import ParallelMap
-from magrounding.vector import check_count, check_rows
+from magrounding.vector import check_actions, check_count, check_rows
 
 _RULES = "manual"
 _AT_ONCE = 64
@@ -183,16 +183,12 @@ class Team:
             actions: [B, n] integers, what was done.
 
         Raises:
-            ConfigurationError: a memory of another team, or actions that there are not.
+            ConfigurationError: a memory of another team.
+            InvalidAction: an action outside [0, A), anything but integers, or a wrong shape.
         """
-        shape, most = (self._check_memory(memory), self.num_agents), self.spec.num_actions
-        fits = isinstance(actions, np.ndarray) and actions.shape == shape and actions.dtype.kind in "iu"
-        if not fits or ((actions < 0) | (actions >= most)).any():
-            raise ConfigurationError(
-                f"actions are an array {list(shape)} of numbers from 0 to {most - 1}, got {actions!r}"
-            )
+        taken = check_actions(actions, (self._check_memory(memory), self.num_agents), self.spec.num_actions)
         for i, player in enumerate(memory):
-            player.last_action = actions[:, i].astype(np.int64)
+            player.last_action = taken[:, i].copy()
 
     @torch.no_grad()
     def relate_words(self, obs: Mapping[str, np.ndarray], subjects: np.ndarray, names: np.ndarray) -> np.ndarray | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from magrounding.errors import ConfigurationError
+from magrounding.errors import ConfigurationError, check_bool
 from magrounding.simulators.process import ProcessVectorEnv
 from magrounding.simulators.serial import SerialVectorEnv
 from magrounding.spec import EnvSpec
@@ -57,8 +57,7 @@ def vectorize(
         raise ConfigurationError(f"id must be a string and options a dict, got {id!r} and {options!r}")
     if spec is not None and not isinstance(spec, EnvSpec):
         raise ConfigurationError(f"spec must be an EnvSpec or None, got {spec!r}")
-    if not isinstance(copy, bool):
-        raise ConfigurationError(f"copy must be True or False, got {copy!r}")
+    check_bool("copy", copy)
     made: dict[str, Any] = {"id": id, "options": options, "spec": spec, "copy": copy}
     if not workers:
         return SerialVectorEnv(make_env, num_envs, **made)

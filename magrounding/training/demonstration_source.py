@@ -29,7 +29,7 @@ class DemonstrationSource:
 
     Args:
         demonstrations: what to show.
-        players: those who learn, one for each agent; they are asked for fresh memories only.
+        players: of the learners, one for each agent; they give the memory with which a chunk begins, and play nothing.
         num_envs: B.
         unroll: T.
         clock: where the seconds are booked.

@@ -95,8 +95,8 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
         if config.target_every:
             self.target = copy.deepcopy(policy).requires_grad_(False)
             self._known = {name: TargetTexts(partial(self.target.part_of, name), self.device) for name in policy.reads}
-        self._learning = [parameter for parameter in policy.parameters() if parameter.requires_grad]
-        self.optimizer = torch.optim.Adam(self._learning, config.learning_rate, fused=True)
+        learning = [parameter for parameter in policy.parameters() if parameter.requires_grad]
+        self.optimizer = torch.optim.Adam(learning, config.learning_rate, fused=True)
         texts = {
             name: {field: np.zeros((0, *_row(spec, field, name)), spec[field].dtype) for field in fields}
             for name, fields in policy.reads.items()
@@ -112,9 +112,6 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
         if self.target is self.network:
             return self.network
         return nn.ModuleDict({"agent": self.network, "target": self.target})
-
-    def learning(self) -> list[nn.Parameter]:
-        return self._learning
 
     def explore(self, steps: int) -> None:
         c = self.config

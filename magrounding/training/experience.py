@@ -32,7 +32,7 @@ class Column:
         discount: [T, B] float32 in {0, 1}: the value after the step counts (0: terminated, or a time-out that is a
             loss); learners multiply it by their gamma.
         continues: [T, B] bool, the next row goes on with the same life.
-        cut: ([F], [F]) int64, the (t, b) whose episode a time limit cut off and whose learner bootstraps from `final`.
+        cut: ([F], [F]) int64, the (t, b) whose episode a time limit or a fault cut off: learners go on from `final`.
         final: [F, …] for each field, the true last observation there.
         memory: [B, …] of a policy that remembers before the first step, or None.
         last_memory: the same before the boundary step.

@@ -30,7 +30,7 @@ class ImitationConfig(MinibatchConfig):
         teacher_steps: environment steps over which the share of games that the teacher leads falls from 1 to 0; the
             student plays the others, and the teacher labels all (DAgger, Ross et al. 2011). None: behaviour cloning.
         teacher_noise: probability that a led agent takes any action instead.
-        regret: weight of the regret to be expected: the share of its chances that the student throws away with a move,
+        regret: weight of the regret to be expected: the share of its chances that the student loses with a move,
             as the expert sees it, averaged over the student's moves (AggreVaTe, Ross and Bagnell 2014). The set of best
             moves says nothing of how bad the others are; with this a deadly move weighs more than a detour. It
             counts for nothing where no expert tells it (`agents.policy.REGRETS`): many cannot, demonstrations never do.
@@ -102,7 +102,7 @@ class ImitationLearner(MinibatchLearner[ImitationConfig]):
         value = mean((target - now.value).square())
         agreement = mean(best.gather(-1, now.logits.argmax(-1, keepdim=True)).squeeze(-1).float())
         parts = {
-            **self.learnt(now, alive),
+            **self.auxiliary(now, alive),
             "imitation_loss": imitation,
             "value_loss": value,
             "entropy": entropy,

@@ -67,12 +67,12 @@ class ImpalaConfig(AlgorithmConfig):
 
 
 class Losses(NamedTuple):
-    """Sums over time and some games; `learnt` are means over living steps, see `Learner.learnt`."""
+    """Sums over time and some games; `auxiliary` are means over living steps, see `Learner.auxiliary`."""
 
     policy: Tensor
     value: Tensor
     entropy: Tensor
-    learnt: dict[str, Tensor]
+    auxiliary: dict[str, Tensor]
 
 
 class ImpalaLearner(Learner[ImpalaConfig]):
@@ -103,15 +103,15 @@ class ImpalaLearner(Learner[ImpalaConfig]):
         self.set_rate(rate)
         self.optimizer.zero_grad(set_to_none=True)
         batch = column.action.shape[1]
-        totals, learnt = torch.zeros(3), []
+        totals, auxiliary = torch.zeros(3), []
         chunk = batch if self.device.type == "cuda" else self.config.chunk or batch
         for start in range(0, batch, chunk):
             games = np.arange(start, min(batch, start + chunk))
             losses = self._losses(column, games)
-            learnt.append({name: part.detach() for name, part in losses.learnt.items()})
+            auxiliary.append({name: part.detach() for name, part in losses.auxiliary.items()})
             c = self.config
             total = losses.policy + c.value_coefficient * losses.value - c.entropy * losses.entropy
-            total = total + losses.learnt.get("auxiliary_loss", 0.0) * int(column.alive[:, games].sum())
+            total = total + losses.auxiliary.get("auxiliary_loss", 0.0) * int(column.alive[:, games].sum())
             (total / batch).backward()
             totals += torch.stack([part.detach() for part in losses[:3]]).cpu() / batch
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.clip_gradient or math.inf)
@@ -123,7 +123,7 @@ class ImpalaLearner(Learner[ImpalaConfig]):
             "entropy": entropy * batch / max(1, int(column.alive.sum())),
             "gradient_norm": float(norm),
             "learning_rate": rate,
-            **{name: float(torch.stack([parts[name] for parts in learnt]).mean()) for name in learnt[0]},
+            **{name: float(torch.stack([parts[name] for parts in auxiliary]).mean()) for name in auxiliary[0]},
         }
 
     def _losses(self, column: Column, games: np.ndarray) -> Losses:
@@ -152,5 +152,5 @@ class ImpalaLearner(Learner[ImpalaConfig]):
             policy=torch.where(alive, -log_pi_action * returns.advantage, 0.0).sum(),
             value=0.5 * torch.where(alive, returns.target - now.value, 0.0).square().sum(),
             entropy=torch.where(alive, entropy, 0.0).sum(),
-            learnt=self.learnt(now, alive),
+            auxiliary=self.auxiliary(now, alive),
         )

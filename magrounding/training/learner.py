@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.policy import Batch, Learnt, Policy, Reading
+from magrounding.agents.policy import Auxiliary, Batch, Policy, Reading
 from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.training.experience import Column
 from magrounding.training.returns import following_values
@@ -29,13 +29,13 @@ class Replay(NamedTuple):
         logits: [T, b, A] float32.
         value: [T, b] float32.
         next_value: [T, b], without gradient: of the next observation, or of the true last one of an episode cut off.
-        learnt: what else the network learns, [T, b] each or scalars.
+        auxiliary: what else the network learns, [T, b] each or scalars.
     """
 
     logits: Tensor
     value: Tensor
     next_value: Tensor
-    learnt: Learnt = Learnt()
+    auxiliary: Auxiliary = Auxiliary()
 
 
 class Learner(ABC, Generic[Config]):
@@ -107,7 +107,7 @@ class Learner(ABC, Generic[Config]):
             batch, last_index = self._batch(column, games, final)
             output = self.policy(batch)
             extras = {name: self.tensor(array[:, games]) for name, array in column.extras.items()}
-            learnt = self.policy.losses(batch, output, extras, self._wanted)
+            auxiliary = self.policy.losses(batch, output, extras, self._wanted)
             final_values = output.value[0, :0]
             if len(times):
                 final_values = self._final_values(column, batch, output.memory, last_index, (times, rows, final))
@@ -117,9 +117,9 @@ class Learner(ABC, Generic[Config]):
         next_value = following_values(values[:-1].detach(), values[-1].detach())
         if len(times):
             next_value[self.tensor(times), self.tensor(rows)] = final_values.detach()
-        return Replay(logits[:-1], values[:-1], next_value, _without_boundary(learnt))
+        return Replay(logits[:-1], values[:-1], next_value, _without_boundary(auxiliary))
 
-    def learnt(self, now: Replay, alive: Tensor) -> dict[str, Tensor]:
+    def auxiliary(self, now: Replay, alive: Tensor) -> dict[str, Tensor]:
         """What else the network learns, as means over living steps; nothing, for a network that learns nothing else.
 
         Args:
@@ -129,7 +129,7 @@ class Learner(ABC, Generic[Config]):
         Returns:
             "auxiliary_loss", the weighted sum to descend, and for the log each loss and every metric.
         """
-        losses, metrics = now.learnt
+        losses, metrics = now.auxiliary
         parts: dict[str, Tensor] = {}
         if losses or metrics:
             parts["auxiliary_loss"] = alive.new_zeros((), dtype=torch.float32)
@@ -220,10 +220,10 @@ class Learner(ABC, Generic[Config]):
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
 
-def _without_boundary(learnt: Learnt) -> Learnt:
-    """What is learnt of T steps, from what is said of them and of the boundary step."""
-    losses = {name: loss if loss.dim() == 0 else loss[:-1] for name, loss in learnt.losses.items()}
-    return Learnt(losses, {name: metric[:-1].detach() for name, metric in learnt.metrics.items()})
+def _without_boundary(auxiliary: Auxiliary) -> Auxiliary:
+    """Losses and metrics of T steps, from those of T steps and of the boundary step."""
+    losses = {name: loss if loss.dim() == 0 else loss[:-1] for name, loss in auxiliary.losses.items()}
+    return Auxiliary(losses, {name: metric[:-1].detach() for name, metric in auxiliary.metrics.items()})
 
 
 def _cuts(column: Column, games: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

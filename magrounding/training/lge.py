@@ -59,11 +59,11 @@ class LgeLearner(DrrnLearner):
 
     def __init__(self, policy: Lge, config: LgeLearnerConfig, spec: EnvSpec, seed: int = 0) -> None:
         super().__init__(policy, config, spec, seed)
-        self._heed(0)
+        self._set_epsilon(0)
 
     def explore(self, steps: int) -> None:
         super().explore(steps)
-        self._heed(steps)
+        self._set_epsilon(steps)
         self.network.guided = 0
 
     def metrics(self, steps: int) -> dict[str, float]:
@@ -71,6 +71,6 @@ class LgeLearner(DrrnLearner):
         own = {"epsilon": self.config.epsilon_at(steps), "guided": float(self.network.guided)}
         return super().metrics(steps) | own
 
-    def _heed(self, steps: int) -> None:
+    def _set_epsilon(self, steps: int) -> None:
         self.network.epsilon.fill_(self.config.epsilon_at(steps))
         self.network.together.fill_(self.config.guidance == RELEASED)

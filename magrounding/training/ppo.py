@@ -112,7 +112,7 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
             "policy_loss": -torch.where(alive, surrogate, 0.0).sum() / count,
             "value_loss": error.sum() / count,
             "entropy": torch.where(alive, entropy, 0.0).sum() / count,
-            **self.learnt(now, alive),
+            **self.auxiliary(now, alive),
         }
 
     def _log_probability(self, logits: Tensor, action: np.ndarray) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Protocol, TypeVar
 
@@ -83,10 +83,6 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
         self.played = self.updates = self._copied_at = 0
 
     @abstractmethod
-    def learning(self) -> list[nn.Parameter]:
-        """What the optimiser changes."""
-
-    @abstractmethod
     def store(self, column: Column) -> int:
         """Put a column into the replay, and say how many units it was."""
 
@@ -109,19 +105,19 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
         """Store a column and make the updates that are due; see `Learner.update`."""
         c = self.config
         self.played += self.store(column)
-        told: list[Mapping[str, float]] = []
+        metrics: list[Mapping[str, float]] = []
         while self.updates < int(c.updates * self.played):
             # What is drawn is a function of the count alone, so a resumed run draws the same.
             drawn = self.draw(np.random.default_rng((self._seed, self.updates)))
             if drawn is None:  # what would have been learnt from so few is not made up for
                 self.updates = int(c.updates * self.played)
                 break
-            told.append(self._descend(drawn))
+            metrics.append(self._descend(drawn))
             self.updates += 1
         if c.target_every and self.played - self._copied_at >= c.target_every:
             self._copied_at = self.played
             self.copy_to_target()
-        return self.metrics(steps) | _means(told)
+        return self.metrics(steps) | _means(metrics)
 
     def snapshot(self) -> dict[str, np.ndarray]:
         counts = np.array([self.played, self.updates, self._copied_at])
@@ -137,10 +133,11 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
         loss, metrics = self.loss(drawn)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        norm = nn.utils.clip_grad_norm_(self.learning(), self.config.clip_gradient or math.inf)
+        learning = [parameter for group in self.optimizer.param_groups for parameter in group["params"]]
+        norm = nn.utils.clip_grad_norm_(learning, self.config.clip_gradient or math.inf)
         self.optimizer.step()
-        told = {"td_loss": loss.detach(), **metrics, "gradient_norm": norm.detach()}
-        return dict(zip(told, torch.stack(list(told.values())).tolist(), strict=True))
+        metrics = {"td_loss": loss.detach(), **metrics, "gradient_norm": norm.detach()}
+        return dict(zip(metrics, torch.stack(list(metrics.values())).tolist(), strict=True))
 
 
 def falling(first: float, last: float, over: float, steps: int) -> float:
@@ -163,7 +160,6 @@ def td_loss(value: Tensor, target: Tensor, known: Tensor, delta: float | None = 
     return each.sum() / known.sum().clamp(min=1)
 
 
-def _means(told: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Of each entry over several updates."""
-    listed = list(told)
-    return {name: float(np.mean([each[name] for each in listed])) for name in (listed[:1] or [{}])[0]}
+def _means(metrics: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each metric over several updates; nothing without an update."""
+    return {name: float(np.mean([each[name] for each in metrics])) for name in (metrics[0] if metrics else ())}

@@ -113,10 +113,8 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
                 "target_mixer": self._target_mixer,
             }
         )
-        self._learning = [parameter for parameter in self.networks.parameters() if parameter.requires_grad]
-        self.optimizer = torch.optim.RMSprop(
-            self._learning, config.learning_rate, alpha=config.alpha, eps=config.epsilon
-        )
+        learning = [parameter for parameter in self.networks.parameters() if parameter.requires_grad]
+        self.optimizer = torch.optim.RMSprop(learning, config.learning_rate, alpha=config.alpha, eps=config.epsilon)
         self.replay_buffer = EpisodeReplay(config.replay_steps, num_envs, spec.max_cycles)
 
     @property
@@ -125,9 +123,6 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
 
     def policy_of(self, agent: int) -> Policy:
         return self._players[agent]
-
-    def learning(self) -> list[nn.Parameter]:
-        return self._learning
 
     def exploration(self, steps: int) -> float:
         """ε after so many environment steps of the schedule."""

@@ -92,13 +92,14 @@ class RolloutWorker:
             self._observation, rewards, terminated, truncated, info = self._play(t)
             since = time.perf_counter()
             self._info = info
-            self._record_outcome(t, rewards, terminated, truncated, info.done)
+            cut_off = truncated & (info.lost[:, None] | (not self.vec.spec.time_limit_is_loss))
+            self._record_outcome(t, rewards, terminated | truncated | info.done[:, None], cut_off)
             own = info.done & ~self._helped & ~info.lost
             if info.done.any():
                 ended.append(FinishedGames(info.won[own], info.score[own], info.length[own], info.returns[own]))
-                if truncated.any() and not self.vec.spec.time_limit_is_loss:
+                if cut_off.any():
                     final = {name: array.copy() for name, array in info.final_observation.items()}
-                    cuts.append(_Cut(t, info.final_rows.copy(), final, truncated.copy()))
+                    cuts.append(_Cut(t, info.final_rows.copy(), final, cut_off))
             self._restarted = info.done.copy()
             self._helped &= ~info.done if self._teacher is None else ~info.done | self._teacher.leads
             self.clock.add("world", since)
@@ -246,13 +247,9 @@ class RolloutWorker:
             self._records[i][name] = np.zeros(shape, array.dtype)
         self._records[i][name][t, rows] = array
 
-    def _record_outcome(
-        self, t: int, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray, done: np.ndarray
-    ) -> None:
+    def _record_outcome(self, t: int, rewards: np.ndarray, ended: np.ndarray, cut_off: np.ndarray) -> None:
         alive = self._alive[:, t]
         self._rewards[:, t] = share_rewards(rewards.T, alive, self._team_reward)
-        ended = terminated | truncated | done[:, None]
-        cut_off = truncated & (not self.vec.spec.time_limit_is_loss)
         self._discounts[:, t] = alive & (~ended | cut_off).T
         self._continues[:, t] = alive & ~ended.T
 
@@ -280,7 +277,7 @@ class RolloutWorker:
         for track in tracks.values():
             track.forget_final()
         for cut in cuts:
-            mine = cut.truncated[cut.rows, i]
+            mine = cut.agents[cut.rows, i]
             rows.append(cut.rows[mine])
             times.append(np.full(int(mine.sum()), cut.t, np.int64))
             for name, parts in final.items():
@@ -326,12 +323,18 @@ class RolloutWorker:
 
 
 class _Cut(NamedTuple):
-    """Games that a time limit ended in step t, where that is no loss: which, and their true last observations."""
+    """Games that a time limit, where that is no loss, or a fault cut off in step t.
+
+    Attributes:
+        rows: [F] the games that ended.
+        observation: their true last observations.
+        agents: [B, n] bool, who was cut off.
+    """
 
     t: int
     rows: np.ndarray
     observation: Observation
-    truncated: np.ndarray
+    agents: np.ndarray
 
 
 def _mean(shares: np.ndarray) -> float:

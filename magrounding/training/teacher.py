@@ -1,7 +1,7 @@
 """Teacher: an expert beside the actors of a rollout. It labels every state with the best actions, and leads some games.
 
-Demonstrations alone show only the states that experts reach. In DAgger (Ross et al. 2011) the student acts and the
-expert labels what the student gets itself into; the teacher leads while the student knows nothing, and then lets go.
+Demonstrations show only the states that experts reach. In DAgger (Ross et al. 2011) the student acts and the expert
+labels the states that the student reaches; the share of games that the expert leads falls as the student learns.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Teacher:
     def __init__(self, expert: Expert, noise: float, seed: int) -> None:
         self._expert, self._noise, self._seed = expert, noise, seed
         self._rng = np.random.default_rng(seed)
-        self.leads = np.zeros(0, np.bool_)  # [B] which games
+        self.leads = np.zeros(0, np.bool_)
         self._best = np.zeros(0, np.bool_)
         self._judge = find_regrets(expert)
         self.judges = self._judge is not None
@@ -51,7 +51,7 @@ class Teacher:
     def judge(self) -> np.ndarray:
         """What each move costs [B, n, A] in the state labelled last; TypeError of an expert who cannot tell."""
         if self._judge is None:
-            raise TypeError("this teacher's expert does not judge: ask `judges` first")
+            raise TypeError("this teacher's expert does not judge: look at `judges` first")
         return self._judge.regrets
 
     def lead(self, actions: np.ndarray) -> None:

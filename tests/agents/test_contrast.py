@@ -6,6 +6,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
+from magrounding.agents.policy import CONTRAST, Batch, Reading
 from magrounding.agents.relread.network import Relread
 from magrounding.envs.messenger.arrays import KIND
 from magrounding.envs.messenger.entities import ENTITIES
@@ -46,6 +47,28 @@ def test_the_loss_is_that_of_a_slow_loop():
                     score[i, j] += torch.stack(fits).logsumexp(0)
     expected = sum(-s.log_softmax(1).diagonal().mean() for s in (score, score.t())) / 2
     torch.testing.assert_close(policy.contrast(board, text), expected)
+
+
+def test_texts_that_no_board_of_the_batch_shows_do_not_count():
+    """A true last observation may have shown a text of its own: it is read with the others, and has no board here."""
+    vec, board, texts = boards(rows=4, stage="s3")
+    policy = reader(vec.spec)
+
+    def loss(shown):
+        ids = dict(zip(("manual", "goal"), texts, strict=True))
+        index = torch.tensor(shown).unsqueeze(0)
+        batch = Batch(
+            {name: array[shown].unsqueeze(0) for name, array in board.items()},
+            {"document": Reading(policy.encode("document", ids), index, ids)},
+            None,
+            torch.ones_like(index, dtype=torch.bool),
+            torch.full_like(index, -1),
+        )
+        return policy.losses(batch, policy(batch), {}, {CONTRAST}).losses[CONTRAST]
+
+    shown = [0, 1, 3]
+    few = {name: array[shown] for name, array in board.items()}
+    torch.testing.assert_close(loss(shown), policy.contrast(few, policy.encode_text(*(each[shown] for each in texts))))
 
 
 def test_it_grounds_symbols_without_reward_or_label():

@@ -8,7 +8,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.policy import Learnt
+from magrounding.agents.policy import Auxiliary
 from magrounding.agents.relread.motion import DIRECTIONS, FRAMES, GAITS, Frame, initial_tracks, track
 from magrounding.agents.relread.motion_kernels import TRACKS
 from magrounding.agents.relread.network import Relread
@@ -103,7 +103,7 @@ def network(spec, seed=0, agent="relread", **options):
 def stepwise(policy):
     """The policy as if only itself knew what it will remember; such a one has no losses of its own."""
     policy.memories = lambda memory, observation, restarts: None
-    policy.auxiliary = lambda *_: Learnt()
+    policy.auxiliary = lambda *_: Auxiliary()
     return policy
 
 

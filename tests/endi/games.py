@@ -10,7 +10,7 @@ from torch import Tensor
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
-from magrounding.agents.policy import Learnt, PolicyOutput
+from magrounding.agents.policy import Auxiliary, PolicyOutput
 from magrounding.endi.agent import EnDi
 from magrounding.play.player import Player
 from magrounding.training.rollout import RolloutWorker
@@ -60,7 +60,7 @@ def act(policy: EnDi, shown: Scene) -> tuple[PolicyOutput, dict[str, Tensor], Te
     return policy.respond(shown.observation, text, document), text, document
 
 
-def learn_beside(policy: EnDi, shown: Scene) -> Learnt:
+def learn_beside(policy: EnDi, shown: Scene) -> Auxiliary:
     """What a network learns beside actions and values."""
     output, text, document = act(policy, shown)
     return policy.auxiliary(shown.observation, text, document, output, shown.others)

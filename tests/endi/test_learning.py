@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.agents.policy import OTHERS, Learnt
+from magrounding.agents.policy import OTHERS, Auxiliary
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.presets import Promotion
 from magrounding.experiment.settings import read_settings
@@ -120,7 +120,7 @@ def test_a_seed_decides_the_noise():
 def test_a_network_that_draws_nothing_notices_nothing():
     policy = network("endi_dis_relread").reader
     assert policy.draw_record((3,)) == {}
-    assert policy.auxiliary({}, {}, torch.zeros(0), None, None) == Learnt()
+    assert policy.auxiliary({}, {}, torch.zeros(0), None, None) == Auxiliary()
     assert not policy.needs
 
 

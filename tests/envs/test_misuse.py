@@ -86,7 +86,7 @@ def test_nothing_is_known_of_a_game_before_reset():
         ({"workers": True}, "workers must be an integer from 0 to 256"),
         ({"timeout": "soon"}, "timeout must be a number of seconds above 0, got 'soon'"),
         ({"timeout": float("nan")}, "timeout must be a number of seconds above 0"),
-        ({"copy": "yes"}, "copy must be True or False, got 'yes'"),
+        ({"copy": "yes"}, "copy is True or False, got 'yes'"),
         ({"sight": True}, "sight must be a distance, or None for any"),
         ({"sight": 10**400}, "sight must be a distance"),
         ({"occupants": True}, "occupants must be 1 or 2"),

@@ -15,13 +15,12 @@ from magrounding.envs import compiled
 from magrounding.envs.rtfm import kernels
 
 RULES = "from numba import njit\n\n@njit\ndef add(array):\n    array[0] += {}\n"
-OBSERVE = """
+STEPS = """
 from numba import njit
 from magrounding.envs.rtfm.dynamics import add
 @njit
 def start_rows(array):
     add(array)
-step_rows = write_states = write_facts = start_rows
 """
 COMPILED = "from __future__ import annotations\n\nimport zlib\nfrom pathlib import Path\n\n\n"
 PROGRAM = """
@@ -41,7 +40,7 @@ def test_a_change_of_a_rule_is_noticed(tmp_path):
         (tmp_path / (module.__name__.replace(".", "/") + ".py")).touch()
     shutil.copy(str(kernels.__file__), home)
     shutil.copy(str(jit.__file__), tmp_path / "magrounding")
-    (home / "observe.py").write_text(OBSERVE, encoding="utf-8")
+    (home / "steps.py").write_text(STEPS, encoding="utf-8")
     (home.parent / "compiled.py").write_text(COMPILED + getsource(compiled.checksum), encoding="utf-8")
 
     def play():

@@ -6,10 +6,12 @@ import pytest
 import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.errors import ConfigurationError
+from magrounding.play.actor import begin_memory
 from magrounding.play.evaluate import evaluate, play
 from magrounding.play.misled import OtherManuals
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team
+from magrounding.spec import HEEDED
 
 OPTIONS = {"stage": "s5", "agents": 2, "max_cycles": 12}
 SMALL = {"pair_hidden": 4, "message": 4, "entity_hidden": 4, "features": 4, "hidden": 8, "top": 6}
@@ -117,10 +119,19 @@ def test_some_rows_are_played_as_all_of_them(team):
 
 
 def test_it_is_evaluated_like_any_team(team):
-    assert len(evaluate(OtherManuals(team), "ma_rtfm", OPTIONS, 12, seed=5, num_envs=4).won) == 12
+    result = evaluate(OtherManuals(team), "ma_rtfm", OPTIONS, 12, seed=5, num_envs=4)
+    assert len(result.won) == 12
+    assert result.heeds == team.heeds != frozenset(HEEDED)
     misled = OtherManuals(RandomTeam(2, 5))
     assert not misled.accepts_rows
     assert len(play(misled, mg.make_vec("ma_rtfm", 4, **OPTIONS), 6, seed=5).won) == 6
+
+
+def test_its_draws_are_those_of_the_seed(team):
+    vec = mg.make_vec("ma_rtfm", 8, **OPTIONS)
+    (obs, info), misled = vec.reset(seed=0), OtherManuals(team)
+    chosen = [misled.act(obs, begin_memory(misled, 8, seed), info, greedy=False)[0].tolist() for seed in (1, 1, 2)]
+    assert chosen[0] == chosen[1] != chosen[2]
 
 
 def test_one_game_has_no_other_manual(team):

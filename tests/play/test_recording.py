@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from magrounding import spec
+from magrounding import machine
 from magrounding.agents.building import build_policy
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.errors import ConfigurationError
@@ -160,10 +160,39 @@ def test_a_time_out_that_is_no_loss_is_worth_what_follows():
     np.testing.assert_array_equal(column.continues[:, 0], ~last & ~ends & ~before)
 
 
+class EachItsOwnLimit(ToyGames):
+    """Agent 0 has half the time of the other."""
+
+    def step(self, actions):
+        observation, rewards, terminated, truncated, info = super().step(actions)
+        late = self.alive[:, 0] & (self.length >= self.spec.max_cycles // 2) & ~terminated[:, 0] & ~truncated[:, 0]
+        truncated[:, 0] |= late
+        self.alive[:, 0] &= ~late
+        info.alive = self.alive.copy()
+        return observation, rewards, terminated, truncated, info
+
+
+def test_an_agent_whose_time_is_over_before_the_games_shows_its_last_observation():
+    """As in a rollout: what follows the step is worth its value, and no step of the agent goes on from there."""
+    vec = EachItsOwnLimit(num_envs=3, max_cycles=6, time_limit_is_loss=False, end=0.0)
+    shown = record(vec, Guesser(), 4, 0, "nobody")
+    assert (np.bincount(shown.game) == 7).all()  # six steps, and what the other agent saw last
+    step = np.arange(len(shown.game)) % 7
+    first, other = (source_of(shown, 1, len(shown.game)).collect().columns[i] for i in range(2))
+    np.testing.assert_array_equal(shown.alive[:, 0], step < 4)
+    np.testing.assert_array_equal(shown.acted[:, 0], step < 3)
+    np.testing.assert_array_equal(first.alive[:, 0], step < 3)
+    np.testing.assert_array_equal(first.discount[:, 0], step < 3)
+    np.testing.assert_array_equal(first.continues[:, 0], step < 2)
+    np.testing.assert_array_equal(other.alive[:, 0], step < 6)
+    np.testing.assert_array_equal(other.discount[:, 0], step < 6)
+    np.testing.assert_array_equal(other.continues[:, 0], step < 5)
+
+
 def test_more_games_than_memory_holds_are_refused_when_their_size_is_known(monkeypatch):
     heard = []
     monkeypatch.setattr(recording, "MEASURED_GAMES", 10)
-    monkeypatch.setattr(spec, "machine_memory", lambda: 2**22)
+    monkeypatch.setattr(machine, "machine_memory", lambda: 2**22)
     with pytest.raises(ConfigurationError, match=r"1,000 games to record take about .* GiB, half of this machine's"):
         record(make_vec(4), RandomTeam(2, 5), 1_000, 0, "chance", tell=heard.append)
     assert heard[-1] < 14

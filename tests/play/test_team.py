@@ -9,7 +9,7 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.agents.weights import load_weights, save_weights, weights_file
-from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.errors import CheckpointError, ConfigurationError, InvalidAction
 from magrounding.play.lineup import Lineup
 from magrounding.play.loading import load_team
 from magrounding.play.player import Player
@@ -48,7 +48,7 @@ def test_a_stand_ins_network_is_told_what_its_person_did(team, others, monkeypat
         game.choose(0, done[-1])
         game.advance()
     assert len(set(done)) > 2
-    with pytest.raises(ConfigurationError, match="numbers from 0 to"):
+    with pytest.raises(InvalidAction, match=r"must lie in \[0, 5\)"):
         team.set_last_actions(team.initial_memory(1), np.full((1, 2), team.spec.num_actions))
 
 

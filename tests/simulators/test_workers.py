@@ -62,7 +62,7 @@ def test_copies_outlast_the_next_step(workers):
         assert_equal(begun[0], before)
         assert_equal(copied(first), kept)
         assert not (shown["noise"] == at_first).all()  # without `copy` the same arrays in every step
-    with pytest.raises(ConfigurationError, match="copy must be True or False, got 1"):
+    with pytest.raises(ConfigurationError, match="copy is True or False, got 1"):
         vectorize(Walk, 2, copy=1)
 
 

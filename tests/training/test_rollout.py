@@ -143,14 +143,31 @@ def test_finished_games_are_counted_once():
     assert (np.concatenate([g.returns for g in games]) == expected).all()
 
 
+class Faulty(ToyGames):
+    """Whatever ends one of the first three games is a fault."""
+
+    def step(self, actions):
+        *parts, info = super().step(actions)
+        info.fault = info.done & (np.arange(self.num_envs) < 3)
+        return *parts, info
+
+
+@pytest.mark.usefixtures("torch_seed")
+def test_a_fault_is_no_loss_where_a_time_out_is_one():
+    """It says nothing of the state that it ended in: the value goes on from the last observation."""
+    rollout = worker_of(Faulty(num_envs=6, max_cycles=4, end=0.0)).collect()
+    for column in rollout.columns:
+        over = column.alive & ~column.continues
+        late = over & (column.observation["inventory"][:-1, :, 0] == 3)  # the fourth step
+        lost = late & (np.arange(6) < 3)
+        assert lost.any()
+        np.testing.assert_array_equal(column.discount[late], lost[late])
+        assert set(zip(*column.cut, strict=True)) == set(zip(*lost.nonzero(), strict=True))
+        assert (column.final["inventory"] == 4).all()
+
+
 @pytest.mark.usefixtures("torch_seed")
 def test_games_that_a_fault_ended_are_not_counted():
-    class Faulty(ToyGames):
-        def step(self, actions):
-            *parts, info = super().step(actions)
-            info.fault = info.done & (np.arange(self.num_envs) < 3)
-            return *parts, info
-
     vec = Diary(Faulty(num_envs=6))
     worker = worker_of(vec)
     games = [worker.collect().games for _ in range(3)]

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.building import check_config, configure
 from magrounding.agents.document_policy import DocumentPolicy, info_nce
-from magrounding.agents.policy import RELIANCE, Accepts, Learnt, PolicyOutput, TextEncoding, mask_logits, shares
+from magrounding.agents.policy import RELIANCE, Accepts, Auxiliary, PolicyOutput, TextEncoding, mask_logits, shares
 from magrounding.agents.relread import kernels
 from magrounding.agents.relread.egocentric import Things, border_distances, look, with_presence
 from magrounding.agents.relread.manual_reader import ROW_OF, ManualReader, WordRelations
@@ -185,12 +185,12 @@ class Relread(DocumentPolicy):
         document: Tensor,
         output: PolicyOutput,
         others: Tensor | None,
-    ) -> Learnt:
+    ) -> Auxiliary:
         """With motion: "motion", the loss of foreseeing how things move."""
         if not self.config.motion:
-            return Learnt()
+            return Auxiliary()
         things, motion = output.seen
-        return Learnt({"motion": self.surprise(things, motion, text, document)})
+        return Auxiliary({"motion": self.surprise(things, motion, text, document)})
 
     def surprise(self, things: Things, motion: Motion, text: TextEncoding, document: Tensor) -> Tensor:
         """[N] nats, how little was to be foreseen of how things move, summed over those that are new in sight.

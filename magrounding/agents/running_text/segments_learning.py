@@ -97,7 +97,7 @@ def render(
     return np.concatenate(chosen), ends
 
 
-def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray, seed: int = 0) -> dict[str, float]:
+def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray) -> dict[str, float]:
     """Part of some manuals whose words of the map and names are divided just as statements divide them.
 
     Where function words go does not count, as they tell nothing; unless the map shows no words of the manuals.
@@ -106,7 +106,6 @@ def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray, seed: int =
         spec: of the world.
         segmenter: what cuts.
         rows: [N, S, L] ids of manuals whose rows are statements.
-        seed: of the order of statements.
 
     Returns:
         "statements": one as it is; "merged": two in a row; "paragraph": all; "stream": all, without punctuation.
@@ -114,7 +113,7 @@ def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray, seed: int =
     found, every, telling = {}, rows.shape[1], segmenter.letters.cpu().numpy() > 0
     telling = telling | ~telling[rows].any()
     for name, statements in (("statements", 1), ("merged", 2), ("paragraph", every), ("stream", every)):
-        rng, marks = np.random.default_rng(seed), punctuation_of(spec)
+        rng, marks = np.random.default_rng(0), punctuation_of(spec)
         texts = [render(manual, rng, marks, statements, stream=name == "stream") for manual in rows]
         ids, ends = (pad_sequence([torch.from_numpy(t[k]) for t in texts], batch_first=True).numpy() for k in range(2))
         cuts = segmenter.ends(ids[:, None])[:, 0]

@@ -14,7 +14,7 @@ from magrounding.envs.messenger.manual import Corpus, find_corpus
 from magrounding.envs.messenger.sentences import sentences_of
 from magrounding.envs.messenger.splits import SPLITS
 from magrounding.envs.messenger.stages import STAGES, TEAM_STAGES, Stage
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_bool, choose
 from magrounding.spec import (
     EPISODE,
     EVENTS,
@@ -153,8 +153,7 @@ def _check(game: MessengerGame) -> None:
             f"{game.agents} agents need {1 + 2 * game.agents} cells around the middle, the board has "
             f"{len(STARTING_CELLS)}: at most {most} agents"
         )
-    if not isinstance(game.game_id, bool):
-        raise ConfigurationError(f"game_id is true or false, not {game.game_id!r}")
+    check_bool("game_id", game.game_id)
     if choose("layout", game.layout, LAYOUTS) != STATEMENTS and game.game_id:
         raise ConfigurationError(
             f"game_id makes the manual one line of symbols, which has no layout {game.layout!r}: leave out the one or "

@@ -1,10 +1,9 @@
-"""Kernels that write what agents see, and the world's state, around those that generate and play."""
+"""Kernels that write what agents see, and the world's state."""
 
 from __future__ import annotations
 
-from magrounding.envs.compiled import copy_document
-from magrounding.envs.messenger.arrays import CELL, EPISODE, HOLDS, KIND, PRESENT, SIZE, STEP, X, Y
-from magrounding.envs.messenger.dynamics import can_move, play_games
+from magrounding.envs.messenger.arrays import CELL, HOLDS, KIND, PRESENT, SIZE, STEP, X, Y
+from magrounding.envs.messenger.dynamics import can_move
 from magrounding.envs.messenger.entities import (
     ALLY_ID,
     ALLY_WITH_MESSAGE_ID,
@@ -12,50 +11,8 @@ from magrounding.envs.messenger.entities import (
     ME_ID,
     ME_WITH_MESSAGE_ID,
 )
-from magrounding.envs.messenger.generate import start_games
 from magrounding.jit import inner_njit
 from magrounding.seeding import ORDER, below
-
-
-@inner_njit
-def start_rows(first, last, slots, rules, tables, games, views, out):
-    """Start the episode that each row's seed and episode number name, and show it."""
-    for b in range(first, last):
-        out.done[b] = True
-        out.won[b] = False
-        out.length[b] = 0
-        for a in range(rules.agents):
-            out.terminated[b, a] = False
-            out.truncated[b, a] = False
-            out.illegal[b, a] = False
-            out.rewards[b, a] = 0
-            out.returns[b, a] = 0
-    start_games(first, last, rules, tables, games, views.manual, out)
-    for b in range(first, last):
-        out.done[b] = False
-    show_games(first, last, True, out.done, slots, rules, games, views)
-
-
-@inner_njit
-def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out):
-    """Play a step of games first … last-1 and show them.
-
-    With `auto_reset`, a game that has ended shows its end in a row of `finals` (from row `first` on, in order) and
-    starts its next episode.
-    """
-    play_games(first, last, actions, rules, games, out)
-    if auto_reset:
-        slot = first
-        for b in range(first, last):
-            if out.done[b]:
-                slots[b] = slot
-                copy_document(views.manual, b, finals.manual, slot)
-                slot += 1
-        show_games(first, last, False, out.done, slots, rules, games, finals)
-        for b in range(first, last):
-            games.scalars[b, EPISODE] += out.done[b]
-        start_games(first, last, rules, tables, games, views.manual, out)
-    show_games(first, last, True, out.done, slots, rules, games, views)
 
 
 @inner_njit

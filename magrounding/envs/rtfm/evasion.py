@@ -76,7 +76,7 @@ def label_moving(games, rules, tables, entities, labels, regrets):
         tables: the `Pursuit` solved for it.
         entities: [B, E, NUM_COLUMNS].
         labels: [B, n, 5] bool, filled for these games.
-        regrets: [B, n, 5] float32, filled: the share of its chances that an agent throws away by a move.
+        regrets: [B, n, 5] float32, filled: the share of its chances that an agent loses by a move.
     """
     n = rules.agents
     desk, values = make_desk(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)
@@ -93,7 +93,7 @@ def judge(values, labels, regrets):
     Args:
         values: as `weigh` fills them.
         labels: [5] bool, filled.
-        regrets: [5] float32, filled: the share of the best value that is thrown away; 0 of a move into a wall, and
+        regrets: [5] float32, filled: the share of the best value that is lost; 0 of a move into a wall, and
             without chances.
     """
     most = max(values.max(), np.float32(0))

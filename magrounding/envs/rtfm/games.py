@@ -22,7 +22,7 @@ from magrounding.envs.rtfm.ontology import (
     rtfm_vocabulary,
 )
 from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_bool, choose
 from magrounding.spec import (
     EPISODE,
     EVENTS,
@@ -197,8 +197,7 @@ def _check_options(game: RtfmGame) -> None:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise ConfigurationError(f"{name} must be an integer from {low} to {high:,}, got {value!r}")
     for name, flag in (("resample_text", game.resample_text), ("shuffle_manual", game.shuffle_manual)):
-        if not isinstance(flag, bool):
-            raise ConfigurationError(f"{name} must be True or False, got {flag!r}")
+        check_bool(name, flag)
     if isinstance(game.occupants, bool) or not isinstance(game.occupants, int) or game.occupants not in (1, 2):
         raise ConfigurationError(f"occupants must be 1 or 2, got {game.occupants!r}")
     for name, distance in (("sight", game.sight), ("chase_range", game.chase_range)):

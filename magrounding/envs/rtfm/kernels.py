@@ -19,6 +19,7 @@ from magrounding.envs.rtfm import (
     ontology,
     prose,
     splits,
+    steps,
     twins,
 )
 from magrounding.jit import cached_njit
@@ -35,22 +36,23 @@ _SOURCES = (
     prose,
     seeding,
     splits,
+    steps,
     twins,
 )
 
 
 def _entry_points(version: int):
-    """`start_rows`, `step_rows`, `write_states`, `write_facts`, as in `observe`. The condition is always true."""
+    """`start_rows`, `step_rows`, `write_states`, `write_facts` of `steps` and `observe`. The condition is true."""
 
     @cached_njit(nogil=True)
     def start_rows(*arguments):
         if version:
-            observe.start_rows(*arguments)
+            steps.start_rows(*arguments)
 
     @cached_njit(nogil=True)
     def step_rows(*arguments):
         if version:
-            observe.step_rows(*arguments)
+            steps.step_rows(*arguments)
 
     @cached_njit(nogil=True)
     def write_states(*arguments):

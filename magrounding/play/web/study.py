@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.errors import CheckpointError, ConfigurationError, check_bool
 from magrounding.play.lineup import HUMAN
 from magrounding.play.saved_games import Header, SavedGame, to_text
 from magrounding.play.web.messages import Refusal
@@ -130,8 +130,7 @@ class Study:
         for text in (self.title, self.consent, self.env, self.thanks):
             if not isinstance(text, str):
                 raise ConfigurationError(f"title, consent, env and thanks are texts, got {text!r}")
-        if not isinstance(self.open, bool):
-            raise ConfigurationError(f"open is true or false, got {self.open!r}")
+        check_bool("open", self.open)
         if type(self.pace) not in (int, float) or not 0 <= self.pace <= LONGEST_PACE:
             raise ConfigurationError(f"pace is seconds from 0 to {LONGEST_PACE:g}, got {self.pace!r}")
         if not isinstance(self.seeds, tuple) or any(type(seed) is not int for seed in self.seeds):

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from magrounding.errors import ConfigurationError, MissingExtra, choose
+from magrounding.errors import ConfigurationError, MissingExtra, check_bool, choose
 from magrounding.single.babyai.words import MAX_WORDS, VIEW, VOCABULARY
 from magrounding.spec import EPISODE, EXPERT, SCENE, EnvSpec, Field, FixedActions, Grid, Mask, Text
 from magrounding.vocabulary import PAD
@@ -75,8 +75,7 @@ class BabyAI:
         limit = self.max_cycles
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit < 2**31):
             raise ConfigurationError(f"max_cycles is a number of steps, at least 1, or None; got {limit!r}")
-        if not isinstance(self.fast_view, bool):
-            raise ConfigurationError(f"fast_view is True or False, got {self.fast_view!r}")
+        check_bool("fast_view", self.fast_view)
 
     def describe(self) -> EnvSpec:
         """What the world shows and takes; minigrid is not needed."""

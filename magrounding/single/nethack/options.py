@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from magrounding.errors import ConfigurationError, MissingExtra, choose
+from magrounding.errors import ConfigurationError, MissingExtra, check_bool, choose
 from magrounding.single.nethack.tasks import (
     ACTIONS,
     NLE_LIMIT,
@@ -69,8 +69,7 @@ class NetHack:
         ):
             raise ConfigurationError(f"crop is 0 or an odd number up to {2 * WIDTH - 1}, got {crop!r}")
         for name in ("characters", "colours"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigurationError(f"{name} is True or False, got {getattr(self, name)!r}")
+            check_bool(name, getattr(self, name))
 
     @property
     def limit(self) -> int:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from magrounding.errors import ConfigurationError, MissingExtra, choose
+from magrounding.errors import ConfigurationError, MissingExtra, check_bool, choose
 from magrounding.single.scienceworld.tasks import SPLITS, TASKS, task_name
 from magrounding.single.scienceworld.words import wording
 from magrounding.spec import CHOICES, EPISODE, EXPERT, SCORE, SCORES, EnvSpec, Mask, Text, TextChoices
@@ -61,8 +61,7 @@ class ScienceWorld:
             if isinstance(number, bool) or not isinstance(number, int) or number < least:
                 raise ConfigurationError(f"{name} is a whole number from {least} on, got {number!r}")
         for name in ("failure_penalty", "fast_actions"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigurationError(f"{name} is True or False, got {getattr(self, name)!r}")
+            check_bool(name, getattr(self, name))
 
     def describe(self) -> EnvSpec:
         """What the world shows and takes; neither Java nor the simulator is needed."""

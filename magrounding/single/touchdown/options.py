@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError, check_bool, choose
 from magrounding.single.touchdown.files import folder_of, read_words
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, LIMIT, MAX_DIRECTIONS, ROWS, SPLITS
 from magrounding.single.wording import Wording
@@ -51,8 +51,7 @@ class Touchdown:
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit < 2**31:
             raise ConfigurationError(f"max_cycles is a number of steps, at least 1; got {limit!r}")
         for name in ("manual_stop", "turned"):
-            if not isinstance(getattr(self, name), bool):
-                raise ConfigurationError(f"{name} is True or False, got {getattr(self, name)!r}")
+            check_bool(name, getattr(self, name))
         if isinstance(self.patch, bool) or self.patch not in PATCHES:
             raise ConfigurationError(f"patch is one of {', '.join(map(str, PATCHES))}, got {self.patch!r}")
         if not isinstance(self.data, str):

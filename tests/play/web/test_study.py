@@ -153,7 +153,7 @@ def test_data_that_are_none(tmp_path, capsys):
         ("pace = 0", 'pace = "0"', "pace is seconds from 0 to 3600"),
         ("pace = 0", "pace = -1", "pace is seconds from 0 to 3600"),
         ("pace = 0", "pace = inf", "pace is seconds from 0 to 3600"),
-        ("pace = 0", "open = 1", "open is true or false"),
+        ("pace = 0", "open = 1", "open is True or False"),
         ("seeds = [11, 12]", "seeds = [11, -1]", "a seed is a whole number"),
         ("seeds = [11, 12]", "seeds = [11, 1.5]", "seeds are a list of whole numbers"),
         ("seeds = [11, 12]", "seeds = 11", "seeds are a list of whole numbers"),

@@ -1,0 +1,42 @@
+"""Kernels of a reset and of a step: games are generated, played and shown, chunk by chunk."""
+
+from __future__ import annotations
+
+from magrounding.envs.compiled import clear_results, copy_document
+from magrounding.envs.messenger.arrays import EPISODE
+from magrounding.envs.messenger.dynamics import play_games
+from magrounding.envs.messenger.generate import start_games
+from magrounding.envs.messenger.observe import show_games
+from magrounding.jit import inner_njit
+
+
+@inner_njit
+def start_rows(first, last, slots, rules, tables, games, views, out):
+    """Start the episode that each row's seed and episode number name, and show it."""
+    clear_results(first, last, out)
+    start_games(first, last, rules, tables, games, views.manual, out)
+    for b in range(first, last):
+        out.done[b] = False
+    show_games(first, last, True, out.done, slots, rules, games, views)
+
+
+@inner_njit
+def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out):
+    """Play a step of games first … last-1 and show them.
+
+    With `auto_reset`, a game that has ended shows its end in a row of `finals` (from row `first` on, in order) and
+    starts its next episode.
+    """
+    play_games(first, last, actions, rules, games, out)
+    if auto_reset:
+        slot = first
+        for b in range(first, last):
+            if out.done[b]:
+                slots[b] = slot
+                copy_document(views.manual, b, finals.manual, slot)
+                slot += 1
+        show_games(first, last, False, out.done, slots, rules, games, finals)
+        for b in range(first, last):
+            games.scalars[b, EPISODE] += out.done[b]
+        start_games(first, last, rules, tables, games, views.manual, out)
+    show_games(first, last, True, out.done, slots, rules, games, views)
