@@ -114,8 +114,9 @@ class EnvEntry:
 
     @cached_property
     def options(self) -> dict[str, Any]:
-        """Option → default."""
-        return {name: each.default for name, each in inspect.signature(self.factory).parameters.items()}
+        """Option → default. `render_mode`, which PettingZoo envs take, is none: `make` and `make_env` have it."""
+        known = inspect.signature(self.factory).parameters
+        return {name: each.default for name, each in known.items() if name != "render_mode"}
 
     def configure(self, **options: Any) -> EnvConfig:
         """The configuration with these options; ConfigurationError for an option that does not exist or cannot be."""

@@ -69,7 +69,7 @@ def installed(wheels, tmp_path_factory):
 def trained(request, installed, tmp_path_factory):
     """The run folder of a short training, made from a folder that holds nothing."""
     folder = tmp_path_factory.mktemp("elsewhere")
-    options = ("--games", "100", "--budget", "0.2", "--out", "run")
+    options = ("--games", "100", "--budget", "0.2", "--network", "width=48", "--out", "run")
     run(installed / "magrounding", "train", "--env", "my_game", "--preset", request.param, *options, cwd=folder)
     return folder / "run"
 
@@ -122,6 +122,8 @@ def test_it_learns_to_read(trained):
 def test_what_was_trained_can_be_loaded_and_evaluated(trained, installed):
     code = "import magrounding as mg; print(*(type(policy).__name__ for policy in mg.load_team('run').policies))"
     assert run(installed / "python", "-c", code, cwd=trained.parent).split() == ["Healer", "Healer"]
+    code = "import magrounding as mg; print(mg.load_team('run').policies[0].words.embedding_dim)"
+    assert run(installed / "python", "-c", code, cwd=trained.parent).split() == ["48"], "--network, not the default 32"
     asked = ("--run", "run", "--episodes", "50", "--play", "greedy")
     assert "eval" in run(installed / "magrounding", "evaluate", *asked, cwd=trained.parent)
 

@@ -82,7 +82,7 @@ def put_behind(arguments: Arguments, command: str) -> None:
     seeds, own = [str(k) for k in settings.seeds], arguments.trained_seed
     seed = int(choose("seed of this run", seeds[0] if own is None else str(own), seeds))
     stage = choose("stage of this run", arguments.stage or settings.stages[-1], settings.stages)
-    if OPTION not in vars(settings.make_network().config):
+    if not hasattr(getattr(settings.make_network(), "config", None), OPTION):
         raise ConfigurationError(f"agent {settings.agent!r} has no option {OPTION}: choose a team on relread")
     team, reads = load_team(arguments.run, seed, stage), arguments.reads or stage
     changed = _reading(settings.with_network({OPTION: arguments.by}), seed, stage, reads)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from magrounding.experiment.report import REPORT_FILE
 from magrounding.experiment.settings import RunSettings, make_settings, read_settings
 from magrounding.play.demonstrations import digests
 from magrounding.play.loading import CONFIG_FILE
-from magrounding.registry import EnvEntry
+from magrounding.registry import EnvEntry, agent_entry, load
 from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.training.minibatch import MinibatchConfig
 
@@ -181,8 +182,13 @@ def _workers(arguments: Arguments, settings: RunSettings) -> int:
 
 
 def _network(settings: RunSettings) -> dict[str, Any]:
-    """Every option of the run's networks."""
-    return vars(settings.make_network().config)
+    """Every option of the run's networks; those of one without `config` are keyword arguments."""
+    network = settings.make_network()
+    if hasattr(network, "config"):
+        return vars(network.config)
+    known = signature(load(agent_entry(settings.agent).policy)).parameters.values()
+    defaults = {each.name: each.default for each in known if each.default is not each.empty}
+    return {**defaults, **settings.policy_options}
 
 
 def _learning(settings: RunSettings) -> dict[str, Any]:

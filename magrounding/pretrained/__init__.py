@@ -23,10 +23,12 @@ def find_run(source: str | PathLike[str]) -> Path:
     """The folder that a source stands for: "pretrained:<name>" or a path.
 
     Raises:
-        ConfigurationError: no team of that name, or what is neither a name nor a path.
+        ConfigurationError: no team of that name, its name without "pretrained:", or what is neither a name nor a path.
     """
     if not isinstance(source, str | PathLike):
         raise ConfigurationError(f'source is a run folder or "{PREFIX}<name>", got {source!r}')
     if not str(source).startswith(PREFIX):
+        if str(source) in pretrained_names() and not Path(source).exists():
+            raise ConfigurationError(f'{str(source)!r} is no folder, but a pretrained team: ask for "{PREFIX}{source}"')
         return Path(source)
     return Path(__file__).parent / choose("pretrained team", str(source)[len(PREFIX) :], pretrained_names())

@@ -559,6 +559,22 @@ class MayRewriteTheManual(RewritesTheManual):
         self.spec = replace(self.spec, fields=tuple(fields))
 
 
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda agent, observation, info: info.pop("action_mask"), "masks: infos of agent_0 lack 'action_mask'"),
+        (lambda agent, observation, info: info.pop("won", None), "'won' in infos of agent_0 is None at the end"),
+        (
+            lambda agent, observation, info: info.update(won=np.True_),
+            r"'won' in infos of agent_0 is np\.True_ at the end, not a bool",
+        ),
+    ],
+)
+def test_what_infos_lack_is_told_from_what_is_wrong_in_them(spoil, sentence):
+    with pytest.raises(ConformanceError, match=sentence):
+        check_parallel_env(spoiler(spoil))
+
+
 @pytest.mark.parametrize("make", [Expert, Scored, Silent, MayRewriteTheManual])
 def test_what_the_spec_does_not_promise_is_not_asked_for(make):
     check_parallel_env(make)

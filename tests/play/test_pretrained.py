@@ -24,6 +24,14 @@ def test_it_wins_as_often_as_it_says(name):
     assert abs(won - said) < 4 * (said * (1 - said) * (1 / GAMES + 1 / about["games"])) ** 0.5 + 0.01
 
 
+def test_a_name_without_its_prefix_is_told_from_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigurationError, match='ask for "pretrained:messenger-s2"'):
+        mg.load_team("messenger-s2")
+    (tmp_path / "messenger-s2").mkdir()
+    assert find_run("messenger-s2").resolve() == tmp_path / "messenger-s2", "a run of one's own may have that name"
+
+
 @pytest.mark.parametrize("name", pretrained_names())
 def test_it_plays_a_single_game(name):
     settings = read_settings(find_run(f"pretrained:{name}"))

@@ -60,6 +60,10 @@ def check_parallel_env(
     env, which must then refuse all calls with `magrounding.errors.CallOrderError`. Masks, texts, state,
     labels, score and pictures are checked where the spec has them as fields, capabilities or outcome.
 
+    Infos hold `action_mask` where observations do, `illegal` after an action that was masked, and in the last step
+    `won` (a bool, where the spec's outcome is WON) and `score` (a float, where the spec has one). These are promises
+    of this package's own environments; `vectorize` and training ask for fewer.
+
     Args:
         make: makes an env; or an env, which is copied first. `env.spec` is an EnvSpec.
         seeds: at least two.

@@ -91,7 +91,8 @@ def _check_mask(agent: str, observation: dict[str, Any], info: dict[str, Any], s
     require(mask.dtype == np.int8 and mask.shape == (space.n,), "masks", f"the mask of {agent} is no [{space.n}] int8")
     require(bool(mask.any()), "masks", f"the mask of {agent} leaves no action")
     require(bool(np.isin(mask, (0, 1)).all()), "masks", f"the mask of {agent} has other values than 0 and 1")
-    same = "action_mask" in info and np.array_equal(info["action_mask"], mask)
+    require("action_mask" in info, "masks", f"infos of {agent} lack 'action_mask', the mask that observations show too")
+    same = np.array_equal(info["action_mask"], mask)
     require(same, "masks", f"the masks of {agent} in observations and infos differ")
 
 
@@ -127,7 +128,8 @@ def check_flags(env: Any, acting: list[str], result: tuple[dict[str, Any], ...])
         return
     for agent in acting:
         if env.spec.outcome == WON:
-            require(isinstance(infos[agent].get("won"), bool), "infos", f"infos of {agent} lack 'won' at the end")
+            won = infos[agent].get("won")
+            require(isinstance(won, bool), "infos", f"'won' in infos of {agent} is {won!r} at the end, not a bool")
         if env.spec.outcome == SCORE or SCORES in env.spec.capabilities:
             score = infos[agent].get("score")
             good = isinstance(score, float | np.floating) and bool(np.isfinite(score))
