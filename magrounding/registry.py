@@ -1,18 +1,20 @@
 """What there is: environments, agents, algorithms and presets, by id. It has no entries of its own.
 
 Those of the package are registered by `magrounding.builtin`; those of other packages by `register_env` and its sisters,
-or by an entry point of an installed package in the group `magrounding`, which is loaded before the first look-up.
+called by functions that run before the first look-up: the entry points of installed packages in the group
+`magrounding`, and what the environment variable MAGROUNDING_REGISTER names.
 """
 
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from magrounding.errors import ConfigurationError, MagroundingError, choose
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _ID = re.compile(r"\w[\w .-]*", re.ASCII)
 GROUP = "magrounding"
 """Of the entry points by which installed packages register what they have."""
+VARIABLE = "MAGROUNDING_REGISTER"
+"""Environment variable with more entry points, "my_game:register", separated by commas: of files not installed."""
 
 
 def load(entry_point: str) -> Any:
@@ -284,7 +288,7 @@ _FAILED: ConfigurationError | None = None
 
 
 def _discover() -> None:
-    """Load the entry points of installed packages, once: each registers what its package has.
+    """Load the entry points of installed packages and of the variable, once: each registers what its package has.
 
     Raises:
         ConfigurationError: one that cannot be loaded; those after it are loaded, and every look-up raises this again.
@@ -293,7 +297,8 @@ def _discover() -> None:
     if not _DISCOVERED:
         _DISCOVERED = True  # what is loaded looks things up itself, and is not to fail with what was loaded before it
         failed = None
-        for point in entry_points(group=GROUP):
+        named = filter(None, (name.strip() for name in os.environ.get(VARIABLE, "").split(",")))
+        for point in (*entry_points(group=GROUP), *(EntryPoint(name, name, GROUP) for name in named)):
             try:
                 point.load()()
             except Exception as error:

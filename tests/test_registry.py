@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -43,3 +46,24 @@ def test_a_broken_package_is_named_at_every_look_up(monkeypatch):
             registry.algorithm_entry("my_algorithm")
     monkeypatch.setattr(registry, "_FAILED", None)  # the broken one is removed: the one after it has registered itself
     assert registry.algorithm_entry("my_algorithm").config == "my.package:Config"
+
+
+def test_a_file_that_is_not_installed_is_named_in_a_variable(monkeypatch, tmp_path):
+    (tmp_path / "one_file.py").write_text(
+        "import magrounding as mg\n\n"
+        "def register():\n"
+        "    mg.register_algorithm(mg.AlgorithmEntry('of_one_file', 'one_file:Config'))\n"
+    )
+    show = "from magrounding.registry import algorithm_entry as find; print(find('of_one_file').config)"
+
+    def found(value: str) -> subprocess.CompletedProcess[str]:
+        paths = filter(None, (str(tmp_path), os.environ.get("PYTHONPATH")))
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), registry.VARIABLE: value}
+        return subprocess.run([sys.executable, "-c", show], env=env, capture_output=True, text=True, check=False)
+
+    assert found(" one_file:register, ").stdout == "one_file:Config\n"
+    for wrong, complaint in (("one_file:enrol", "has no attribute 'enrol'"), ("one_file", "one_file"), ("", "unknown")):
+        answer = found(wrong)
+        assert answer.returncode
+        assert complaint in answer.stderr
+        assert "ConfigurationError" in answer.stderr.splitlines()[-1]

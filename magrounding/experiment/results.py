@@ -132,12 +132,12 @@ def read_results(folder: Path) -> RunResults:
     plan = settings.entry.evaluation
     known: PublishedResults = load(plan.published) if plan.published else {}
     others: Sequence[PublishedResults] = load(plan.published_others) if plan.published_others else ()
-    known, *others = (_comparable(settings, each) for each in (known, *others))
+    known, *others = (comparable(settings, each) for each in (known, *others))
     return RunResults(folder, settings, config, lines, read_baselines(folder), known, tuple(others))
 
 
-def _comparable(settings: RunSettings, published: PublishedResults) -> PublishedResults:
-    """Published results on maps of the size that a run's sets have: the papers' own, unless the run has another."""
+def comparable(settings: RunSettings, published: PublishedResults) -> PublishedResults:
+    """Published results on maps of the size that a run's games have: the papers' own, unless its options set one."""
     if _SIZE not in settings.env_options:
         return published
     own_size = {place for place in published if _SIZE in settings.entry.evaluation.sets_of(place[0])[place[1]]}

@@ -16,6 +16,7 @@ from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.baselines import Comparison, Summary
 from magrounding.experiment.evaluations import PLAYED_AS
 from magrounding.experiment.progress import Display
+from magrounding.experiment.results import comparable
 from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.experiment.statistics import Statistics, summarise
 from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, Evaluation, evaluate
@@ -48,10 +49,14 @@ class Contender:
     display: Display = field(default_factory=lambda: Display(quiet=True), compare=False)
     _found: dict[Any, dict[str, Evaluation]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    @property
+    def played(self) -> RunSettings:
+        """The settings of a run of this contender in these games."""
+        return replace(self.settings, preset=replace(self.settings.preset, env_options=self.games))
+
     def options(self, evaluation_set: str | None = None) -> dict[str, Any]:
         """Options of the games of an evaluation set, and what this contender's networks need to be shown."""
-        settings = replace(self.settings, preset=replace(self.settings.preset, env_options=self.games))
-        return settings.stage_options(self.stage, evaluation_set)
+        return self.played.stage_options(self.stage, evaluation_set)
 
     def reading(self, spec: EnvSpec) -> Contender:
         """The contender with teams that read the words of games; ConfigurationError where its networks cannot."""
@@ -229,6 +234,7 @@ def zero_shot(
     tables = [load(source) for source in (plan.published,) if source]
     tables += load(plan.published_others) if plan.published_others else ()
     tables += load(plan.published_ablations) if plan.published_ablations else ()
+    tables = [comparable(first.played, table) for table in tables]
     return ZeroShot(
         contenders,
         episodes,

@@ -104,6 +104,14 @@ def test_a_packaged_team_by_its_name(monkeypatch, tmp_path):
         assert [row["mean"] for row in found["published"]] == [0.61, 0.39, 0.38]
 
 
+def test_papers_numbers_stand_beside_maps_of_their_size_alone(monkeypatch, tmp_path):
+    asked = ("--pretrained", "ma_rtfm-s5-2agents", "--env-option", "size=9", "--splits", "eval,eval_10x10")
+    assert run(monkeypatch, *asked, "--episodes", 2, "--play", "greedy", "--out", tmp_path) == 0
+    found = read_json(tmp_path / "zero_shot.json")["sets"]
+    assert found["eval"]["published"] == []
+    assert [row["mean"] for row in found["eval_10x10"]["published"]] == [0.62, 0.44, 0.41]
+
+
 def test_some_of_the_seeds(finished, monkeypatch, tmp_path):
     assert run(monkeypatch, "--run", finished, *FEW, "--seeds", "1", "--out", tmp_path) == 0
     runs = read_json(tmp_path / "zero_shot.json")["sets"]["eval"]["runs"]
