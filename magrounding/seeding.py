@@ -13,7 +13,7 @@ from numba import njit
 from numba.core import config
 
 TASK, TEXT, LAYOUT, DYNAMICS, ORDER = range(5)
-"""Streams: what the game is, how it is told, where things lie, what happens, in which order equals are listed."""
+"""Streams: what the game is, how it is worded, where things lie, what happens, in which order equals are listed."""
 NUM_STREAMS = 5
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)

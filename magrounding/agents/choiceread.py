@@ -113,8 +113,8 @@ class ChoiceRead(Policy):
         sizes = [ids[field].flatten(1).shape[1] for field in self.lasting]
         task = self._read_task(dict(zip(self.lasting, rows.split(sizes, 1), strict=True)))["said"]
         words, field = self._join(ids, self.passing)
-        told = task.flatten(0, 1)[which.unsqueeze(1) * self.vocabulary + words]
-        states, gist = self.now(self.words(words) + self.fields(field) + self.wanted(told), words > 0)
+        stated = task.flatten(0, 1)[which.unsqueeze(1) * self.vocabulary + words]
+        states, gist = self.now(self.words(words) + self.fields(field) + self.wanted(stated), words > 0)
         keys, mask = pair_keys(words), words > 0
         said = self.said(torch.cat((states, gist.unsqueeze(1).expand_as(states)), 2))
         return {"keys": keys, "mask": mask, "said": mean_by_key(keys, mask, said), "gist": gist}

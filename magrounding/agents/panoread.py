@@ -34,7 +34,7 @@ class PanoReadConfig:
         embedding: width of a word's embedding, and units in each direction of the GRU over the instruction.
         sectors: into how many parts the circle is cut to say where a thing is; directions are twice as fine.
         hidden: width of the layer in which sentence and sight come together.
-        sentences: that are told apart; what an instruction has beyond belongs to the last of them.
+        sentences: how many are distinguished; what an instruction has beyond belongs to the last of them.
         pointer: False: every sentence counts alike at each step, and nothing is remembered.
     """
 

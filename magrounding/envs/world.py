@@ -124,7 +124,7 @@ class BatchedWorld(ABC):
         """The part of what the texts on show say (not deny, not take back) that a reader has right; capability "facts".
 
         Args:
-            relate: tells how much the texts relate some words to some names, or None where it cannot.
+            relate: gives how much the texts relate some words to some names, or None where it cannot.
         """
         raise NotImplementedError
 

@@ -33,7 +33,7 @@ class ImitationConfig(MinibatchConfig):
         regret: weight of the regret to be expected: the share of its chances that the student loses with a move,
             as the expert sees it, averaged over the student's moves (AggreVaTe, Ross and Bagnell 2014). The set of best
             moves says nothing of how bad the others are; with this a deadly move weighs more than a detour. It
-            counts for nothing where no expert tells it (`agents.policy.REGRETS`): many cannot, demonstrations never do.
+            counts for nothing where no expert gives it (`agents.policy.REGRETS`): many cannot, demonstrations never do.
         oracle: which of the environment's oracles teaches (`EnvEntry.other_oracles`); "": its own.
         demonstrations: games of the expert to record before the phase and to learn from (behaviour cloning); 0: the
             expert labels the games of the phase itself.

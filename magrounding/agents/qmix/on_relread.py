@@ -45,7 +45,7 @@ class QmixRelread(QNetwork):
         return self.reader.relate_words(text, subjects, names)
 
     def forward(self, batch: Batch) -> PolicyOutput:
-        """See `QNetwork.forward`, which tells RELIANCE besides."""
+        """See `QNetwork.forward`; the output has RELIANCE besides."""
         output, shape = super().forward(batch), batch.restarts.shape
         seen = {name: batch.observation[name].flatten(0, 1) for name in self.looks_at if name in batch.observation}
         read = batch.texts["document"]

@@ -58,7 +58,7 @@ class ManualReader(nn.Module):
 
     Where a world shows symbols that no statement contains, two tables of embeddings say which statement a symbol is
     kin to (`kinship`), and a third what the words of a statement mean (`meaning`). Where it shows things that only
-    motion tells apart, attention goes by how likely a statement makes it that things move so, too (`motion`). That
+    motion distinguishes, attention goes by how likely a statement makes it that things move so, too (`motion`). That
     is learned by foreseeing how they move: actions teach it nothing, as they favour whatever happens to win.
 
     Args:

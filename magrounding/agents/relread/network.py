@@ -39,7 +39,7 @@ class RelreadConfig:
         meaning: D, numbers that a statement says of what it is about, learned for each word; 0: none, so that no word
             means anything but by where else it stands.
         motion: D, width of the embeddings of how things move, and of what words say of it. With them statements are
-            looked for by how a thing moves as well, so that things that look the same are told apart. They learn by
+            looked for by how a thing moves as well, so that things that look the same are distinguished. They learn by
             `Relread.auxiliary`. 0: a frame is looked at as if it were the only one.
         pair_hidden, message: widths of the network that looks at each pair of things, and of its output.
         entity_hidden, features: widths of the network that sums up a thing, and of what it puts on the map.

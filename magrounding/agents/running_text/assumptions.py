@@ -1,10 +1,10 @@
 """Assumptions about language, which readers of edges may be given beside what they find out: made-up texts have them.
 
 A made-up text is a plain manual as running text, in which statements of the same kind (of the same classes of words)
-are told two by two in another way than one after the other. Its words are those of the plain manual, and some unknown
+are written two by two, but not one after the other. Its words are those of the plain manual, and some unknown
 ones between; which words share a fact is known from the plain manual, as for any other rendering.
 
-`parallel`: lists that are told beside lists are told in the order of their partners. The sentence of the first
+`parallel`: lists that stand beside lists are written in the order of their partners. The sentence of the first
 statement lists, wherever it lists words of a class, its own and then those of the second.
 
 `override`: what is said of a word last holds, and a statement about some overrides one about all. The longest list of
@@ -39,7 +39,7 @@ def parse_assumptions(text: str) -> tuple[str, ...]:
 
 
 def made_up(assumption: str, rows: np.ndarray, letters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A plain manual as running text, in which statements of the same classes of words are told two by two as one.
+    """A plain manual as running text, in which statements of the same classes of words are written two by two as one.
 
     Args:
         assumption: one of ASSUMPTIONS.

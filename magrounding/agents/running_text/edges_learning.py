@@ -1,6 +1,6 @@
 """Learning which words share a fact, without rewards: two renderings of the same facts agree.
 
-Where each fact has a row of its own, the words that share a row share a fact. The same game's manual told as running
+Where each fact has a row of its own, the words that share a row share a fact. The same game's manual worded as running
 text, in constructions, says the same in other sentences: that is all that is learnt from. What a sentence claims, and
 where, is never looked at. The rarer a function word, the more often it is hidden, as in `segments_learning`. What is
 assumed about language besides, where it is asked for, is in `assumptions.py`.
@@ -35,7 +35,7 @@ class Renderings(NamedTuple):
 
     Attributes:
         rows: [N, S, L] ids, each row a statement of one fact, 0 is padding.
-        told: the same games' manuals told otherwise, each [N, S', L'].
+        told: the same games' manuals worded otherwise, each [N, S', L'].
         weights: how often each of them is drawn.
         places: [V] where in an occupant the map shows a word, counted from 1; 0: nowhere.
         beside: [V] bool, whether the map shows it beside a word that manuals speak of.
@@ -122,13 +122,13 @@ def _train(
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, steps, pct_start=0.1)
     for _ in range(steps):
         texts = []
-        for game, told in zip(
+        for game, rendering in zip(
             rng.integers(len(statement), size=BATCH), rng.choice(len(weights), BATCH, p=weights), strict=True
         ):
             if assume and rng.random() < SHARE * len(assume):
                 ids = made_up(assume[rng.integers(len(assume))], renderings.rows[game], letters, rng)
             else:
-                ids = running(renderings.told[told][game])
+                ids = running(renderings.told[rendering][game])
             rates = rarity if rng.random() < 0.5 else letters == 0
             hidden = rng.random(edges.size) < rng.random() * rates
             place = np.flatnonzero(letters[ids] * (ids >= 0) > 0)

@@ -1,6 +1,6 @@
 """Segments: the pieces of running text that are read as one statement each, where rows are not.
 
-relread relates the words that share a statement, so it has to be told what one is. `Rows` take each row of a manual for
+relread relates the words that share a statement, so it needs the statements' ends. `Rows` take each row of a manual for
 one, which is what worlds write by default; `Stops` cut rows at full stops; a `Segmenter` has learnt to cut (see
 `segments_learning`). None cuts a statement that goes on in the next row together. `edges` does not cut: it says which
 words share a fact.
@@ -30,7 +30,7 @@ STOP = "."
 EMBEDDING, UNITS = 24, 16
 """Widths of the Segmenter's network."""
 MOST_SHAPES = 64
-"""Shapes that a Segmenter tells from others."""
+"""Shapes that a Segmenter distinguishes."""
 _GATES = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
 _NO_SHAPE = torch.iinfo(torch.int64).max
 
@@ -156,7 +156,7 @@ class Stops(Cuts):
 class Segmenter(Delexicalised, Cuts):
     """Cuts at the best boundaries: those that a network finds likely, between pieces of shapes that are known.
 
-    Words are told apart by class, not by identity: a word that the map shows is of the class of its place in an
+    Words are distinguished by class, not by identity: a word that the map shows is of the class of its place in an
     occupant (a monster's name is one like any other), words that stand once in every manual are of one class (the
     teams), function words of training each have their own, and all else shares one. So names that were never written in
     training are read like any, and sentences that were not, as far as their function words are known.

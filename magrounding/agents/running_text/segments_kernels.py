@@ -14,7 +14,7 @@ from numba import njit
 from magrounding.jit import cached_njit, inner_njit
 
 MOST_LETTERS = 12
-"""Letters of a shape that is told from others; longer ones are as if never seen."""
+"""Letters of a shape that is distinguished from others; longer ones are as if never seen."""
 _IMPOSSIBLE = -1e30
 
 _ONE, _TWO = np.float32(1), np.float32(2)

@@ -100,7 +100,7 @@ def render(
 def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray) -> dict[str, float]:
     """Part of some manuals whose words of the map and names are divided just as statements divide them.
 
-    Where function words go does not count, as they tell nothing; unless the map shows no words of the manuals.
+    Where function words go does not count, as they are not informative; unless the map shows no words of the manuals.
 
     Args:
         spec: of the world.
@@ -110,24 +110,24 @@ def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray) -> dict[str
     Returns:
         "statements": one as it is; "merged": two in a row; "paragraph": all; "stream": all, without punctuation.
     """
-    found, every, telling = {}, rows.shape[1], segmenter.letters.cpu().numpy() > 0
-    telling = telling | ~telling[rows].any()
+    found, every, informative = {}, rows.shape[1], segmenter.letters.cpu().numpy() > 0
+    informative = informative | ~informative[rows].any()
     for name, statements in (("statements", 1), ("merged", 2), ("paragraph", every), ("stream", every)):
         rng, marks = np.random.default_rng(0), punctuation_of(spec)
         texts = [render(manual, rng, marks, statements, stream=name == "stream") for manual in rows]
         ids, ends = (pad_sequence([torch.from_numpy(t[k]) for t in texts], batch_first=True).numpy() for k in range(2))
         cuts = segmenter.ends(ids[:, None])[:, 0]
         divided = (
-            (_divides(own, telling[row]) == _divides(cut, telling[row])).all()
+            (_divides(own, informative[row]) == _divides(cut, informative[row])).all()
             for row, own, cut in zip(ids, ends, cuts, strict=True)
         )
         found[name] = float(np.mean(list(divided)))
     return found
 
 
-def _divides(ends: np.ndarray, telling: np.ndarray) -> np.ndarray:
-    """Whether a statement ends between each two telling words of a text and the next, by its last words [T]."""
-    return np.diff(np.cumsum(ends)[telling] - ends[telling]) > 0
+def _divides(ends: np.ndarray, informative: np.ndarray) -> np.ndarray:
+    """Whether a statement ends between each two informative words of a text and the next, by its last words [T]."""
+    return np.diff(np.cumsum(ends)[informative] - ends[informative]) > 0
 
 
 def count_words(rows: np.ndarray, words: int) -> np.ndarray:

@@ -60,7 +60,7 @@ class Rules(NamedTuple):
         pick_up: reward for taking a message, the taker's own.
         adds_up: every hostile contact of a step costs 1; else all of them together.
         mixed: every fourth game takes its triple from the second table.
-        reassigned: every sentence tells of another role.
+        reassigned: every sentence states another role.
         game_id: the manual is the symbols of enemy, message and goal.
         salt: of document keys.
     """

@@ -100,9 +100,9 @@ def _place(key, n, cells, entities):
 def _write_manual(keys, rules, tables, entities, manual):
     """A sentence for each kind and role, in random order; with decoys also one that is false.
 
-    Statements 0, 1, 2 are about enemy, message and goal, 3 and 4 about the decoys. Number 5 tells of the enemy's kind
-    another role and another movement. A reassigned manual shifts all roles. With `game_id`, the one line of the manual
-    is the symbols of enemy, message and goal.
+    Statements 0, 1, 2 are about enemy, message and goal, 3 and 4 about the decoys. Number 5 states another role
+    and another movement of the enemy's kind. A reassigned manual shifts all roles. With `game_id`, the one line of the
+    manual is the symbols of enemy, message and goal.
     """
     n, key = rules.agents, keys[TEXT]
     statements = rules.statements

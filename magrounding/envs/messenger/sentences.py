@@ -1,7 +1,7 @@
 """Sentences of the games of a split and stage: the cells of a corpus that they draw from, and what these hold.
 
 A corpus need not say everything: no game of `test`, say, has a bird that is a message, and where entities stand still
-no sentence tells of a chase. What games do need follows from the triples of their split and from the movements, decoys
+no sentence states a chase. What games do need follows from the triples of their split and from the movements, decoys
 and statements of their stage.
 """
 

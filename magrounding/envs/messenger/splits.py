@@ -24,11 +24,11 @@ _HELD_OUT = (
 
 @dataclass(frozen=True)
 class Split:
-    """What games a split has and how they are told.
+    """What games a split has and how their manuals are worded.
 
     Attributes:
         combinations: "many" (entities that change roles), "single" (entities that never do: nothing but their
-            descriptions tells them apart), "mixed" (three games of four from "many"), "val" or "test".
+            descriptions distinguishes them), "mixed" (three games of four from "many"), "val" or "test".
         text: whose templates: "train", "val" or "test".
         new_dynamics: in stages where movements are stated, any movement for any role; else each movement once.
     """

@@ -12,7 +12,7 @@ from magrounding.envs.messenger.arrays import CHASING, FLEEING, IMMOVABLE, WANDE
 
 @dataclass(frozen=True)
 class Stage:
-    """What is on the board, how it moves and how it is told.
+    """What is on the board, how it moves and how its manual is worded.
 
     Attributes:
         max_cycles: limit of steps.

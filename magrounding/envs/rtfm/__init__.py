@@ -17,7 +17,7 @@ Text:
     never occur in training. Assignments of `train` and `eval` are disjoint (see `splits`). `manual="reassigned"` is a
     test of reading: every statement is false, so who wins as often as with the true document has not read it.
     `layout` puts the same sentences together: a row for each, two or three to a row, all in one row, or all in one row
-    without punctuation. `constructions` tells several facts in one sentence, denies, excepts, points back, takes back
+    without punctuation. `constructions` states several facts in one sentence, denies, excepts, points back, takes back
     (see `constructions`): two of them are held out for the split `eval_construction`. In `eval_minimal` games 2k and
     2k + 1 have the same words in every sentence and opposite meaning. `facts()` says what a manual claims, and where.
 

@@ -1,4 +1,4 @@
-"""Constructions: ways to tell facts that share a sentence, deny, except, point back or take back.
+"""Constructions: ways to state facts that share a sentence, deny, except, point back or take back.
 
 Every template is data: words, slots for lists and names, classes of words, and the claims that it makes. Kernels
 (`prose`) put manuals together from them.
@@ -188,12 +188,12 @@ def parse_constructions(text: str) -> tuple[str, ...]:
 
 
 def templates_of(names: Iterable[str], language: bool, split: str) -> tuple[Template, ...]:
-    """All that manuals of a split can be told with; the plain statements are among it always.
+    """All templates that manuals of a split can use; the plain statements are always among them.
 
     Args:
         names: of the constructions that are switched on.
         language: whether plain statements are templated language.
-        split: `eval_construction` tells pairs of groups by HELD_OUT alone, which no other split has; `eval_paraphrase`
+        split: `eval_construction` states pairs of groups by HELD_OUT alone, which no other split has; `eval_paraphrase`
             has texts and words of its own; `eval_minimal` has of texts about two groups the balanced ones only.
     """
     paraphrase = split == "eval_paraphrase"

@@ -77,7 +77,7 @@ class RtfmGame(ABC):
         layout: how the manual's statements lie in rows. "statements": each has a row of its own; "merged": two or three
             share one; "paragraph": all stand in one row, as running text; "stream": the same without punctuation. None
             is the stage's own: "paragraph" in s6, "statements" in all others.
-        constructions: what manuals may be told with beside plain statements (see `constructions`): "none", "all", or
+        constructions: what manuals may be written with beside plain statements (see `constructions`): "none", "all", or
             names joined by +. Some are held out of all splits but "eval_construction". None is the stage's own: "all"
             in s6, "none" in all others.
 
@@ -107,7 +107,7 @@ class RtfmGame(ABC):
     @property
     @abstractmethod
     def kind(self) -> Task:
-        """What is in the game and how it is told."""
+        """What is in the game and how its manual is worded."""
 
     @property
     def told_layout(self) -> str:
@@ -208,7 +208,7 @@ def _check_options(game: RtfmGame) -> None:
 
 
 def _check_constructions(game: RtfmGame) -> None:
-    """Each split needs something to tell its manuals with."""
+    """Each split needs something to write its manuals with."""
     names, split, kind = game.told_constructions, game.split, game.kind
     texts = templates_of(names, kind.language, split)
     if split not in PROSE_SPLITS:

@@ -145,7 +145,7 @@ def write_text(b, rules, tables, games, manual, goal):
 
 @njit(inline="always")
 def salt_of(rules, scalars):
-    """What tells the documents of configurations apart, and those of twins, which are drawn alike."""
+    """What distinguishes the documents of configurations, and those of twins, which are drawn alike."""
     return rules.salt + (scalars[SEED] & 1 if rules.minimal else 0)
 
 
@@ -157,7 +157,7 @@ def first_draw(rules, scalars):
 
 @njit(inline="always")
 def shifts_of(key, rules, elements, teams):
-    """How far on the group is whose members a reassigned manual tells, of elements and of teams; else 0."""
+    """Offset of the group whose members a reassigned manual states, of elements and of teams; else 0."""
     if not rules.reassigned:
         return 0, 0
     # Drawn once an episode, at counters that neither the order nor the templates of any step use.

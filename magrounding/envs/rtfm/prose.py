@@ -1,8 +1,8 @@
 """Kernels that put a manual together from templates, and write down what it claims, and where.
 
 A manual has units: texts of one or more sentences about one group (an element or a team) or two. Elements are taken in
-a random order two by two, and so are two of the teams; each pair is told by one text about both or by two about one
-each. Sentences that say nothing come between. Plain statements alone are told as `generate` does, by the same draws.
+a random order two by two, and so are two of the teams; each pair is stated by one text about both or by two about one
+each. Sentences that say nothing come between. Plain statements alone are written as `generate` does, by the same draws.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def tell(line_order, key, base, shifts, rules, tables, scalars, manual, claims, 
         line_order: whether units are shuffled.
         key: of the draws of plain statements, whose counters start at `base`.
         base: the counter.
-        shifts: (elements, teams): how far on the group is whose members are told (`manual="reassigned"`).
+        shifts: (elements, teams): offset of the group whose members are stated (`manual="reassigned"`).
         rules, tables, scalars: of the game.
         claims: of the templates (`prose_tables.make_claims`), where facts are to be written.
         manual, facts: what is written.
@@ -130,7 +130,7 @@ def _plan(key, at, rules, tables, scalars, plan):
             at += 1
             groups[g], groups[j] = groups[j], groups[g]
         if rules.minimal:
-            # The groups whose members a game and its twin exchange are told together.
+            # The groups whose members a game and its twin exchange are stated together.
             one = scalars[EXCHANGED] // 4 if kind == BEATS else scalars[TEAM]
             other = scalars[EXCHANGED] % 4 if kind == BEATS else scalars[DISTRACTOR_TEAM]
             _bring(groups, count, one, 0)

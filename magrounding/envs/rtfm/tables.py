@@ -70,7 +70,7 @@ def _monsters(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
 def _letters(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
     """Rock-paper-scissors: statement k of cycle P is sentence P of "element" k; there are no teams.
 
-    Turning a cycle leaves it as it is, so a reassigned manual tells it backwards: the only other cycle of its letters.
+    Turning a cycle leaves it as it is, so a reassigned manual states it backwards: the only other cycle of its letters.
     """
     triples = splits.letter_triples(game.kind.letters, game.split)
     winner, loser = (1, 0) if game.manual == "reassigned" else (0, 1)

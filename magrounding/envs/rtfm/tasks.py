@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Task:
-    """What is in the game and how it is told.
+    """What is in the game and how its manual is worded.
 
     Attributes:
         group: many-to-one assignments (3 monsters a team, 2 modifiers an element) instead of one-to-one.
@@ -15,7 +15,7 @@ class Task:
         language: templated language instead of plain statements ("nl").
         distractor_monster, distractor_item: whether they are on the map.
         letters: a rock-paper-scissors split instead of all this.
-        layout, constructions: how a manual is told, where the options of the same names do not say.
+        layout, constructions: how a manual is worded, where the options of the same names do not say.
     """
 
     group: bool = False
@@ -57,7 +57,7 @@ STAGES = {
     "s5": Task(moving=True, group=True, language=True),
     "s6": Task(moving=True, group=True, language=True, layout="paragraph", constructions="all"),
 }
-"""Multi-agent RTFM (Ding et al. 2023, appendix A.1), and S6: S5 told as running text, with all constructions."""
+"""Multi-agent RTFM (Ding et al. 2023, appendix A.1), and S6: S5 as running text, with all constructions."""
 
 ROCK_PAPER_SCISSORS = {
     name: Task(moving=True, letters=name) for name in ("permutation", "released", "new_edge", "new_node")
@@ -74,6 +74,6 @@ SPLITS = {
 }
 """Split → which side its assignments come from (`eval_new` has words of its own, so all of theirs are unseen)."""
 PROSE_SPLITS = ("eval_construction", "eval_minimal")
-"""Those of manuals with constructions alone: told by held-out ones; in twins of the same words and opposite meaning."""
+"""Those of manuals with constructions alone: of held-out ones; in twins of the same words and opposite meaning."""
 LETTER_SPLITS = ("train", "eval")
 """Those of rock-paper-scissors."""

@@ -87,7 +87,7 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         return np.where(entities[..., PRESENT, None] == 1, entities[..., [ROW, COLUMN]], -1).astype(np.float32)
 
     def facts(self, row: int) -> tuple[Fact, ...]:
-        """What the manual of one game claims (as told, also where it is reassigned): see `facts.Fact`."""
+        """What the manual of one game claims (as written, also where it is reassigned): see `facts.Fact`."""
         return name_facts(self.fact_table()[row], self.game)
 
     def fact_table(self) -> np.ndarray:
