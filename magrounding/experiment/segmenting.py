@@ -82,7 +82,7 @@ def learn_from_games(settings: RunSettings, stage: str, seed: int = 0, statement
 def learn_edges_from_games(
     settings: RunSettings, stage: str, seed: int = 0, statements: str = ROWS, assume: tuple[str, ...] = ()
 ) -> Edges:
-    """The reader of edges of a stage, learnt from its training games in every layout, plainly and as it tells them.
+    """The reader of edges of a stage, learnt from its training games in every layout, plainly and in its wording.
 
     The maps of all evaluation sets are looked at as in `learn_from_games`, and their manuals are not. Nor are the facts
     of any game (`vec.facts`): what belongs together is read off the plain rendering.
@@ -99,7 +99,7 @@ def learn_edges_from_games(
     """
     entry, spec = settings.entry, settings.describe(stage)
     plainly = {CONSTRUCTIONS: "none"} if CONSTRUCTIONS in entry.options else {}
-    told, weights = [], []
+    worded, weights = [], []
     own, rows, maps = _known(settings, stage, seed, statements, plainly)
     known = _ids_in(spec, own)
     rows = known[rows]
@@ -108,12 +108,12 @@ def learn_edges_from_games(
             with closing(_games(settings, stage, told={**layout, **changed})) as vec:
                 if statements == STOPS and vec.spec["manual"].shape[0] > 1:
                     continue  # its rows would tell more
-                told.append(_ids_in(spec, vec.spec)[_drawn(vec, seed)[0]])
+                worded.append(_ids_in(spec, vec.spec)[_drawn(vec, seed)[0]])
             weights.append(OFTEN if k > 1 and changed is not plainly else 1.0)
     spoken = np.bincount(rows.ravel(), minlength=spec.vocabulary_size) > 0
     spoken[0] = False
     places, beside = _seen(settings, stage, spec, known[maps], spoken, seed)
-    return learn_edges(spec, Renderings(rows, tuple(told), tuple(weights), places, beside), seed, assume=assume)
+    return learn_edges(spec, Renderings(rows, tuple(worded), tuple(weights), places, beside), seed, assume=assume)
 
 
 def statements_found(settings: RunSettings, stage: str, segmenter: Segmenter) -> dict[str, dict[str, float]]:
@@ -126,7 +126,7 @@ def statements_found(settings: RunSettings, stage: str, segmenter: Segmenter) ->
 
 
 def facts_found(settings: RunSettings, stage: str, edges: Delexicalised) -> dict[str, dict[str, float]]:
-    """Evaluation set → "as told", and way of writing → part of the facts of its manuals that are put together rightly.
+    """Evaluation set → "as written", and way of writing → part of its manuals' facts that are put together rightly.
 
     Nothing where games do not tell their facts.
     """
@@ -141,7 +141,7 @@ def facts_found(settings: RunSettings, stage: str, edges: Delexicalised) -> dict
                 pieces = edges(torch.from_numpy(_manuals(vec, observation))).ids.numpy()
                 right = games.fact_accuracy(partial(shared_pieces, pieces))
             if right is not None:
-                found.setdefault(name, {})[layout.get("layout", "as told")] = right
+                found.setdefault(name, {})[layout.get("layout", "as written")] = right
     return found
 
 
@@ -167,8 +167,8 @@ def _known(
     Args:
         settings, stage, seed: of the games.
         statements: ROWS, as the world writes them; or STOPS: it writes paragraphs, whose sentences are the statements,
-            so that nothing but punctuation tells where one ends.
-        options: of how they are told besides.
+            so that nothing but punctuation shows where one ends.
+        options: of how they are worded besides.
 
     Returns:
         The spec of these games, manuals [N, S, L] with a statement a row, and maps [N, H, W, K].
@@ -177,8 +177,8 @@ def _known(
         ConfigurationError: see `check_known`.
     """
     check_known(settings, statements)
-    told = settings.entry.in_layouts()[0] if statements == ROWS else PARAGRAPH
-    with closing(_games(settings, stage, told={**told, **options})) as vec:
+    worded = settings.entry.in_layouts()[0] if statements == ROWS else PARAGRAPH
+    with closing(_games(settings, stage, told={**worded, **options})) as vec:
         manuals, maps = _drawn(vec, seed)
         if statements == STOPS:
             manuals = Stops(vec.spec)(torch.from_numpy(manuals)).ids.numpy()
@@ -188,13 +188,13 @@ def _known(
 def _games(
     settings: RunSettings, stage: str, evaluation_set: str | None = None, told: Mapping[str, str] | None = None
 ) -> VectorEnv:
-    """Games of a stage with these options of how they are told; None: each statement has a row."""
+    """Games of a stage with these options of how they are worded; None: each statement has a row."""
     told = settings.entry.in_layouts()[0] if told is None else told
     return make_vec(settings.env, GAMES, **{**settings.stage_options(stage, evaluation_set), **told})
 
 
 def _drawn(vec: VectorEnv, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Manuals [N, S, L] and maps [N, H, W, K] of many games: the same games whichever way they are told."""
+    """Manuals [N, S, L] and maps [N, H, W, K] of many games: the same games however they are worded."""
     found = []
     for k in range(ROUNDS):
         observation, _ = vec.reset(seed=seed + k * GAMES)
@@ -259,7 +259,7 @@ def places_shown(spec: EnvSpec, maps: np.ndarray, spoken: np.ndarray) -> tuple[n
 
 
 def _ids_in(spec: EnvSpec, other: EnvSpec) -> np.ndarray:
-    """[V'] the id in one world of each word of another, which tells the same in fewer words."""
+    """[V'] the id in one world of each word of another, which says the same in fewer words."""
     if other.vocabulary_size == spec.vocabulary_size:
         return np.arange(spec.vocabulary_size)
     return np.array([0, *(spec.words.index(word) for word in other.words[1:])])

@@ -115,7 +115,7 @@ def test_a_trained_team_is_made_to_read_another_stage(tmp_path, capsys):
     line = (*line, "--assume", "parallel+override", "--out", str(tmp_path / "team"))
     assert segments.main(CommandLine("magrounding segments", line)) == 0
     told = capsys.readouterr().out
-    assert "| facts put together rightly | as told |" in told
+    assert "| facts put together rightly | as written |" in told
     assert "| eval_construction |" in told
     before, behind = load_team("pretrained:ma_rtfm-s5-2agents"), load_team(tmp_path / "team")
     options = {"stage": "s6", "agents": 2, "split": "eval", "max_cycles": 2}
