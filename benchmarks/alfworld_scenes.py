@@ -53,8 +53,8 @@ class WithoutGoal(OtherManuals):
     def _mislead(
         self, obs: Mapping[str, Any], info: Mapping[str, Any] | None
     ) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
-        told = None if info is None else {**info, "document": np.zeros(len(obs[GOAL]), np.int64)}
-        return {**obs, GOAL: np.zeros_like(obs[GOAL])}, told
+        misled = None if info is None else {**info, "document": np.zeros(len(obs[GOAL]), np.int64)}
+        return {**obs, GOAL: np.zeros_like(obs[GOAL])}, misled
 
 
 def main() -> int:

@@ -38,7 +38,7 @@ class MissingExtra(MagroundingError, ImportError):
         self.feature, self.extra = feature, extra
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
-        return type(self), (self.feature, self.extra)  # a worker's error that cannot be unpickled is never told
+        return type(self), (self.feature, self.extra)  # a worker's error that cannot be unpickled is never reported
 
 
 def check_bool(name: str, value: object) -> None:

@@ -108,7 +108,7 @@ def _told(tables: list[Table], corpus: str | None) -> list[Table]:
     if not any(map(takes_corpus, tables)):
         able = ", ".join(table.id for table in TABLES.values() if takes_corpus(table))
         raise ConfigurationError(f"--corpus is for tables of MESSENGER: {able}")
-    find_corpus(corpus)  # what is missing or damaged is told before anything is trained
+    find_corpus(corpus)  # what is missing or damaged is reported before anything is trained
     return [with_corpus(table, corpus) if takes_corpus(table) else table for table in tables]
 
 

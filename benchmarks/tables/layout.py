@@ -74,7 +74,7 @@ class Row:
     presets: Mapping[str, str] = field(default_factory=lambda: PAPER)
 
     def preset(self, asked: str) -> str:
-        """The preset that this row learns with when the command is told `asked`."""
+        """The preset that this row learns with when the command is given `asked`."""
         return self.presets.get(asked, asked)
 
 

@@ -12,7 +12,7 @@ from magrounding.experiment.presets.scienceworld import QUICK_TASKS
 from magrounding.single.scienceworld.tasks import TASKS
 
 GUIDE = "runs/scienceworld/guide"
-"""Where `lge_table1` leaves its Guide, and `lge_table3` looks for it, unless they are told another folder."""
+"""Where `lge_table1` leaves its Guide, and `lge_table3` looks for it, unless they are given another folder."""
 _OPTION = "guide"
 """Of networks."""
 

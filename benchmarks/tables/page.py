@@ -52,10 +52,10 @@ class Filled:
 
     def texts(self) -> dict[str, str]:
         """Label of a row → whose sentences its runs read, where they say."""
-        told = {
+        stated = {
             row.label: dict.fromkeys(run.config.get(TEXT, "") for run in self.of_row(row)) for row in self.table.rows
         }
-        return {label: "; ".join(filter(None, found)) for label, found in told.items() if any(found)}
+        return {label: "; ".join(filter(None, found)) for label, found in stated.items() if any(found)}
 
     def win_rates(self, row: Row, cell: Cell, play: str) -> dict[int, float]:
         """Seed → win rate, or score as a part of 100, of the seeds that have it."""

@@ -36,7 +36,7 @@ def for_tensors(
         env: a PettingZoo ParallelEnv whose observations are dicts with an `action_mask`, as `magrounding.make` makes.
         mask: where the action mask lies: in the infos or in the observation, never in both.
         flatten: one Box of float32 for each agent instead of a Dict: the fields of `spec`, `layout` says where each
-            lies. What an env shows beside them is left out: `distance`, which `position` tells as well.
+            lies. What an env shows beside them is left out: `distance`, which `position` gives as well.
         dead: "absent": an agent that is out leaves `agents`; "padded": all agents stay to the end of the game.
 
     Raises:
@@ -120,14 +120,14 @@ class TensorEnv(BaseParallelWrapper):
                 rewards.setdefault(agent, 0.0)
                 terminations[agent], truncations[agent] = over, False
                 infos.setdefault(agent, {**outcome, "illegal": False})
-        told, order = self._told(observations, infos), [agent for agent in self.agents if agent in observations]
+        given, order = self._told(observations, infos), [agent for agent in self.agents if agent in observations]
         self._count()
         return (
             self._shown({agent: observations[agent] for agent in order}),
             {agent: rewards[agent] for agent in order},
             {agent: terminations[agent] for agent in order},
             {agent: truncations[agent] for agent in order},
-            {agent: told[agent] for agent in order},
+            {agent: given[agent] for agent in order},
         )
 
     def _count(self) -> None:
@@ -151,14 +151,14 @@ class TensorEnv(BaseParallelWrapper):
         return np.concatenate([seen[name].ravel() for name in self.layout]).astype(np.float32, copy=False)
 
     def _told(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, dict[str, Any]]:
-        told: dict[Any, dict[str, Any]] = {}
+        given: dict[Any, dict[str, Any]] = {}
         for agent, info in infos.items():
-            told[agent] = {name: np.float32(info.get(name, 0.0)) for name in self._numbers}
-            if self.env.agents and "score" in told[agent]:
-                told[agent]["score"] = np.float32(0)  # simulators tell the score so far
+            given[agent] = {name: np.float32(info.get(name, 0.0)) for name in self._numbers}
+            if self.env.agents and "score" in given[agent]:
+                given[agent]["score"] = np.float32(0)  # simulators report the score so far
             if self._mask_in_info:
-                told[agent][MASK] = observations[agent][MASK]
-        return told
+                given[agent][MASK] = observations[agent][MASK]
+        return given
 
 
 def unflatten(flat: Any, layout: Layout) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def requested(arguments: Arguments) -> RunSettings:
         settings = replace(settings, preset=replace(settings.preset, evaluate_every=arguments.evaluate_every))
     if arguments.network is not None:
         settings = settings.with_network(parse_options(arguments.network, _network(settings), "--network"))
-        settings.make_network()  # whatever cannot be is told before anything is written
+        settings.make_network()  # what cannot be made is reported before anything is written
     learning: Mapping[str, Any] = {}
     if arguments.learning is not None:
         learning = parse_options(arguments.learning, _learning(settings), "--learning")
@@ -248,8 +248,8 @@ def _compared(arguments: Arguments, settings: RunSettings, line: CommandLine) ->
     if arguments.env_option:
         found = {**settings.entry.options, **settings.env_options}
         options = _env_options(arguments, settings.entry)
-        told = {option: tuple(v) if isinstance(v := found[option], list) else v for option in options}
-        compared[ENV_FLAG.removeprefix("--")] = options, told
+        given = {option: tuple(v) if isinstance(v := found[option], list) else v for option in options}
+        compared[ENV_FLAG.removeprefix("--")] = options, given
     contrast = _one([each.weights.get(CONTRAST, 0.0) for each in learners if _compares(each)])
     files = None if arguments.demonstrations is None else tuple(items(arguments.demonstrations))
     return {
@@ -272,8 +272,8 @@ def _compared(arguments: Arguments, settings: RunSettings, line: CommandLine) ->
 
 def _one(values: Sequence[object]) -> object:
     """What all phases have; where they differ, all of it in words."""
-    told = list(dict.fromkeys(values))
-    return " and ".join(map(str, told)) if len(told) > 1 else next(iter(told), None)
+    distinct = list(dict.fromkeys(values))
+    return " and ".join(map(str, distinct)) if len(distinct) > 1 else next(iter(distinct), None)
 
 
 def _switched(line: CommandLine, name: str) -> bool | None:

@@ -130,9 +130,9 @@ def _parse(data: bytes, path: Path) -> tuple[list[dict[str, Any]], bytes, int]:
     checked, check, lines = _BEFORE_CHECK in data, 0, []
     for number, line in enumerate(whole, 1):
         if checked:
-            body, _, told = line.rpartition(_BEFORE_CHECK)
+            body, _, written = line.rpartition(_BEFORE_CHECK)
             check = zlib.crc32(body, check)
-            if told != f'{check:08x}"}}'.encode():
+            if written != f'{check:08x}"}}'.encode():
                 raise _damaged(path, number)
         try:
             content = json.loads(line)

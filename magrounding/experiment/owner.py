@@ -27,7 +27,7 @@ class Process:
     Attributes:
         host: name of the machine.
         pid: its id there.
-        began: when it began, as the machine tells it: ids are used again.
+        began: when it began, as the machine reports it: ids are used again.
         since: when it took the folder, for people.
     """
 

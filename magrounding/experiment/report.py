@@ -105,8 +105,8 @@ def _played_once(results: RunResults) -> str:
     ]
     own = [line for line in lines if line["manual"] == TRUE_MANUAL]
     by = {"agents": played_once(own), "random and oracle": played_once(others)}
-    told = [f"{who.capitalize()}: {what}." for who, what in by.items() if what]
-    return " ".join(("Some sets look the same to a player and were played once.", *told)) if told else ""
+    stated = [f"{who.capitalize()}: {what}." for who, what in by.items() if what]
+    return " ".join(("Some sets look the same to a player and were played once.", *stated)) if stated else ""
 
 
 def _left_out(results: RunResults) -> list[tuple[str, str, str]]:

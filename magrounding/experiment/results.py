@@ -97,10 +97,10 @@ class RunResults:
             for seed in self.settings.seeds
             for line in self.select("phase", seed, stage=stage, phase=phase)
         ]
-        told, kept = self.settings.learnt_by(stage, phase), ends.count(0)
+        stated, kept = self.settings.learnt_by(stage, phase), ends.count(0)
         if not kept:
-            return told
-        return f"{told} (no gain in {kept} of {len(ends)} seeds: earlier weights kept)"
+            return stated
+        return f"{stated} (no gain in {kept} of {len(ends)} seeds: earlier weights kept)"
 
     @cached_property
     def better_play(self) -> str:

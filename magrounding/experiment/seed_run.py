@@ -317,8 +317,8 @@ class SeedRun:
             line[self.settings.windowed] = self._window_mean()
         for i in range(self.settings.num_learners):
             own = [losses[i] for losses in self._losses]
-            for name in dict.fromkeys(name for told in own for name in told):  # what was not learnt has no loss
-                line[f"learner_{i}/{name}"] = float(np.mean([told[name] for told in own if name in told]))
+            for name in dict.fromkeys(name for each in own for name in each):  # what was not learnt has no loss
+                line[f"learner_{i}/{name}"] = float(np.mean([each[name] for each in own if name in each]))
         self._log.write(line)
         self._games, self._losses = [], []
 

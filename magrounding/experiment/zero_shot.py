@@ -127,7 +127,7 @@ class ZeroShot:
         baselines: set → "random" or "oracle" → summary of the same games.
         published: set → the papers' numbers, the main result first.
         together: scores of mixed teams, see `cross_play`.
-        text: whose sentences the games are told in, where the world says.
+        text: whose sentences the games are worded in, where the world says.
     """
 
     contenders: Sequence[Contender]

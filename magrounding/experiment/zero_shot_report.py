@@ -79,8 +79,8 @@ def _played_once(results: ZeroShot) -> str:
     for name in results.sets:
         for who, summary in results.baselines[name].items():
             rows.setdefault(who, []).append({"set": name, **summary})
-    told = [f"{who}: {what}." for who, of_who in rows.items() if (what := played_once(of_who))]
-    return " ".join(("Some sets look the same to a player and were played once.", *told)) if told else ""
+    stated = [f"{who}: {what}." for who, of_who in rows.items() if (what := played_once(of_who))]
+    return " ".join(("Some sets look the same to a player and were played once.", *stated)) if stated else ""
 
 
 def tables(results: ZeroShot) -> str:

@@ -59,7 +59,7 @@ class Team:
         self._known: tuple[str, EnvSpec] | None = None  # games that were found fit
 
     def for_games(self, games: Any) -> Team:
-        """This team where games are told in its own words; else a copy of it that reads those of the games.
+        """This team where games use its own words; else a copy of it that reads those of the games.
 
         What it learnt of a word goes with the spelling; of a word that is new to it, it knows nothing but where it
         stands.

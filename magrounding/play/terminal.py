@@ -31,8 +31,8 @@ class Terminal(App[None]):
 
     A letter or an arrow moves the agent whose person is asked; where there are many moves, typing filters a list and
     Enter takes its first. Page up and page down look at other moments; where no person plays, page down behind the last
-    one plays a single step. Tab chooses the agent whose legal moves are shown and, where its network tells, by what
-    statements of the manual it goes. The footer names the other keys.
+    one plays a single step. Tab chooses the agent whose legal moves are shown and, where its network reports it,
+    by what statements of the manual it goes. The footer names the other keys.
 
     Args:
         session: the game.
@@ -164,7 +164,7 @@ class Terminal(App[None]):
         return not people or (bool(living) and not set(people) & set(living))
 
     def _first_reader(self) -> int:
-        """The first agent that tells what it relies on, or agent 0."""
+        """The first agent that reports what it relies on, or agent 0."""
         return next((agent for agent, weights in self.session.now.reliance.items() if weights is not None), 0)
 
     def _begin(self, seed: int) -> None:
@@ -212,8 +212,8 @@ class Terminal(App[None]):
         picture, *texts = _TEXTS.split(view.picture, maxsplit=1)
         self.query_one("#picture", Static).update(coloured(picture))
         weights = view.reliance.get(self._agent)
-        told = marked("\n".join(texts), weights, f"bars: what agent {self._agent} goes by")
-        self.query_one("#texts", Static).update(told)
+        shown = marked("\n".join(texts), weights, f"bars: what agent {self._agent} goes by")
+        self.query_one("#texts", Static).update(shown)
         listed = self._listed and self._turn is not None
         self.query_one("#filter", Input).display = listed
         if listed:

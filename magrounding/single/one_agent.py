@@ -211,7 +211,7 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
         raise NotImplementedError
 
     def _info(self) -> dict[str, Any]:
-        """`action_mask`, `text`, `document` and what else a game tells, in a new dict."""
+        """`action_mask`, `text`, `document` and what else a game reports, in a new dict."""
         raise NotImplementedError
 
     def _check(self, actions: Mapping[str, SupportsIndex]) -> int:

@@ -28,7 +28,7 @@ SEEDS = (SAME, NEXT)
 AMONG_THEMSELVES = 0.5
 """Seconds between two steps in which no person moves."""
 _UNTIL_TOLD = 0.2
-"""Seconds of thinking after which people are told of it."""
+"""Seconds of thinking after which people are notified of it."""
 
 Keep = Callable[[Header, SavedGame], None]
 
@@ -214,7 +214,7 @@ class Room:
         return self._saved
 
     def close(self, code: str = "no_game") -> None:
-        """End it all; who is still here is told why."""
+        """End it all; visitors who are still here are given the reason."""
         self._stop_clock()
         if self._task is not None:
             self._task.cancel()
@@ -268,7 +268,7 @@ class Room:
         self._task = asyncio.get_running_loop().create_task(self._change(change))
 
     async def _change(self, change: Callable[[], object]) -> None:
-        told = asyncio.get_running_loop().call_later(_UNTIL_TOLD, self._tell)
+        notice = asyncio.get_running_loop().call_later(_UNTIL_TOLD, self._tell)
         try:
             await self._worker.do(change)
         except asyncio.CancelledError:
@@ -280,7 +280,7 @@ class Room:
             self._broadcast({"type": "closed", "code": "lost", "sentence": CODES["lost"]})
             return
         finally:
-            told.cancel()
+            notice.cancel()
         self._busy = False
         for visitor in self.visitors:
             visitor.send(self._frame)

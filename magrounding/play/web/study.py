@@ -327,7 +327,7 @@ class Participants:
         return {"done": len(one.games), "games": len(one.order) * len(self.study.seeds)}
 
     def progress(self, one: Participant, code: str) -> dict[str, Any]:
-        """What the page is told: the code of the next game, or "" after the last; and whether questions come next."""
+        """What the page is sent: the code of the next game, or "" after the last; and whether questions come next."""
         done = len(one.games)
         asks = bool(self.study.between) and (done + 1) % len(self.study.seeds) == 0
         return {"type": "study", "code": code, "asks": asks, **self._where(one)}

@@ -1,7 +1,7 @@
 """NetHack: SILG's three prompts, and the tasks of the NetHack Learning Environment (Küttler et al. 2020), on nle.
 
 Description:
-    An agent explores a dungeon that it sees only in part, room by room. In each episode a sentence tells what counts:
+    An agent explores a dungeon that it sees only in part, room by room. In each episode a sentence states what counts:
     gold, new places, or the score (Zhong et al. 2021, app. D). It has won once it has gained as much as people gain on
     average. Rules and program are those of NetHack 3.6.6 as nle runs it (the extra `nethack`); the agent is a human
     monk. `task=staircase`, `eat` and others are nle's own tasks, with its rewards.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 SHOWN = (9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 21, 22, 25)
-"""Places in nle's `blstats` of what is told; the turn is not, as it would make every text a new one."""
+"""Places in nle's `blstats` of what is reported; the turn is not, as it would make every text a new one."""
 
 _HUNGER = ("satiated", "", "hungry", "weak", "fainting", "fainted", "starved")
 _BURDEN = ("", "burdened", "stressed", "strained", "overtaxed", "overloaded")

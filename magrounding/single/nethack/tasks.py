@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 PROMPTS = {"gold": "get more gold", "scout": "explore the map", "score": "get high score"}
-"""SILG's tasks and what tells them (Zhong et al. 2021, app. D)."""
+"""SILG's tasks and the sentences that state them (Zhong et al. 2021, app. D)."""
 
 THRESHOLDS = {
     "first": {"gold": 5.28, "scout": 90.4, "score": 10.83},
@@ -24,7 +24,7 @@ GOALS = {
     "staircase_pet": "find a staircase down and bring the pet along",
     "oracle": "find the oracle",
 }
-"""Tasks of the NetHack Learning Environment, and how they are told here."""
+"""Tasks of the NetHack Learning Environment, and how they are worded here."""
 
 REACHED = ("staircase", "staircase_pet", "oracle")
 """Those that are won or not; of the others the sum of rewards counts."""

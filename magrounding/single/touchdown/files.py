@@ -57,7 +57,7 @@ class Route:
 
     Attributes:
         nodes: panoramas from the start to the goal.
-        instruction: as people are told.
+        instruction: as people are given it.
         heading: at the start, degrees.
     """
 

@@ -50,7 +50,7 @@ def make_city(folder: Path, seed: int, routes: dict[str, int], areas: int = 2, p
     nodes: list[Node] = []
     links: list[Link] = []
     views: list[np.ndarray] = []
-    told: dict[str, list[Route]] = {file: [] for file in SPLITS.values()}
+    written: dict[str, list[Route]] = {file: [] for file in SPLITS.values()}
     plan = [("train", number) for number in range(areas)] + [("valid", 0), ("test", 0)]
     for place, (name, number) in enumerate(plan):
         rng = np.random.default_rng([seed, place])
@@ -63,10 +63,10 @@ def make_city(folder: Path, seed: int, routes: dict[str, int], areas: int = 2, p
         ]
         views += [draw_panorama(city, k, float(yaws[k])) for k in range(len(names))]
         count = len(range(number, routes[name], areas if name == "train" else 1))
-        told[SPLITS[name]] += _draw_routes(city, names, count, rng)
-    longest = max(len(split(route.instruction)) for each in told.values() for route in each)
+        written[SPLITS[name]] += _draw_routes(city, names, count, rng)
+    longest = max(len(split(route.instruction)) for each in written.values() for route in each)
     words = Vocabulary(tuple(sorted(words_of_phrases() | set(CLASSES))), longest)
-    write_city(folder, nodes, links, told, np.stack(views), words, pack)
+    write_city(folder, nodes, links, written, np.stack(views), words, pack)
 
 
 def _node(city: City, place: int, name: str, yaw: float) -> Node:
@@ -75,7 +75,7 @@ def _node(city: City, place: int, name: str, yaw: float) -> Node:
 
 
 def _draw_routes(city: City, names: list[str], count: int, rng: np.random.Generator) -> list[Route]:
-    """Shortest walks between places, no two with the same start and goal, each with a turn, and told apart."""
+    """Shortest walks between places, no two with the same start and goal, each with a turn, and distinguishable."""
     routes: list[Route] = []
     known: set[tuple[int, int]] = set()
     for _ in range(count * _TRIES):

@@ -40,7 +40,7 @@ _COLOURS = np.array(
     ],
     np.uint8,
 )
-"""Of the classes: Cityscapes' where they can be told apart."""
+"""Of the classes: Cityscapes' where they can be distinguished."""
 
 _LETTERS = " ,#W=|LSTt.pRcKBNMb"
 """Of the classes, in text."""

@@ -17,7 +17,7 @@ HALF_ROAD, HALF_STREET = 5.0, 9.0
 SPACING = 20.0
 """Between places of a street."""
 SIGHT = 32.0
-"""How far things can be told apart."""
+"""How far things can be distinguished."""
 
 _CLASS = {name: number for number, name in enumerate(CLASSES)}
 
