@@ -193,6 +193,8 @@ class Terminal(App[None]):
 
     def _play_on(self) -> None:
         """Agents among themselves: a step, unless they are stopped or an earlier moment is looked at."""
+        if not self.query("#picture"):  # the app ends: its widgets are gone before its timers
+            return
         if self._unattended and not self._paused and self._at == len(self.session.views) - 1:
             self._advance()
 

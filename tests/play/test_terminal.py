@@ -195,6 +195,18 @@ def test_the_agent_that_outlives_the_person_plays_on():
     asyncio.run(run())
 
 
+def test_a_timer_that_outlives_the_widgets_plays_nothing():
+    async def run():
+        game = session(players="oracle", env="ma_rtfm")
+        app = Terminal(game, pause=60)
+        async with app.run_test():
+            await app.screen.remove_children()
+            app._play_on()
+        assert len(game.views) == 1
+
+    asyncio.run(run())
+
+
 def test_a_saved_game_is_gone_through(monkeypatch, tmp_path):
     game = session(players="oracle", env="ma_rtfm")
     writer = GameWriter(tmp_path / "games", game.header)
