@@ -10,6 +10,7 @@ from pettingzoo.utils import BaseParallelWrapper, parallel_to_aec
 import magrounding as mg
 from magrounding.adapters.nested import nested
 from magrounding.errors import ConfigurationError
+from tests.full import in_the_full_suite
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # PettingZoo's tests import a game of its own
@@ -91,6 +92,7 @@ def test_tianshous_face_shows_observation_and_mask(id):
     assert agents == set(plain.possible_agents)
 
 
+@in_the_full_suite("half a core minute")
 def test_tianshou_learns_through_it(monkeypatch):
     pytest.importorskip("tianshou")
     import torch

@@ -49,11 +49,12 @@ def beside_nle(games, steps=80):
     return [statistics.median(each) for each in zip(*ratios, strict=True)]
 
 
-def two_workers(num_envs=32, steps=400, rounds=15):
+def two_workers(num_envs=64, steps=200, rounds=15):
     """How many times faster two workers are than one in training, by the clock: median, least, most.
 
     A game that begins anew takes as long as 60 steps. Where both halves are played at once, all workers wait for it in
-    every step; played in turns, as rollouts do, a worker that is behind has a whole step to catch up.
+    every step; played in turns, as rollouts do, a worker that is behind has a whole step to catch up. The more games
+    there are, the less it is behind: with 32 the ratio was 1.4.
     """
     with mg.make_vec("nethack", num_envs, workers=1) as one, mg.make_vec("nethack", num_envs, workers=2) as two:
         one.reset(seed=0)

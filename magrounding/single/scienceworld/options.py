@@ -34,7 +34,8 @@ class ScienceWorld:
         failure_penalty: a step that fails the game costs 100 and the score reached, as in the simulator; False: only
             the score reached.
         fast_actions: ask the simulator for its valid actions in parts; they are the same, only sooner.
-        heap: megabytes of a Java process for its objects; one serves all games of a worker.
+        heap: bound on the objects of a Java process, in megabytes; one process serves all games of a worker, and takes
+            no more than they need (32 games: 1,000). Near the bound, steps take many times longer.
         split: "train", "valid" or "test": which of the official variations are played.
 
     Raises:
@@ -47,7 +48,7 @@ class ScienceWorld:
     max_choices: int = 5120
     failure_penalty: bool = True
     fast_actions: bool = True
-    heap: int = 400
+    heap: int = 1600
     split: str = "train"
 
     def __post_init__(self) -> None:
