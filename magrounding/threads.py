@@ -130,7 +130,7 @@ class RowThreads:
 
         An interrupt is raised when all are done as well: no helper still writes to the arrays of the next kernel.
         """
-        if not self._tasks:  # one game through PettingZoo: the queues would take a tenth of its step
+        if not self._tasks:  # as of one game through PettingZoo: no helper, so no queue
             kernel(*self.chunks[0], *arguments)
             return
         if self._process != os.getpid():
