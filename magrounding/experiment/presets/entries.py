@@ -42,6 +42,7 @@ _PRESETS = {
         "nethack": "nethack:QUICK_RL_NETHACK",
         "touchdown": "touchdown:QUICK_RL_TOUCHDOWN",
     },
+    "long": {"nethack": "nethack:LONG_NETHACK"},
     "quick_qmix": {"ma_rtfm": "qmix:QUICK_QMIX_MA_RTFM", "ma_messenger": "qmix:QUICK_QMIX_MA_MESSENGER"},
     "paper_qmix": {"ma_rtfm": "qmix:PAPER_QMIX_MA_RTFM", "ma_messenger": "qmix:PAPER_QMIX_MA_MESSENGER"},
     "quick_lge": {"scienceworld": "lge:QUICK_LGE"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from magrounding.experiment.presets.preset import CHOSEN_ON_VALID, REMAINING_STAGES, Phase, Preset, Promotion
 from magrounding.training.imitation import ImitationConfig
@@ -15,6 +16,30 @@ _VIEW = {"crop": 21, "characters": True}
 _READER = {"remember": False, "centred": True}
 """Most of a view is alike. A memory is shut by that before it learns anything."""
 
+
+def _imitate(steps: int) -> Phase:
+    """DAgger from the explorer, which leads fewer and fewer of the games and labels them all."""
+    learner = ImitationConfig(
+        unroll=20,
+        epochs=3,
+        minibatches=1,
+        learning_rate=2e-3,
+        warm_up=2_000,
+        anneal_steps=steps,
+        entropy=0.0,
+        value_coefficient=0.01,
+        teacher_steps=steps,
+        teacher_noise=0.1,
+    )
+    return Phase(learner, Promotion(steps=steps), num_envs=16)
+
+
+def _reinforce(steps: int, **changes: Any) -> Phase:
+    """PPO, without the explorer."""
+    learner = PPOConfig(unroll=40, epochs=2, minibatches=2, warm_up=10_000, anneal_steps=steps, gamma=0.99, **changes)
+    return Phase(learner, Promotion(steps=steps), num_envs=64)
+
+
 QUICK_NETHACK = Preset(
     name="quick",
     about=(
@@ -22,26 +47,7 @@ QUICK_NETHACK = Preset(
         "(DAgger); the network sees the cells around the agent. Weights are chosen on `valid` seeds."
     ),
     agent="viewread",
-    phases={
-        REMAINING_STAGES: (
-            Phase(
-                ImitationConfig(
-                    unroll=20,
-                    epochs=3,
-                    minibatches=1,
-                    learning_rate=2e-3,
-                    warm_up=2_000,
-                    anneal_steps=200_000,
-                    entropy=0.0,
-                    value_coefficient=0.01,
-                    teacher_steps=200_000,
-                    teacher_noise=0.1,
-                ),
-                Promotion(steps=200_000),
-                num_envs=16,
-            ),
-        )
-    },
+    phases={REMAINING_STAGES: (_imitate(200_000),)},
     env_options=_VIEW,
     policy_options=_READER,
     evaluate_every=100_000,
@@ -54,25 +60,23 @@ QUICK_RL_NETHACK = replace(
     QUICK_NETHACK,
     name="quick_rl",
     about="PPO alone, no expert; the network sees the cells around the agent. Weights are chosen on `valid` seeds.",
+    phases={REMAINING_STAGES: (_reinforce(2_000_000, learning_rate=7e-4, entropy=0.02, final_entropy=0.003),)},
+)
+
+LONG_NETHACK = replace(
+    QUICK_NETHACK,
+    name="long",
+    about=(
+        "Imitation of the scripted explorer (DAgger), then PPO: an hour and a half of one core; the network sees the "
+        "cells around the agent. Weights are chosen on `valid` seeds."
+    ),
     phases={
         REMAINING_STAGES: (
-            Phase(
-                PPOConfig(
-                    unroll=40,
-                    epochs=2,
-                    minibatches=2,
-                    learning_rate=7e-4,
-                    warm_up=10_000,
-                    anneal_steps=2_000_000,
-                    gamma=0.99,
-                    entropy=0.02,
-                    final_entropy=0.003,
-                ),
-                Promotion(steps=2_000_000),
-                num_envs=64,
-            ),
+            _imitate(600_000),
+            _reinforce(2_000_000, learning_rate=3e-4, entropy=0.005, final_entropy=0.001),
         )
     },
+    evaluate_every=200_000,
 )
 
 PAPER_NETHACK = Preset(
