@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
 
 import magrounding
@@ -73,3 +75,19 @@ def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path, monkeypatch):
     (tmp_path / f"magrounding-numba-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
     monkeypatch.setattr(jit.tempfile, "gettempdir", lambda: str(tmp_path))
     assert jit._own_folder() is None
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="Python looks at types always")
+def test_types_of_arguments_are_looked_at_once():
+    @jit.cached_njit()
+    def add(*arguments):
+        numbers, number = arguments
+        for i in range(len(numbers)):
+            numbers[i] += number
+
+    numbers, kernel = np.zeros(3, np.int64), jit.FixedTypes(add)
+    kernel(numbers, 2)
+    kernel._kernel = None  # not asked again
+    kernel(numbers, 3)
+    assert numbers.tolist() == [5, 5, 5]
+    assert len(add.overloads) == 1

@@ -34,6 +34,24 @@ def test_buffers_are_reused_unless_copies_are_asked_for():
     assert all((a == b).all() for a, b in zip(saved[0], first.values(), strict=True))
 
 
+def test_a_world_takes_actions_of_any_layout():
+    actions = np.random.default_rng(0).integers(0, 5, (20, 6, 2))
+    worlds = [make().world for _ in range(4)]
+    for world in worlds:
+        world.reset(np.arange(6))
+    for now in actions:
+        wide = np.zeros((6, 4), np.int64)
+        wide[:, ::2] = now
+        for world, given in zip(worlds, (now, now.astype(np.int32), np.asfortranarray(now), wide[:, ::2]), strict=True):
+            world.step(given, True)
+        for world in worlds[1:]:
+            np.testing.assert_array_equal(world.state(), worlds[0].state())
+            np.testing.assert_array_equal(world.out.illegal, worlds[0].out.illegal)
+    for shape in ((12,), (6, 2, 1), (5, 2), (6, 3)):  # compiled code would read beside the array
+        with pytest.raises(InvalidAction, match=r"expected \(6, 2\)"):
+            worlds[0].step(np.zeros(shape, np.int64), True)
+
+
 def test_shapes_and_kinds():
     vec = make(max_cycles=1)
     vec.reset(seed=0)

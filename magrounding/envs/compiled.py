@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from magrounding.envs.world import BatchedWorld, StepBuffers
-from magrounding.errors import ConfigurationError
-from magrounding.jit import inner_njit
+from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.jit import FixedTypes, inner_njit
 from magrounding.registry import WorldConfig
 from magrounding.seeding import hash64
 from magrounding.spec import EnvSpec
@@ -56,7 +56,9 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
         self.final_observation = self.spec.allocate(num_envs)
         self.final_rows = np.zeros(0, np.int64)
         self.out = StepBuffers.allocate(num_envs, self.num_agents)
-        self._kernels, self._rules, self._tables, self._games = kernels, rules, tables, games
+        self._rules, self._tables, self._games = rules, tables, games
+        self._start_rows, self._step_rows = FixedTypes(kernels.start_rows), FixedTypes(kernels.step_rows)
+        self._write_states = FixedTypes(kernels.write_states)
         self._views, self._finals = self._view(self.observation), self._view(self.final_observation)
         self._results = self._collect(self.out)
         self._slots = np.zeros(num_envs, np.int64)
@@ -80,11 +82,14 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
             scalars[:, EPISODE] = 0
         self.final_rows = self.final_rows[:0]
         arrays = self._slots, self._rules, self._tables, self._games, self._views, self._results
-        self._threads.run(self._kernels.start_rows, *arrays)
+        self._threads.run(self._start_rows, *arrays)
 
     def step(self, actions: np.ndarray, auto_reset: bool) -> None:
+        actions = np.ascontiguousarray(actions, np.int64)  # compiled code trusts that it gets these, see `FixedTypes`
+        if actions.shape != self.out.rewards.shape:
+            raise InvalidAction(f"actions have shape {actions.shape}, expected {self.out.rewards.shape}")
         arrays = self._rules, self._tables, self._games, self._views, self._finals, self._results
-        self._threads.run(self._kernels.step_rows, actions, auto_reset, self._slots, *arrays)
+        self._threads.run(self._step_rows, actions, auto_reset, self._slots, *arrays)
         if auto_reset:
             self.final_rows = np.flatnonzero(self.out.done)
             self._close_ranks()
@@ -99,13 +104,13 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
             end += count
 
     def state(self) -> np.ndarray:
-        self._kernels.write_states(self._rules, self._tables, self._games, self._state)
+        self._write_states(self._rules, self._tables, self._games, self._state)
         return self._state
 
     def text(self, row: int) -> dict[str, str | list[str]]:
         decode = self.spec.vocabulary.decode
-        manual = [decode(line) for line in self.observation["manual"][row]]
-        goal = decode(self.observation["goal"][row]) if "goal" in self.observation else ""
+        manual = [decode(line) for line in self.observation["manual"][row].tolist()]
+        goal = decode(self.observation["goal"][row].tolist()) if "goal" in self.observation else ""
         return {"manual": manual, "goal": goal}
 
     def snapshot(self) -> dict[str, np.ndarray]:
