@@ -67,8 +67,8 @@ LONG_NETHACK = replace(
     QUICK_NETHACK,
     name="long",
     about=(
-        "Imitation of the scripted explorer (DAgger), then PPO: an hour and a half of one core; the network sees the "
-        "cells around the agent. Weights are chosen on `valid` seeds."
+        "Imitation of the scripted explorer (DAgger), then PPO: 45 minutes of one core; the network sees the cells "
+        "around the agent. Weights are chosen on `valid` seeds."
     ),
     phases={
         REMAINING_STAGES: (
