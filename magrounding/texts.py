@@ -64,8 +64,10 @@ class TextTable:
 
 def runs(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where stretches of equal keys [R] begin, and how long each is: rows of padding are most of a list of choices."""
-    begin = np.flatnonzero(np.concatenate((np.ones(min(1, len(keys)), np.bool_), keys[1:] != keys[:-1])))
-    return begin, np.diff(begin, append=len(keys))
+    bounds = np.ones(len(keys) + 1, np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=bounds[1:-1])
+    at = bounds.nonzero()[0]
+    return at[:-1], at[1:] - at[:-1]
 
 
 def content_keys(texts: Mapping[str, np.ndarray]) -> np.ndarray:

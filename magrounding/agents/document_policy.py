@@ -61,6 +61,10 @@ class DocumentPolicy(Policy):
         """
         return Auxiliary()
 
+    @property
+    def contrasts(self) -> bool:
+        return type(self).contrast is not DocumentPolicy.contrast
+
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         """The scalar loss CONTRAST.
 

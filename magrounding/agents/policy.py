@@ -218,6 +218,11 @@ class Policy(nn.Module, ABC):
         """
         return Auxiliary()
 
+    @property
+    def contrasts(self) -> bool:
+        """Whether CONTRAST is among its losses."""
+        return False
+
     def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor | None:
         """How much U texts relate each of some words to each of some names: for diagnosis; no action depends on it.
 

@@ -145,6 +145,8 @@ def requested(arguments: Arguments) -> RunSettings:
         settings = replace(settings, preset=replace(settings.preset, team_reward=arguments.team_reward))
     if arguments.contrast is not None:
         settings = replace(settings, preset=_with_contrast(settings.preset, arguments.contrast))
+        if arguments.contrast and not settings.make_network().contrasts:
+            raise ConfigurationError(f"agent {settings.agent!r} has no contrastive loss: leave out --contrast")
     settings = replace(
         settings,
         share_parameters=arguments.share_parameters or settings.share_parameters,

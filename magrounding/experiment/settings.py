@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from magrounding.agents.building import build_policy, make_policy
-from magrounding.agents.policy import Policy
+from magrounding.agents.policy import CONTRAST, Policy
 from magrounding.agents.respelling import reads_any_words
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.presets import IMITATE, Phase, Preset, Promotion, find_preset
@@ -271,12 +271,15 @@ def make_settings(
     stages: tuple[str, ...] | None = None,
     seeds: tuple[int, ...] = (0,),
 ) -> RunSettings:
-    """Settings from what a command line names; the preset's agent, the environment's team and curriculum by default."""
+    """Settings from what a command line names; the preset's agent, the environment's team and curriculum by default.
+
+    The contrastive loss of a preset is left out for networks that have none.
+    """
     entry, chosen = env_entry(env), find_preset(preset, env)
     team: int = entry.options["agents"] if entry.multi_agent else 1
     team = team if agents is None else agents
     own = agent in (None, chosen.agent)
-    return RunSettings(
+    settings = RunSettings(
         env,
         agent or chosen.agent,
         team,
@@ -285,6 +288,11 @@ def make_settings(
         seeds,
         share_parameters=own and chosen.share_from is not None and team >= chosen.share_from,
     )
+    contrasted = any(phase.learner.weights.get(CONTRAST) for _, phase in settings.phases())
+    if own or not contrasted or settings.make_network().contrasts:
+        return settings
+    without = chosen.with_learners(lambda learner: replace(learner, weights={**learner.weights, CONTRAST: 0.0}))
+    return replace(settings, preset=without)
 
 
 def read_settings(folder: Path) -> RunSettings:

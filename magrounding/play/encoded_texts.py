@@ -60,20 +60,23 @@ class EncodedTexts:
         """
         some = slice(None) if rows is None else rows
         self._make_room(keys, rows)
-        if np.array_equal(self._keys[some], keys) and _UNREAD not in self._index[some]:
-            return self._index[some].copy()
+        index = self._index[some].copy()
+        changed = np.flatnonzero((self._keys[some] != keys) | (index == _UNREAD))
+        if not len(changed):
+            return index
         if self.keep and len(self._slots) > KEPT:
             self.forget()
-            self._make_room(keys, rows)
+            return self.read(keys, texts, rows)
         self._keys[some] = keys
-        begin, length = runs(keys.ravel())
-        shown, new = keys.ravel()[begin].tolist(), dict[int, int]()
-        for row, key in zip(begin.tolist(), shown, strict=True):
+        different = keys.ravel()[changed]
+        begin, length = runs(different)
+        shown, new = different[begin].tolist(), dict[int, int]()
+        for row, key in zip(changed[begin].tolist(), shown, strict=True):
             if key not in self._slots:
                 new.setdefault(key, row)
         if new:
             self._place(new, texts)
-        index = np.repeat(np.array([self._slots[key] for key in shown], np.int64), length).reshape(keys.shape)
+        index.ravel()[changed] = np.repeat(np.array([self._slots[key] for key in shown], np.int64), length)
         self._index[some] = index
         return index
 
@@ -103,7 +106,7 @@ class EncodedTexts:
             free = [slot for slot in range(capacity) if slot not in used]
             places = [*free[: len(rows)], *range(capacity, capacity + len(rows) - len(free))]
             size = max(capacity, places[-1] + 1)
-            self.encoding = overwrite(self.encoding, torch.tensor(places, device=self._device), encoded, size)
+            self.encoding = overwrite(self.encoding, self._tensor(np.array(places)), encoded, size)
         self._slots.update(zip(new, places, strict=True))
 
     def _tensor(self, array: np.ndarray) -> Tensor:
@@ -116,6 +119,8 @@ def overwrite(kept: TextEncoding, rows: Tensor, new: TextEncoding, size: int) ->
     Where a new text is longer than all that were kept, or `size` texts do not fit, the kept ones are padded with zeros
     first: use the returned encoding. For encodings without gradients.
     """
+    if all(len(tensor) == size and tensor.shape[1:] == new[name].shape[1:] for name, tensor in kept.items()):
+        return {name: tensor.index_copy_(0, rows, new[name]) for name, tensor in kept.items()}
     return {
         name: _pad_to(tensor, (size, *new[name].shape[1:])).index_copy_(
             0, rows, _pad_to(new[name], (0, *tensor.shape[1:]))

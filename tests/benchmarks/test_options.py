@@ -90,6 +90,17 @@ def test_a_contrast_is_for_learners_with_minibatches():
         asked(preset="quick", contrast=-1.0)
 
 
+def test_a_preset_asks_no_contrast_of_a_network_that_has_none():
+    def weights(agent, contrast=None):
+        arguments = train.Arguments(env="messenger", agent=agent, preset="quick_rl", contrast=contrast)
+        return [phase.learner.weights[CONTRAST] for _, phase in train.requested(arguments).phases()]
+
+    assert weights("relread") == weights("emma") == [1.0] * 3
+    assert weights("sir") == weights("sir", contrast=0.0) == [0.0] * 3
+    with pytest.raises(ConfigurationError, match="'sir' has no contrastive loss: leave out --contrast"):
+        weights("sir", contrast=0.5)
+
+
 def test_processes_are_for_simulators():
     batches, simulator = env_entry("ma_rtfm").configure(), env_entry("babyai").configure()
     assert (choose_workers(None, batches), choose_workers(0, batches)) == (0, 0)
