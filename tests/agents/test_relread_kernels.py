@@ -10,7 +10,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.relread import kernels
+from magrounding.agents.relread import kernels, phrases
 
 
 def observe(steps=4, row_count=8, **options):
@@ -92,6 +92,22 @@ def test_kernels_compute_what_torch_does(monkeypatch, options):
 def test_so_they_do_of_other_widths_and_where_nothing_is_in_sight(monkeypatch):
     spec, observation, texts = observe(stage="s5", agents=2)
     compare(monkeypatch, fresh(spec, pair_hidden=7, hidden=10, features=5, reach=2), empty(observation), texts)
+
+
+@pytest.mark.parametrize("dtype", [torch.int16, torch.int64])
+@pytest.mark.parametrize("shape", [(40, 5, 9, 6), (3, 1, 2, 2), (3, 4, 1, 5), (3, 4, 5, 1), (2, 0, 4, 3), (0, 2, 4, 3)])
+def test_phrases_that_a_goal_shares_with_statements(monkeypatch, shape, dtype):
+    u, s, length, g = shape
+    generator = torch.Generator().manual_seed(0)
+    manual = torch.randint(0, 4, (u, s, length), generator=generator).to(dtype)
+    goal = torch.randint(0, 4, (u, g), generator=generator).to(dtype)
+    found = phrases.shared_phrases(manual, goal)
+    monkeypatch.setattr(phrases, "suits", lambda *_: False)
+    assert torch.equal(found, phrases.shared_phrases(manual, goal))
+    for i, j, k in np.ndindex(*found.shape):
+        pairs = set(zip(*(manual[i, j, start : length - 1 + start].tolist() for start in (0, 1)), strict=True))
+        beside = [tuple(goal[i, at : at + 2].tolist()) for at in (k - 1, k) if 0 <= at < g - 1]
+        assert found[i, j, k] == any(pair in pairs and 0 not in pair for pair in beside)
 
 
 def test_nothing_in_sight_of_anybody_is_no_error():

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from magrounding.agents.policy import TextEncoding
 from magrounding.agents.relread import kernels
 from magrounding.agents.relread.motion import FRAMES, GAITS
+from magrounding.agents.relread.phrases import shared_phrases
 from magrounding.agents.relread.said_motion import SaidMotion
 from magrounding.errors import ConfigurationError
 
@@ -142,11 +143,8 @@ class ManualReader(nn.Module):
         shared = torch.bmm(value, (self._words(goal).unsqueeze(1) * weight).transpose(1, 2)).squeeze(2)
         if self.phrase is None:
             return shared
-        same = (manual.unsqueeze(3) == goal[:, None, None]) & (goal != 0)[:, None, None]  # [U, S, L, G]
-        pair = (same[:, :, :-1, :-1] & same[:, :, 1:, 1:]).any(2)  # [U, S, G - 1], begins at each word of the goal
-        within = F.pad(pair, (0, 1)) | F.pad(pair, (1, 0))
         weighs = weight.gather(2, goal.long().unsqueeze(1))  # [U, 1, G]
-        return shared + self.phrase * (within * weighs).sum(2)
+        return shared + self.phrase * (shared_phrases(manual, goal) * weighs).sum(2)
 
     def _words(self, ids: Tensor) -> Tensor:
         """[U, …, V]: 1 for each word of ids [U, …, L], and 0 for padding."""

@@ -1,0 +1,40 @@
+"""Which words of a goal a statement has in the same phrase: beside the same neighbour."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from magrounding.agents.relread.kernels import suits
+from magrounding.jit import cached_njit
+
+
+def shared_phrases(manual: Tensor, goal: Tensor) -> Tensor:
+    """[U, S, G] bool: each word of the goal that a statement has next to the word that is next to it in the goal.
+
+    Args:
+        manual: [U, S, L] ids, 0 is padding.
+        goal: [U, G] ids.
+    """
+    if suits(manual, goal):
+        shared = torch.zeros(*manual.shape[:2], goal.shape[1], dtype=torch.bool)
+        _mark(manual.contiguous().numpy(), goal.contiguous().numpy(), shared.numpy())
+        return shared
+    same = (manual.unsqueeze(3) == goal[:, None, None]) & (goal != 0)[:, None, None]  # [U, S, L, G]
+    pair = (same[:, :, :-1, :-1] & same[:, :, 1:, 1:]).any(2)  # [U, S, G - 1], begins at each word of the goal
+    return F.pad(pair, (0, 1)) | F.pad(pair, (1, 0))
+
+
+@cached_njit(nogil=True)
+def _mark(manual, goal, shared):
+    for u in range(len(manual)):
+        for g in range(goal.shape[1] - 1):
+            first, second = goal[u, g], goal[u, g + 1]
+            if first == 0 or second == 0:
+                continue
+            for s in range(manual.shape[1]):
+                for at in range(manual.shape[2] - 1):
+                    if manual[u, s, at] == first and manual[u, s, at + 1] == second:
+                        shared[u, s, g] = shared[u, s, g + 1] = True
+                        break
