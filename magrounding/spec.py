@@ -269,22 +269,27 @@ class EnvSpec:
                 return field
         raise ConfigurationError("this world shows no grid")
 
-    @property
+    @cached_property
     def texts(self) -> tuple[Text, ...]:
         """The text fields."""
         return tuple(field for field in self.fields if isinstance(field, Text))
 
-    @property
+    @cached_property
     def shared_texts(self) -> tuple[str, ...]:
         """Names of what all agents read, once an episode: what `info["document"]` is the key of."""
         return tuple(text.name for text in self.texts if text.shared and text.lifetime == EPISODE)
+
+    @cached_property
+    def changing_texts(self) -> frozenset[str]:
+        """Names of the other texts: those of single agents, and those that change within an episode."""
+        return frozenset(text.name for text in self.texts).difference(self.shared_texts)
 
     @property
     def lasting_texts(self) -> tuple[str, ...]:
         """Names of the texts that last an episode, choices apart: the task, a manual, a goal."""
         return tuple(text.name for text in self.texts if text.lifetime == EPISODE and text.name != CHOICES)
 
-    @property
+    @cached_property
     def own_fields(self) -> tuple[Field, ...]:
         """What an agent observes that is not read: everything but texts."""
         return tuple(field for field in self.fields if not isinstance(field, Text))

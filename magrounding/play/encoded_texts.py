@@ -61,7 +61,7 @@ class EncodedTexts:
         some = slice(None) if rows is None else rows
         self._make_room(keys, rows)
         index = self._index[some].copy()
-        changed = np.flatnonzero((self._keys[some] != keys) | (index == _UNREAD))
+        changed = ((self._keys[some] != keys) | (index == _UNREAD)).ravel().nonzero()[0]
         if not len(changed):
             return index
         if self.keep and len(self._slots) > KEPT:

@@ -403,6 +403,14 @@ def _add_product(into, one, other):
         into[h] += one[h] * other[h]
 
 
+@inner_njit
+def _multiply_back(gradient, one, other, d_one, d_other):
+    """The gradients of one * other, of rows: `d_one` is written over, `d_other` added to."""
+    for h in range(len(gradient)):
+        d_other[h] += one[h] * gradient[h]
+        d_one[h] = other[h] * gradient[h]
+
+
 @cached_njit(nogil=True)
 def _look(known, mixing, patterns, near, place, hidden):
     things = place.shape[1]
@@ -430,11 +438,11 @@ def _look_back(gradient, known, mixing, patterns, near, place, d_known, d_mixing
         some = exist[start : start + _LANES]
         here = _rows(known, some)
         what = np.dot(here, mixing)
-        of_what = np.zeros_like(what)
+        of_what = np.empty_like(what)
         for at in range(len(some)):
             n, i = divmod(some[at], things)
-            _add_product(d_patterns[place[n, i, 0]], what[at], gradient[n])
-            _add_product(of_what[at], patterns[place[n, i, 0]], gradient[n])
+            cell = place[n, i, 0]
+            _multiply_back(gradient[n], what[at], patterns[cell], of_what[at], d_patterns[cell])
         d_here = np.dot(of_what, mixing.T)
         for at in range(len(some)):
             _copy(d_known[some[at]], d_here[at])
