@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
+_FEW = 8
+"""So many names are read at a glance."""
+
 
 class MagroundingError(Exception):
     """Base of every error that a command prints as one line."""
@@ -48,8 +53,13 @@ def check_bool(name: str, value: object) -> None:
 
 
 def choose(kind: str, value: str, known) -> str:
-    """Return `value` if it is one of `known`; otherwise raise a ConfigurationError that lists what there is."""
+    """Return `value` if it is one of `known`; otherwise raise a ConfigurationError that lists what there is.
+
+    Below a list that is long to search the name that is most like the value is said as well.
+    """
     known = tuple(known)
     if not isinstance(value, str) or value not in known:  # an array would be compared with each by itself
-        raise ConfigurationError(f"unknown {kind} {value!r}; choose from: {', '.join(known)}")
+        like = get_close_matches(value, known, 1) if isinstance(value, str) and len(known) > _FEW else []
+        meant = f"; did you mean {like[0]!r}?" if like else ""
+        raise ConfigurationError(f"unknown {kind} {value!r}; choose from: {', '.join(known)}{meant}")
     return value

@@ -175,7 +175,7 @@ def _seeds(text: str) -> tuple[int, ...]:
     try:
         seeds = tuple(int(item) for item in items(text))
     except ValueError:
-        raise ConfigurationError(f"--seeds takes integers separated by commas, got {text!r}") from None
+        raise ConfigurationError(f"--seeds takes integers separated by commas, got {text!r}: type e.g. 0,1,2") from None
     if not seeds or len(set(seeds)) < len(seeds):
         raise ConfigurationError(f"--seeds takes one seed or more, each once, got {text!r}")
     for seed in seeds:

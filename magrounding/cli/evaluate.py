@@ -92,7 +92,7 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
     if arguments.episodes < 1:
         raise ConfigurationError(f"--episodes must be positive, got {arguments.episodes}")
     plays = PLAYS if arguments.play == "both" else (choose("way to --play", arguments.play, (*PLAYS, "both")),)
-    sources = [*arguments.run, *(PREFIX + name for name in arguments.pretrained)]
+    sources = [*arguments.run, *(PREFIX + name.removeprefix(PREFIX) for name in arguments.pretrained)]
     if not sources:
         raise ConfigurationError("nothing to evaluate: name run folders with --run, or a team with --pretrained")
     folders = dict(zip(distinct_names(sources, arguments.names), map(find_run, sources), strict=True))
@@ -117,7 +117,11 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
 def _env_options(arguments: Arguments, entry: EnvEntry) -> dict[str, Any]:
     """Options that were asked for; those that make every evaluation set what it is are not for the asking."""
     made_by = set.intersection(*(set(options) for options in entry.evaluation.sets.values()))
-    reserved = {**chosen_elsewhere(entry, "--stage"), "agents": "the runs", **dict.fromkeys(made_by, "--splits")}
+    reserved = {
+        **chosen_elsewhere(entry, "--stage"),
+        "agents": "the training of the runs",
+        **dict.fromkeys(made_by, "--splits"),
+    }
     return parse_env_options(arguments.env_option, entry, reserved)
 
 

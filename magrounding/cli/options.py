@@ -69,7 +69,7 @@ def read_options(
     for item in (item for text in texts for item in _BETWEEN_OPTIONS.split(text)):
         name, value = _split(item, known, flag)
         if reserved and name in reserved:
-            raise ConfigurationError(f"{ENV_FLAG} does not set {name}: it is for {reserved[name]} to choose")
+            raise ConfigurationError(f"{ENV_FLAG} does not set {name}: {reserved[name]} does")
         default = known[name]
         if value is not None and default is not None and not _is_of_kind(value, default):
             raise ConfigurationError(f"{ENV_FLAG} takes values like {name}={json.dumps(default)}, got {item!r}")

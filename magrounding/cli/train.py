@@ -289,7 +289,7 @@ def _seed(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ConfigurationError(f"--seeds takes integers separated by commas, got {text!r}") from None
+        raise ConfigurationError(f"--seeds takes integers separated by commas, got {text!r}: type e.g. 0,1,2") from None
 
 
 def _show(value: object) -> str:

@@ -114,7 +114,7 @@ def _watch_run(arguments: Arguments, run: str) -> None:
     sets = entry.evaluation.sets_of(stage.split("/")[0])
     games = choose("split", arguments.split or entry.evaluation.held_out_set(stage.split("/")[0]), tuple(sets))
     of_split = dict.fromkeys(sets[games], "--split")
-    elsewhere = {**chosen_elsewhere(entry, "--stage"), "agents": "the run", **of_split}
+    elsewhere = {**chosen_elsewhere(entry, "--stage"), "agents": "the training of the run", **of_split}
     asked = parse_env_options(arguments.env_option, entry, elsewhere)
     options = {**settings.stage_options(stage.split("/")[0], games), **asked}
     spec = configure(entry, options).describe()

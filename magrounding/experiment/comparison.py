@@ -55,7 +55,7 @@ def comparison(runs: Runs, picture: str) -> str:
         f"manuals were read in the games of `{first.entry.evaluation.reading_set}`.",
         *(f"## {stage}\n\n{stage_table(runs, stage)}" for stage in shared_stages(runs)),
         f"![{what.lower()} during training]({picture})",
-        "Lines are evaluations during training (sampled play, the mean over seeds); dotted lines are training games.",
+        about_curves(runs),
         "## Runs",
         table(
             ("run", "agent", "preset", "seeds", "learnt by", "command"),
@@ -124,8 +124,18 @@ def _baseline(runs: Runs, stage: str, which: str, who: str) -> float | None:
     return None
 
 
+def about_curves(runs: Runs) -> str:
+    """What the lines of their figure are."""
+    plays = " or ".join(sorted({run.settings.preset.selection_play for run in runs.values()}))
+    return (
+        f"Lines are evaluations during training ({plays} play, the mean over seeds); dotted lines are training games."
+    )
+
+
 def plot_comparison(runs: Runs) -> bytes:
     """A PNG with one panel for each stage: evaluations during training, on the set that none learns from."""
+    from matplotlib.lines import Line2D
+
     check_comparable(runs)
     stages = shared_stages(runs)
     figure, panels = make_figure(len(stages))
@@ -133,6 +143,7 @@ def plot_comparison(runs: Runs) -> bytes:
         for k, (name, run) in enumerate(runs.items()):
             _draw(run, stage, name, COLOURS[k % len(COLOURS)], panel)
         panel.set_title(stage, fontsize=11)
+        panel.add_line(Line2D([], [], color="0.35", linestyle=":", linewidth=1.2, label="training games"))
     return finish(figure, panels, scale_of(next(iter(runs.values())).settings))
 
 

@@ -108,6 +108,7 @@ def plot_match(results: Results) -> bytes:
         panel.spines[["top", "right"]].set_visible(False)
     if won:
         left.set_xlim(-2, 102)
+    right.locator_params(axis="x", nbins=5)
     left.set_yticks(range(len(names)), [name.replace(",", ",\n") for name in names], fontsize=8)
     left.set_ylim(len(names) - 0.5, -0.5)
     return to_png(figure)

@@ -72,6 +72,7 @@ def finish(figure: Figure, panels: Sequence[Axes], scale: Scale) -> bytes:
         panel.set_xlabel("environment steps")
         panel.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
         panel.locator_params(axis="x", nbins=4)
+        panel.set_xlim(left=0)  # one point or few would stand on an axis that begins beside them
     return save(figure, panels, 2 * len(panels), scale)
 
 
@@ -121,7 +122,7 @@ def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
                     strict=True,
                 )
                 face = colour if name == "train" else "white"
-                label = f"evaluation, {name}" if k == 0 else None
+                label = f"evaluation ({play}), {name}" if k == 0 else None
                 marker = "o" if name == "train" else "D"
                 panel.plot(
                     steps, means, marker, color=colour, markerfacecolor=face, markersize=6, label=label, zorder=3

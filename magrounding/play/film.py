@@ -89,7 +89,8 @@ def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], abou
         small = picture.convert("RGB")
         small.thumbnail((_ON_PAGE, 2 * _ON_PAGE), Image.Resampling.LANCZOS)
         with io.BytesIO() as file:
-            small.quantize(64).save(file, "png", optimize=True)
+            # The median cut merges rare colours, such as an element's, which says what beats a monster.
+            small.quantize(method=Image.Quantize.FASTOCTREE).save(file, "png", optimize=True)
             sources.append("data:image/png;base64," + base64.b64encode(file.getvalue()).decode())
     steps = json.dumps([{"src": src, "text": text} for src, text in zip(sources, texts, strict=True)])
     return _PAGE.format(
@@ -136,6 +137,7 @@ _PAGE = """<!doctype html>
 <style>
 :root {{ color-scheme: light dark; }}
 body {{ font: 16px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 1rem auto; padding: 0 1rem; }}
+h1 {{ font-size: 1.3rem; margin: .5rem 0; }}
 img {{ width: 100%; height: auto; border-radius: .4rem; }}
 input {{ width: 100%; }}
 pre {{ white-space: pre-wrap; font: 14px/1.4 ui-monospace, monospace; }}

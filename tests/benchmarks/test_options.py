@@ -40,8 +40,8 @@ def test_a_comma_within_a_value_is_no_border():
         (["size=2"], "got 2"),
         (["sight=far"], "sight|cannot be made"),
         (["split=moon"], "moon"),
-        (["stage=s2"], "does not set stage: it is for --stages to choose"),
-        (["size=9", "agents=3"], "does not set agents: it is for --agents to choose"),
+        (["stage=s2"], "does not set stage: --stages does"),
+        (["size=9", "agents=3"], "does not set agents: --agents does"),
         (["size"], "values like size=.*, got 'size'"),
     ],
 )
@@ -112,5 +112,5 @@ def test_processes_are_for_simulators():
 
 
 def test_options_that_another_flag_chooses_are_named():
-    with pytest.raises(ConfigurationError, match="does not set split: it is for --splits to choose"):
+    with pytest.raises(ConfigurationError, match="does not set split: --splits does"):
         parse_env_options(["split=eval"], env_entry("ma_rtfm"), {"split": "--splits"})

@@ -83,7 +83,7 @@ def test_quiet_prints_only_where_the_pictures_are(tmp_path, capsys):
     ("arguments", "complaint"),
     [
         (["--split", "moon"], "unknown split 'moon'; choose from: train, eval"),
-        (["--split", "eval_10x10", "--env-option", "split=train"], "does not set split: it is for --split to choose"),
+        (["--split", "eval_10x10", "--env-option", "split=train"], "does not set split: --split does"),
         (["--stage", "s5"], "unknown trained stage of this run 's5'; choose from: s1"),
         (["--trained-seed", "7"], "unknown seed of this run '7'"),
         (["--play", "slowly"], "unknown way to --play 'slowly'; choose from: greedy, sampled"),

@@ -97,7 +97,7 @@ def test_the_papers_numbers_stand_below(finished, monkeypatch, capsys):
 
 def test_a_packaged_team_by_its_name(monkeypatch, tmp_path):
     name = "ma_rtfm-s5-2agents"
-    for asked in (("--pretrained", name), ("--run", f"pretrained:{name}")):
+    for asked in (("--pretrained", name), ("--pretrained", f"pretrained:{name}"), ("--run", f"pretrained:{name}")):
         assert run(monkeypatch, *asked, "--episodes", 4, "--splits", "eval", "--out", tmp_path) == 0
         found = read_json(tmp_path / "zero_shot.json")["sets"]["eval"]
         assert list(found["runs"]) == [name]

@@ -91,9 +91,9 @@ def test_files_of_another_version_are_refused(lacking):
 
 
 def test_presets_that_are_not_there():
-    with pytest.raises(ConfigurationError, match="unknown preset 'huge'"):
+    with pytest.raises(ConfigurationError, match=r"preset 'huge'; choose from: paper, silg, quick, quick_rl, demo$"):
         find_preset("huge", "rtfm")
-    with pytest.raises(ConfigurationError, match="is not made for 'rock_paper_scissors'"):
+    with pytest.raises(ConfigurationError, match=r"is not made for 'rock_paper_scissors'; .*rock_paper_scissors has: "):
         find_preset("quick_rl", "rock_paper_scissors")
 
 

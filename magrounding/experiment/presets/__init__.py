@@ -20,10 +20,13 @@ __all__ = [
 
 def find_preset(name: str, env: str) -> Preset:
     """A preset for an environment; ConfigurationError where there is none."""
-    choose("preset", name, dict.fromkeys(entry.name for entry in PRESETS.values()))
     by_env = {entry.env: entry for entry in PRESETS.values() if entry.name == name}
+    own = [entry.name for entry in PRESETS.values() if entry.env == env]
+    if not by_env:
+        choose("preset", name, own or dict.fromkeys(entry.name for entry in PRESETS.values()))
     if env not in by_env:
-        raise ConfigurationError(f"preset {name!r} is not made for {env!r}; it serves: {', '.join(by_env)}")
+        rest = f"; {env} has: {', '.join(own)}" if own else ""
+        raise ConfigurationError(f"preset {name!r} is not made for {env!r}; it serves: {', '.join(by_env)}{rest}")
     return load(by_env[env].preset)
 
 

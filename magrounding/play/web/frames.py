@@ -12,7 +12,7 @@ from magrounding.envs.render import Figure, Scene
 from magrounding.play.pursuit import NOTHING, pursued
 from magrounding.play.session import Session, View
 from magrounding.play.web.sprites import Sprites
-from magrounding.spec import TextChoices
+from magrounding.spec import SCORES, TextChoices
 
 COLOURS = list(AGENT_COLOURS)
 _DIGITS = 3
@@ -39,6 +39,7 @@ def about_game(
         "people": sorted(people),
         "actions": None if words else list(spec.actions.names),
         "max_cycles": spec.max_cycles,
+        "scored": SCORES in spec.capabilities,
         "colours": COLOURS,
     }
 

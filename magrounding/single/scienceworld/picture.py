@@ -15,20 +15,23 @@ _COLUMNS, _LINE, _SIZE = 110, 17, 14
 def ansi(task: str, moment: Moment, step: int, max_cycles: int, score: float) -> str:
     """How far the game has come, the task, what the last command was answered, what is around, and what is held.
 
+    An answer that only says what is around, as the first one does, is not shown twice.
+
     Args:
         task: its text.
         moment: the last step.
         step, max_cycles: how far the game has come.
         score: 0 to 100.
     """
+    answer = f"> {moment.observation}" if moment.observation.strip() != moment.look.strip() else ""
     parts = (
         f"step {step} of {max_cycles} · score {score:g} of 100 · {len(moment.actions)} actions",
         task,
-        f"> {moment.observation}",
+        answer,
         moment.look,
         moment.inventory,
     )
-    return "\n\n".join(part.strip().expandtabs(4) for part in parts)
+    return "\n\n".join(part.strip().expandtabs(4) for part in parts if part)
 
 
 def rgb_array(text: str) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -41,6 +42,10 @@ _COLOURS = np.array(
     np.uint8,
 )
 """Of the classes: Cityscapes' where they can be distinguished."""
+
+_ROUTE, _WALK, _START, _GOAL, _AGENT = "#7aa7e0", "#d01030", "#3c78c8", "#1a9a50", "#d01030"
+_KEY = (("start", _START, 7), ("goal", _GOAL, 7), ("agent", _AGENT, 5), ("route", _ROUTE, 0), ("walk", _WALK, 0))
+"""Of the map: what is shown, its colour, and a dot's radius, 0 being a line."""
 
 _LETTERS = " ,#W=|LSTt.pRcKBNMb"
 """Of the classes, in text."""
@@ -120,12 +125,20 @@ def rgb_array(view: View, city_map: Map) -> np.ndarray:
     top = base + 34 + MARGIN
     _draw_map(draw, city_map, (MARGIN, top, MARGIN + MAP, top + MAP))
     left, width = MARGIN * 3 + MAP, WIDTH - MAP - MARGIN * 4
-    lines = textwrap.wrap(view.instruction, max(20, int(width / 7.6)))
-    most = (MAP - 110) // LINE
+    instruction = re.sub(r" ([,.;:!?])", r"\1", view.instruction)
+    lines = textwrap.wrap(instruction, max(20, int(width / 7.6)))
+    most = (MAP - 116) // LINE - 2
     if len(lines) > most:
         lines = [*lines[: most - 1], lines[most - 1] + " …"]
     for k, line in enumerate([view.caption, "", *lines]):
         draw.text((left, top + k * LINE), line, "#23252e", font)
+    for k, (name, colour, radius) in enumerate(_KEY):
+        x, y = left + k * 84, top + MAP - 104
+        if radius:
+            draw.ellipse((x + 6 - radius, y - radius, x + 6 + radius, y + radius), fill=colour)
+        else:
+            draw.line((x - 2, y, x + 14, y), fill=colour, width=7 if colour == _ROUTE else 3)
+        draw.text((x + 18, y), name, "#23252e", small, anchor="lm")
     shown = np.unique(view.panorama)
     for k, number in enumerate(shown.tolist()):
         x, y = left + k % 4 * 105, top + MAP - 80 + k // 4 * 20
@@ -154,13 +167,13 @@ def _draw_map(draw, city_map: Map, box: tuple[int, int, int, int]) -> None:
         for _, _, end in graph.ways[place]:
             if (np.abs(metres[end] - middle) <= reach).all():
                 draw.line((*point(place), *point(end)), fill="#b9bbc2", width=4)
-    for walk, colour, width in ((route, "#7aa7e0", 7), (city_map.visited, "#d01030", 3)):
+    for walk, colour, width in ((route, _ROUTE, 7), (city_map.visited, _WALK, 3)):
         if len(walk) > 1:
             draw.line([point(place) for place in walk], fill=colour, width=width)
-    for place, colour in ((route[0], "#3c78c8"), (route[-1], "#1a9a50")):
+    for place, colour in ((route[0], _START), (route[-1], _GOAL)):
         x, y = point(place)
         draw.ellipse((x - 7, y - 7, x + 7, y + 7), fill=colour)
     x, y = point(city_map.place)
     angle = math.radians(city_map.heading)
-    draw.line((x, y, x + 18 * math.sin(angle), y - 18 * math.cos(angle)), fill="#d01030", width=3)
-    draw.ellipse((x - 5, y - 5, x + 5, y + 5), fill="#d01030")
+    draw.line((x, y, x + 18 * math.sin(angle), y - 18 * math.cos(angle)), fill=_AGENT, width=3)
+    draw.ellipse((x - 5, y - 5, x + 5, y + 5), fill=_AGENT)

@@ -284,6 +284,7 @@ function refreshList() {
   if (found.length > LISTED) items.push(make("li", `… and ${found.length - LISTED} more`));
   if (!found.length) items.push(make("li", "nothing like that can be done now"));
   at("list").replaceChildren(...items);
+  at("found").textContent = typed ? `${found.length} of ${offered(agent).length}` : `${found.length}`;
 }
 
 function take(agent, action) { at("filter").value = ""; move(agent, action); at("filter").focus(); }
@@ -313,8 +314,9 @@ export function refreshStatus() {
   at("saved").hidden = state.replay || !state.over || Boolean(state.onFinish);
   at("leave").hidden = state.replay || !state.mine.length || Boolean(state.onFinish);
   at("link-part").hidden = state.replay || Boolean(state.onFinish);
-  if (state.replay) return say(`${game.env}, seed ${game.seed}: ${frame.won ? "won" : "lost"} after ${frame.step} steps`);
-  if (state.over) return say(frame.won ? "The game is won." : `The game is over, score ${frame.score}.`);
+  const outcome = frame.won ? "won" : game.scored ? `over, score ${frame.score}` : "lost";
+  if (state.replay) return say(`${game.env}, seed ${game.seed}: ${outcome} after ${frame.step} ${frame.step === 1 ? "step" : "steps"}`);
+  if (state.over) return say(`The game is ${outcome}.`);
   if (status.begun === false) return say(`Waiting for ${missing} more ${missing === 1 ? "person" : "people"}: give them the link.`);
   const parts = [`Step ${frame.step} of ${game.max_cycles}.`], waiting = waitingFor();
   if (status.thinking) parts.push("The agents are thinking …");
@@ -342,6 +344,12 @@ function statement(frame, text, k) {
   return item;
 }
 
+// A world's text without the numbered lines of what can be done: the list beside it has them.
+function withoutMoves(frame) {
+  const listed = new Set(Object.values(frame.moves ?? {}).flat().filter(Array.isArray).map(([action, name]) => `${action} ${name}`));
+  return listed.size ? frame.text.split("\n").filter(line => !listed.has(line.trim())).join("\n") : frame.text;
+}
+
 const tidy = text => text.replace(/ ([,.;:!?])/g, "$1");
 const picture = (sprite, alt = "") => make("img", [], {src: `/sprite/${sprite}`, alt, width: 27, height: 27});
 
@@ -361,7 +369,7 @@ export function refresh() {
     at("manual").replaceChildren(...frame.manual.map((text, k) => statement(frame, text, k)));
     at("things").replaceChildren(...frame.figures.filter(each => !("agent" in each)).map(each => make("li", [picture(each.sprite), label(each)])));
     at("things-part").hidden = !frame.figures.some(each => !("agent" in each));
-  } else at("text").textContent = frame.text;
+  } else at("text").textContent = withoutMoves(frame);
   const known = Object.keys(frame.claims ?? {}).length || Object.keys(frame.reads ?? {}).length || Object.keys(frame.pursues ?? {}).length;
   at("overlays").hidden = !(known || (state.replay && drawn));
   at("agents").replaceChildren(...game.players.map((player, agent) => {
