@@ -55,6 +55,7 @@ def test_the_statistics_of_the_public_graph(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [
+        ("nodes.txt", "", "nodes.txt names no place"),
         ("nodes.txt", "a,1,2\n", "line 1 of nodes.txt has 3 parts"),
         ("nodes.txt", "a,north,2,3\n", "expected numbers"),
         ("links.txt", "nowhere,1,AxA\n", "there is no place 'nowhere'"),
@@ -74,6 +75,13 @@ def test_wrong_files_end_in_a_sentence(small_city, file, text, said):
     (small_city / file).write_text(text)
     with pytest.raises(ConfigurationError, match=said):
         Touchdown(data=str(small_city)).make_env()
+
+
+def test_the_statistics_of_no_graph_end_in_a_sentence(small_city, capsys):
+    for file in ("nodes.txt", "links.txt"):
+        (small_city / file).write_text("")
+    assert statistics_command([str(small_city)]) == 2
+    assert "nodes.txt names no place" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped"])
