@@ -324,6 +324,8 @@ def test_the_strip_and_the_map():
     [
         ({"split": "dev"}, "unknown split"),
         ({"patch": 3}, "patch is one of 1, 2, 4, 8"),
+        ({"patch": 4.0}, "patch is one of 1, 2, 4, 8"),
+        ({"patch": np.array([1, 2])}, "patch is one of 1, 2, 4, 8"),
         ({"max_cycles": 0}, "max_cycles"),
         ({"turned": "yes"}, "turned is True or False"),
         ({"data": 3}, "data is the path"),
