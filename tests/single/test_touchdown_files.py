@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.single.alfworld.games import find_games
 from magrounding.single.touchdown import Touchdown, files
 from magrounding.single.touchdown.graph import FAR, Graph
 from magrounding.single.touchdown.statistics import PUBLIC, check_public_graph, graph_statistics, route_statistics
@@ -95,6 +96,12 @@ def test_a_damaged_archive_of_panoramas_ends_in_a_sentence(small_city, damage):
     path.write_bytes(data[:middle] if damage == "cut" else data)
     with pytest.raises(ConfigurationError, match=r"panoramas\.npz is no array of panoramas"):
         Touchdown(data=str(small_city)).make_env()
+
+
+@pytest.mark.parametrize("find", [Touchdown.describe, lambda options: find_games(options.data, "train")])
+def test_a_home_of_nobody_is_refused(find):
+    with pytest.raises(ConfigurationError, match="names the home of a user that there is not"):
+        find(Touchdown(data="~nobody_at_all/city"))
 
 
 def test_missing_files_are_named(small_city, tmp_path):
