@@ -335,7 +335,7 @@ class EnvSpec:
         each = sum(
             math.prod(f.shape) * np.dtype(f.dtype).itemsize * (1 if f.shared else self.num_agents) for f in self.fields
         )
-        games = f"{num_envs:,} game{'s' if num_envs > 1 else ''} of this world take"
+        games = f"{num_envs:,} games of this world take" if num_envs > 1 else "a game of this world takes"
         advice = "choose fewer games, fewer agents or a smaller map"
         require_memory(num_envs * (2 * each + 2 * self.state_size), games, advice)
 

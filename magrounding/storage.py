@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from magrounding.errors import CheckpointError
+from magrounding.errors import CheckpointError, ConfigurationError
 
 SEAL = "sha256"
 """Entry of a sealed JSON file: the digest of all others."""
@@ -20,6 +20,14 @@ SEAL = "sha256"
 def user_cache() -> Path:
     """Where this package keeps what it can compute again."""
     return Path.home() / ".cache" / "magrounding"
+
+
+def user_path(text: str) -> Path:
+    """The path that a user names, "~" being a home; ConfigurationError where nobody has that name."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ConfigurationError(f"{text!r} names the home of a user that there is not: name the folder") from None
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:

@@ -8,6 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from magrounding.errors import ConfigurationError
+
 PAD = 0
 PAD_WORD = "<pad>"
 
@@ -17,13 +19,17 @@ class Vocabulary:
 
     Args:
         words: the words after the padding word, in the order of their ids.
+
+    Raises:
+        ConfigurationError: a word that is listed twice.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
         self.words: tuple[str, ...] = (PAD_WORD, *words)
         self._ids = {word: i for i, word in enumerate(self.words)}
         if len(self._ids) != len(self.words):
-            raise ValueError("a vocabulary lists each word once")
+            twice = next(word for i, word in enumerate(self.words) if self._ids[word] != i)
+            raise ConfigurationError(f"a vocabulary lists each word once, got {twice!r} twice")
 
     def __len__(self) -> int:
         return len(self.words)

@@ -32,6 +32,7 @@ def test_buffers_are_reused_unless_copies_are_asked_for():
             np.shares_memory(a[4][key], b[4][key]) for key in a[4] if key not in ("final_observation", "fault")
         )
     assert all((a == b).all() for a, b in zip(saved[0], first.values(), strict=True))
+    assert not np.shares_memory(vec.state(), vec.state())
 
 
 def test_a_world_takes_actions_of_any_layout():

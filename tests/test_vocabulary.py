@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from magrounding.errors import ConfigurationError
 from magrounding.vocabulary import PAD, PAD_WORD, Vocabulary
 
 WORDS = ("wolf", "beats", "fire", ".")
@@ -39,9 +40,9 @@ def test_a_text_is_never_cut():
 def test_unknown_words_and_repeated_words_are_errors():
     with pytest.raises(KeyError):
         Vocabulary(WORDS).encode("ice beats wolf .")
-    with pytest.raises(ValueError, match="once"):
+    with pytest.raises(ConfigurationError, match="once, got 'wolf' twice"):
         Vocabulary(["wolf", "wolf"])
-    with pytest.raises(ValueError, match="once"):
+    with pytest.raises(ConfigurationError, match="once"):
         Vocabulary([PAD_WORD])
 
 

@@ -135,11 +135,10 @@ class TensorEnv(BaseParallelWrapper):
 
     def _nothing(self) -> dict[str, np.ndarray]:
         """What an agent observes that is out, its mask included."""
-        fields = {
-            name: np.clip(np.zeros(part.shape, part.dtype), part.low, part.high)
-            for name, part in self._fields.items()
-            if isinstance(part, spaces.Box)
-        }
+        fields = {}
+        for name, part in self._fields.items():
+            bounds = part if isinstance(part, spaces.Box) else self.spec[name]
+            fields[name] = np.clip(np.zeros(part.shape or (), part.dtype), bounds.low, bounds.high)
         return {**fields, MASK: self._only_no_op.copy()}
 
     def _shown(self, observations: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -101,7 +101,8 @@ class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
         seen, info = self.vec.reset(seed)
         if before is not None:
             seen, info = self._put_back(before, held)
-        super().reset(seed=seed)  # Gymnasium wants its own generator seeded; the games do not use it
+        # Gymnasium wants its own generator seeded; the games, which have checked the seed, do not use it.
+        super().reset(seed=None if seed is None else int(seed))
         self._ended[:] = False
         observation = self._shown(seen)
         return observation, self._common(observation, info)
@@ -156,7 +157,7 @@ class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
         self.vec.close()
 
     def _play(self, actions: np.ndarray, held: np.ndarray) -> StepResult:
-        """A step of all games but those held [B] bool, of which only the observation counts: that of before."""
+        """A step of all games but those held [B] bool: what these show and their document stay as they were before."""
         vec = self.vec
         if not isinstance(vec, WorldVectorEnv):
             vec.hold(held)
@@ -164,7 +165,8 @@ class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
         before = self._before(held)
         seen, reward, terminated, truncated, info = vec.step(actions)
         if before is not None:
-            seen, _ = self._put_back(before, held)
+            seen, back = self._put_back(before, held)
+            info.document = back.document
         return seen, reward, terminated, truncated, info
 
     def _before(self, held: np.ndarray) -> dict[str, np.ndarray] | None:

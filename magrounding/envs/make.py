@@ -22,12 +22,15 @@ def make(id: str, *, render_mode: str | None = None, **options: Any) -> Parallel
     Args:
         id: environment id, e.g. "ma_rtfm".
         render_mode: None, "ansi" or "rgb_array".
-        options: options of the environment, see its documentation; ConfigurationError names an unknown one.
+        options: options of the environment, see its documentation.
+
+    Raises:
+        ConfigurationError: an unknown id, option or render mode, or a game that is larger than the memory.
     """
     config = env_entry(id).configure(**options)
+    config.describe().require_memory(1)
     if is_simulator(config):
         return config.make_env(render_mode)
-    config.describe().require_memory(1)
     return WorldEnv(config.make_world(1, 1), id=id, options=options, render_mode=render_mode)
 
 
@@ -60,8 +63,8 @@ def make_vec(
     check_bool("copy", copy)
     config = env_entry(id).configure(**options)
     spec = config.describe()
+    spec.require_memory(num_envs)
     if is_simulator(config):
         make_env = partial(config.make_env, None)
         return vectorize(make_env, num_envs, workers, id=id, options=options, spec=spec, timeout=timeout, copy=copy)
-    spec.require_memory(num_envs)
     return WorldVectorEnv(config.make_world(num_envs, num_threads), id, options, copy=copy)

@@ -64,9 +64,10 @@ class WorldVectorEnv(HasState, HasSnapshots, HasPlaces, HasFacts):
         return self._own(self.world.observation), rewards, terminated, truncated, self._collect()
 
     def state(self) -> np.ndarray:
-        """[B, state_size] int16, see `BatchedWorld.state`."""
+        """[B, state_size] int16, see `BatchedWorld.state`; without `copy` the next call overwrites it."""
         self._require_start("state")
-        return self.world.state()
+        state = self.world.state()
+        return state.copy() if self.copy else state
 
     def entity_places(self) -> np.ndarray:
         """[B, E, 2] float32, see `BatchedWorld.entity_places`."""

@@ -34,7 +34,8 @@ class Fault:
 def pack_error(error: BaseException, trace: str) -> bytes:
     """An exception and its traceback as bytes; where the exception cannot travel, a SimulatorError that describes it.
 
-    Arguments and attributes travel, and `__init__` is not called again: that of many an exception takes other ones.
+    Arguments and attributes travel, and no `__init__` but Python's own is called again: that of many an exception takes
+    other arguments.
     """
     found = dict(vars(error))
     if isinstance(error, ImportError):
@@ -52,6 +53,8 @@ def unpack_error(message: bytes) -> tuple[BaseException, str]:
     """The exception and the traceback that `pack_error` has packed."""
     kind, made_of, arguments, found, trace = cloudpickle.loads(message)
     error: Any = kind.__new__(kind, *made_of)  # an OSError takes its file name from here
+    pythons = next(each for each in kind.__mro__ if each.__module__ == "builtins")
+    pythons.__init__(error, *made_of)  # and a UnicodeDecodeError all that it says
     error.args = arguments
     for name, value in found.items():
         setattr(error, name, value)

@@ -147,10 +147,9 @@ class WorkerHandle:
         self.hang_up()
         if self._process is not None:
             self._await_end(seconds)
-            if self._process.returncode is None:
-                with contextlib.suppress(ProcessLookupError, PermissionError):  # it has just ended
-                    os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.wait()
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # all have ended
+                os.killpg(self._process.pid, signal.SIGKILL)  # it may be gone, and what it has started still run
+            self._process.wait()
             self._process = None
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)

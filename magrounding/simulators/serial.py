@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 from magrounding.capabilities import Expert, HasState, require_capability
 from magrounding.errors import CallOrderError
 from magrounding.simulators.arena import Arena, View
-from magrounding.simulators.faces import face_of
+from magrounding.simulators.faces import ParallelFace, face_of
 from magrounding.simulators.game import Game
 from magrounding.simulators.spaces import common_spec
 from magrounding.spec import EnvSpec
@@ -42,10 +43,18 @@ class SerialVectorEnv(HasState, Expert):
         copy: bool = False,
     ) -> None:
         self.id, self.options, self.num_envs = id, dict(options or {}), num_envs
-        faces = [face_of(make_env()) for _ in range(num_envs)]
-        self.spec = common_spec(faces, spec)
+        faces: list[ParallelFace] = []
+        try:
+            for _ in range(num_envs):
+                faces.append(face_of(make_env()))  # noqa: PERF401  those made before an error are to be known
+            self.spec = common_spec(faces, spec)
+            self._arena = Arena(self.spec, num_envs)
+        except BaseException:
+            for face in faces:
+                with suppress(Exception):  # the first error is the one to see
+                    face.env.close()
+            raise
         self.num_agents = self.spec.num_agents
-        self._arena = Arena(self.spec, num_envs)
         self._view = View(self._arena, slice(0, num_envs), (id, self.spec), copy=copy)
         self._games = [Game(face, self.spec, self._arena, row) for row, face in enumerate(faces)]
         self._started = self._closed = False

@@ -31,7 +31,7 @@ def spec_of(env: Any) -> EnvSpec:
     "expert" where the env has `best_actions`, "state" where it has `state` and an integer Box as `state_space`.
 
     Raises:
-        ConfigurationError: a space of another kind, or agents with unequal spaces.
+        ConfigurationError: no agents or unequal ones, a space of another kind, or a limit that is no number.
     """
     return _spec_of_face(face_of(env), None)
 
@@ -64,6 +64,8 @@ def _spec_of_face(face: ParallelFace, given: EnvSpec | None) -> EnvSpec:
         ConfigurationError: an env with other agents or actions than its spec, or without a spec and with spaces that
             no spec describes.
     """
+    if not face.possible_agents:
+        raise ConfigurationError(f"{type(face.env).__name__} has no agents: its possible_agents are empty")
     own = attribute(face.env, "spec")
     spec = given if given is not None else own if isinstance(own, EnvSpec) else _derive(face)
     if len(face.possible_agents) != spec.num_agents:
@@ -90,7 +92,8 @@ def _derive(face: ParallelFace) -> EnvSpec:
     fields = [_field(name, part, count) for name, part in parts]
     if all(field.name != MASK for field in fields):
         fields.append(Mask(MASK, (count,)))
-    names = attribute(face.env, "action_names", range(count))
+    names = attribute(face.env, "action_names")
+    names = range(count) if names is None else names
     if len(names) != count:
         raise ConfigurationError(f"action_names has {len(names)} names for {count} actions")
     state = attribute(face.env, "state_space") if callable(attribute(face.env, "state")) else None
@@ -143,7 +146,12 @@ def _limit(env: Any) -> int:
     limit = attribute(env, "max_cycles")
     if limit is None:
         limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
-    return UNKNOWN_LIMIT if limit is None else int(limit)
+    try:
+        return UNKNOWN_LIMIT if limit is None else int(limit)
+    except (TypeError, ValueError, OverflowError):
+        raise ConfigurationError(
+            f"max_cycles of {type(env).__name__} must be a number of steps, got {limit!r}"
+        ) from None
 
 
 def _fits(space: Any) -> bool:

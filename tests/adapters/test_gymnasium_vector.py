@@ -70,6 +70,21 @@ def test_it_plays_what_single_envs_play_side_by_side(id, mode):
         assert_same(one, other)
 
 
+@pytest.mark.parametrize("id", SHORT)
+def test_games_that_return_copies_say_the_same(id):
+    plain, fresh = (make(id, num_envs=16, max_cycles=1, copy=copy) for copy in (False, True))
+    for one, other in zip(fresh.reset(seed=0), plain.reset(seed=0), strict=True):
+        assert_same(one, other)
+    for _ in range(8):  # every second step only starts the next episodes
+        for one, other in zip(fresh.step(np.zeros(16, int)), plain.step(np.zeros(16, int)), strict=True):
+            assert_same(one, other)
+
+
+def test_a_seed_of_numpy_is_a_seed():
+    mine, other = make(), make()
+    assert_same(mine.reset(seed=np.int64(3))[0], other.reset(seed=3)[0])
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_returned_arrays_are_the_callers_own(mode):
     env = make(autoreset_mode=mode)

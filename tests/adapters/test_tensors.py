@@ -17,6 +17,7 @@ from examples.my_game.my_game.env import MyGame
 from magrounding.adapters import for_tensors, unflatten
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.spec import SCORES
+from tests.simulators.games import Walk
 
 with warnings.catch_warnings():
     # PettingZoo's test package imports its own example environments by a route that it has itself deprecated.
@@ -176,6 +177,31 @@ class Scored(MyGame):
         if self.score < 8:
             self.agents, ended = acting, dict.fromkeys(acting, False)
         return observations, rewards, ended, cut, {agent: {**infos[agent], "score": self.score} for agent in acting}
+
+
+def test_who_is_out_observes_zeros_in_spaces_of_any_kind():
+    class Rooms(Walk):
+        def __init__(self):
+            super().__init__()
+            parts = {"room": spaces.Discrete(3, start=1), "bits": spaces.MultiBinary(2), **self.space.spaces}
+            self.space = spaces.Dict({**parts, "pair": spaces.MultiDiscrete([4, 5])})
+
+        def _see(self):
+            observations, infos = super()._see()
+            more = {"room": np.int64(3), "bits": np.ones(2, np.int8), "pair": np.array([3, 4])}
+            return {agent: {**seen, **more} for agent, seen in observations.items()}, infos
+
+    env = for_tensors(Rooms(), mask="observation", dead="padded")
+    env.reset(seed=0)
+    out = 0
+    while env.agents:
+        observations = env.step(dict.fromkeys(env.agents, 1))[0]
+        for agent, seen in observations.items():
+            assert all(env.observation_space(agent)[name].contains(seen[name]) for name in ("room", "bits", "pair"))
+            if agent not in env.env.agents and env.agents:
+                assert (seen["room"], *seen["bits"], *seen["pair"]) == (1, 0, 0, 0, 0)  # 0 is no room
+                out += 1
+    assert out
 
 
 def test_a_score_is_told_at_the_end_alone():

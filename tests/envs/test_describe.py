@@ -27,6 +27,7 @@ MORE = {
 }
 WRONG_MESSENGER = [
     ("messenger", {"stage": "s4"}, "stage"),
+    ("messenger", {"stage": "s4", "max_cycles": 9}, "stage"),
     ("messenger", {"agents": 2}, "option"),
     ("messenger", {"split": "eval"}, "split"),
     ("messenger", {"manual": "false"}, "manual"),

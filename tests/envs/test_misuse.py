@@ -1,6 +1,7 @@
 """Wrong calls of envs and of what makes them: each ends in one sentence that says what was expected."""
 
 import resource
+from functools import partial
 
 import gymnasium
 import numpy as np
@@ -98,6 +99,12 @@ def test_numbers_that_are_none(changes, complaint):
         mg.make_vec("rtfm", **{"num_envs": 2, **changes})
     if "num_threads" not in changes and "sight" not in changes:
         assert mg.make_vec("rtfm", np.int64(2)).num_envs == 2
+
+
+def test_a_game_that_is_larger_than_the_memory_is_refused_before_it_is_made():
+    for make in (mg.make, partial(mg.make_vec, num_envs=1)):
+        with pytest.raises(ConfigurationError, match=r"a game of this world takes .* GiB, half of"):
+            make("scienceworld", max_choices=10**13)
 
 
 @pytest.mark.parametrize("id", [None, [], np.array(["rtfm"]), 3, "nothing"])

@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from magrounding.simulators import crew
@@ -62,6 +63,24 @@ def test_close_asks_first_and_twice_is_fine(tmp_path):
     assert sorted(int(path.name) for path in tmp_path.iterdir()) == sorted(pids)
 
 
+def test_envs_that_were_made_are_closed_when_another_one_cannot_be(tmp_path):
+    class Third(Marking):
+        made = 0
+
+        def __init__(self):
+            super().__init__(tmp_path)
+            Third.made += 1
+            if Third.made == 3:
+                raise RuntimeError("no third one")
+
+        def close(self):
+            (self.folder / str(id(self))).touch()
+
+    with pytest.raises(RuntimeError, match="no third one"):
+        vectorize(Third, 3)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_close_kills_who_does_not_listen(monkeypatch):
     monkeypatch.setattr(crew, "_CLOSE_SECONDS", 0.3)
     vec = vectorize(Trouble, 2, 2)
@@ -73,6 +92,27 @@ def test_close_kills_who_does_not_listen(monkeypatch):
     vec.close()
     assert time.monotonic() - start < 5
     assert not any(map(lives, pids))
+
+
+class Starting(Trouble):
+    """Has a process of its own, whose id it shows, and never ends it."""
+
+    def reset(self, *, seed=None, options=None):
+        self.child, self.steps = subprocess.Popen(["sleep", "60"]), 0
+        return np.array([self.child.pid, 0]), {}
+
+
+def test_what_a_simulator_has_started_ends_with_its_worker():
+    with vectorize(Starting, 1, 1) as vec:
+        seen = vec.reset(seed=0)[0]["observation"]
+        first = int(seen[0, 0, 0])
+        assert lives(first)
+        os.kill(vec.pids[0], signal.SIGKILL)
+        seen = vec.step([[0]])[0]["observation"]
+        assert_gone([first])
+        second = int(seen[0, 0, 0])
+        assert lives(second)
+    assert_gone([second])
 
 
 def test_garbage_collection_closes():

@@ -80,6 +80,21 @@ def test_agents_must_be_alike():
         spec_of(env)
 
 
+@pytest.mark.parametrize("limit", ["ten", float("inf"), float("nan"), []])
+def test_a_limit_that_is_no_number_is_refused(limit):
+    with pytest.raises(ConfigurationError, match="max_cycles of Walk must be a number of steps"):
+        vectorize(lambda: Walk(limit=limit), 1)
+
+
+def test_an_env_may_have_no_names_of_actions_but_not_no_agents():
+    env = Walk()
+    env.action_names = None
+    assert spec_of(env).actions.names == ("0", "1", "2")
+    env.possible_agents = []
+    with pytest.raises(ConfigurationError, match="Walk has no agents"):
+        spec_of(env)
+
+
 def test_what_is_no_env_is_refused():
     with pytest.raises(ConfigurationError, match=r"ParallelEnv or a gymnasium\.Env"):
         vectorize(lambda: "env", 2)

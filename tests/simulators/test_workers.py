@@ -147,6 +147,8 @@ def raising(error):
         lambda: ModuleNotFoundError("No module named 'nle'", name="nle"),
         lambda: FileNotFoundError(2, "No such file", "games.zip"),
         lambda: DataNotFound("games.zip is not where it was looked for"),
+        lambda: UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        lambda: SyntaxError("invalid syntax", ("game.py", 3, 1, "def")),
         lambda: Odd(3, extra="more"),
     ],
 )

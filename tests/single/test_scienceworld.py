@@ -1,5 +1,6 @@
 """ScienceWorld behind the door: what it says of itself, what it plays, and that it is the simulator's own game."""
 
+import copy
 import hashlib
 import json
 import os
@@ -143,6 +144,13 @@ class TestGames:
         env.reset(seed=0, options={"seed": 1})  # as with every env
         assert env.variation == chosen_by_seed
 
+    def test_a_copy_plays_the_variation_that_is_played_whatever_was_refused_since(self, simulator):
+        env = ScienceWorld("find-plant").make_env()
+        env.reset(seed=0, options={"variation": 3})
+        with pytest.raises(ConfigurationError, match="a seed is an integer"):
+            env.reset(seed=-1, options={"variation": 4})
+        assert copy.copy(env).variation == env.variation == 3
+
     def test_a_masked_action_stands_still(self, simulator):
         env = ScienceWorld("find-plant", max_cycles=2).make_env()
         env.reset(seed=0)
@@ -277,6 +285,14 @@ class TestGold:
         env.reset(seed=0)
         walk(env, np.random.default_rng(0), 5)
         assert not list(home.rglob("*.json"))
+
+    def test_a_cache_that_cannot_be_written_to_ends_in_a_sentence(self, simulator, tmp_path, monkeypatch):
+        (tmp_path / "file").touch()
+        monkeypatch.setenv("HOME", str(tmp_path / "file"))  # where there can be no folder
+        env = ScienceWorld("find-plant").make_env()
+        env.reset(seed=0)
+        with pytest.raises(ConfigurationError, match=r"gold paths are kept in .*file.*: set HOME to a folder that can"):
+            env.best_actions()
 
     def test_a_damaged_file_is_found_again(self, simulator, home):
         from magrounding.single.scienceworld.gold import find_gold, gold_file

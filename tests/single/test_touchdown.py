@@ -127,6 +127,47 @@ def test_a_walk_that_stops_by_itself_may_stay_where_no_way_begins(tmp_path):
     assert env.step({AGENT: 5})[4][AGENT]["won"] is True
 
 
+def tiny_city(folder, ways, route):
+    """A city of places A, B and C, and the env that walks one route in it."""
+    nodes = [files.Node(id, 0.0, 40.0 + k / 1000, -73.0) for k, id in enumerate("ABC")]
+    routes = [files.Route(tuple(route), "Walk past the Starbucks.", 0.0)]
+    words = files.Vocabulary(("walk", "past", "the", "."), 30)
+    links = [files.Link(start, 0.0, end) for start, end in ways]
+    panoramas = np.zeros((3, 47, 128), np.uint8)
+    files.write_city(folder, nodes, links, dict.fromkeys(SPLITS.values(), routes), panoramas, words)
+    return Touchdown(data=str(folder)).make_env()
+
+
+def test_the_expert_stays_where_no_way_begins_and_the_goal_is_elsewhere(tmp_path):
+    env = tiny_city(tmp_path / "city", ["AB", "AC"], "AB")
+    env.reset(seed=0)
+    seen = env.step({AGENT: [end for _, end, _ in env._ways].index(2)})[0][AGENT]
+    assert env.agents
+    np.testing.assert_array_equal(env.best_actions()[0], seen["action_mask"])
+
+
+def test_the_expert_walks_a_route_that_ends_where_it_begins(tmp_path):
+    env = tiny_city(tmp_path / "city", ["AB", "BC", "CA"], "ABCA")
+    results = walk(env, 0, follow)
+    assert env.visited == [0, 1, 2, 0]
+    assert results[-1][4][AGENT]["won"]
+    assert not any("illegal" in result[-1][AGENT] for result in results)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--seed", "-1"], "seed must be an integer from 0"),
+        (["--areas", "0"], "areas must be an integer from 1"),
+        (["--valid", "0"], "valid must be an integer from 1"),
+    ],
+)
+def test_numbers_of_which_no_city_is_made_end_in_a_sentence(options, said, tmp_path, capsys):
+    assert command.main(["--out", str(tmp_path / "new"), "--train", "1", "--test", "1", *options]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
 def test_columns_are_those_of_the_released_program():
     for yaw, heading in ((0, 0), (10, 350), (350, 10), (123.4, 271.9), (359, 0)):
         assert column_of(yaw, heading) == (64 - int(128 * (yaw - heading) / 360)) % 128
@@ -283,6 +324,8 @@ def test_the_strip_and_the_map():
     [
         ({"split": "dev"}, "unknown split"),
         ({"patch": 3}, "patch is one of 1, 2, 4, 8"),
+        ({"patch": 4.0}, "patch is one of 1, 2, 4, 8"),
+        ({"patch": np.array([1, 2])}, "patch is one of 1, 2, 4, 8"),
         ({"max_cycles": 0}, "max_cycles"),
         ({"turned": "yes"}, "turned is True or False"),
         ({"data": 3}, "data is the path"),

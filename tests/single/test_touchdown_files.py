@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.single.alfworld.games import find_games
 from magrounding.single.touchdown import Touchdown, files
 from magrounding.single.touchdown.graph import FAR, Graph
 from magrounding.single.touchdown.statistics import PUBLIC, check_public_graph, graph_statistics, route_statistics
@@ -55,6 +56,7 @@ def test_the_statistics_of_the_public_graph(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [
+        ("nodes.txt", "", "nodes.txt names no place"),
         ("nodes.txt", "a,1,2\n", "line 1 of nodes.txt has 3 parts"),
         ("nodes.txt", "a,north,2,3\n", "expected numbers"),
         ("links.txt", "nowhere,1,AxA\n", "there is no place 'nowhere'"),
@@ -76,6 +78,13 @@ def test_wrong_files_end_in_a_sentence(small_city, file, text, said):
         Touchdown(data=str(small_city)).make_env()
 
 
+def test_the_statistics_of_no_graph_end_in_a_sentence(small_city, capsys):
+    for file in ("nodes.txt", "links.txt"):
+        (small_city / file).write_text("")
+    assert statistics_command([str(small_city)]) == 2
+    assert "nodes.txt names no place" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("damage", ["cut", "flipped"])
 def test_a_damaged_archive_of_panoramas_ends_in_a_sentence(small_city, damage):
     """One without its end is no archive any more; one with other bytes within cannot be unpacked."""
@@ -87,6 +96,12 @@ def test_a_damaged_archive_of_panoramas_ends_in_a_sentence(small_city, damage):
     path.write_bytes(data[:middle] if damage == "cut" else data)
     with pytest.raises(ConfigurationError, match=r"panoramas\.npz is no array of panoramas"):
         Touchdown(data=str(small_city)).make_env()
+
+
+@pytest.mark.parametrize("find", [Touchdown.describe, lambda options: find_games(options.data, "train")])
+def test_a_home_of_nobody_is_refused(find):
+    with pytest.raises(ConfigurationError, match="names the home of a user that there is not"):
+        find(Touchdown(data="~nobody_at_all/city"))
 
 
 def test_missing_files_are_named(small_city, tmp_path):

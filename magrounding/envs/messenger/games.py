@@ -142,6 +142,7 @@ class MaMessenger(MessengerGame):
 
 
 def _check(game: MessengerGame) -> None:
+    _ = game.kind  # refuses a stage that there is not
     choose("split", game.split, SPLITS)
     choose("manual", game.manual, ("true", "reassigned"))
     for name, value in (("agents", game.agents), ("max_cycles", game.limit)):

@@ -20,6 +20,7 @@ from magrounding.envs.rtfm import (
     prose,
     splits,
     steps,
+    tasks,
     twins,
 )
 from magrounding.jit import cached_njit
@@ -37,6 +38,7 @@ _SOURCES = (
     seeding,
     splits,
     steps,
+    tasks,
     twins,
 )
 

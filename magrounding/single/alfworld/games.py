@@ -12,6 +12,7 @@ from typing import Any
 from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.alfworld.problem import GAME_FILE, game_of
 from magrounding.single.alfworld.scenes import SPLITS, Scene
+from magrounding.storage import user_path
 
 SHIPPED = Path(__file__).parent / "data" / "scenes.json.gz"
 """The scenes that come with the package, by split."""
@@ -76,7 +77,7 @@ def find_games(folder: str, split: str) -> tuple[Path, ...]:
     Raises:
         DataNotFound: a folder that does not exist or has no games.
     """
-    top = Path(folder).expanduser()
+    top = user_path(folder)
     known = [top / name for names in FOLDERS.values() for name in names if (top / name).is_dir()]
     own = [top / name for name in FOLDERS[split] if (top / name).is_dir()]
     places = own if known else [top]

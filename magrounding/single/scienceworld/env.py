@@ -100,6 +100,7 @@ class ScienceWorldEnv(OneAgentEnv):
         Raises:
             CallOrderError: before `reset`, or after `close`.
             SimulatorError: Java was lost.
+            ConfigurationError: the user's cache, where gold paths are kept, cannot be written to.
         """
         now = self._now
         labels = np.arange(self._num_actions)[None] < len(now.actions)
@@ -129,7 +130,7 @@ class ScienceWorldEnv(OneAgentEnv):
 
     def __getstate__(self) -> dict[str, Any]:
         """What is needed to play the episode again: a Java process does not travel."""
-        return {**super().__getstate__(), "_asked": self._asked}
+        return {**super().__getstate__(), "_asked": self.variation if self._begun else None}
 
     @property
     def _now(self) -> Moment:

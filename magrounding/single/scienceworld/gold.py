@@ -9,6 +9,7 @@ from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 
+from magrounding.errors import ConfigurationError
 from magrounding.single.scienceworld.java import Java
 from magrounding.single.scienceworld.simulation import Moment, Simulation
 from magrounding.storage import user_cache, write_json
@@ -71,6 +72,7 @@ def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Go
 
     Raises:
         SimulatorError: the process was lost.
+        ConfigurationError: the user's cache cannot be written to.
     """
     known = _read(gold_file(task, variation, simplifications))
     return known or play_gold(java, task, variation, simplifications)[0]
@@ -87,6 +89,7 @@ def play_gold(java: Java, task: str, variation: int, simplifications: str) -> tu
 
     Raises:
         SimulatorError: the process was lost.
+        ConfigurationError: the user's cache cannot be written to.
     """
     path = gold_file(task, variation, simplifications)
     known, moments = _read(path), list[Moment]()
@@ -106,7 +109,13 @@ def play_gold(java: Java, task: str, variation: int, simplifications: str) -> tu
     finally:
         simulation.close()
     gold = Gold(tuple(found.commands), found.score, program, text, tuple(found.meant))
-    write_json(path, asdict(gold))
+    try:
+        write_json(path, asdict(gold))
+    except OSError as error:
+        raise ConfigurationError(
+            f"gold paths are kept in {path.parent}, which cannot be written to ({error.strerror}): "
+            "set HOME to a folder that can"
+        ) from error
     return gold, found.moments
 
 

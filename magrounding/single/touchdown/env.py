@@ -68,14 +68,17 @@ class TouchdownEnv(OneAgentEnv):
     def best_actions(self) -> np.ndarray:
         """Labels [1, A] bool: along the route where the agent is on it, or else any of the shortest ways to the goal.
 
+        Every action once the walk is over.
+
         Raises:
             CallOrderError: before `reset`, or after `close`.
         """
         self._require_start("best_actions")
-        labels = np.zeros((1, self._num_actions), np.bool_)
-        if not self.agents or self.place == self.goal:
-            labels[0, :] = not self.agents
-            labels[0, -1] = True  # to stop: without that action the walk has ended
+        labels = np.full((1, self._num_actions), not self.agents)
+        if not self.agents:
+            return labels
+        if self._stop is not None and self.place == self.goal:
+            labels[0, self._stop] = True
             return labels
         ends = [end for _, end, _ in self._ways]
         following = self._following()
@@ -83,7 +86,8 @@ class TouchdownEnv(OneAgentEnv):
             labels[0, ends.index(following)] = True
             return labels
         far = [int(self._far[end]) if self._mask[j] else FAR for j, end in enumerate(ends)]
-        labels[0, : len(ends)] = np.equal(far, min(far)) & self._mask[: len(ends)].astype(bool)
+        labels[0, : len(ends)] = np.equal(far, min(far, default=FAR)) & self._mask[: len(ends)].astype(bool)
+        labels[0, 0] |= not ends  # where no way begins, action 0 stays
         return labels
 
     def render(self) -> str | np.ndarray | None:

@@ -22,7 +22,7 @@ import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS
-from magrounding.storage import write_atomic
+from magrounding.storage import user_path, write_atomic
 
 NODES, LINKS, PANOIDS, WORDS = "nodes.txt", "links.txt", "panoids.txt", "words.json"
 PANORAMAS = ("panoramas.npy", "panoramas.npz")
@@ -76,7 +76,7 @@ class Vocabulary:
 
 def folder_of(data: str) -> Path:
     """The folder that an option names; "" is the city of the package."""
-    return Path(data).expanduser() if data else SHIPPED
+    return user_path(data) if data else SHIPPED
 
 
 def read_nodes(file: Path) -> list[Node]:

@@ -19,6 +19,7 @@ from magrounding.single.touchdown.instructions import instruction, words_of_phra
 from magrounding.single.touchdown.layout import CLASSES, SPLITS
 from magrounding.single.touchdown.scene import City, draw_city, draw_panorama
 from magrounding.single.wording import split
+from magrounding.vector import check_count
 
 SIZES = {"train": (7, 7), "valid": (5, 5), "test": (5, 5)}
 """Rows and columns of junctions in each area."""
@@ -39,13 +40,18 @@ def make_city(folder: Path, seed: int, routes: dict[str, int], areas: int = 2, p
     Args:
         folder: that is not there yet.
         seed: what is drawn.
-        routes: how many of each split.
-        areas: for training.
+        routes: how many of each split, at least 1.
+        areas: for training, at least 1.
         pack: compress the routes.
 
     Raises:
         CheckpointError: the folder has files.
+        ConfigurationError: a negative seed, no area, or a split without routes.
     """
+    check_count("seed", seed, 0)
+    check_count("areas", areas, 1)
+    for name, count in routes.items():
+        check_count(name, count, 1)
     require_empty(folder)
     nodes: list[Node] = []
     links: list[Link] = []

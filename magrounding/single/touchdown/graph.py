@@ -30,10 +30,12 @@ class Graph:
         ways: of each place (column, heading, number of the next place), by column.
 
     Raises:
-        ConfigurationError: a place named twice, a link between places that there are not, or too many at one place.
+        ConfigurationError: no place, one named twice, a link to one that there is not, or too many from one place.
     """
 
     def __init__(self, nodes: Sequence[Node], links: Iterable[Link]) -> None:
+        if not nodes:
+            raise ConfigurationError("nodes.txt names no place")
         self.ids = [node.id for node in nodes]
         self.numbers = {id: number for number, id in enumerate(self.ids)}
         if len(self.numbers) < len(nodes):
@@ -52,7 +54,7 @@ class Graph:
                 self._linked[end].append(start)
                 if is_open:
                     self._open[end].append(start)
-        most = max(map(len, self.ways), default=0)
+        most = max(map(len, self.ways))
         if most > MAX_DIRECTIONS:
             raise ConfigurationError(f"links.txt has {most} ways from one place, at most {MAX_DIRECTIONS} are expected")
         self.distances = lru_cache(maxsize=256)(self._search)

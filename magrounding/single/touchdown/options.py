@@ -52,7 +52,7 @@ class Touchdown:
             raise ConfigurationError(f"max_cycles is a number of steps, at least 1; got {limit!r}")
         for name in ("manual_stop", "turned"):
             check_bool(name, getattr(self, name))
-        if isinstance(self.patch, bool) or self.patch not in PATCHES:
+        if isinstance(self.patch, bool) or not isinstance(self.patch, int) or self.patch not in PATCHES:
             raise ConfigurationError(f"patch is one of {', '.join(map(str, PATCHES))}, got {self.patch!r}")
         if not isinstance(self.data, str):
             raise ConfigurationError(f"data is the path of a folder, got {self.data!r}")
