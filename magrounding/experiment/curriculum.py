@@ -144,7 +144,7 @@ def _judges(settings: RunSettings, stage: str, phase: Phase, teaching: Teaching)
     """Whether the expert of a phase says what moves cost; demonstrations do not keep it."""
     if settings.demonstrations or teaching.demonstrations:
         return False
-    vec = make_vec(settings.env, 1, **{**settings.stage_options(stage), **phase.games})
+    vec = make_vec(settings.env, 1, **settings.phase_options(stage, phase))
     try:
         return find_regrets(make_expert(vec, teaching.oracle)) is not None
     finally:
@@ -181,7 +181,8 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
                 f"the phase of imitation of {stage} waits for wins, but with demonstrations no game is played: "
                 "let it end after steps"
             )
-        games = DescribedGames(settings.env, settings.stage_options(stage), settings.describe(stage))
+        options, spec = settings.phase_options(stage, phase), settings.describe(stage, **phase.games)
+        games = DescribedGames(settings.env, options, spec)
         path, demonstrations = find_demonstrations(settings.demonstrations, games)
         demonstrators[str(path)] = demonstrations.header.played_by
     return demonstrators

@@ -140,6 +140,10 @@ class RunSettings:
         changed = {} if evaluation_set is None else self.entry.evaluation.sets_of(stage)[evaluation_set]
         return {**self.env_options, **self.entry.with_stage(stage), **changed}
 
+    def phase_options(self, stage: str, phase: Phase) -> dict[str, Any]:
+        """Options of the environment in the games that a phase of a stage learns from."""
+        return {**self.stage_options(stage), **phase.games}
+
     def describe(self, stage: str, evaluation_set: str | None = None, **games: Any) -> EnvSpec:
         """The environment of a stage, with other options where `games` has any; nothing is started for it."""
         return self.entry.describe(**{**self.stage_options(stage, evaluation_set), **games})

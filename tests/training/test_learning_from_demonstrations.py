@@ -172,6 +172,24 @@ def test_runs_that_files_cannot_teach(taught, tmp_path, changes, complaint):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_phase_learns_from_files_of_the_games_that_it_plays(taught, tmp_path, weak_oracle):
+    """These may be other ones than its stage has; a file that does not show them is refused before anything runs."""
+    (phase,) = phases_of({"*": Promotion(steps=30)}, IMITATION)["*"]
+    phases = {"*": (replace(phase, games={"size": 7}),)}
+    taught = replace(taught, stages=("s1",), preset=replace(taught.preset, phases=phases))
+
+    def learn_from(size):
+        by_oracle(games=4, stage="s1", size=size).save(tmp_path / f"{size}.npz")
+        own = replace(taught, demonstrations=digests([str(tmp_path / f"{size}.npz")]))
+        run_curriculum(own, tmp_path / f"run_{size}", display=quiet(), device="cpu")
+
+    learn_from(7)
+    assert (tmp_path / "run_7" / "report.md").exists()
+    with pytest.raises(CheckpointError, match="was recorded with size 8, the run has 7"):
+        learn_from(8)
+    assert not (tmp_path / "run_8").exists()
+
+
 @pytest.mark.parametrize("recorded", [0, 5])
 def test_agents_that_share_a_network_carry_no_memory(taught, tmp_path, recorded):
     """Neither of files nor of games that the run itself records."""
