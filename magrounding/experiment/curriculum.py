@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from magrounding.agents.building import freeze, make_policy
-from magrounding.agents.policy import Policy
+from magrounding.agents.policy import CONTRAST, Policy
 from magrounding.agents.weights import versions
 from magrounding.capabilities import find_regrets
 from magrounding.envs.make import make_vec
@@ -109,7 +109,7 @@ def _check_learning(settings: RunSettings) -> None:
     """Make the networks and learners of all phases once, and forget them; worlds that are alike need one network.
 
     Raises:
-        ConfigurationError: a network or a learner that cannot be made.
+        ConfigurationError: a network or a learner that cannot be made, or a contrastive loss that a network has not.
         MissingExtra: a learner needs a package that is not installed.
     """
     networks: dict[tuple[EnvSpec, tuple[str, ...]], Policy] = {}
@@ -118,9 +118,15 @@ def _check_learning(settings: RunSettings) -> None:
         if (spec, frozen) not in networks:
             networks[spec, frozen] = make_policy(settings.agent, spec, **settings.policy_options)
             freeze(networks[spec, frozen], frozen)
+        network = networks[spec, frozen]
+        if learner.weights.get(CONTRAST) and not network.contrasts:
+            raise ConfigurationError(
+                f"agent {settings.agent!r} as it is configured has no contrastive loss, by which {stage} is to be "
+                "learnt: set its weight to 0 (--contrast 0), or other options of the network"
+            )
         learner.require()
         try:
-            learner.make_learner(networks[spec, frozen], spec, phase.num_envs, seed=0)
+            learner.make_learner(network, spec, phase.num_envs, seed=0)
         except MagroundingError:
             raise
         except ValueError as error:  # an optimiser's, of a rate that cannot be
