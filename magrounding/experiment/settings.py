@@ -171,9 +171,11 @@ class RunSettings:
 
     @property
     def wrong_manuals(self) -> tuple[str, ...]:
-        """Kinds of wrong rules that the environment can give agents, to see whether they read."""
+        """Kinds of wrong rules that evaluations give agents, to see whether they read; OTHER_GAME takes two games."""
+        plan, games = self.entry.evaluation, self.preset.report_games
         reassigned = (REASSIGNED,) if "manual" in self.entry.options else ()
-        return (*reassigned, OTHER_GAME) if self.entry.evaluation.rules_text else reassigned
+        other = plan.rules_text and min(games, plan.max_envs or games) > 1
+        return (*reassigned, OTHER_GAME) if other else reassigned
 
     @property
     def origin(self) -> dict[str, Any]:

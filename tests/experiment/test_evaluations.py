@@ -111,6 +111,16 @@ def test_weights_that_a_phase_did_not_better_are_not_evaluated_again(tmp_path, m
         assert any(all(line[name] == other[name] for name in same) for other in before)
 
 
+def test_a_single_game_has_no_other_whose_manual_it_could_show(tmp_path):
+    """A run with --games 1 ended with an error after its first phase."""
+    settings = tiny_settings(stages=("s1",), phases=phases_of({"*": Promotion(steps=30)}), report_games=1)
+    assert tiny_settings(report_games=2).wrong_manuals == ("reassigned", "of another game")
+    run_curriculum(settings, tmp_path / "run", display=Display(quiet=True), device="cpu")
+    lines = [line for line in read_metrics(tmp_path / "run" / METRICS_FILE) if line["kind"] == "evaluation"]
+    assert {line["manual"] for line in lines} == {"true", "reassigned"}
+    assert "one that has the same words in other assignments. Agents" in (tmp_path / "run" / "report.md").read_text()
+
+
 def test_a_small_budget_has_fewer_games(tmp_path):
     whole = find_preset("quick", "ma_rtfm")
     small = whole.with_budget(0.02)
