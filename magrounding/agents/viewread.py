@@ -66,6 +66,8 @@ class ViewReadConfig:
 
     def __post_init__(self) -> None:
         check_config(self)
+        if self.attention and not self.remember:
+            raise ConfigurationError("attention is the memory's: set remember to true, or attention to false")
 
 
 class ViewRead(Policy):

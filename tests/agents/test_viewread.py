@@ -218,6 +218,12 @@ def test_encodings_pad_with_zeros():
     assert_same(narrow_output, policy(Batch(observation, {"mission": Reading(wide, index)}, None, restarts, last)))
 
 
+def test_without_a_memory_nothing_looks_up_words():
+    """The option was accepted, and its weights were never used."""
+    with pytest.raises(ConfigurationError, match="attention is the memory's"):
+        make(attention=True, remember=False)
+
+
 def test_worlds_it_is_not_made_for_are_refused():
     with pytest.raises(ConfigurationError, match="lies still"):
         make_viewread(make_spec(egocentric=False))
