@@ -65,6 +65,18 @@ def test_the_command_writes_a_page_and_a_picture(folders, tmp_path, capsys):
     assert str(out) in capsys.readouterr().out
 
 
+def test_it_says_how_agents_played_in_the_evaluations_of_the_curves(folders):
+    runs = dict(zip(("two", "one"), map(read_results, folders), strict=True))
+
+    def greedily(run):
+        preset = replace(run.settings.preset, selection_play="greedy")
+        return replace(run, settings=replace(run.settings, preset=preset))
+
+    for changed, plays in (((), "sampled"), (("two",), "greedy or sampled"), (runs, "greedy")):
+        shown = {name: greedily(run) if name in changed else run for name, run in runs.items()}
+        assert f"Lines are evaluations during training ({plays} play, by which" in comparison(shown, "x.png")
+
+
 def test_curves_differ_where_runs_do(folders):
     runs = dict(zip("ab", map(read_results, folders), strict=True))
     once = plot_comparison(runs)
