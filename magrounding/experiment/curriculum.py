@@ -24,6 +24,7 @@ from magrounding.play.actor import check_oracle, has_expert, make_expert
 from magrounding.play.demonstrations import find_demonstrations
 from magrounding.play.loading import CONFIG_FILE, seed_folder
 from magrounding.play.origin import DescribedGames
+from magrounding.play.recording import check_texts
 from magrounding.spec import EnvSpec
 from magrounding.storage import read_json, remove_partial, write_json
 from magrounding.threads import plan_threads, using
@@ -163,11 +164,14 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
     Raises:
         CheckpointError: a file that is missing, changed, damaged, or of other games.
         ConfigurationError: a phase of imitation without an expert or with an unknown one, no such phase, one that would
-            never end, or one that carries the memory of a network that several agents share.
+            never end, that carries the memory of a network that several agents share, or that is to record games whose
+            texts change.
     """
     shared = settings.share_parameters and settings.agents > 1
-    for _, _, teaching in settings.taught():
+    for stage, phase, teaching in settings.taught():
         check_oracle(settings.env, teaching.oracle)
+        if teaching.demonstrations and not settings.demonstrations:
+            check_texts(settings.describe(stage, **phase.games))
         if shared and teaching.carry_memory and (settings.demonstrations or teaching.demonstrations):
             raise ConfigurationError("carry_memory=true takes a network for each agent: add --no-share-parameters")
     if not settings.demonstrations:

@@ -14,7 +14,7 @@ from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment import baselines
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.presets import Promotion
-from magrounding.experiment.settings import read_settings
+from magrounding.experiment.settings import make_settings, read_settings
 from magrounding.experiment.stage import StageSession
 from magrounding.play.demonstrations import digests
 from magrounding.play.evaluate import evaluate
@@ -188,6 +188,14 @@ def test_a_phase_learns_from_files_of_the_games_that_it_plays(taught, tmp_path, 
     with pytest.raises(CheckpointError, match="was recorded with size 8, the run has 7"):
         learn_from(8)
     assert not (tmp_path / "run_8").exists()
+
+
+def test_a_run_records_no_games_whose_texts_change(tmp_path):
+    settings = make_settings("alfworld", preset="quick")
+    recorded = settings.preset.with_learners(lambda learner: replace(learner, demonstrations=5))
+    with pytest.raises(ConfigurationError, match="a text changes within a game, which demonstrations cannot hold"):
+        run_curriculum(replace(settings, preset=recorded), tmp_path / "run", display=quiet())
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("recorded", [0, 5])
