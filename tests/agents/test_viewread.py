@@ -233,6 +233,15 @@ def test_worlds_it_is_not_made_for_are_refused():
         make_viewread(SPEC, hidden=0)
 
 
+def test_a_view_of_another_size_is_refused():
+    """It ended in a traceback of matrix shapes."""
+    policy, (observation, *rest) = make(), observe()
+    assert policy.grid_shape == (5, 5, 3)
+    larger = {**observation, "grid": observation["grid"].repeat(1, 1, 2, 1, 1)}
+    with pytest.raises(ConfigurationError, match="made for a grid of 5 × 5 × 3 and cannot look at one of 10 × 5 × 3"):
+        play(policy, (larger, *rest))
+
+
 @pytest.mark.parametrize("bound", [40, 1 << 40])
 def test_distinct_codes_are_those_of_unique(bound):
     codes = torch.randint(0, 40, (7, 9), generator=torch.Generator().manual_seed(0))

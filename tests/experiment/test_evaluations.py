@@ -198,11 +198,14 @@ def test_sets_with_maps_that_a_network_cannot_look_at_are_left_out(tmp_path):
     assert "not reached" not in told
 
 
-def test_wrong_texts_are_left_out_where_a_network_cannot_look_at_their_maps(tmp_path):
+@pytest.mark.parametrize("agent", ["emma", "endi_dis_emma"])
+def test_wrong_texts_are_left_out_where_a_network_cannot_look_at_their_maps(tmp_path, agent):
     (phase,) = phases_of({"*": Promotion(steps=30)})["*"]
     phases = {"*": (replace(phase, games={"size": 10}),)}
-    options = {"phases": phases, "policy_options": {}, "watched_sets": ("eval_10x10",), "final_sets": ("eval_10x10",)}
-    folder = tiny_run(tmp_path / "run", "s1", agent="emma", seeds=(0,), **options)
+    small = {"width": 16, "maps": 4, "hidden": 8, "embedding": 8}
+    sets = {"watched_sets": ("eval_10x10",), "final_sets": ("eval_10x10",)}
+    options = {"phases": phases, "policy_options": small, **sets}
+    folder = tiny_run(tmp_path / "run", "s1", agent=agent, seeds=(0,), **options)
     lines = read_metrics(folder / METRICS_FILE)
     assert {(line["set"], line["manual"]) for line in lines if line.get("when") == "after"} == {("eval_10x10", "true")}
     assert "Do they read?" not in report(read_results(folder))
