@@ -99,7 +99,7 @@ def markdown(filled: Filled, picture: str | None) -> str:
         ),
         "\n".join(f"* preset `{name}`: {about}" for name, about in _presets(filled).items()),
         "\n".join(f"* text of {label}: {text}" for label, text in filled.texts().items()),
-        f"![win rates during training]({picture})\n\n{about_curves(_runs(filled))}" if picture else "",
+        f"![win rates during training]({picture})\n\n{about_curves(filled.runs.values())}" if picture else "",
         f"Command: `{filled.command}`",
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -230,10 +230,5 @@ def to_json(filled: Filled, versions: Mapping[str, str]) -> dict[str, Any]:
 
 def figure(filled: Filled) -> bytes | None:
     """Learning curves of the rows that were run; None where the table has none, or there are fewer than two rows."""
-    runs = _runs(filled)
+    runs = {row.label: run for row in filled.table.rows for run in filled.of_row(row)}
     return plot_comparison(runs) if filled.table.curves and len(runs) > 1 else None
-
-
-def _runs(filled: Filled) -> dict[str, RunResults]:
-    """Of the rows that were run, by their labels."""
-    return {row.label: run for row in filled.table.rows for run in filled.of_row(row)}

@@ -166,7 +166,7 @@ class ChoiceRead(Policy):
         observation = mask.nonzero()[:, 0]
         which = choices.index.flatten(0, 1)[mask]
         words = choices.encoding["words"][which]
-        longest = int((words > 0).sum(1).max())
+        longest = int((words > 0).any(0).sum())  # 0 where nothing is offered
         words, keys = words[:, :longest], choices.encoding["keys"][which][:, :longest]
         asked = task.index.flatten()[observation].unsqueeze(1) * self.vocabulary + words
         states = choices.encoding["states"][which][:, :longest]

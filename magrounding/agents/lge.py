@@ -23,6 +23,9 @@ from magrounding.spec import CHOICES, EnvSpec
 NAVIGATION = ("go to ", "teleport to ")
 """How actions of going somewhere begin."""
 
+NO_GUIDE = "LGE needs a Guide: train one with `magrounding guide`, and name its folder with the agent's option guide"
+"""What is said where it has none."""
+
 _U = "guidance"
 """The random number of a step, by which it is decided whether the Guide is heeded."""
 
@@ -120,6 +123,4 @@ def make_lge(spec: EnvSpec, **options: Any) -> Lge:
 
 
 def _no_guide(ids: Tensor) -> tuple[Tensor, list[str]]:
-    raise ConfigurationError(
-        "LGE needs a Guide: train one with `magrounding guide`, and name its folder with the agent's option guide"
-    )
+    raise ConfigurationError(NO_GUIDE)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.building import check_config, configure
 from magrounding.agents.language import TextEncoder, join_statements
-from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, check_grid, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.spec import COLUMNS, Directions, EnvSpec
 
@@ -78,6 +78,7 @@ class PanoRead(Policy):
                 f"panoramas of {spec.grid.width} columns cannot be cut into {sectors} sectors: set sectors to a divisor"
             )
         self.grid, self.columns, self.vocabulary = spec.grid.name, spec.grid.width, spec.vocabulary_size
+        self.grid_shape = spec.grid.shape
         actions = spec.actions
         assert isinstance(actions, Directions)  # as `accepts` says
         self.directions = actions.max_directions
@@ -131,6 +132,7 @@ class PanoRead(Policy):
     def forward(self, batch: Batch) -> PolicyOutput:
         reading, shape = batch.texts["instruction"], batch.restarts.shape
         observation = {name: each.flatten(0, 1) for name, each in batch.observation.items()}
+        check_grid(self.grid_shape, observation[self.grid])
         text, index = reading.encoding, reading.index.flatten()
         looks_at, columns = observation["position"][:, 1].long(), observation[COLUMNS][:, : self.directions].long()
         seen = self.sight(observation[self.grid], looks_at, text["ids"].index_select(0, index))  # [N, L, S]

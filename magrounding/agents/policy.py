@@ -256,6 +256,13 @@ def mask_logits(logits: Tensor, action_mask: Tensor) -> Tensor:
     return torch.where(action_mask.bool(), logits, torch.finfo(logits.dtype).min)
 
 
+def check_grid(made: tuple[int, ...] | None, grid: Tensor) -> None:
+    """Raise a ConfigurationError where grids [N, H, W, K] are not of a network's `grid_shape`."""
+    if made is not None and grid.shape[1:] != made:
+        own, got = (" × ".join(map(str, shape)) for shape in (made, grid.shape[1:]))
+        raise ConfigurationError(f"this network is made for a grid of {own} and cannot look at one of {got}")
+
+
 def shares(weights: Tensor) -> Tensor:
     """Weights […, S] that are not negative, divided by their sum; zeros where that is 0."""
     return weights / weights.sum(-1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from magrounding.agents.building import check_config, configure
 from magrounding.agents.language import TextEncoder, join_statements
 from magrounding.agents.modules import DocumentAttention
-from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, check_grid, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec, Field, Grid, Mask, Text
 
@@ -66,6 +66,8 @@ class ViewReadConfig:
 
     def __post_init__(self) -> None:
         check_config(self)
+        if self.attention and not self.remember:
+            raise ConfigurationError("attention is the memory's: set remember to true, or attention to false")
 
 
 class ViewRead(Policy):
@@ -92,7 +94,7 @@ class ViewRead(Policy):
         super().__init__(spec)
         self.config = config
         grid = spec.grid
-        self.grid, self.vocabulary = grid.name, spec.vocabulary_size
+        self.grid, self.grid_shape, self.vocabulary = grid.name, grid.shape, spec.vocabulary_size
         planes, role, hidden = grid.shape[2], config.role, config.hidden
         self.words = nn.Embedding(self.vocabulary, config.embedding, padding_idx=0)
         self.reader = TextEncoder(config.embedding, config.embedding, "gru")
@@ -153,6 +155,7 @@ class ViewRead(Policy):
         reading, shape = batch.texts["mission"], batch.restarts.shape
         mission, text = reading.index.flatten(), reading.encoding
         grid = batch.observation[self.grid].flatten(0, 1)
+        check_grid(self.grid_shape, grid)
         view = self.view(self._beside(self.look(grid, text, mission), *grid.shape[1:3]))
         if self.config.centred:
             if torch.is_grad_enabled():

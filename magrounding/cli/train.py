@@ -146,7 +146,9 @@ def requested(arguments: Arguments) -> RunSettings:
     if arguments.contrast is not None:
         settings = replace(settings, preset=_with_contrast(settings.preset, arguments.contrast))
         if arguments.contrast and not settings.make_network().contrasts:
-            raise ConfigurationError(f"agent {settings.agent!r} has no contrastive loss: leave out --contrast")
+            raise ConfigurationError(
+                f"agent {settings.agent!r} as it is configured has no contrastive loss: leave out --contrast"
+            )
     settings = replace(
         settings,
         share_parameters=arguments.share_parameters or settings.share_parameters,

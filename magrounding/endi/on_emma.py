@@ -86,6 +86,7 @@ class EnDiEmma(EnDi):
     def __init__(self, spec: EnvSpec, config: EnDiEmmaConfig) -> None:
         super().__init__(spec, config)
         self.emma = Emma(spec, config)
+        self.grid_shape = self.emma.grid_shape
         symbols = self.emma.symbols.num_embeddings
         self.size = max(self.map)
         self.queries = OffsetQueries(symbols, self.size, config.width, shared=config.offset_table == "shared")

@@ -82,6 +82,10 @@ class EnDiRelread(EnDi):
     def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor:
         return self.reader.relate_words(text, subjects, names)
 
+    @property
+    def contrasts(self) -> bool:
+        return self.reader.contrasts
+
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         return self.reader.contrast(observation, text)
 

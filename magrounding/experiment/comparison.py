@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from magrounding.errors import ConfigurationError
@@ -55,7 +55,7 @@ def comparison(runs: Runs, picture: str) -> str:
         f"manuals were read in the games of `{first.entry.evaluation.reading_set}`.",
         *(f"## {stage}\n\n{stage_table(runs, stage)}" for stage in shared_stages(runs)),
         f"![{what.lower()} during training]({picture})",
-        about_curves(runs),
+        about_curves(runs.values()),
         "## Runs",
         table(
             ("run", "agent", "preset", "seeds", "learnt by", "command"),
@@ -73,6 +73,15 @@ def comparison(runs: Runs, picture: str) -> str:
         ),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def about_curves(runs: Iterable[RunResults]) -> str:
+    """What the lines of `plot_comparison` are, in a sentence."""
+    plays = " or ".join(dict.fromkeys(run.settings.preset.selection_play for run in runs))
+    return (
+        f"Lines are evaluations during training ({plays} play, by which weights are chosen; the mean over seeds); "
+        "dotted lines are training games."
+    )
 
 
 def stage_table(runs: Runs, stage: str) -> str:
@@ -122,14 +131,6 @@ def _baseline(runs: Runs, stage: str, which: str, who: str) -> float | None:
         if summary is not None:
             return summary[run.settings.measure]
     return None
-
-
-def about_curves(runs: Runs) -> str:
-    """What the lines of their figure are."""
-    plays = " or ".join(sorted({run.settings.preset.selection_play for run in runs.values()}))
-    return (
-        f"Lines are evaluations during training ({plays} play, the mean over seeds); dotted lines are training games."
-    )
 
 
 def plot_comparison(runs: Runs) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from magrounding.agents.building import freeze, make_policy
-from magrounding.agents.policy import Policy
+from magrounding.agents.policy import CONTRAST, Policy
 from magrounding.agents.weights import versions
 from magrounding.capabilities import find_regrets
 from magrounding.envs.make import make_vec
@@ -24,6 +24,7 @@ from magrounding.play.actor import check_oracle, has_expert, make_expert
 from magrounding.play.demonstrations import find_demonstrations
 from magrounding.play.loading import CONFIG_FILE, seed_folder
 from magrounding.play.origin import DescribedGames
+from magrounding.play.recording import check_texts
 from magrounding.spec import EnvSpec
 from magrounding.storage import read_json, remove_partial, write_json
 from magrounding.threads import plan_threads, using
@@ -109,7 +110,7 @@ def _check_learning(settings: RunSettings) -> None:
     """Make the networks and learners of all phases once, and forget them; worlds that are alike need one network.
 
     Raises:
-        ConfigurationError: a network or a learner that cannot be made.
+        ConfigurationError: a network or a learner that cannot be made, or a contrastive loss that a network has not.
         MissingExtra: a learner needs a package that is not installed.
     """
     networks: dict[tuple[EnvSpec, tuple[str, ...]], Policy] = {}
@@ -118,9 +119,15 @@ def _check_learning(settings: RunSettings) -> None:
         if (spec, frozen) not in networks:
             networks[spec, frozen] = make_policy(settings.agent, spec, **settings.policy_options)
             freeze(networks[spec, frozen], frozen)
+        network = networks[spec, frozen]
+        if learner.weights.get(CONTRAST) and not network.contrasts:
+            raise ConfigurationError(
+                f"agent {settings.agent!r} as it is configured has no contrastive loss, by which {stage} is to be "
+                "learnt: set its weight to 0 (--contrast 0), or other options of the network"
+            )
         learner.require()
         try:
-            learner.make_learner(networks[spec, frozen], spec, phase.num_envs, seed=0)
+            learner.make_learner(network, spec, phase.num_envs, seed=0)
         except MagroundingError:
             raise
         except ValueError as error:  # an optimiser's, of a rate that cannot be
@@ -144,7 +151,7 @@ def _judges(settings: RunSettings, stage: str, phase: Phase, teaching: Teaching)
     """Whether the expert of a phase says what moves cost; demonstrations do not keep it."""
     if settings.demonstrations or teaching.demonstrations:
         return False
-    vec = make_vec(settings.env, 1, **{**settings.stage_options(stage), **phase.games})
+    vec = make_vec(settings.env, 1, **settings.phase_options(stage, phase))
     try:
         return find_regrets(make_expert(vec, teaching.oracle)) is not None
     finally:
@@ -157,11 +164,14 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
     Raises:
         CheckpointError: a file that is missing, changed, damaged, or of other games.
         ConfigurationError: a phase of imitation without an expert or with an unknown one, no such phase, one that would
-            never end, or one that carries the memory of a network that several agents share.
+            never end, that carries the memory of a network that several agents share, or that is to record games whose
+            texts change.
     """
     shared = settings.share_parameters and settings.agents > 1
-    for _, _, teaching in settings.taught():
+    for stage, phase, teaching in settings.taught():
         check_oracle(settings.env, teaching.oracle)
+        if teaching.demonstrations and not settings.demonstrations:
+            check_texts(settings.describe(stage, **phase.games))
         if shared and teaching.carry_memory and (settings.demonstrations or teaching.demonstrations):
             raise ConfigurationError("carry_memory=true takes a network for each agent: add --no-share-parameters")
     if not settings.demonstrations:
@@ -181,7 +191,8 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
                 f"the phase of imitation of {stage} waits for wins, but with demonstrations no game is played: "
                 "let it end after steps"
             )
-        games = DescribedGames(settings.env, settings.stage_options(stage), settings.describe(stage))
+        options, spec = settings.phase_options(stage, phase), settings.describe(stage, **phase.games)
+        games = DescribedGames(settings.env, options, spec)
         path, demonstrations = find_demonstrations(settings.demonstrations, games)
         demonstrators[str(path)] = demonstrations.header.played_by
     return demonstrators

@@ -322,8 +322,10 @@ def teacher(results: RunResults) -> str:
         players = results.config.get("demonstrators", {}).items()
         return "demonstrations from " + ", ".join(f"`{path}` (played by {who})" for path, who in players)
     who = "the scripted oracle" if results.settings.entry.oracle else "the simulator's own bot"
-    if others := {teaching.oracle for _, _, teaching in results.settings.taught()} - {""}:
-        who = f"the oracle `{', '.join(sorted(others))}`, not the one of the tables"
+    oracles = {teaching.oracle for _, _, teaching in results.settings.taught()}
+    if others := oracles - {""}:
+        other = f"the oracle `{', '.join(sorted(others))}`, not the one of the tables"
+        who = f"{who} and {other}" if "" in oracles else other
     return who
 
 

@@ -140,6 +140,10 @@ class RunSettings:
         changed = {} if evaluation_set is None else self.entry.evaluation.sets_of(stage)[evaluation_set]
         return {**self.env_options, **self.entry.with_stage(stage), **changed}
 
+    def phase_options(self, stage: str, phase: Phase) -> dict[str, Any]:
+        """Options of the environment in the games that a phase of a stage learns from."""
+        return {**self.stage_options(stage), **phase.games}
+
     def describe(self, stage: str, evaluation_set: str | None = None, **games: Any) -> EnvSpec:
         """The environment of a stage, with other options where `games` has any; nothing is started for it."""
         return self.entry.describe(**{**self.stage_options(stage, evaluation_set), **games})
@@ -167,9 +171,11 @@ class RunSettings:
 
     @property
     def wrong_manuals(self) -> tuple[str, ...]:
-        """Kinds of wrong rules that the environment can give agents, to see whether they read."""
+        """Kinds of wrong rules that evaluations give agents, to see whether they read; OTHER_GAME takes two games."""
+        plan, games = self.entry.evaluation, self.preset.report_games
         reassigned = (REASSIGNED,) if "manual" in self.entry.options else ()
-        return (*reassigned, OTHER_GAME) if self.entry.evaluation.rules_text else reassigned
+        other = plan.rules_text and min(games, plan.max_envs or games) > 1
+        return (*reassigned, OTHER_GAME) if other else reassigned
 
     @property
     def origin(self) -> dict[str, Any]:

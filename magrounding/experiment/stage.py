@@ -95,14 +95,13 @@ class StageSession:
         self.clock = clock or Clock()
         self._plan, self._map = plan, parallel_map
         num_envs, config = self.phase.num_envs, self.phase.learner
-        games = {**settings.stage_options(stage), **self.phase.games}
         self.vec = make_vec(
             settings.env,
             num_envs,
             num_threads=plan.world,
             workers=settings.workers,
             timeout=HANGING_SECONDS,
-            **games,
+            **settings.phase_options(stage, self.phase),
         )
         self.vocabulary_hash = self.vec.spec.vocabulary_hash
         place = (settings.entry.stages.index(stage), phase)

@@ -10,6 +10,7 @@ from magrounding.play.actor import Actor
 from magrounding.play.demonstrations import DemonstrationHeader, Demonstrations
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import Tell
+from magrounding.spec import EnvSpec
 from magrounding.vector import Observation, VectorEnv
 
 RECORDING_SEED = 2**42
@@ -89,16 +90,21 @@ def record(
     return tape.demonstrations(DemonstrationHeader(*origin, played_by, seed, episodes.finished))
 
 
+def check_texts(spec: EnvSpec) -> None:
+    """Raise a ConfigurationError for games of which demonstrations cannot hold a text, as it changes within them."""
+    if len(spec.shared_texts) < len(spec.texts):
+        raise ConfigurationError(
+            "a text changes within a game, which demonstrations cannot hold: choose options without"
+        )
+
+
 class _Tape:
     """What has been played so far, in the order of time; the games are put behind one another in the end."""
 
     def __init__(self, vec: VectorEnv, games: int) -> None:
         self.keys = [field.name for field in vec.spec.own_fields]
         self.texts = vec.spec.shared_texts
-        if len(self.texts) < len(vec.spec.texts):
-            raise ConfigurationError(
-                "a text changes within a game, which demonstrations cannot hold: choose options without"
-            )
+        check_texts(vec.spec)
         self.won, self.finished = np.zeros(games, np.bool_), np.zeros(games, np.bool_)
         fields = [vec.spec[name] for name in self.texts]
         self._texts = {each.name: np.zeros((games, *each.shape), each.dtype) for each in fields}

@@ -67,6 +67,14 @@ class DrrnLearnerConfig(QLearningConfig):
         for name in ("delta", "temperature", "final_temperature", "reward_scale"):
             if not getattr(self, name) > 0:
                 raise ConfigurationError(f"{name} of algorithm drrn is more than 0, not {getattr(self, name)}")
+        drawn, kept = self.batch, self.replay_transitions
+        if self.priority == "off_as_code":
+            drawn, kept = (number - round(self.priority_fraction * number) for number in (drawn, kept))
+        if not 0 < drawn <= kept:  # nothing would ever be learnt
+            raise ConfigurationError(
+                f"algorithm drrn draws {drawn} transitions of the {kept:,} that it keeps: set batch to less, "
+                "replay_transitions to more, or priority_fraction to less than 1"
+            )
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> DrrnLearner:
         if not isinstance(policy, ChoiceValues):

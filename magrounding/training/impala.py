@@ -41,7 +41,7 @@ class ImpalaConfig(AlgorithmConfig):
         clip_reward: rewards are clipped to ± this.
         clip_gradient: norm of an update's gradient; 0: no bound.
         chunk: games a backward pass on a CPU, where smaller passes stay in the caches; 0, and a GPU, take all at once.
-            The gradient is the same.
+            The gradient is the same, but for the contrastive loss, which compares the games of a pass.
     """
 
     algorithm: ClassVar[str] = "impala"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from magrounding.agents.lge import Lge
+from magrounding.agents.lge import NO_GUIDE, Lge
 from magrounding.agents.policy import Policy
 from magrounding.errors import ConfigurationError, choose
 from magrounding.training.algorithm import share
@@ -48,6 +48,8 @@ class LgeLearnerConfig(DrrnLearnerConfig):
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> LgeLearner:
         if not isinstance(policy, Lge):
             raise ConfigurationError(f"lge trains networks that heed a Guide, not {type(policy).__name__}")
+        if not policy.config.guide:  # nothing was read so far, so nothing was missed
+            raise ConfigurationError(NO_GUIDE)
         return LgeLearner(policy, self, spec, seed)
 
 

@@ -28,9 +28,9 @@ class PPOConfig(MinibatchConfig):
         final_entropy: and in the end.
         clip_values: bound also how far a value may leave what it was, by the same number.
         normalise_advantages: to mean 0 and deviation 1 over a rollout.
-        normalised_returns: the flavour of MESSENGER's program: `gae_lambda` counts for nothing, values learn the
-            normalised returns of a rollout, and advantages are their excess over the values
-            (`returns.normalised_returns`).
+        normalised_returns: the flavour of MESSENGER's program: values learn the normalised returns of a rollout, and
+            advantages are their excess over the values (`returns.normalised_returns`). `gae_lambda`, `reward_scale` and
+            `normalise_advantages` count for nothing then.
     """
 
     algorithm: ClassVar[str] = "ppo"

@@ -109,6 +109,21 @@ def test_texts_without_a_word_are_read():
     assert not policy.encode("now", nothing)["mask"].any()
 
 
+@torch.no_grad()
+def test_where_nothing_is_offered_there_is_a_value_all_the_same():
+    """Games that offer nothing may be all that is on show; beside others that do they are worth the same."""
+    policy = make("choiceread", **SMALL)
+    _, batch = unrolled(policy)
+    first = cut(batch, slice(0, 1))
+    over, one_over = torch.zeros_like(first.observation["action_mask"]), first.observation["action_mask"].clone()
+    one_over[:, 0] = 0
+    every, one = (
+        policy(first._replace(observation={**first.observation, "action_mask": mask})) for mask in (over, one_over)
+    )
+    torch.testing.assert_close(every.value[0, 0], one.value[0, 0])
+    assert (every.logits == torch.finfo(torch.float32).min).all()
+
+
 def test_every_weight_learns():
     policy = make("choiceread", **SMALL)
     _, batch = unrolled(policy)

@@ -118,6 +118,8 @@ def test_a_meaning_reaches_the_policy_and_unseen_words_say_next_to_nothing():
 def test_who_has_no_such_loss_says_so():
     vec, board, texts = boards()
     plain = make_policy("relread", vec.spec)
+    assert not plain.contrasts
+    assert reader(vec.spec).contrasts
     with pytest.raises(ConfigurationError, match="set its option kinship"):
         plain.contrast(board, plain.encode_text(*texts))
     other = make_policy("conv", vec.spec)

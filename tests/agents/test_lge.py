@@ -235,6 +235,8 @@ class TestLearning:
         drrn = make_policy("drrn", SPEC, embedding=8, hidden=8, vocabulary="words")
         with pytest.raises(ConfigurationError, match="heed a Guide"):
             LgeLearnerConfig().make_learner(drrn, SPEC, 2, 0)
+        with pytest.raises(ConfigurationError, match="LGE needs a Guide"):
+            LgeLearnerConfig().make_learner(make(""), SPEC, 2, 0)
         assert DrrnLearnerConfig().make_learner(make(folder), SPEC, 2, 0), "an explorer without a schedule"
 
     def test_what_is_learnt_is_drrns_from_all_valid_actions(self, folder):

@@ -119,6 +119,11 @@ def test_what_comes_after_the_end_changes_nothing(vec, agent):
     torch.testing.assert_close(some, every.view(7, 6, 5)[real])
 
 
+def test_who_remembers_nothing_sees_no_motion(vec):
+    with pytest.raises(ConfigurationError, match="sees no motion: set its option motion to 0"):
+        network("qmix_relread", vec, motion=8)
+
+
 def test_only_the_reader_reads(vec):
     observation, (manual, goal), actions = played(vec)
     for agent in AGENTS:

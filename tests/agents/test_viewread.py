@@ -218,6 +218,12 @@ def test_encodings_pad_with_zeros():
     assert_same(narrow_output, policy(Batch(observation, {"mission": Reading(wide, index)}, None, restarts, last)))
 
 
+def test_without_a_memory_nothing_looks_up_words():
+    """The option was accepted, and its weights were never used."""
+    with pytest.raises(ConfigurationError, match="attention is the memory's"):
+        make(attention=True, remember=False)
+
+
 def test_worlds_it_is_not_made_for_are_refused():
     with pytest.raises(ConfigurationError, match="lies still"):
         make_viewread(make_spec(egocentric=False))
@@ -225,6 +231,15 @@ def test_worlds_it_is_not_made_for_are_refused():
         make_viewread(make_spec(number=Field("far", (2,), 0, 1, "float32")))
     with pytest.raises(ConfigurationError, match="hidden"):
         make_viewread(SPEC, hidden=0)
+
+
+def test_a_view_of_another_size_is_refused():
+    """It ended in a traceback of matrix shapes."""
+    policy, (observation, *rest) = make(), observe()
+    assert policy.grid_shape == (5, 5, 3)
+    larger = {**observation, "grid": observation["grid"].repeat(1, 1, 2, 1, 1)}
+    with pytest.raises(ConfigurationError, match="made for a grid of 5 × 5 × 3 and cannot look at one of 10 × 5 × 3"):
+        play(policy, (larger, *rest))
 
 
 @pytest.mark.parametrize("bound", [40, 1 << 40])

@@ -59,12 +59,24 @@ def test_the_command_writes_a_page_and_a_picture(folders, tmp_path, capsys):
     text = (out / COMPARISON_FILE).read_text()
     assert "with, without" in text.splitlines()[0]
     play = read_results(folders[0]).settings.preset.selection_play
-    assert f"({play} play, the mean over seeds)" in text
+    assert f"({play} play, by which weights are chosen; the mean over seeds)" in text
     assert re.findall("^## (.*)$", text, re.MULTILINE) == ["s1", "Runs"]
     assert f"({FIGURE_FILE})" in text
     picture = imread(io.BytesIO((out / FIGURE_FILE).read_bytes()))
     assert picture[..., :3].min() < 0.5 < picture[..., :3].mean()
     assert str(out) in capsys.readouterr().out
+
+
+def test_it_says_how_agents_played_in_the_evaluations_of_the_curves(folders):
+    runs = dict(zip(("two", "one"), map(read_results, folders), strict=True))
+
+    def greedily(run):
+        preset = replace(run.settings.preset, selection_play="greedy")
+        return replace(run, settings=replace(run.settings, preset=preset))
+
+    for changed, plays in (((), "sampled"), (("two",), "greedy or sampled"), (runs, "greedy")):
+        shown = {name: greedily(run) if name in changed else run for name, run in runs.items()}
+        assert f"Lines are evaluations during training ({plays} play, by which" in comparison(shown, "x.png")
 
 
 def test_curves_differ_where_runs_do(folders):

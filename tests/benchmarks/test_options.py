@@ -10,9 +10,11 @@ from magrounding.agents.policy import CONTRAST
 from magrounding.cli import train
 from magrounding.cli.options import choose_workers, parse_env_options, parse_options
 from magrounding.errors import ConfigurationError
+from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.settings import RunSettings
 from magrounding.registry import env_entry
 from magrounding.storage import write_json
+from tests.experiment.tiny_runs import quiet
 
 
 def asked(**arguments):
@@ -82,7 +84,7 @@ def test_weights_of_losses_join_those_of_every_phase():
 
 
 def test_a_contrast_is_for_learners_with_minibatches():
-    for _, phase in asked(preset="quick", contrast=0.25).phases():
+    for _, phase in asked(preset="quick", contrast=0.25, network="kinship=8").phases():
         assert phase.learner.weights[CONTRAST] == 0.25
     with pytest.raises(ConfigurationError, match="'paper' learns without minibatches: leave out --contrast"):
         asked(preset="paper", contrast=1.0)
@@ -97,8 +99,24 @@ def test_a_preset_asks_no_contrast_of_a_network_that_has_none():
 
     assert weights("relread") == weights("emma") == [1.0] * 3
     assert weights("sir") == weights("sir", contrast=0.0) == [0.0] * 3
-    with pytest.raises(ConfigurationError, match="'sir' has no contrastive loss: leave out --contrast"):
+    with pytest.raises(ConfigurationError, match="'sir' as it is configured has no contrastive loss: leave out --cont"):
         weights("sir", contrast=0.5)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"env": "ma_rtfm", "preset": "quick", "contrast": 1.0},
+        {"env": "ma_rtfm", "agent": "endi_dis_relread", "preset": "quick", "learning": "weights.contrast=1"},
+        {"env": "messenger", "preset": "quick_rl", "network": "kinship=0"},
+        {"env": "rtfm", "agent": "film", "preset": "quick", "learning": "weights.contrast=1"},
+    ],
+)
+def test_a_contrast_that_the_networks_options_leave_out_is_refused_before_anything_runs(tmp_path, arguments):
+    """It was found out in the first update, when the run's folder was there."""
+    with pytest.raises(ConfigurationError, match="as it is configured has no contrastive loss"):
+        run_curriculum(train.requested(train.Arguments(**arguments)), tmp_path / "run", display=quiet())
+    assert not (tmp_path / "run").exists()
 
 
 def test_processes_are_for_simulators():

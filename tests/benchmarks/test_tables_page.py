@@ -84,6 +84,7 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
         "Command: `as typed`",
     ):
         assert fact in text
+    assert "during training (sampled play, by which weights are chosen; the mean" in markdown(filled, "hand.png")
     alone = replace(run, settings=tiny_settings(stages=("s1",), seeds=(0, 1)))
     shown_files = replace(run, settings=replace(run.settings, demonstrations={"a.npz": "0"}))
     shown_files = replace(shown_files, config={"demonstrators": {"a.npz": "a person"}})

@@ -111,6 +111,16 @@ def test_weights_that_a_phase_did_not_better_are_not_evaluated_again(tmp_path, m
         assert any(all(line[name] == other[name] for name in same) for other in before)
 
 
+def test_a_single_game_has_no_other_whose_manual_it_could_show(tmp_path):
+    """A run with --games 1 ended with an error after its first phase."""
+    settings = tiny_settings(stages=("s1",), phases=phases_of({"*": Promotion(steps=30)}), report_games=1)
+    assert tiny_settings(report_games=2).wrong_manuals == ("reassigned", "of another game")
+    run_curriculum(settings, tmp_path / "run", display=Display(quiet=True), device="cpu")
+    lines = [line for line in read_metrics(tmp_path / "run" / METRICS_FILE) if line["kind"] == "evaluation"]
+    assert {line["manual"] for line in lines} == {"true", "reassigned"}
+    assert "one that has the same words in other assignments. Agents" in (tmp_path / "run" / "report.md").read_text()
+
+
 def test_a_small_budget_has_fewer_games(tmp_path):
     whole = find_preset("quick", "ma_rtfm")
     small = whole.with_budget(0.02)
@@ -188,11 +198,14 @@ def test_sets_with_maps_that_a_network_cannot_look_at_are_left_out(tmp_path):
     assert "not reached" not in told
 
 
-def test_wrong_texts_are_left_out_where_a_network_cannot_look_at_their_maps(tmp_path):
+@pytest.mark.parametrize("agent", ["emma", "endi_dis_emma"])
+def test_wrong_texts_are_left_out_where_a_network_cannot_look_at_their_maps(tmp_path, agent):
     (phase,) = phases_of({"*": Promotion(steps=30)})["*"]
     phases = {"*": (replace(phase, games={"size": 10}),)}
-    options = {"phases": phases, "policy_options": {}, "watched_sets": ("eval_10x10",), "final_sets": ("eval_10x10",)}
-    folder = tiny_run(tmp_path / "run", "s1", agent="emma", seeds=(0,), **options)
+    small = {"width": 16, "maps": 4, "hidden": 8, "embedding": 8}
+    sets = {"watched_sets": ("eval_10x10",), "final_sets": ("eval_10x10",)}
+    options = {"phases": phases, "policy_options": small, **sets}
+    folder = tiny_run(tmp_path / "run", "s1", agent=agent, seeds=(0,), **options)
     lines = read_metrics(folder / METRICS_FILE)
     assert {(line["set"], line["manual"]) for line in lines if line.get("when") == "after"} == {("eval_10x10", "true")}
     assert "Do they read?" not in report(read_results(folder))

@@ -48,6 +48,16 @@ def test_phases_are_named_after_what_they_learn_from():
     assert preset.of_stage("s3")[0].until.steps == 60  # any other stage
 
 
+def test_a_stage_that_a_preset_has_no_phases_for_is_refused():
+    with pytest.raises(ConfigurationError, match=r"'tiny' has phases for s1, s2, and none for 's3': choose among its"):
+        tiny_settings(stages=("s1", "s3"), phases=phases_of(dict.fromkeys(("s1", "s2"), SOON["*"])))
+
+
+def test_metrics_are_written_after_some_update():
+    with pytest.raises(ConfigurationError, match="at least one update lies between two lines of metrics, got 0"):
+        replace(TINY, log_every=0)
+
+
 def test_learners_are_changed_everywhere_and_nothing_else_is():
     preset = replace(TINY, phases={**phases_of(SOON, IMITATION, LEARNER), **phases_of({"s1": Promotion(steps=1)})})
     changed = preset.with_learners(lambda learner: replace(learner, bf16=True))

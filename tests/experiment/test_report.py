@@ -160,6 +160,11 @@ def test_facts_name_the_reward_the_parameters_and_the_teacher(run):
     taught = {"phases": phases_of({"*": Promotion(steps=60)}, IMITATION, LEARNER), "share_parameters": True}
     assert "* parameters: one network for all agents" in facts_of(**taught)
     assert "* teacher: the scripted oracle, in phases of imitation only" in facts_of(**taught)
+    rollout = phases_of({"*": Promotion(steps=60)}, replace(IMITATION, oracle="rollout"))
+    other = "the oracle `rollout`, not the one of the tables, in phases of imitation only"
+    assert f"* teacher: {other}" in facts_of(phases=rollout)
+    both = {**rollout, "s1": taught["phases"]["*"]}
+    assert f"* teacher: the scripted oracle and {other}" in facts_of(phases=both)
     shown = facts_of({"a.npz": "oracle", "b.npz": "a person"}, **taught)
     assert "* teacher: demonstrations from `a.npz` (played by oracle), `b.npz` (played by a person)" in shown
     assert sum("algorithm imitation" in fact for fact in facts_of(**taught)) == 2  # one for each stage

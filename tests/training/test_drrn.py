@@ -346,6 +346,13 @@ def test_others_are_refused():
         replace(FEW, priority="often")
     with pytest.raises(ConfigurationError, match="temperature of algorithm drrn is more than 0, not 0"):
         replace(FEW, temperature=0.0)
+    for nothing_to_learn in (
+        {"replay_transitions": 7},
+        {"priority": "off_as_code", "priority_fraction": 1.0},
+        {"priority": "off_as_code", "priority_fraction": 0.6, "batch": 1},
+    ):
+        with pytest.raises(ConfigurationError, match=r"draws \d transitions of the \d+ that it keeps"):
+            replace(FEW, **nothing_to_learn)
     vec = ToyGames()
     with pytest.raises(ConfigurationError, match="DRRN trains networks that value choices, not Baseline"):
         FEW.make_learner(build_policy("conv", vec.spec, {}, 0), SPEC, 4, 0)

@@ -14,7 +14,7 @@ from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment import baselines
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.presets import Promotion
-from magrounding.experiment.settings import read_settings
+from magrounding.experiment.settings import make_settings, read_settings
 from magrounding.experiment.stage import StageSession
 from magrounding.play.demonstrations import digests
 from magrounding.play.evaluate import evaluate
@@ -169,6 +169,32 @@ def test_runs_that_files_cannot_teach(taught, tmp_path, changes, complaint):
     settings = replace(taught, stages=stages, preset=replace(taught.preset, **changes))
     with pytest.raises(ConfigurationError, match=complaint):
         run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_phase_learns_from_files_of_the_games_that_it_plays(taught, tmp_path, weak_oracle):
+    """These may be other ones than its stage has; a file that does not show them is refused before anything runs."""
+    (phase,) = phases_of({"*": Promotion(steps=30)}, IMITATION)["*"]
+    phases = {"*": (replace(phase, games={"size": 7}),)}
+    taught = replace(taught, stages=("s1",), preset=replace(taught.preset, phases=phases))
+
+    def learn_from(size):
+        by_oracle(games=4, stage="s1", size=size).save(tmp_path / f"{size}.npz")
+        own = replace(taught, demonstrations=digests([str(tmp_path / f"{size}.npz")]))
+        run_curriculum(own, tmp_path / f"run_{size}", display=quiet(), device="cpu")
+
+    learn_from(7)
+    assert (tmp_path / "run_7" / "report.md").exists()
+    with pytest.raises(CheckpointError, match="was recorded with size 8, the run has 7"):
+        learn_from(8)
+    assert not (tmp_path / "run_8").exists()
+
+
+def test_a_run_records_no_games_whose_texts_change(tmp_path):
+    settings = make_settings("alfworld", preset="quick")
+    recorded = settings.preset.with_learners(lambda learner: replace(learner, demonstrations=5))
+    with pytest.raises(ConfigurationError, match="a text changes within a game, which demonstrations cannot hold"):
+        run_curriculum(replace(settings, preset=recorded), tmp_path / "run", display=quiet())
     assert not (tmp_path / "run").exists()
 
 

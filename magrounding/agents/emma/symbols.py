@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from magrounding.agents.building import check_config
 from magrounding.agents.document_policy import DocumentPolicy
 from magrounding.agents.emma.occupied import Occupied
-from magrounding.agents.policy import Accepts, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.policy import Accepts, PolicyOutput, TextEncoding, check_grid, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
@@ -125,9 +125,7 @@ class SymbolPolicy(DocumentPolicy):
     ) -> tuple[Occupied, Tensor]:
         """The occupied cells of the present frame and those remembered, and what to remember after it."""
         grid = observation["grid"]
-        if grid.shape[1:] != self._shape:
-            made, got = (" × ".join(map(str, shape)) for shape in (self._shape, grid.shape[1:]))
-            raise ConfigurationError(f"this network is made for a grid of {made} and cannot look at one of {got}")
+        check_grid(self._shape, grid)
         before = self.initial_memory(len(grid)).to(grid.device) if memory is None else memory
         frames = self.add_frame(before, grid)
         return Occupied.find(frames, self.occupant, document), frames[:, 1:]

@@ -193,7 +193,7 @@ def set_metrics(chosen: Callable[[str], frozenset[str]], trajectories: Iterable[
 def frequent_actions(
     trajectories: Iterable[GoldTrajectory], size: int = BASELINE
 ) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
-    """The frequency baselines: the most frequent gold actions of each kind of task (G_τ), and of all (G_γ's G_g).
+    """The frequency baselines: the most frequent gold actions of each kind of task (G_τ), and of all (G_g).
 
     An action counts as often as it is played; of equally frequent ones the first of the alphabet are taken.
 

@@ -13,9 +13,8 @@ from torch import Tensor, nn
 from magrounding.agents.building import check_config, configure
 from magrounding.agents.local_map import around
 from magrounding.agents.modules import distance_map, embed_cells
-from magrounding.agents.policy import Accepts, TextEncoding, mask_logits
+from magrounding.agents.policy import Accepts, TextEncoding, check_grid, mask_logits
 from magrounding.agents.qmix.q_network import QNetwork
-from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
 
@@ -67,9 +66,7 @@ class GridEncoder(nn.Module):
 
     def forward(self, grid: Tensor, extra: Tensor | None = None) -> Tensor:
         """[N, out] from grid [N, H, W, K] ids and extra [N, E, H, W]; ConfigurationError for a map of another size."""
-        if grid.shape[1:] != self.grid_shape:
-            made, got = (" × ".join(map(str, shape)) for shape in (self.grid_shape, grid.shape[1:]))
-            raise ConfigurationError(f"this network is made for a grid of {made} and cannot look at one of {got}")
+        check_grid(self.grid_shape, grid)
         maps = embed_cells(self.words, grid)
         if extra is not None:
             maps = torch.cat((maps, extra), 1)

@@ -14,6 +14,7 @@ from magrounding.agents.policy import RELIANCE, Batch, PolicyOutput, TextEncodin
 from magrounding.agents.qmix.q_network import QNetwork
 from magrounding.agents.relread.network import Relread, RelreadConfig
 from magrounding.agents.respelling import within
+from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
 
@@ -24,7 +25,10 @@ class QmixRelread(QNetwork):
 
     Args:
         spec: of the world.
-        config: options of relread.
+        config: options of relread, motion left out.
+
+    Raises:
+        ConfigurationError: a world that it is not made for, or the option motion, which takes a memory.
     """
 
     looks_at = ("grid", "position", "inventory", "action_mask", "teammates")
@@ -32,6 +36,8 @@ class QmixRelread(QNetwork):
 
     def __init__(self, spec: EnvSpec, config: RelreadConfig) -> None:
         super().__init__(spec)
+        if config.motion:
+            raise ConfigurationError("qmix_relread remembers nothing, so it sees no motion: set its option motion to 0")
         self.config = config = config.for_world(spec)
         self.reader = Relread(spec, config)
         self.heeds = self.reader.heeds

@@ -349,6 +349,10 @@ class Relread(DocumentPolicy):
         holding = (observation["inventory"][:, :1] != 0).float()
         return torch.cat((walls, observation["action_mask"].float(), holding), 1)
 
+    @property
+    def contrasts(self) -> bool:
+        return bool(self.config.kinship)
+
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         things = self.find(observation)
         symbols, shown = things.words[:, :-1, 0], things.exists & ~things.is_ally

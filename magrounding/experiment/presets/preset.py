@@ -163,14 +163,22 @@ class Preset:
             raise ConfigurationError(f"an evaluation takes at least one game, got {games}")
         if self.evaluate_every is not None and self.evaluate_every < 1:
             raise ConfigurationError(f"at least one step lies between two evaluations, got {self.evaluate_every}")
+        if self.log_every < 1:
+            raise ConfigurationError(f"at least one update lies between two lines of metrics, got {self.log_every}")
         for stage, phases in self.phases.items():
             names = [phase.name for phase in phases]
             if not names or len(set(names)) < len(names):
                 raise ConfigurationError(f"a stage has one or two phases of different kinds, {stage} has {names}")
 
     def of_stage(self, stage: str) -> tuple[Phase, ...]:
-        """The phases of a stage."""
-        return self.phases.get(stage) or self.phases[REMAINING_STAGES]
+        """The phases of a stage; ConfigurationError where there are none for it."""
+        found = self.phases.get(stage) or self.phases.get(REMAINING_STAGES)
+        if found is None:
+            raise ConfigurationError(
+                f"preset {self.name!r} has phases for {', '.join(self.phases) or 'no stage'}, and none for {stage!r}: "
+                f"choose among its --stages, or give it phases for {REMAINING_STAGES!r}, all others"
+            )
+        return found
 
     def with_budget(self, factor: float) -> Preset:
         """This preset with so many times the environment steps in every phase, schedules and evaluations with them.
