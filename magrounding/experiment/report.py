@@ -321,7 +321,7 @@ def teacher(results: RunResults) -> str:
     if results.settings.demonstrations:
         players = results.config.get("demonstrators", {}).items()
         return "demonstrations from " + ", ".join(f"`{path}` (played by {who})" for path, who in players)
-    who = "the scripted oracle" if results.settings.entry.oracle else "the simulator's own bot"
+    who = "the scripted oracle" if results.settings.entry.oracle else "the environment's scripted expert"
     oracles = {teaching.oracle for _, _, teaching in results.settings.taught()}
     if others := oracles - {""}:
         other = f"the oracle `{', '.join(sorted(others))}`, not the one of the tables"
