@@ -168,6 +168,14 @@ def test_numbers_of_which_no_city_is_made_end_in_a_sentence(options, said, tmp_p
     assert not (tmp_path / "new").exists()
 
 
+def test_a_city_that_cannot_be_written_ends_in_a_sentence(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert command.main(["--out", str(tmp_path / "file" / "new"), "--train", "1", "--valid", "1", "--test", "1"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+
+
 def test_columns_are_those_of_the_released_program():
     for yaw, heading in ((0, 0), (10, 350), (350, 10), (123.4, 271.9), (359, 0)):
         assert column_of(yaw, heading) == (64 - int(128 * (yaw - heading) / 360)) % 128

@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
             save_scenes(chosen.pack, scenes)
         if chosen.out is not None:
             print(f"{write_games(chosen.out, scenes)} games are in {chosen.out}")
-    except MagroundingError as error:
+    except (MagroundingError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0

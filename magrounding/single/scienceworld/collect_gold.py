@@ -60,7 +60,7 @@ def main() -> int:
             arguments.simplifications,
             arguments.limit,
         )
-    except MagroundingError as error:
+    except (MagroundingError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

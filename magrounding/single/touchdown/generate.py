@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         make_city(chosen.out, chosen.seed, {name: getattr(chosen, name) for name in COUNTS}, chosen.areas, chosen.pack)
-    except MagroundingError as error:
+    except (MagroundingError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"a city is in {chosen.out}")

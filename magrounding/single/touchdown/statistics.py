@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
         ways = Graph(nodes, files.read_links(chosen.folder / files.LINKS)).ways
         degrees = Counter(map(len, ways))
         print("ways from a place: " + ", ".join(f"{count} × {degree}" for degree, count in sorted(degrees.items())))
-    except MagroundingError as error:
+    except (MagroundingError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
