@@ -176,9 +176,9 @@ def _range(values: Sequence[str]) -> str:
 def _games(of: Table, column: str) -> str:
     """Of which games a column is."""
     kinds = dict.fromkeys(
-        f"the last training games of `{cell.stage}`"
+        f"the last training games of `{cell.stage or of.env}`"
         if cell.evaluation_set is None
-        else f"`{cell.evaluation_set}` of `{cell.stage}`"
+        else f"`{cell.evaluation_set}` of `{cell.stage or of.env}`"
         for row in of.rows
         if (cell := row.cells.get(column))
     )

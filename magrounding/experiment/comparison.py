@@ -53,7 +53,7 @@ def comparison(runs: Runs, picture: str) -> str:
         f"{what} after the last phase of each stage, in the way of playing (greedy or sampled) in which each run "
         "is better on training games; ± is the standard deviation over seeds. Every run met the same games. The wrong "
         f"manuals were read in the games of `{first.entry.evaluation.reading_set}`.",
-        *(f"## {stage}\n\n{stage_table(runs, stage)}" for stage in shared_stages(runs)),
+        *(f"## {first.stage_name(stage)}\n\n{stage_table(runs, stage)}" for stage in shared_stages(runs)),
         f"![{what.lower()} during training]({picture})",
         about_curves(runs.values()),
         "## Runs",
@@ -143,7 +143,7 @@ def plot_comparison(runs: Runs) -> bytes:
     for stage, panel in zip(stages, panels, strict=True):
         for k, (name, run) in enumerate(runs.items()):
             _draw(run, stage, name, COLOURS[k % len(COLOURS)], panel)
-        panel.set_title(stage, fontsize=11)
+        panel.set_title(next(iter(runs.values())).settings.stage_name(stage), fontsize=11)
         panel.add_line(Line2D([], [], color="0.35", linestyle=":", linewidth=1.2, label="training games"))
     return finish(figure, panels, scale_of(next(iter(runs.values())).settings))
 

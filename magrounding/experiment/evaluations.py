@@ -92,7 +92,8 @@ class Evaluations:
             where = {"set": name, "when": when, "play": play, "manual": text}
             result = self._known(session, results, (name, play, text)) or self._earlier(before, where, games)
             if result is None:
-                what = f"seed {self._seed}  {session.stage} {session.phase.name}: {name}, {play}"
+                stage = self._settings.stage_name(session.stage)
+                what = f"seed {self._seed}  {stage} {session.phase.name}: {name}, {play}"
                 what = what if text == TRUE_MANUAL else f"{what}, {text}"
                 with self._stop.immediate(), self._display.games(what, games) as tell:
                     result = session.evaluate(name, games, seed, play == GREEDY, text, tell).summary()
@@ -138,8 +139,8 @@ class Evaluations:
         read = f"; {plan.rules_text or 'manual'} in {plan.reading_set} {', '.join(wrong)}" if wrong else ""
         what = "wins" if measure == "win_rate" else "scores"
         self._display.say(
-            f"seed {self._seed} {session.stage} {session.phase.name} after {self._begin()['steps']:,} steps: {play} "
-            f"play {what}, in {games:,} games each, {', '.join(parts)}{read}"
+            f"seed {self._seed} {self._settings.stage_name(session.stage)} {session.phase.name} after "
+            f"{self._begin()['steps']:,} steps: {play} play {what}, in {games:,} games each, {', '.join(parts)}{read}"
         )
 
 

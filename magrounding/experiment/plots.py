@@ -135,4 +135,4 @@ def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
         if who in others:
             mean = scale.factor * others[who][scale.quantity]
             panel.axhline(mean, color="0.35", linestyle=style, linewidth=1.2, label=who)
-    panel.set_title(stage, fontsize=11)
+    panel.set_title(results.settings.stage_name(stage), fontsize=11)

@@ -123,7 +123,7 @@ def _sources(results: RunResults) -> str:
     of_source: dict[str, list[str]] = {}
     for place, (*_, source) in results.published.items():
         if place in shown:
-            of_source.setdefault(source, []).append(" ".join(place))
+            of_source.setdefault(source, []).append(f"{results.settings.stage_name(place[0])} {place[1]}")
     lines = [f"* paper, {', '.join(places)}: {source}" for source, places in of_source.items()]
     lines += [
         f"* another paper, {' '.join(place)}: **{published(result)}**, {result.source}"
@@ -140,13 +140,14 @@ def results_table(results: RunResults) -> str:
     show, left_out = shown_as(measure), _left_out(results)
     overlap = any(OVERLAP in others for others in results.baselines.values())
     players = (RANDOM, *[OVERLAP] * overlap, ORACLE)
+    named = results.settings.stage_name
     for stage, phase, name in results.reported():
         learnt = results.learnt_by(stage, phase)
         wins = {play: results.final(stage, phase, name, play) for play in PLAYS}
         won, length = wins[better], results.final(stage, phase, name, better, "length")
         if won is None or length is None:
             if (stage, phase, name) not in left_out:
-                rows.append((stage, learnt, name, "not reached", *[""] * (6 + len(players))))
+                rows.append((named(stage), learnt, name, "not reached", *[""] * (6 + len(players))))
             continue
         others = results.baselines.get(f"{stage}/{name}", {})
         beside = [show(others[who][measure]) if who in others else "–" for who in players]
@@ -157,7 +158,7 @@ def results_table(results: RunResults) -> str:
         both = [spread(wins[play], bold=play == better, show=show) for play in PLAYS]
         facts = results.final(stage, phase, name, better, "fact_accuracy")
         cells = interval(won, show), f"{length.mean:.1f}", *beside, share, known
-        rows.append((stage, learnt, name, *both, *cells, "" if facts is None else spread(facts)))
+        rows.append((named(stage), learnt, name, *both, *cells, "" if facts is None else spread(facts)))
     heads = ("stage", "learnt by", "set", *PLAYS, "IQM, 95 % interval", "steps a game")
     heads = (*heads, *players, "share of the oracle", "paper", "facts read")
     if not any(row[-1] for row in rows):  # where games do not tell their facts, or networks cannot tell what they read
@@ -193,7 +194,7 @@ def reading_table(results: RunResults) -> str:
             others = results.baselines.get(f"{stage}/{name}", {})
             floor = show(others["random"][settings.measure]) if "random" in others else "–"
             cells = (spread(each, show=show) for each in wins)
-            rows.append((stage, results.learnt_by(stage, phase.name), *cells, floor))
+            rows.append((settings.stage_name(stage), results.learnt_by(stage, phase.name), *cells, floor))
     if not rows:
         return ""
     return table(("stage", "learnt by", *(f"manual: {manual}" for manual in manuals), "random"), rows)
@@ -203,7 +204,7 @@ def budget_table(results: RunResults) -> str:
     """Stage × phase: what it was allowed and what it took, averaged over seeds."""
     rows = []
     for stage, phase in results.settings.phases():
-        where = (stage, phase.name, rule_text(phase.until))
+        where = (results.settings.stage_name(stage), phase.name, rule_text(phase.until))
         lines = [
             line
             for seed in results.settings.seeds
@@ -270,7 +271,7 @@ def facts(results: RunResults) -> str:
         ("evaluation", _games(results)),
         *(
             (
-                f"{stage} {phase.name}",
+                f"{settings.stage_name(stage)} {phase.name}",
                 f"{phase.num_envs} games at once, "
                 + (f"of {_options(phase.games)}, " if phase.games else "")
                 + (f"without {', '.join(frozen)}, " if (frozen := settings.frozen(phase)) else "")

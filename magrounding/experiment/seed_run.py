@@ -325,7 +325,8 @@ class SeedRun:
     def _status(self) -> Status:
         until = self.phase.until
         part = None if until.steps is None else min(1.0, self.at.steps / until.steps)
-        name = self.stage if len(self.preset.of_stage(self.stage)) == 1 else f"{self.stage} {self.phase.name}"
+        stage = self.settings.stage_name(self.stage)
+        name = stage if len(self.preset.of_stage(self.stage)) == 1 else f"{stage} {self.phase.name}"
         left = self._seconds_left()
         mean, steps = self._window_mean(), self.at.steps
         return Status(self.seed, name, part, steps, mean, self._speed, left, until.steps, self._measure)

@@ -140,6 +140,10 @@ class RunSettings:
         changed = {} if evaluation_set is None else self.entry.evaluation.sets_of(stage)[evaluation_set]
         return {**self.env_options, **self.entry.with_stage(stage), **changed}
 
+    def stage_name(self, stage: str) -> str:
+        """What people are shown as the stage: the environment's id where it has no stages."""
+        return stage or self.env
+
     def phase_options(self, stage: str, phase: Phase) -> dict[str, Any]:
         """Options of the environment in the games that a phase of a stage learns from."""
         return {**self.stage_options(stage), **phase.games}

@@ -59,6 +59,20 @@ def two_workers(env, num_envs, warm, steps, rounds=9):
     return statistics.median(ratios), min(ratios), max(ratios)
 
 
+def two_workers_in_training(env, num_envs, steps, rounds, warm=0, **options):
+    """Median, least and largest ratio of a step's time with one worker to that with two, played as training does."""
+    with (
+        mg.make_vec(env, num_envs, workers=1, **options) as one,
+        mg.make_vec(env, num_envs, workers=2, **options) as two,
+    ):
+        for vec in (one, two):
+            vec.reset(seed=0)
+            if warm:
+                microseconds_by_halves(vec, warm)
+        ratios = [microseconds_by_halves(one, steps) / microseconds_by_halves(two, steps) for _ in range(rounds)]
+    return statistics.median(ratios), min(ratios), max(ratios)
+
+
 def processor_time_of_two_workers(env, num_envs, warm, steps):
     """Milliseconds of processor time of a step of a batch: (without workers, this process with two, the busier worker).
 

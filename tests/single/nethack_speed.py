@@ -10,7 +10,7 @@ from nle.env import tasks
 
 import magrounding as mg
 from magrounding.single.one_agent import AGENT
-from tests.simulators.speed import microseconds, microseconds_by_halves
+from tests.simulators.speed import microseconds, two_workers_in_training
 
 SHOWN = ("glyphs", "chars", "colors", "blstats", "message")
 
@@ -56,11 +56,7 @@ def two_workers(num_envs=64, steps=200, rounds=15):
     every step; played in turns, as rollouts do, a worker that is behind has a whole step to catch up. The more games
     there are, the less it is behind: with 32 the ratio was 1.4, with 64, as many as `quick_rl` plays, 1.8.
     """
-    with mg.make_vec("nethack", num_envs, workers=1) as one, mg.make_vec("nethack", num_envs, workers=2) as two:
-        one.reset(seed=0)
-        two.reset(seed=0)
-        ratios = [microseconds_by_halves(one, steps) / microseconds_by_halves(two, steps) for _ in range(rounds)]
-    return statistics.median(ratios), min(ratios), max(ratios)
+    return two_workers_in_training("nethack", num_envs, steps, rounds)
 
 
 def steps_a_second(num_envs=32, steps=200, workers=0):
