@@ -74,8 +74,9 @@ class MinibatchLearner(Learner[Config]):
 
     def __init__(self, policy: Policy, config: Config) -> None:
         super().__init__(policy, config)
+        self._parameters = list(policy.parameters())  # listing them takes as long as several of them to be clipped
         self.optimizer = torch.optim.AdamW(
-            policy.parameters(),
+            self._parameters,
             lr=config.learning_rate,
             betas=(0.9, config.beta2),
             eps=config.epsilon,
@@ -113,7 +114,7 @@ class MinibatchLearner(Learner[Config]):
                 loss, parts = losses(games)
                 self.optimizer.zero_grad(set_to_none=True)
                 loss.backward()
-                norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), c.clip_gradient or math.inf)
+                norm = torch.nn.utils.clip_grad_norm_(self._parameters, c.clip_gradient or math.inf)
                 self.optimizer.step()
                 for name, part in {**parts, "gradient_norm": norm}.items():
                     totals[name] = totals.get(name, 0.0) + part.detach()

@@ -27,14 +27,12 @@ def suits(*tensors: Tensor) -> bool:
 
     They have to be on a CPU, those of reals float32; there has to be a JIT, and no autocast.
     """
-    return (
-        not getattr(config, "DISABLE_JIT", 0)
-        and not torch.is_autocast_enabled("cpu")
-        and all(
-            tensor.device.type == "cpu" and (tensor.dtype == torch.float32 or not tensor.is_floating_point())
-            for tensor in tensors
-        )
-    )
+    if getattr(config, "DISABLE_JIT", 0) or torch.is_autocast_enabled("cpu"):
+        return False
+    for tensor in tensors:  # a loop, as this is asked several times in every step
+        if not tensor.is_cpu or (tensor.dtype != torch.float32 and tensor.is_floating_point()):
+            return False
+    return True
 
 
 def find(

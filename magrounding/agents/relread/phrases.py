@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -28,13 +29,20 @@ def shared_phrases(manual: Tensor, goal: Tensor) -> Tensor:
 
 @cached_njit(nogil=True)
 def _mark(manual, goal, shared):
+    top = 0
+    for word in goal.flat:
+        top = max(top, word)
+    asked = np.zeros(top + 1, np.bool_)  # words of the goal at hand: few of a manual's
     for u in range(len(manual)):
-        for g in range(goal.shape[1] - 1):
-            first, second = goal[u, g], goal[u, g + 1]
-            if first == 0 or second == 0:
-                continue
-            for s in range(manual.shape[1]):
-                for at in range(manual.shape[2] - 1):
-                    if manual[u, s, at] == first and manual[u, s, at + 1] == second:
+        for word in goal[u]:
+            asked[word] = word != 0
+        for s in range(manual.shape[1]):
+            for at in range(manual.shape[2] - 1):
+                first, second = manual[u, s, at], manual[u, s, at + 1]
+                if first > top or second > top or not asked[first] or not asked[second]:
+                    continue
+                for g in range(goal.shape[1] - 1):
+                    if goal[u, g] == first and goal[u, g + 1] == second:
                         shared[u, s, g] = shared[u, s, g + 1] = True
-                        break
+        for word in goal[u]:
+            asked[word] = False
