@@ -48,17 +48,6 @@ def compare(simulator, num_envs, steps, rounds=9):
     return *map(statistics.median, zip(*times, strict=True)), statistics.median(ratios), min(ratios), max(ratios)
 
 
-def two_workers(env, num_envs, warm, steps, rounds=9):
-    """Median, least and largest ratio of the time of a step without workers to that with two, measured in turns."""
-    with mg.make_vec(env, num_envs, workers=2) as many, mg.make_vec(env, num_envs) as alone:
-        for vec in (alone, many):
-            vec.reset(seed=0)
-            microseconds(vec, warm)
-        times = [(microseconds(alone, steps), microseconds(many, steps)) for _ in range(rounds)]
-    ratios = [serial / process for serial, process in times]
-    return statistics.median(ratios), min(ratios), max(ratios)
-
-
 def two_workers_in_training(env, num_envs, steps, rounds, warm=0, **options):
     """Median, least and largest ratio of a step's time with one worker to that with two, played as training does."""
     with (
@@ -73,37 +62,10 @@ def two_workers_in_training(env, num_envs, steps, rounds, warm=0, **options):
     return statistics.median(ratios), min(ratios), max(ratios)
 
 
-def processor_time_of_two_workers(env, num_envs, warm, steps):
-    """Milliseconds of processor time of a step of a batch: (without workers, this process with two, the busier worker).
-
-    For a busy machine: with a core for each worker a step takes at most what this process and the busier worker take.
-    What a worker or this process has started, a Java process, counts as its own.
-    """
-    spent = []
-    for workers in (0, 2):
-        before = children()
-        with mg.make_vec(env, num_envs, workers=workers) as vec:
-            vec.reset(seed=0)
-            microseconds(vec, warm)
-            started = sorted(children() - before)
-            trees = [[pid, *children(pid)] for pid in started]
-            start = [time.process_time(), *(sum(map(seconds_of, tree)) for tree in trees)]
-            microseconds(vec, steps)
-            end = [time.process_time(), *(sum(map(seconds_of, tree)) for tree in trees)]
-            spent.append([(b - a) / steps * 1e3 for a, b in zip(start, end, strict=True)])
-    (here, *java), (parent, *each) = spent
-    return here + sum(java), parent, max(each)
-
-
-def say_two_workers(env, warm, num_envs=8, steps=40):
-    """Print both."""
-    serial, parent, worker = processor_time_of_two_workers(env, num_envs, warm, steps)
-    print(
-        f"processor time of a step of {num_envs} games: {serial:.1f} ms without workers; with two {parent:.1f} here, "
-        f"{worker:.1f} in the busier one: {serial / (parent + worker):.2f} times as fast where each has a core"
-    )
-    ratios = two_workers(env, num_envs, warm, steps // 2)
-    print("two workers by the clock: {:.2f} times one process ({:.2f} … {:.2f})".format(*ratios))
+def say_two_workers(env, num_envs, steps, rounds, **options):
+    """Print what `two_workers_in_training` measures."""
+    ratios = two_workers_in_training(env, num_envs, steps, rounds, **options)
+    print("two workers: {:.2f} times one ({:.2f} … {:.2f})".format(*ratios))
 
 
 def children(pid="self"):

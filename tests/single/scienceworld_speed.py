@@ -13,7 +13,7 @@ from scienceworld import ScienceWorldEnv
 
 import magrounding as mg
 from magrounding.experiment.presets.scienceworld import QUICK_TASKS
-from tests.simulators.speed import children, seconds_of, two_workers_in_training
+from tests.simulators.speed import children, say_two_workers, seconds_of
 
 AGENT = "agent_0"
 
@@ -61,5 +61,4 @@ if __name__ == "__main__":
         stock, ours = beside_the_stock_env(task)
         print(f"{task}: stock {stock:.1f} ms of processor time a step, ours {ours:.1f} ms: {stock / ours:.1f} times")
     # As many games as training plays; Java compiles for two hundred steps, on whichever core is idle.
-    ratios = two_workers_in_training("scienceworld", 32, 10, 15, warm=300, task="find-plant")
-    print("two workers: {:.2f} times one ({:.2f} … {:.2f})".format(*ratios))
+    say_two_workers("scienceworld", 32, 10, 15, warm=300, task="find-plant")
