@@ -280,7 +280,7 @@ class EnvSpec:
         return tuple(text.name for text in self.texts if text.shared and text.lifetime == EPISODE)
 
     @cached_property
-    def changing_texts(self) -> frozenset[str]:
+    def unshared_texts(self) -> frozenset[str]:
         """Names of the other texts: those of single agents, and those that change within an episode."""
         return frozenset(text.name for text in self.texts).difference(self.shared_texts)
 

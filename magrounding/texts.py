@@ -98,7 +98,7 @@ def text_keys(
 
     The key that a world gives its episode's shared texts serves where all of them are read, or else their content does.
     """
-    if document is not None and spec.changing_texts.isdisjoint(names):
+    if document is not None and spec.unshared_texts.isdisjoint(names):
         return document
     if names == (CHOICES,):
         offered = texts[CHOICES]

@@ -50,6 +50,11 @@ class Contender:
     _found: dict[Any, dict[str, Evaluation]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
+    def title(self) -> str:
+        """The environment, and its stage where it has any."""
+        return f"{self.settings.env} {self.stage}".strip()
+
+    @property
     def played(self) -> RunSettings:
         """The settings of a run of this contender in these games."""
         return replace(self.settings, preset=replace(self.settings.preset, env_options=self.games))

@@ -25,7 +25,7 @@ def plot_zero_shot(results: ZeroShot) -> bytes:
         panel.set_title(f"{play} play", fontsize=11)
         panel.set_xticks(range(len(results.sets)), results.sets, rotation=25, ha="right", rotation_mode="anchor")
         panel.set_xlim(-0.5, len(results.sets) - 0.5)
-    figure.suptitle(f"{f'{first.settings.env} {first.stage}'.strip()}, {results.episodes:,} games on each set")
+    figure.suptitle(f"{first.title}, {results.episodes:,} games on each set")
     return save(figure, panels, 4, scale)
 
 

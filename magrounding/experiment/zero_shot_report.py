@@ -55,7 +55,7 @@ def zero_shot_report(results: ZeroShot, picture: str, command: str) -> str:
     games = ", ".join(f"{name} {value}" for name, value in first.options().items())
     note = first.settings.entry.evaluation.note
     sections = [
-        f"# Zero-shot: {f'{first.settings.env} {first.stage}'.strip()}, {agents}",
+        f"# Zero-shot: {first.title}, {agents}",
         f"{results.episodes:,} games on each set, the same for all players ({games}, then the set's own options). "
         "Greedy play takes the most likely action, sampled play draws one. ± is the standard deviation over seeds; the "
         "interval is a 95 % bootstrap interval of the interquartile mean over seeds. "

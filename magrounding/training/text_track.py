@@ -73,7 +73,7 @@ class TextTrack:
     def note_final(self, t: int, rows: np.ndarray, texts: Mapping[str, np.ndarray]) -> None:
         """The texts [F, …] of the true last observations of the games `rows` [F], which end in step t."""
         ids = gather_texts(texts, self.names, len(rows))
-        lasting = self.spec.changing_texts.isdisjoint(self.names)
+        lasting = self.spec.unshared_texts.isdisjoint(self.names)
         last = self._index[t][rows] if lasting else self._add(text_keys(ids, self.names, self.spec, None), ids)
         self._final.append(last)
 
