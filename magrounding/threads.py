@@ -1,19 +1,14 @@
-"""The one place that decides how many threads compute: torch, learners, simulators.
+"""The one place that decides how many threads compute, and runs what is computed side by side.
 
-Thread pools that spin against one another are slower than none. Agents learn independently, so each agent acts and
-learns in a Python thread of its own while torch computes each operation with one thread: the two cores then work on
-two agents instead of meeting at the end of every small operation. A single agent shares with no other and gets
-torch's threads instead. Simulators step a learner's batch in microseconds and stay on one thread until a batch is
-large enough to be worth waking others.
+Torch computes each operation with one thread. Its pool of threads waits by spinning, so where another program needs a
+core, every small operation waits for a thread that is not running: with three agents in S1 of `ma_rtfm` on two cores,
+one busy process left 3 to 30 % of the speed. What is divided among threads here are larger pieces, which sleep when
+they have nothing to do: agents, parts of a minibatch (whole games), rows of a simulated batch. That is also faster
+where nothing else runs (docs/performance.md, and `python -m benchmarks.busy` on your machine).
 
-Measured with full-size txt2π, two cores, unrolls of 80 × 20, agent samples/s: two agents in threads of their own
-1,295, one after the other with two torch threads 1,311, with one 753; on a machine busy with other work 445 against
-95, because spinning threads wait for those that were descheduled. Three agents in three threads 1,266, in two 1,125.
-
-Where simulators play, a single agent's torch has one thread as well: DRRN reads 1,200 actions of ScienceWorld in 12 ms
-with one thread and in 88 to 490 ms with two, on two cores with other work on them.
-
-One torch thread also makes every sum's order fixed, which bit-exact resumption rests on.
+`using(plan)` says what a process may use; `map_agents` and `map_parts` run things side by side within it, and one
+after the other without it. Gradients of the parts of a minibatch are added in the order of the parts, so a run repeats
+itself bit for bit with the same number of parts.
 """
 
 from __future__ import annotations
@@ -21,7 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from queue import SimpleQueue
@@ -31,14 +26,15 @@ from weakref import finalize
 
 from threadpoolctl import threadpool_limits
 
+from magrounding.errors import ConfigurationError
+
 T = TypeVar("T")
 R = TypeVar("R")
 
-ParallelMap = Callable[[Callable[[T], R], Iterable[T]], Iterable[R]]
-"""Applies a function to every item, in any order in time, and yields the results in the order of the items."""
-
 ROWS_PER_WORLD_THREAD = 512
 """Rows of a batch that make another simulator thread worth waking."""
+GAMES_PER_PART = 8
+"""Games of a minibatch that are worth a thread of their own: with fewer, Python's share of the time is too large."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +42,16 @@ class ThreadPlan:
     """How a process shares its cores.
 
     Attributes:
-        torch: threads inside one torch operation.
+        cores: how many it takes.
         agents: Python threads, each acting and learning for one agent at a time.
+        parts: threads that compute parts of a minibatch, for each agent that learns.
         world: threads of the simulator.
     """
 
-    torch: int
-    agents: int
-    world: int
+    cores: int = 1
+    agents: int = 1
+    parts: int = 1
+    world: int = 1
 
 
 def available_cores() -> int:
@@ -62,45 +60,82 @@ def available_cores() -> int:
 
 
 def plan_threads(
-    num_agents: int, num_envs: int, *, cores: int | None = None, cuda: bool = False, simulators: bool = False
+    num_agents: int, num_envs: int, *, learners: int | None = None, threads: int | None = None, cuda: bool = False
 ) -> ThreadPlan:
-    """Share the cores between agents, torch and the simulator.
+    """Share the cores between agents, the parts of their minibatches, and the simulator.
 
     With several agents every agent gets a thread, even where that is more than there are cores: three agents on two
     cores finish together after 1.5 turns, while two threads would need 2. On a GPU the threads only launch kernels.
 
     Args:
-        num_agents: n, agents that act and learn apart.
+        num_agents: n, agents that act.
         num_envs: B, rows of the simulator.
-        cores: cores to share; by default those this process may run on.
+        learners: networks that learn, one for each agent by default; 1 where agents share one.
+        threads: cores to share; by default those this process may run on.
         cuda: whether the networks live on a GPU.
-        simulators: whether processes play the games, which take what cores there are; the networks read few of them.
+
+    Raises:
+        ConfigurationError: no number of threads.
     """
-    cores = cores or available_cores()
+    if threads is not None and threads < 1:
+        raise ConfigurationError(f"a process computes with 1 thread or more, got {threads}")
+    cores = threads or available_cores()
     world = max(1, min(cores, num_envs // ROWS_PER_WORLD_THREAD))
-    if num_agents == 1 or cores == 1:
-        return ThreadPlan(torch=1 if cuda or simulators else cores, agents=1, world=world)
-    return ThreadPlan(torch=1 if cuda else max(1, cores // num_agents), agents=num_agents, world=world)
+    if cores == 1:
+        return ThreadPlan()
+    return ThreadPlan(cores, num_agents, 1 if cuda else max(1, cores // (learners or num_agents)), world)
+
+
+@dataclass(frozen=True)
+class _Active:
+    """A plan and what runs things side by side by it."""
+
+    plan: ThreadPlan = ThreadPlan()
+    agents: Callable[..., Iterable[Any]] = map
+    parts: Callable[..., Iterable[Any]] = map
+
+
+_active = _Active()
 
 
 @contextmanager
-def using(plan: ThreadPlan) -> Iterator[ParallelMap]:
-    """Set torch's threads as planned and yield a map over agents; both are undone at the end."""
+def using(plan: ThreadPlan) -> Iterator[None]:
+    """Compute as planned until the end: `map_agents`, `map_parts`, and torch with one thread for an operation."""
     import scipy.linalg.cython_blas  # noqa: F401  compiled kernels multiply by it; it has to be there to be limited
     import torch
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(plan.torch)
-    try:
-        with threadpool_limits(1, "blas"):  # products within compiled kernels, of which every agent runs its own
-            if plan.agents == 1:
-                yield map
-            else:
-                # OpenMP counts threads for each thread that calls it: what was set above does not reach the pool's.
-                with ThreadPoolExecutor(plan.agents, "agent", torch.set_num_threads, (plan.torch,)) as pool:
-                    yield pool.map
-    finally:
-        torch.set_num_threads(before)
+    global _active  # threads belong to the process, as torch's do
+    before, torch_before = _active, torch.get_num_threads()
+    with ExitStack() as stack:
+        # OpenMP counts threads for each thread that calls it: what is set here does not reach the pools' threads.
+        one = "", torch.set_num_threads, (1,)
+        pools = [
+            stack.enter_context(ThreadPoolExecutor(count, *one)).map if count > 1 else map
+            for count in (plan.agents, plan.cores if plan.parts > 1 else 1)
+        ]
+        stack.enter_context(threadpool_limits(1, "blas"))  # products within kernels, of which every part runs its own
+        torch.set_num_threads(1)
+        _active = _Active(plan, *pools)
+        try:
+            yield
+        finally:
+            _active = before
+            torch.set_num_threads(torch_before)
+
+
+def active_plan() -> ThreadPlan:
+    """The plan in use; one thread of each kind where there is none."""
+    return _active.plan
+
+
+def map_agents(function: Callable[[T], R], items: Iterable[T]) -> Iterable[R]:
+    """function(item) for every agent's, side by side as planned; results in the order of the items."""
+    return _active.agents(function, items)
+
+
+def map_parts(function: Callable[[T], R], items: Iterable[T]) -> Iterable[R]:
+    """function(item) for every part of a minibatch, side by side as planned; results in the order of the items."""
+    return _active.parts(function, items)
 
 
 CALLER_SHARE = 1.16

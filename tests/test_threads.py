@@ -11,51 +11,63 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.threads import RowThreads, ThreadPlan, plan_threads, using
+from magrounding.errors import ConfigurationError
+from magrounding.threads import RowThreads, ThreadPlan, active_plan, map_agents, map_parts, plan_threads, using
 
 
 @pytest.mark.parametrize(
-    ("agents", "envs", "cores", "plan"),
+    ("agents", "learners", "envs", "cores", "plan"),
     [
-        (1, 64, 2, ThreadPlan(torch=2, agents=1, world=1)),
-        (2, 20, 2, ThreadPlan(torch=1, agents=2, world=1)),
-        (3, 20, 2, ThreadPlan(torch=1, agents=3, world=1)),
-        (2, 20, 16, ThreadPlan(torch=8, agents=2, world=1)),
-        (2, 4096, 2, ThreadPlan(torch=1, agents=2, world=2)),
-        (3, 64, 1, ThreadPlan(torch=1, agents=1, world=1)),
+        (1, 1, 64, 2, ThreadPlan(cores=2, agents=1, parts=2, world=1)),
+        (2, 2, 20, 2, ThreadPlan(cores=2, agents=2, parts=1, world=1)),
+        (3, 1, 20, 2, ThreadPlan(cores=2, agents=3, parts=2, world=1)),  # one network plays for all
+        (2, 2, 20, 16, ThreadPlan(cores=16, agents=2, parts=8, world=1)),
+        (2, 2, 4096, 2, ThreadPlan(cores=2, agents=2, parts=1, world=2)),
+        (3, 3, 64, 1, ThreadPlan()),
     ],
 )
-def test_shares_of_the_cores(agents, envs, cores, plan):
-    assert plan_threads(agents, envs, cores=cores) == plan
+def test_shares_of_the_cores(agents, learners, envs, cores, plan):
+    assert plan_threads(agents, envs, learners=learners, threads=cores) == plan
 
 
-def test_simulators_keep_their_cores():
-    assert plan_threads(1, 8, cores=2, simulators=True) == ThreadPlan(torch=1, agents=1, world=1)
+def test_a_gpu_computes_minibatches_as_a_whole():
+    assert plan_threads(2, 64, threads=16, cuda=True) == ThreadPlan(cores=16, agents=2, parts=1, world=1)
 
 
-def test_a_gpu_needs_no_threads_of_torch():
-    assert plan_threads(2, 64, cores=16, cuda=True) == ThreadPlan(torch=1, agents=2, world=1)
+def test_no_threads_are_refused():
+    with pytest.raises(ConfigurationError, match="1 thread or more, got 0"):
+        plan_threads(1, 64, threads=0)
 
 
-def test_the_plan_reaches_the_agents_threads_and_is_undone():
+@pytest.mark.parametrize("run", [map_agents, map_parts])
+def test_torch_computes_with_one_thread_in_every_thread_of_a_plan(run):
     before = torch.get_num_threads()
-    with using(ThreadPlan(torch=before + 2, agents=3, world=1)) as parallel_map:
+    torch.set_num_threads(before + 2)
+    try:
+        with using(ThreadPlan(cores=3, agents=3, parts=3)):
+            # A product large enough for OpenMP: what a thread reports after computing is what it computed with.
+            seen = run(lambda i: (torch.ones(300, 300).mm(torch.ones(300, 300)), torch.get_num_threads())[1], range(9))
+            assert [*seen, torch.get_num_threads()] == [1] * 10
         assert torch.get_num_threads() == before + 2
-        # A product large enough for OpenMP: what a thread reports after computing is what it computed with.
-        seen = list(
-            parallel_map(
-                lambda i: (torch.ones(300, 300).mm(torch.ones(300, 300)), torch.get_num_threads())[1], range(9)
-            )
-        )
-    assert seen == [before + 2] * 9
-    assert torch.get_num_threads() == before
+    finally:
+        torch.set_num_threads(before)
 
 
-def test_results_come_in_order_and_errors_come_through():
-    with using(ThreadPlan(torch=1, agents=3, world=1)) as parallel_map:
-        assert list(parallel_map(lambda i: i * i, range(7))) == [i * i for i in range(7)]
+def test_without_a_plan_everything_is_computed_here():
+    assert active_plan() == ThreadPlan()
+    with using(ThreadPlan(cores=2, agents=2)):
+        assert active_plan().agents == 2
+        assert set(map_agents(lambda _: threading.get_ident(), range(9))).isdisjoint({threading.get_ident()})
+    assert active_plan() == ThreadPlan()
+    assert {*map_agents(lambda _: threading.get_ident(), range(3))} == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("run", [map_agents, map_parts])
+def test_results_come_in_order_and_errors_come_through(run):
+    with using(ThreadPlan(cores=3, agents=3, parts=3)):
+        assert list(run(lambda i: i * i, range(7))) == [i * i for i in range(7)]
         with pytest.raises(ZeroDivisionError):
-            list(parallel_map(lambda i: 1 // i, range(3)))
+            list(run(lambda i: 1 // i, range(3)))
 
 
 def test_a_forked_process_starts_threads_of_its_own():

@@ -104,6 +104,7 @@ class BabyAINetwork(Policy):
     """
 
     accepts = Accepts(fields=("goal", "action_mask"), egocentric=True)
+    divisible = False
     reads = {"mission": ("goal",)}  # noqa: RUF012  the base class declares it
 
     def __init__(self, spec: EnvSpec, config: BabyAIConfig) -> None:

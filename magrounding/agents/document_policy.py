@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from magrounding.agents.policy import CONTRAST, OTHERS, Auxiliary, Batch, Policy, PolicyOutput, Reading, TextEncoding
+from magrounding.agents.policy import OTHERS, Auxiliary, Batch, Policy, PolicyOutput, TextEncoding
 from magrounding.errors import ConfigurationError
 
 
@@ -138,12 +138,13 @@ class DocumentPolicy(Policy):
         others = extras[OTHERS].flatten(0, 1) if OTHERS in extras else None
         flat, metrics = self.auxiliary(observation, text, document, output, others)
         losses, metrics = ({name: each.unflatten(0, shape) for name, each in part.items()} for part in (flat, metrics))
-        if CONTRAST in wanted:
-            losses[CONTRAST] = self._contrast(observation, batch.texts["document"])
         return Auxiliary(losses, metrics)
 
-    def _contrast(self, observation: dict[str, Tensor], reading: Reading) -> Tensor:
+    def contrast_games(self, batch: Batch) -> Tensor:
         """The contrastive loss of the first board and the document of each episode."""
+        if not self.contrasts:
+            return super().contrast_games(batch)
+        observation, reading = self._flat(batch)[0], batch.texts["document"]
         if reading.ids is None:
             raise TypeError("the contrastive loss reads its documents: give the batch their ids")
         shown, first = np.unique(reading.index.cpu().numpy(), return_index=True)

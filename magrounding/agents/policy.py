@@ -175,6 +175,8 @@ class Policy(nn.Module, ABC):
             spelling (`agents.respelling`). Empty: no parameter is about a word. None: it reads none but its own.
         grid_shape: (H, W, K) of the only grids that it can look at; None: of any.
         needs: of LABELS, OTHERS, STATE, what its `losses` take.
+        divisible: whether several threads may compute the games of a minibatch; False for batch normalisation, and
+            where it gains nothing, as of many small operations one after another.
         loss_weights: default weights of its `losses`, by name; a learner's options change them, 0 is left out.
         diagnostics: what can be counted over the steps of a team of such networks, from their `aux`.
     """
@@ -185,6 +187,7 @@ class Policy(nn.Module, ABC):
     word_rows: Mapping[str, Sequence[str]] | None = None
     grid_shape: tuple[int, ...] | None = None
     needs: frozenset[str] = frozenset()
+    divisible: ClassVar[bool] = True
     loss_weights: ClassVar[Mapping[str, float]] = MappingProxyType({})
     diagnostics: ClassVar[StepDiagnostics | None] = None
     config: Any
@@ -220,8 +223,19 @@ class Policy(nn.Module, ABC):
 
     @property
     def contrasts(self) -> bool:
-        """Whether CONTRAST is among its losses."""
+        """Whether it has a contrastive loss, CONTRAST."""
         return False
+
+    def contrast_games(self, batch: Batch) -> Tensor:
+        """The loss CONTRAST, a scalar: it compares all games of a batch with one another.
+
+        Args:
+            batch: whose texts have ids; they need no encoding.
+
+        Raises:
+            ConfigurationError: a network that has no such loss.
+        """
+        raise ConfigurationError(f"{type(self).__name__.lower()} has no contrastive loss: set `contrast` to 0")
 
     def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor | None:
         """How much U texts relate each of some words to each of some names: for diagnosis; no action depends on it.

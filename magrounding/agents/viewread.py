@@ -88,6 +88,7 @@ class ViewRead(Policy):
     """
 
     accepts = Accepts(fields=("goal", "action_mask"), egocentric=True)
+    divisible = False
     reads = {"mission": ("goal",)}  # noqa: RUF012  the base class declares it
 
     def __init__(self, spec: EnvSpec, config: ViewReadConfig) -> None:

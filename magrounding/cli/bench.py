@@ -170,18 +170,16 @@ def learner_speed(options: Options) -> list[dict[str, Any]]:
     settings = _learner_settings(options)
     preset = settings.preset
     phase = preset.of_stage(settings.stages[0])[-1]
-    plan = plan_threads(settings.agents, phase.num_envs)
+    plan = plan_threads(settings.agents, phase.num_envs, learners=settings.num_learners)
 
     def session(**changes: Any) -> StageSession:
-        made = StageSession(
-            _changed(settings, changes), settings.stages[0], 0, 0, torch.device("cpu"), plan, parallel_map
-        )
+        made = StageSession(_changed(settings, changes), settings.stages[0], 0, 0, torch.device("cpu"))
         made.start()
         return made
 
     own = {"bf16": options.bf16}
     variants = [own] if options.beside is None else [own, {**own, **_changes(options)}]
-    with using(plan) as parallel_map:
+    with using(plan):
         measured = []
         for changes in variants:
             warm_up = session(**{**changes, "unroll": 4})

@@ -100,7 +100,7 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
     settings = read_settings(next(iter(folders.values())))
     options = _env_options(arguments, settings.entry)
     device = resolve_device(arguments.device)
-    threads = plan_threads(1, arguments.episodes, cuda=device.type == "cuda", simulators=settings.simulated)
+    threads = plan_threads(settings.agents, arguments.episodes, cuda=device.type == "cuda")
     with using(threads), Display(quiet=arguments.quiet) as display:
         contenders = open_runs(folders, arguments.stage, names_of("--seeds", arguments.seeds), device)
         sets = names_of("--splits", arguments.splits)

@@ -16,7 +16,7 @@ from magrounding.experiment.match_report import match_report, plot_match, to_jso
 from magrounding.experiment.progress import Display
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.lineup import Lineup
-from magrounding.registry import env_entry, is_simulator
+from magrounding.registry import env_entry
 from magrounding.storage import write_atomic, write_json
 from magrounding.threads import plan_threads, using
 
@@ -82,7 +82,7 @@ def match(arguments: Arguments, line: CommandLine) -> None:
     stage = options.get(entry.stage_option)
     folder = arguments.out or Path("runs") / "-".join(filter(None, (NAME, entry.id, stage)))
     with (
-        using(plan_threads(1, arguments.games, simulators=is_simulator(config))),
+        using(plan_threads(1, arguments.games)),
         Display(quiet=arguments.quiet) as display,
     ):
         results = play_match(

@@ -18,7 +18,7 @@ from magrounding.play.saved_games import GameWriter
 from magrounding.play.session import Session
 from magrounding.registry import env_entry
 from magrounding.storage import check_place
-from magrounding.threads import plan_threads, using
+from magrounding.threads import ThreadPlan, using
 
 if TYPE_CHECKING:
     from magrounding.play.terminal import Terminal
@@ -70,7 +70,7 @@ def play(arguments: Arguments) -> None:
     terminal = find_terminal()
     if arguments.out is not None:
         check_place(arguments.out)
-    with using(plan_threads(1, 1, cuda=False)):
+    with using(ThreadPlan()):
         session = Session(entry.id, options, lineup, arguments.seed, arguments.play == GREEDY)
         with closing(session):
             file = None if arguments.out is None else GameWriter(arguments.out, session.header)

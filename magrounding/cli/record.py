@@ -99,7 +99,7 @@ def make_demonstrations(arguments: Arguments) -> None:
     options = _options(arguments, source if kind == RUN else "")
     config = configure(env_entry(arguments.env), options)
     check_place(arguments.out)
-    with using(plan_threads(1, ROWS, cuda=False)):
+    with using(plan_threads(1, ROWS)):
         vec, player, played_by = _seat(arguments, config, options, kind, source)
         try:
             first = RECORDING_SEED + _SEEDS_APART * arguments.seed
@@ -121,7 +121,7 @@ def _record_saved(arguments: Arguments, file: Path) -> None:
             f"{file} has games of {header.env} with options of their own: say --env {header.env} and leave out others"
         )
     check_place(arguments.out)
-    with using(plan_threads(1, len(games), cuda=False)):
+    with using(plan_threads(1, len(games))):
         deque(replayed(file, header, games), maxlen=0)  # refuses games that go another way now
         player = Rerun(games)
         vec = make_vec(header.env, len(games), **header.options)

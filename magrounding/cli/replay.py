@@ -18,7 +18,7 @@ from magrounding.experiment.progress import Display
 from magrounding.play.film import ENDINGS, film, page, picture_of
 from magrounding.play.saved_games import Header, SavedGame, read_games, replayed
 from magrounding.storage import check_place, write_atomic
-from magrounding.threads import plan_threads, using
+from magrounding.threads import ThreadPlan, using
 
 PAGE = ".html"
 _RULES = ("task", "goal", "manual")
@@ -58,7 +58,7 @@ def replay(arguments: Arguments) -> None:
     if arguments.out is not None and arguments.game is None:
         raise ConfigurationError("--out shows one game: name it with --game")
     header, games = read_games(arguments.file)
-    with using(plan_threads(1, 1, cuda=False)):
+    with using(ThreadPlan()):
         if arguments.game is None:
             _check_all(arguments, header, games)
         elif 0 <= arguments.game < len(games):

@@ -17,7 +17,7 @@ from magrounding.cli.options import ENV_FLAG, read_options
 from magrounding.errors import ConfigurationError, MissingExtra, choose
 from magrounding.play.lineup import HUMAN, Seat
 from magrounding.registry import ENVS, env_entry
-from magrounding.threads import plan_threads, using
+from magrounding.threads import ThreadPlan, using
 
 if TYPE_CHECKING:
     from magrounding.play.web.server import Server
@@ -66,7 +66,7 @@ def serve(arguments: Arguments) -> None:
     """Serve until stopped."""
     server = make_server(arguments)
     logging.basicConfig(format="%(levelname)s: %(message)s")
-    with using(plan_threads(1, 1, cores=1, cuda=False)):
+    with using(ThreadPlan()):
         asyncio.run(listen(server, arguments))
 
 

@@ -28,7 +28,7 @@ from magrounding.play.session import Session
 from magrounding.play.team import Team, TeamMemory
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.storage import write_atomic
-from magrounding.threads import plan_threads, using
+from magrounding.threads import ThreadPlan, using
 
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
@@ -98,7 +98,7 @@ def _open_saved(arguments: Arguments, path: Path) -> None:
     header, games = read_games(path)
     if not 0 <= arguments.game < len(games):
         raise ConfigurationError(f"{path} has games 0 to {len(games) - 1}, got --game {arguments.game}")
-    with using(plan_threads(1, 1, cuda=False)):
+    with using(ThreadPlan()):
         open_games(path, header).close()  # refuses games that are other ones by now
         lineup = SavedLineup(path, header, games, arguments.game)
         with closing(Session(header.env, header.options, lineup, games[arguments.game].seed)) as session:
@@ -124,14 +124,14 @@ def _watch_run(arguments: Arguments, run: str) -> None:
     if terminal is not None:
         seat = replace(Seat.parse(run if run.startswith(PREFIX) else f"{RUN}:{run}"), player=team)
         lineup = Lineup((seat,) * team.num_agents, str(seat))
-        with using(plan_threads(1, 1, cuda=False)):
+        with using(ThreadPlan()):
             session = Session(settings.env, options, lineup, arguments.game, arguments.play == GREEDY)
             with closing(session):
                 run_terminal(terminal(session, pause=arguments.milliseconds / 1000, paused=True))
         return
     env = make(settings.env, render_mode="ansi" if arguments.out is None else "rgb_array", **options)
     try:
-        with using(plan_threads(1, 1, cuda=False)):
+        with using(ThreadPlan()):
             frames, won = play_game(team, env, arguments.game, greedy=arguments.play == GREEDY)
     finally:
         env.close()

@@ -37,6 +37,7 @@ def run_curriculum(
     *,
     resume: bool = False,
     device: str = "auto",
+    threads: int | None = None,
     display: Display | None = None,
     command: str = "",
 ) -> None:
@@ -47,6 +48,7 @@ def run_curriculum(
         folder: of the run; it must not hold one yet, unless `resume`.
         resume: go on where an earlier process stopped.
         device: "auto", "cpu" or "cuda".
+        threads: to compute with; by default the cores that this process may run on.
         display: what the person sees.
         command: the command line, for the report.
 
@@ -77,12 +79,16 @@ def run_curriculum(
             about |= {TEXT: text} if (text := settings.describe(settings.stages[0]).source) else {}
             write_json(folder / CONFIG_FILE, {**settings.to_dict(), **about}, sealed=True)
         plan = plan_threads(
-            settings.num_learners, settings.max_envs, cuda=where.type == "cuda", simulators=settings.simulated
+            settings.agents,
+            settings.max_envs,
+            learners=settings.num_learners,
+            threads=threads,
+            cuda=where.type == "cuda",
         )
-        with StopRequest() as stop, using(plan) as parallel_map, display or Display() as shown:
+        with StopRequest() as stop, using(plan), display or Display() as shown:
             for seed in settings.seeds:
                 own = seed_folder(folder, seed, len(settings.seeds))
-                SeedRun(settings, seed, own, where, plan, parallel_map, shown, stop).run()
+                SeedRun(settings, seed, own, where, shown, stop).run()
             others = " and ".join(compared(settings.env, settings.describe(settings.stages[0])))
             shown.say(f"playing the comparison games of {others}, writing the report")
             with stop.immediate():

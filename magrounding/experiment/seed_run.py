@@ -23,7 +23,6 @@ from magrounding.experiment.presets import Phase
 from magrounding.experiment.progress import Display, Status
 from magrounding.experiment.settings import RunSettings
 from magrounding.experiment.stage import StageSession
-from magrounding.threads import ParallelMap, ThreadPlan
 from magrounding.training.clock import TRAINING, Clock
 from magrounding.training.rollout import FinishedGames
 
@@ -55,8 +54,6 @@ class SeedRun:
         seed: its seed.
         folder: where its files go.
         device: of the networks.
-        plan: threads.
-        parallel_map: runs agents side by side.
         display: what the person sees.
         stop: Ctrl-C.
     """
@@ -67,8 +64,6 @@ class SeedRun:
         seed: int,
         folder: Path,
         device: torch.device,
-        plan: ThreadPlan,
-        parallel_map: ParallelMap,
         display: Display,
         stop: StopRequest,
     ) -> None:
@@ -76,7 +71,7 @@ class SeedRun:
         self.preset = settings.preset
         self._measure = settings.measure
         self.at = Position()
-        self._plan, self._map, self._display, self._stop = plan, parallel_map, display, stop
+        self._display, self._stop = display, stop
         self._clock = Clock()
         self._window: deque[float] = deque()
         self._best: dict[str, Tensor] = {}  # weights and optimiser statistics of the phase's best evaluation
@@ -109,8 +104,6 @@ class SeedRun:
                     self.at.phase,
                     self.seed,
                     self.device,
-                    self._plan,
-                    self._map,
                     self._clock,
                     self.folder,
                     self._display,

@@ -35,7 +35,7 @@ from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, Tell, evaluate
 from magrounding.play.player import Player, shown_to
 from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.team import Team
-from magrounding.threads import ParallelMap, ThreadPlan
+from magrounding.threads import active_plan, map_agents
 from magrounding.training.algorithm import Teaching
 from magrounding.training.clock import Clock
 from magrounding.training.demonstration_source import DemonstrationSource
@@ -68,8 +68,6 @@ class StageSession:
         phase: which of the stage's phases, counted from 0.
         seed: the run's seed.
         device: where the networks are.
-        plan: threads.
-        parallel_map: runs the agents side by side.
         clock: where wall time is booked.
         folder: of the seed's run: demonstrations that the phase records are kept there; None: not at all.
         display: what the person sees of such a recording.
@@ -82,8 +80,6 @@ class StageSession:
         phase: int,
         seed: int,
         device: torch.device,
-        plan: ThreadPlan,
-        parallel_map: ParallelMap = map,
         clock: Clock | None = None,
         folder: Path | None = None,
         display: Display | None = None,
@@ -93,12 +89,11 @@ class StageSession:
         self.stage = stage
         self.phase = settings.preset.of_stage(stage)[phase]
         self.clock = clock or Clock()
-        self._plan, self._map = plan, parallel_map
         num_envs, config = self.phase.num_envs, self.phase.learner
         self.vec = make_vec(
             settings.env,
             num_envs,
-            num_threads=plan.world,
+            num_threads=active_plan().world,
             workers=settings.workers,
             timeout=HANGING_SECONDS,
             **settings.phase_options(stage, self.phase),
@@ -134,7 +129,7 @@ class StageSession:
             if teaching is not None:
                 self._teacher = Teacher(make_expert(self.vec, teaching.oracle), teaching.noise, draws)
             self.worker = RolloutWorker(
-                self.vec, self.players, config.unroll, parallel_map, self.clock, shared, config.needs, self._teacher
+                self.vec, self.players, config.unroll, self.clock, shared, config.needs, self._teacher
             )
         self._games_seed = derive_seed(seed, GAMES, *place)
         self.steps_per_update = num_envs * config.unroll
@@ -167,7 +162,7 @@ class StageSession:
         def update(i: int) -> dict[str, float]:
             return {**self.learners[i].update(columns[i], steps), **columns[i].metrics}
 
-        losses = list(self._map(update, range(len(self.learners))))
+        losses = list(map_agents(update, range(len(self.learners))))
         if self._carries:
             for player, learner in zip(self.players, self.learners, strict=True):
                 player.memory = learner.memory
@@ -202,7 +197,7 @@ class StageSession:
             seed,
             greedy=greedy,
             manual=manual,
-            num_threads=self._plan.world,
+            num_threads=active_plan().world,
             workers=self.settings.workers,
             tell=tell,
         )
@@ -278,7 +273,7 @@ class StageSession:
             return Demonstrations.load(path)
         since = time.perf_counter()
         rows, workers = min(games, RECORDED_AT_ONCE), self.settings.workers
-        vec = make_vec(self.settings.env, rows, num_threads=self._plan.world, workers=workers, **self.vec.options)
+        vec = make_vec(self.settings.env, rows, num_threads=active_plan().world, workers=workers, **self.vec.options)
         try:
             with self._display.games(f"recording the expert: {self.stage}", games) as tell:
                 expert = make_expert(vec, teaching.oracle)
@@ -291,7 +286,7 @@ class StageSession:
         return shown
 
     def _team(self) -> Team:
-        return Team([player.policy for player in self.players], self.vec.spec, self._map)
+        return Team([player.policy for player in self.players], self.vec.spec)
 
     def _policy(self, agent: int) -> Policy:
         """The network that plays for an agent."""

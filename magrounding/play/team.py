@@ -15,7 +15,7 @@ from magrounding.errors import ConfigurationError
 from magrounding.play.origin import Origin
 from magrounding.play.player import Player, Shown, shown_to
 from magrounding.spec import EnvSpec
-from magrounding.threads import ParallelMap
+from magrounding.threads import map_agents
 from magrounding.vector import check_actions, check_count, check_rows
 
 _RULES = "manual"
@@ -31,7 +31,6 @@ class Team:
     Args:
         policies: one for each agent, in agent order; on one device.
         spec: what they observe (a grid of another size is fine).
-        parallel_map: how to run the agents at once (see `magrounding.threads`); one after the other by default.
         env, options: how the games it was trained in were made; "" where that is not known.
 
     Attributes:
@@ -45,7 +44,6 @@ class Team:
         self,
         policies: Sequence[Policy],
         spec: EnvSpec,
-        parallel_map: ParallelMap = map,
         *,
         env: str = "",
         options: Mapping[str, Any] = MappingProxyType({}),
@@ -55,7 +53,6 @@ class Team:
         self.num_agents = len(self.policies)
         self.origin = Origin(spec, self.num_agents, env, options)
         self.heeds = frozenset[str]().union(*(policy.heeds for policy in self.policies))
-        self._map = parallel_map
         self._known: tuple[str, EnvSpec] | None = None  # games that were found fit
 
     def for_games(self, games: Any) -> Team:
@@ -81,7 +78,7 @@ class Team:
         except ConfigurationError as error:
             source = f" ({spec.source})" if spec.source else ""
             raise self.origin.refuse(f"games with other words{source}, and {error}") from None
-        return Team(policies, spec, self._map, env=games.id, options=games.options)
+        return Team(policies, spec, env=games.id, options=games.options)
 
     def initial_memory(self, num_envs: int, seed: int = 0) -> TeamMemory:
         """Memory for B games that are about to start; `seed` decides every action that will be drawn."""
@@ -138,7 +135,7 @@ class Team:
             return choice.action
 
         actions = np.zeros((num_envs, self.num_agents), np.int64)
-        for i, action in enumerate(self._map(choose_for, range(self.num_agents))):
+        for i, action in enumerate(map_agents(choose_for, range(self.num_agents))):
             actions[slice(None) if rows is None else rows, i] = action
         return actions, memory
 

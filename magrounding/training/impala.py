@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ class ImpalaConfig(AlgorithmConfig):
         clip_reward: rewards are clipped to ± this.
         clip_gradient: norm of an update's gradient; 0: no bound.
         chunk: games a backward pass on a CPU, where smaller passes stay in the caches; 0, and a GPU, take all at once.
-            The gradient is the same, but for the contrastive loss, which compares the games of a pass.
+            The gradient is the same.
     """
 
     algorithm: ClassVar[str] = "impala"
@@ -101,30 +102,31 @@ class ImpalaLearner(Learner[ImpalaConfig]):
         """Take one gradient step on one agent's column; see `Learner.update`."""
         rate = self.rate(steps)
         self.set_rate(rate)
-        self.optimizer.zero_grad(set_to_none=True)
-        batch = column.action.shape[1]
-        totals, auxiliary = torch.zeros(3), []
-        chunk = batch if self.device.type == "cuda" else self.config.chunk or batch
-        for start in range(0, batch, chunk):
-            games = np.arange(start, min(batch, start + chunk))
-            losses = self._losses(column, games)
-            auxiliary.append({name: part.detach() for name, part in losses.auxiliary.items()})
-            c = self.config
+        c, batch, living = self.config, column.action.shape[1], max(1, int(column.alive.sum()))
+        size = batch if self.device.type == "cuda" else c.chunk or batch
+        chunks = [np.arange(start, min(batch, start + size)) for start in range(0, batch, size)]
+
+        def loss_of(games: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
+            losses, lived = self._losses(column, games), int(column.alive[:, games].sum())
             total = losses.policy + c.value_coefficient * losses.value - c.entropy * losses.entropy
-            total = total + losses.auxiliary.get("auxiliary_loss", 0.0) * int(column.alive[:, games].sum())
-            (total / batch).backward()
-            totals += torch.stack([part.detach() for part in losses[:3]]).cpu() / batch
-        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.config.clip_gradient or math.inf)
+            total = total + losses.auxiliary.get("auxiliary_loss", 0.0) * lived
+            return total / batch, {
+                "policy_loss": losses.policy / batch,
+                "value_loss": losses.value / batch,
+                "entropy": losses.entropy / living,
+                **{name: each * lived / living for name, each in losses.auxiliary.items()},
+            }
+
+        def contrast() -> tuple[Tensor, dict[str, Tensor]]:
+            loss, log = self.contrast(column, np.arange(batch))
+            return loss * living / batch, log
+
+        logs = self.differentiate([*(partial(loss_of, games) for games in chunks), *[contrast] * self.contrasts])
+        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), c.clip_gradient or math.inf)
         self.optimizer.step()
-        policy, value, entropy = totals.tolist()
-        return {
-            "policy_loss": policy,
-            "value_loss": value,
-            "entropy": entropy * batch / max(1, int(column.alive.sum())),
-            "gradient_norm": float(norm),
-            "learning_rate": rate,
-            **{name: float(torch.stack([parts[name] for parts in auxiliary]).mean()) for name in auxiliary[0]},
-        }
+        names = {name for log in logs for name in log}
+        means = {name: float(sum(log[name] for log in logs if name in log)) for name in sorted(names)}
+        return {**means, "gradient_norm": float(norm), "learning_rate": rate}
 
     def _losses(self, column: Column, games: np.ndarray) -> Losses:
         """Loss terms summed over time and over some games."""

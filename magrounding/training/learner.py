@@ -7,19 +7,28 @@ own experience is declared: shared parameters, a part of the team's reward, and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.policy import Auxiliary, Batch, Policy, Reading
+from magrounding.agents.policy import CONTRAST, Auxiliary, Batch, Policy, Reading
+from magrounding.threads import GAMES_PER_PART, active_plan, map_parts
 from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.training.experience import Column
 from magrounding.training.returns import following_values
 
 Config = TypeVar("Config", bound=AlgorithmConfig)
+
+LossOf = Callable[[], tuple[Tensor, dict[str, Tensor]]]
+"""Computes a loss, and what the log is to say of it."""
+
+_ALLOCATING = Lock()
+"""Parts of a column are replayed side by side, and the first of them makes room for the memory of all."""
 
 
 class Replay(NamedTuple):
@@ -100,6 +109,43 @@ class Learner(ABC, Generic[Config]):
         for group in self.optimizer.param_groups:
             group["lr"] = rate
 
+    def parts_of(self, games: np.ndarray) -> list[np.ndarray]:
+        """Games [b] divided among the threads of this learner."""
+        parts = min(active_plan().parts, len(games) // GAMES_PER_PART) if self.policy.divisible else 1
+        return np.array_split(games, max(1, parts))
+
+    def differentiate(self, losses: Sequence[LossOf]) -> list[dict[str, Tensor]]:
+        """Set every weight's gradient to that of the sum of some losses, which are computed side by side.
+
+        Returns:
+            What the log is to say of each loss.
+        """
+        weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
+        learning = [weight for weight in weights if weight.requires_grad]
+        self.optimizer.zero_grad(set_to_none=True)
+        if len(losses) == 1:
+            loss, log = losses[0]()
+            loss.backward()
+            return [{name: each.detach() for name, each in log.items()}]
+
+        def gradients_of(loss_of: LossOf) -> tuple[tuple[Tensor | None, ...], dict[str, Tensor]]:
+            loss, log = loss_of()
+            if not loss.requires_grad:  # as the contrast of a single game
+                return (None,) * len(learning), log
+            return torch.autograd.grad(loss, learning, allow_unused=True), log
+
+        logs = []
+        for gradients, log in map_parts(gradients_of, losses):
+            logs.append({name: each.detach() for name, each in log.items()})
+            for weight, gradient in zip(learning, gradients, strict=True):
+                if gradient is None:
+                    continue
+                if weight.grad is None:  # a copy, as two weights may have been given one and the same tensor
+                    weight.grad = torch.empty_like(weight).copy_(gradient)
+                else:
+                    weight.grad.add_(gradient)
+        return logs
+
     def replay(self, column: Column, games: np.ndarray) -> Replay:
         """Run the network over some games [b] of a column, gradients included."""
         times, rows, final = _cuts(column, games)
@@ -142,6 +188,19 @@ class Learner(ABC, Generic[Config]):
             parts[name] = torch.where(known, metric, 0.0).sum() / known.sum().clamp(min=1)
         return parts
 
+    @property
+    def contrasts(self) -> bool:
+        """Whether it descends a contrastive loss."""
+        return CONTRAST in self._wanted and self.policy.contrasts
+
+    def contrast(self, column: Column, games: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
+        """The weighted contrastive loss of a minibatch of games [b], which no part of it can tell, and its log."""
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
+            batch, _ = self._batch(column, games, np.zeros(0, np.int64), encode=False)
+            loss = self.policy.contrast_games(batch)
+        weighted = self.weights[CONTRAST] * loss
+        return weighted, {f"{CONTRAST}_loss": loss, "auxiliary_loss": weighted}
+
     @torch.no_grad()
     def recall(self, column: Column) -> Replay:
         """A column as the network saw it while it acted, for a learner whose weights have not changed since.
@@ -167,13 +226,16 @@ class Learner(ABC, Generic[Config]):
         value = self.tensor(column.value)
         return Replay(self.tensor(column.logits), value, following_values(value, bootstrap))
 
-    def _batch(self, column: Column, games: np.ndarray, final: np.ndarray) -> tuple[Batch, dict[str, Tensor]]:
+    def _batch(
+        self, column: Column, games: np.ndarray, final: np.ndarray, *, encode: bool = True
+    ) -> tuple[Batch, dict[str, Tensor]]:
         """Some games [b] of a column as the network is given them, and the texts of some final observations [F]."""
         readings, last = {}, {}
         for name, text in column.texts.items():
             used = text.used(games, final)
             ids = {field: self.tensor(array) for field, array in used.ids.items()}
-            readings[name] = Reading(self.policy.encode(name, ids), self.tensor(used.index), ids)
+            encoding = self.policy.encode(name, ids) if encode else {}
+            readings[name] = Reading(encoding, self.tensor(used.index), ids)
             last[name] = self.tensor(used.final)
         batch = Batch(
             {name: self.tensor(array[:, games]) for name, array in column.observation.items()},
@@ -186,8 +248,9 @@ class Learner(ABC, Generic[Config]):
         return batch, last
 
     def _keep_memory(self, memory: Tensor, games: np.ndarray, num_envs: int) -> None:
-        if self.memory is None or len(self.memory) != num_envs:
-            self.memory = memory.new_zeros(num_envs, *memory.shape[1:])
+        with _ALLOCATING:
+            if self.memory is None or len(self.memory) != num_envs:
+                self.memory = memory.new_zeros(num_envs, *memory.shape[1:])
         self.memory[self.tensor(games)] = memory
 
     @torch.no_grad()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -100,7 +101,7 @@ class MinibatchLearner(Learner[Config]):
         Args:
             column: what is learnt from.
             steps: environment steps of the schedule before this rollout.
-            losses: of some games [b]: what to descend, and its parts by name.
+            losses: of some games [b], as means over living steps: what to descend, and its parts by name.
 
         Returns:
             The parts' means, the gradient norm and the rate, for the log.
@@ -109,15 +110,23 @@ class MinibatchLearner(Learner[Config]):
         self.set_rate(rate)
         order = np.random.default_rng(steps)  # a function of the step alone: a resumed run draws the same
         totals: dict[str, Tensor] = {}
+
+        def weighted(part: np.ndarray, living: int) -> tuple[Tensor, dict[str, Tensor]]:
+            weight = int(column.alive[:, part].sum()) / max(1, living)
+            loss, log = losses(part)
+            return weight * loss, {name: weight * each for name, each in log.items()}
+
         for _ in range(c.epochs):
             for games in np.array_split(order.permutation(batch), min(c.minibatches, batch)):
-                loss, parts = losses(games)
-                self.optimizer.zero_grad(set_to_none=True)
-                loss.backward()
+                living = int(column.alive[:, games].sum())
+                parts = [partial(weighted, part, living) for part in self.parts_of(games)]
+                whole = [partial(self.contrast, column, games)] if self.contrasts else []
+                logs = self.differentiate(parts + whole)
                 norm = torch.nn.utils.clip_grad_norm_(self._parameters, c.clip_gradient or math.inf)
                 self.optimizer.step()
-                for name, part in {**parts, "gradient_norm": norm}.items():
-                    totals[name] = totals.get(name, 0.0) + part.detach()
+                for log in (*logs, {"gradient_norm": norm}):
+                    for name, each in log.items():
+                        totals[name] = totals.get(name, 0.0) + each
         means = torch.stack(list(totals.values())).cpu() / (c.epochs * min(c.minibatches, batch))
         return {**dict(zip(totals, means.tolist(), strict=True)), "learning_rate": float(rate)}
 

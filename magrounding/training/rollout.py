@@ -12,7 +12,7 @@ from torch import Tensor
 from magrounding.agents.policy import LABELS, OTHERS, REGRETS, STATE, common_diagnostics
 from magrounding.capabilities import HasSnapshots, HasState, find_capability, find_halves, require_capability
 from magrounding.play.player import Player, Shown
-from magrounding.threads import ParallelMap
+from magrounding.threads import map_agents
 from magrounding.training.clock import Clock
 from magrounding.training.experience import Column, FinishedGames, Rollout, others_of, share_rewards
 from magrounding.training.teacher import Teacher
@@ -27,7 +27,6 @@ class RolloutWorker:
         vec: the games; `start` or `resume` comes before `collect`.
         players: one for each agent.
         unroll: T.
-        parallel_map: runs the agents' acting side by side.
         clock: where the seconds of the world and of acting are booked.
         team_reward: part of each agent's reward that is the living agents' mean instead of its own.
         needs: what learners need beyond their own column (`agents.policy`); what policies need is recorded as well.
@@ -39,7 +38,6 @@ class RolloutWorker:
         vec: VectorEnv,
         players: Sequence[Player],
         unroll: int,
-        parallel_map: ParallelMap = map,
         clock: Clock | None = None,
         team_reward: float = 0.0,
         needs: frozenset[str] = frozenset(),
@@ -49,7 +47,8 @@ class RolloutWorker:
         self.players = list(players)
         self.unroll = unroll
         self.clock = clock or Clock()
-        self._map = parallel_map
+        # One network acts for all in less time than its agents' threads need to take turns in Python.
+        self._map = map if len({id(player.policy) for player in self.players}) == 1 else map_agents
         self._team_reward = team_reward
         self._needs = needs.union(*(player.policy.needs for player in self.players))
         self._teacher = teacher

@@ -6,7 +6,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.policy import CONTRAST, Batch, Reading
+from magrounding.agents.policy import Batch, Reading
 from magrounding.agents.relread.network import Relread
 from magrounding.envs.messenger.arrays import KIND
 from magrounding.envs.messenger.entities import ENTITIES
@@ -64,7 +64,7 @@ def test_texts_that_no_board_of_the_batch_shows_do_not_count():
             torch.ones_like(index, dtype=torch.bool),
             torch.full_like(index, -1),
         )
-        return policy.losses(batch, policy(batch), {}, {CONTRAST}).losses[CONTRAST]
+        return policy.contrast_games(batch)
 
     shown = [0, 1, 3]
     few = {name: array[shown] for name, array in board.items()}

@@ -19,7 +19,6 @@ from magrounding.experiment.settings import make_settings
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import evaluate
 from magrounding.play.loading import load_team
-from magrounding.threads import ThreadPlan
 from tests.experiment.tiny_runs import LEARNER, phases_of, tiny_settings
 
 
@@ -40,7 +39,7 @@ def session(agent, stage="s1", segments="learnt", **changes):
         env_options={"max_cycles": 8, "layout": "stream"},
         **changes,
     )
-    return StageSession(settings, stage, 0, 0, torch.device("cpu"), ThreadPlan(1, 1, 1))
+    return StageSession(settings, stage, 0, 0, torch.device("cpu"))
 
 
 def cut(session):

@@ -17,7 +17,6 @@ from magrounding.experiment import stage
 from magrounding.experiment.presets import Promotion
 from magrounding.play.actor import make_expert
 from magrounding.registry import ENVS
-from magrounding.threads import ThreadPlan
 from magrounding.training.algorithm import Teaching
 from magrounding.training.clock import Clock
 from magrounding.training.imitation import ImitationConfig, ImitationLearner
@@ -175,7 +174,7 @@ def test_what_an_algorithm_says_of_its_teacher(monkeypatch):
     monkeypatch.setattr(stage, "Teacher", lambda expert, noise, *_: made.append((type(expert), noise)))
     for learner in (Kickstart(), NeedsLabels()):
         settings = tiny_settings(phases=phases_of({"*": Promotion(steps=60)}, learner))
-        stage.StageSession(settings, "s3", 0, 0, torch.device("cpu"), ThreadPlan(1, 1, 1)).close()
+        stage.StageSession(settings, "s3", 0, 0, torch.device("cpu")).close()
         assert settings.imitates
     assert made == [(RolloutOracle, 0.25), (Oracle, 0.0)]
 

@@ -68,7 +68,7 @@ def shuffle_advantages(seed):
 def trained(preset, task, seed, steps):
     """One agent's session after so many environment steps."""
     settings = RunSettings("rtfm", preset.agent, 1, preset, (task,), (seed,))
-    session = StageSession(settings, task, 0, seed, torch.device("cpu"), ThreadPlan(1, 1, 1))
+    session = StageSession(settings, task, 0, seed, torch.device("cpu"))
     session.start()
     for done in range(0, steps, session.steps_per_update):
         session.iterate(done)
@@ -79,7 +79,7 @@ def train_and_play(agent, seed, shuffled):
     """Win rate of a trained policy that draws its actions, over games of the task as published: no early time limit."""
     if shuffled:
         shuffle_advantages(seed)
-    with using(ThreadPlan(torch=1, agents=1, world=1)):
+    with using(ThreadPlan()):
         [phase] = NARROW[agent].phases["*"]
         session = trained(NARROW[agent], TASK, seed, phase.until.steps)
         team = Team([learner.policy for learner in session.learners], session.vec.spec)
@@ -138,7 +138,7 @@ def be_taught(seed, shuffled):
     """Win rates in held-out games with the true manual and, for labels that teach, one whose statements are false."""
     if shuffled:
         shuffle_labels(seed)
-    with using(ThreadPlan(torch=1, agents=1, world=1)):
+    with using(ThreadPlan()):
         session = trained(STUDENT, "simple_stationary", seed, LESSONS)
         return [
             float(session.evaluate("eval", 200, REPORT_SEED, greedy=False, manual=manual).won.mean())

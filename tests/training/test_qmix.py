@@ -20,7 +20,6 @@ from magrounding.play.evaluate import play
 from magrounding.play.team import Team
 from magrounding.spec import STATE
 from magrounding.storage import read_json
-from magrounding.threads import plan_threads
 from magrounding.training import qmix
 from magrounding.training.qmix import QmixConfig, QmixLearner
 from magrounding.training.rollout import RolloutWorker
@@ -319,7 +318,7 @@ def test_games_that_begin_anew_are_not_glued_to_those_before():
     """Worlds without snapshots: no episode in the replay is longer than a game can be, nor paid as two."""
 
     def session():
-        return StageSession(settings_of(), "s1", 0, 0, torch.device("cpu"), plan_threads(1, 6))
+        return StageSession(settings_of(), "s1", 0, 0, torch.device("cpu"))
 
     first, second = session(), session()
     first.start()

@@ -10,6 +10,7 @@ import magrounding as mg
 from magrounding.agents.building import build_policy, make_policy
 from magrounding.agents.policy import Batch, Reading
 from magrounding.play.player import Player
+from magrounding.threads import ThreadPlan, using
 from magrounding.training.rollout import RolloutWorker
 from tests.tiny_rooms import TinyRooms
 from tests.training.toy_games import ToyGames, ToyPolicy, players_of
@@ -208,16 +209,14 @@ def reading_of(policy, text, index):
 
 
 def test_threads_do_not_change_a_rollout():
-    from concurrent.futures import ThreadPoolExecutor
-
-    def collect(parallel_map):
+    def collect(plan):
         torch.manual_seed(0)
         worker = worker_of(ToyGames(num_envs=4, num_agents=3))
-        worker._map = parallel_map
-        return [column.action.copy() for _ in range(3) for column in worker.collect().columns]
+        with using(plan):
+            return [column.action.copy() for _ in range(3) for column in worker.collect().columns]
 
-    with ThreadPoolExecutor(3) as pool:
-        assert all((x == y).all() for x, y in zip(collect(map), collect(pool.map), strict=True))
+    one_by_one, at_once = collect(ThreadPlan()), collect(ThreadPlan(cores=3, agents=3))
+    assert all((x == y).all() for x, y in zip(one_by_one, at_once, strict=True))
 
 
 def test_workers_change_nothing_of_a_rollout():
