@@ -35,7 +35,7 @@ def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         try:
-            return numba.njit(cache=True, **options)(function)
+            return numba.njit(cache=True, no_cfunc_wrapper=True, **options)(function)
         except RuntimeError:  # no place that can be written to
             folder = _own_folder()
         if folder is None:
