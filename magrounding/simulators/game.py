@@ -155,9 +155,14 @@ class Game:
         env, state = self._face.env, self._arena.state[self._row]
         state[...] = converted(attribute(env, "state")(), state, "state()", env, reshape=True)
 
+    @property
+    def env(self) -> Any:
+        """The env itself."""
+        return self._face.env
+
     def close(self) -> None:
         """Release what the env holds."""
-        self._face.env.close()
+        self.env.close()
 
     def _start(self) -> None:
         arena, row, env = self._arena, self._row, self._face.env
