@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector import VectorEnv as GymnasiumVec
-from gymnasium.vector.utils import batch_space, create_empty_array
+from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
 from magrounding.capabilities import HasSnapshots, require_capability
@@ -21,13 +21,13 @@ from magrounding.errors import CallOrderError, ConfigurationError, choose
 from magrounding.simulators.process import ProcessVectorEnv
 from magrounding.simulators.serial import SerialVectorEnv
 from magrounding.spec import SCENE, SCORES, SNAPSHOT
-from magrounding.vector import Info, Observation, StepResult, check_actions, check_flags
+from magrounding.vector import Info, Observation, OwnGames, StepResult, check_actions, check_flags
 from magrounding.vocabulary import Vocabulary
 
 GameVec = WorldVectorEnv | SerialVectorEnv | ProcessVectorEnv
 
 
-class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
+class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndarray]):
     """The games of a vector env of ours, through the eyes of their only agents.
 
     It shows what as many single envs behind `gymnasium.vector.SyncVectorEnv` show, `distance` included, and plays the
@@ -84,7 +84,8 @@ class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
         self._next_step = autoreset_mode is AutoresetMode.NEXT_STEP
         self._started = False
         self._ended = np.zeros(self.num_envs, np.bool_)
-        self._ends = create_empty_array(self.single_observation_space, self.num_envs) if self._next_step else {}
+        shapes = {name: (self.num_envs, *(part.shape or ())) for name, part in parts.items()}
+        self._ends = {name: np.zeros(shape, parts[name].dtype) for name, shape in shapes.items()}
         self._document = np.zeros(self.num_envs, np.int64)
 
     @property

@@ -11,7 +11,7 @@ from magrounding.envs.make import make
 from magrounding.envs.parallel import FRAMES_PER_SECOND, RENDER_MODES
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.spec import EnvSpec
-from magrounding.vector import Observation
+from magrounding.vector import Observation, OwnGames
 
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from magrounding.vocabulary import Vocabulary
 
 
-class SingleAgentEnv(gymnasium.Env[Observation, np.int64]):
+class SingleAgentEnv(OwnGames, gymnasium.Env[Observation, np.int64]):
     """The game of a ParallelEnv through the eyes of its only agent.
 
     Args:

@@ -118,7 +118,7 @@ class PettingZooFace:
 
 
 class GymnasiumFace:
-    """A Gymnasium env as a game for agent_0; `reset` and `step` raise a ConfigurationError for what they may not return."""
+    """A Gymnasium env as a game for agent_0; a ConfigurationError for what its `reset` and `step` may not return."""
 
     def __init__(self, env: gymnasium.Env) -> None:
         self.env = env

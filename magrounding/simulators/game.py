@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from magrounding.errors import ConfigurationError
 from magrounding.simulators.answers import flag, key, name_of, number, shown
 from magrounding.simulators.arena import Arena
@@ -223,7 +221,8 @@ class Game:
         for name in _SUCCESS:
             said = [info[name] for info in infos.values() if name in info]
             if said:
-                return any([flag(each, f"{name!r} in infos", self._face.env) for each in said])
+                flags = [flag(each, f"{name!r} in infos", self._face.env) for each in said]
+                return any(flags)
         return False
 
     def _document(self, seed: int, episode: int) -> int:

@@ -19,10 +19,19 @@ from magrounding.simulators.faces import ParallelFace, face_of
 from magrounding.simulators.game import Game
 from magrounding.simulators.spaces import common_spec
 from magrounding.spec import EnvSpec
-from magrounding.vector import Info, Observation, StepResult, check_actions, check_flags, check_rows, row_seeds
+from magrounding.vector import (
+    Info,
+    Observation,
+    OwnGames,
+    StepResult,
+    check_actions,
+    check_flags,
+    check_rows,
+    row_seeds,
+)
 
 
-class SerialVectorEnv(HasState, Expert):
+class SerialVectorEnv(OwnGames, HasState, Expert):
     """Games of a simulator, one after the other in this process; see `vectorize` and `VectorEnv`.
 
     What a simulator raises reaches the caller; the games are then to be reset. A copy, or a pickle, has games of its
@@ -150,10 +159,6 @@ class SerialVectorEnv(HasState, Expert):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def __copy__(self) -> Self:
-        """Games of its own: what a shallow copy would share, both would play in."""
-        return copying.deepcopy(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A vector env whose games go on where these are; ConfigurationError where the simulator has no copies."""

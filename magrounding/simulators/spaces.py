@@ -135,9 +135,9 @@ def _field(name: str, space: spaces.Space, num_actions: int) -> Field:
 def field_bounds(field: Field, space: spaces.Space | None) -> tuple[np.ndarray, np.ndarray]:
     """Inclusive bounds of the numbers of a field: of each by itself where the field was derived from this space."""
     bounds = _bounds(space)
-    if bounds is not None and space is not None and space.shape == field.shape:
-        if _extent(*bounds) == (field.low, field.high):
-            return bounds
+    derived = space is not None and space.shape == field.shape
+    if derived and bounds is not None and _extent(*bounds) == (field.low, field.high):
+        return bounds
     return np.asarray(field.low), np.asarray(field.high)
 
 

@@ -85,7 +85,7 @@ def converted(value: Any, like: np.ndarray, name: str, env: Any, *, reshape: boo
         array = array.reshape(like.shape)
     if array.shape != like.shape:
         raise ConfigurationError(
-            f"{name} has shape {array.shape}, its spec says {like.shape}: {name_of(env)} has to show it so in every step"
+            f"{name} has shape {array.shape}, its spec says {like.shape}: {name_of(env)} has to keep to that"
         )
     with np.errstate(all="ignore"):  # what is lost is found by its being another number
         found = array.astype(like.dtype)
@@ -99,7 +99,7 @@ def converted(value: Any, like: np.ndarray, name: str, env: Any, *, reshape: boo
 
 
 def _within(bound: np.ndarray, view: np.ndarray, *, lowest: bool) -> np.ndarray:
-    """A bound in the dtype of a view: that of the dtype where it reaches farther, the next integer within where it has to."""
+    """A bound in the dtype of a view; the dtype's own where it reaches farther, and of integers the next within."""
     dtype, bound = view.dtype, np.asarray(bound)
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
