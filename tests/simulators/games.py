@@ -108,6 +108,21 @@ class Guess(gymnasium.Env):
         return self.number, float(right), right, False, {"is_success": right, "score": self.score}
 
 
+class Counting(gymnasium.Env):
+    """Shows its seed and its step; action 1 ends the game, and each step is worth a point."""
+
+    observation_space = spaces.Box(0, 2**31, (2,), np.int64)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.seed, self.steps = seed, 0
+        return np.array([self.seed, 0]), {}
+
+    def step(self, action):
+        self.steps += 1
+        return np.array([self.seed, self.steps]), 1.0, action == 1, False, {}
+
+
 class Trouble(gymnasium.Env):
     """Counts its steps up to 6; actions from HANG on hurt the process. Seeds below `bad_resets` fail at reset."""
 
