@@ -75,11 +75,12 @@ class PettingZooFace:
     def agents(self) -> list[Any]:
         acting = getattr(self.env, "agents", None)
         try:
-            if isinstance(acting, str) or not self._known.issuperset(acting):  # pyright: ignore[reportArgumentType]
-                raise TypeError
-        except TypeError:
-            raise self._wrong("agents", acting, f"a list of some of {shown(self.possible_agents)}") from None
-        return acting  # pyright: ignore[reportReturnType]  a string and None are refused
+            found = list(acting)  # pyright: ignore[reportArgumentType]  None is refused
+            if self._known.issuperset(found):
+                return found
+        except TypeError:  # nothing to go through, or names that nothing is found by
+            pass
+        raise self._wrong("agents", acting, f"a list of some of {shown(self.possible_agents)}")
 
     def reset(self, seed: int) -> tuple[ByAgent, ByAgent]:
         observations, infos = parts_of(self.env.reset(seed=seed), _RESET, "reset", self.env)
