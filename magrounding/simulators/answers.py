@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Sequence
-from typing import Any, SupportsFloat
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def parts_of(result: Any, names: Sequence[str], call: str, env: Any) -> Sequence
 
 def number(value: Any, what: str, env: Any) -> float:
     """One finite number; an array of one is its number. ConfigurationError for anything else."""
-    found = value if type(value) is float else _only(value)
+    found = float(value) if isinstance(value, float | np.floating) else _only(value)
     if found is None or not -_MOST <= found <= _MOST:  # NaN is not
         raise ConfigurationError(
             f"{what} of {name_of(env)} is {shown(value)}: one finite number in the range of float32 was expected"
@@ -50,7 +50,7 @@ def number(value: Any, what: str, env: Any) -> float:
 
 def flag(value: Any, what: str, env: Any) -> bool:
     """One truth value: True or False, 1 or 0, or an array of one. ConfigurationError for anything else."""
-    if type(value) is bool:
+    if value is True or value is False:
         return value
     found = _only(value)
     if found not in (0, 1):
@@ -75,6 +75,6 @@ def _only(value: Any) -> float | None:
     try:
         array = np.asarray(value)
         item = array.item() if array.size == 1 and array.dtype.kind in "biufO" else None
-        return float(item) if isinstance(item, SupportsFloat) else None
+        return float(item) if hasattr(type(item), "__float__") else None
     except Exception:  # too large, or whatever an object does that is asked to be an array
         return None

@@ -58,10 +58,13 @@ class Game:
                 view = seen[field.name][row : row + 1] if field.shared else seen[field.name][row, i : i + 1]
                 writer = FieldWriter(field, view.reshape(field.shape), *bounds, self._face.env)
                 (self._shared if field.shared else self._own[i]).append(writer)
+        arrays = self._arena
+        each = arrays.rewards, arrays.returns, arrays.terminated, arrays.truncated, arrays.illegal
+        self._each = [array[row] for array in each]
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the places in the arena: copies of views would be arrays of their own."""
-        return {name: value for name, value in vars(self).items() if name not in ("_shared", "_own")}
+        return {name: value for name, value in vars(self).items() if name not in ("_shared", "_own", "_each")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -122,8 +125,8 @@ class Game:
         self, rewards: ByAgent, terminations: ByAgent, truncations: ByAgent, infos: ByAgent, acting: Collection[Any]
     ) -> None:
         """Write what a step has brought to each agent, and note who lives on."""
-        arena, row, env, alive, ended = self._arena, self._row, self._face.env, self._alive, self._ended
-        gains, terminated, truncated, illegal = [], [], [], []
+        env, alive, ended, totals = self._face.env, self._alive, self._ended, self._returns
+        gains, returns, terminated, truncated, illegal = self._each
         for i, agent in enumerate(self._agents):
             gain, terminates, truncates, wrong = 0.0, False, False, False
             if alive[i]:
@@ -131,16 +134,12 @@ class Game:
                 truncates = flag(truncations[agent], "truncated", env)
                 terminates = flag(terminations[agent], "terminated", env) or not (truncates or agent in acting)
                 wrong = flag(infos.get(agent, _NOTHING).get("illegal", False), "'illegal' in infos", env)
-            gains.append(gain)
-            self._returns[i] = number(self._returns[i] + gain, "the sum of rewards", env)
-            terminated.append(terminates)
-            truncated.append(truncates and not terminates)
-            illegal.append(wrong)
-            ended[i] = ended[i] or terminates or truncates
+                totals[i] = number(totals[i] + gain, "the sum of rewards", env)
+                ended[i] = terminates or truncates
+            gains[i], returns[i], illegal[i] = gain, totals[i], wrong
+            terminated[i], truncated[i] = terminates, truncates and not terminates
             alive[i] = not ended[i] and agent in acting
         self._length += 1
-        arena.rewards[row], arena.returns[row], arena.illegal[row] = gains, self._returns, illegal
-        arena.terminated[row], arena.truncated[row] = terminated, truncated
 
     def label(self) -> None:
         """Write the env's best actions; every action where it knows none, as no label is ever empty."""
@@ -189,8 +188,7 @@ class Game:
             if ended:
                 continue
             if agent in observations:
-                self._write(observations[agent], infos.get(agent, _NOTHING), own)
-                self._write(observations[agent], infos.get(agent, _NOTHING), shared)
+                self._write(observations[agent], infos.get(agent, _NOTHING), (*own, *shared) if shared else own)
                 shared = ()
             elif agent in acting:
                 raise ConfigurationError(
@@ -237,4 +235,7 @@ class Game:
 
 def _first(infos: ByAgent, name: str) -> Any:
     """What the first agent that says anything about a key says; None where none does."""
-    return next((info[name] for info in infos.values() if name in info), None)
+    for info in infos.values():
+        if name in info:
+            return info[name]
+    return None

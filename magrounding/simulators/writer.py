@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ class FieldWriter:
 
     def __init__(self, field: Field, view: np.ndarray, low: np.ndarray, high: np.ndarray, env: Any) -> None:
         self.name, self._view, self._env = field.name, view, env
+        self._dtype, self._shape = view.dtype, view.shape
         self._low, self._high = _within(low, view, lowest=True), _within(high, view, lowest=False)
         self._blank = np.ones_like(view) if field.name == MASK else np.clip(np.zeros_like(view), self._low, self._high)
         self._free = view.dtype.kind in "iu" and _is_everything(self._low, self._high)
@@ -37,15 +39,15 @@ class FieldWriter:
 
     def write(self, value: Any) -> None:
         """Write what the env shows; ConfigurationError, and nothing is written, where it does not fit."""
-        view = self._view
-        if type(value) is not np.ndarray or value.dtype != view.dtype or value.shape != view.shape:
-            value = converted(value, view, repr(self.name), self._env)
+        plain = type(value) is np.ndarray or isinstance(value, np.generic)
+        if not plain or value.dtype != self._dtype or value.shape != self._shape:
+            value = converted(value, self._view, repr(self.name), self._env)
         if not self._free:
             np.less_equal(self._low, value, self._above)
             np.less_equal(value, self._high, self._below)
             if self._fits.tobytes() != self._all_fit:  # far faster than `all()`, which most steps would wait for
                 self._refuse(value)
-        view[...] = value
+        self._view[...] = value
 
     def clear(self) -> None:
         """Write what stands for nothing shown: every action for a mask, else what is next to 0."""
@@ -87,7 +89,9 @@ def converted(value: Any, like: np.ndarray, name: str, env: Any, *, reshape: boo
         raise ConfigurationError(
             f"{name} has shape {array.shape}, its spec says {like.shape}: {name_of(env)} has to keep to that"
         )
-    with np.errstate(all="ignore"):  # what is lost is found by its being another number
+    if array.dtype == like.dtype:
+        return array
+    with np.errstate(all="ignore") if array.dtype.kind == "f" else nullcontext():  # what is lost is another number
         found = array.astype(like.dtype)
         lost = np.isinf(found) & ~np.isinf(array) if like.dtype.kind == "f" else found != array
     if lost.any():
