@@ -74,7 +74,7 @@ def _only(value: Any) -> float | None:
     """The one number that a value is; None where it is none, or several."""
     try:
         array = np.asarray(value)
-        item = array.item() if array.size == 1 and array.dtype.kind in "biufO" else None
+        item: Any = array.item() if array.size == 1 and array.dtype.kind in "biufO" else None
         return float(item) if hasattr(type(item), "__float__") else None
     except Exception:  # too large, or whatever an object does that is asked to be an array
         return None

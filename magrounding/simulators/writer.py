@@ -46,7 +46,7 @@ class FieldWriter:
             np.less_equal(self._low, value, self._above)
             np.less_equal(value, self._high, self._below)
             if self._fits.tobytes() != self._all_fit:  # far faster than `all()`, which most steps would wait for
-                self._refuse(value)
+                self._refuse(np.asarray(value))
         self._view[...] = value
 
     def clear(self) -> None:
