@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from magrounding.envs.single_agent import SingleAgentEnv
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.simulators.vectorize import vectorize
 from magrounding.spec import EnvSpec, Field, FixedActions, Mask
@@ -331,3 +332,12 @@ def test_in_a_worker_it_is_the_same_sentence_and_no_worker_is_replaced(what):
         vec.step([[0]])
     assert vec.faults == []
     assert vec.pids == [0]
+
+
+def test_a_mask_of_the_gymnasium_env_is_checked_as_well():
+    answers = [(["ann"], ({"ann": RIGHT}, {"ann": {"action_mask": np.ones(width)}})) for width in (3, 4)]
+    env = SingleAgentEnv(ScriptedTeam(SPACE, answers, names=("ann",)))
+    env.reset()
+    assert env.action_masks().tolist() == [True] * 3
+    with pytest.raises(ConfigurationError, match=r"'action_mask' has shape \(4,\), its spec says \(3,\)"):
+        env.reset()
