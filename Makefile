@@ -6,8 +6,9 @@
 #                    scienceworld needs Java)
 #   make test-browser  the page of `magrounding serve` in a real Chromium; installs Playwright, and chromium where root
 #                    may on Debian
-#   make fuzz        ten thousand calls of what is public with wrong arguments, and a hundred thousand messages of hostile
-#                    clients to a server; `make test` makes a few hundred of each
+#   make fuzz        ten thousand calls of what is public with wrong arguments, ten thousand games of foreign envs that
+#                    answer wrongly, and a hundred thousand messages of hostile clients to a server; `make test` makes a
+#                    few hundred of each
 #   make test-clients  the adapters against the real TorchRL, BenchMARL, AgileRL and others, in environments of their own
 #   make test-kills  kill a run at twenty random moments: it has to end as if nothing had happened, bit for bit
 #   make lint        ruff and pyright; `make format` lets ruff mend what it can
@@ -73,7 +74,7 @@ test-browser: $(VENV)/.installed-browser
 	$(BIN)/python -m pytest -rs tests/play/web $(ARGS)
 
 fuzz: setup
-	MAGROUNDING_FUZZ_DRAWS=10000 $(BIN)/python -m pytest -rP tests/test_fuzz.py $(ARGS)
+	MAGROUNDING_FUZZ_DRAWS=10000 $(BIN)/python -m pytest -rP tests/test_fuzz.py tests/simulators/test_foreign_fuzz.py $(ARGS)
 	MAGROUNDING_FUZZ_MESSAGES=100000 $(BIN)/python -m pytest -rP tests/play/web/test_hostile_clients.py $(ARGS)
 
 # Two environments: AgileRL pins tensordict 0.13 and PettingZoo below 1.27, TorchRL 0.11 wants tensordict 0.11.

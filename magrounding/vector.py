@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import index
-from typing import Any, Protocol, SupportsIndex
+from typing import Any, Protocol, Self, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,6 +68,13 @@ class Info(Mapping[str, Any]):
 
 _NAMES = (field.name for field in fields(Info) if field.name != "origin")
 _KEYS = {"return" if name == "returns" else name: name for name in _NAMES}
+
+
+class OwnGames:
+    """What plays games, and a copy of which has games of its own: in those of a shallow copy both would play."""
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)
 
 
 StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,17 +17,17 @@ from magrounding.envs.make import make_vec
 from magrounding.envs.parallel import FRAMES_PER_SECOND, distances, map_sides
 from magrounding.envs.render import rgb_array
 from magrounding.envs.vector import WorldVectorEnv
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import CallOrderError, ConfigurationError, choose
 from magrounding.simulators.process import ProcessVectorEnv
 from magrounding.simulators.serial import SerialVectorEnv
 from magrounding.spec import SCENE, SCORES, SNAPSHOT
-from magrounding.vector import Info, Observation, StepResult, check_actions
+from magrounding.vector import Info, Observation, OwnGames, StepResult, check_actions, check_flags
 from magrounding.vocabulary import Vocabulary
 
 GameVec = WorldVectorEnv | SerialVectorEnv | ProcessVectorEnv
 
 
-class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
+class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndarray]):
     """The games of a vector env of ours, through the eyes of their only agents.
 
     It shows what as many single envs behind `gymnasium.vector.SyncVectorEnv` show, `distance` included, and plays the
@@ -53,7 +54,7 @@ class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
         autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
     ) -> None:
-        self.vec = vec  # first of all: Gymnasium closes what was half made
+        self.vec = vec
         if vec.num_agents != 1:
             raise ConfigurationError(
                 f"a Gymnasium vector env has one agent a game, these have {vec.num_agents}; use magrounding.make_vec"
@@ -81,7 +82,10 @@ class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._next_step = autoreset_mode is AutoresetMode.NEXT_STEP
+        self._started = False
         self._ended = np.zeros(self.num_envs, np.bool_)
+        shapes = {name: (self.num_envs, *(part.shape or ())) for name, part in parts.items()}
+        self._ends = {name: np.zeros(shape, parts[name].dtype) for name, shape in shapes.items()}
         self._document = np.zeros(self.num_envs, np.int64)
 
     @property
@@ -94,18 +98,25 @@ class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
 
         Args:
             seed: an integer in [0, 2**62).
-            options: ignored; Gymnasium's interface has it.
+            options: `reset_mask` [B] bool, the games that are started, by default all; the others stay as they are, and
+                `infos` says nothing of them. All else is ignored: the games have no other options.
+
+        Raises:
+            ConfigurationError: a seed or a mask that is none.
+            CallOrderError: after `close`; for some of the games, before a reset of all.
         """
-        held = self._ended if seed is None else np.zeros_like(self._ended)
-        before = self._before(held)  # what has ended already stands at the beginning of its next episode
-        seen, info = self.vec.reset(seed)
-        if before is not None:
-            seen, info = self._put_back(before, held)
+        mask = self._check_mask(options)
+        # Without a seed, what has ended already stands at the beginning of its next episode.
+        held = ~mask | self._ended if seed is None else ~mask
+        seen, info = self._start(seed, held)
         # Gymnasium wants its own generator seeded; the games, which have checked the seed, do not use it.
         super().reset(seed=None if seed is None else int(seed))
-        self._ended[:] = False
+        self._ended &= ~mask
+        self._started = True
         observation = self._shown(seen)
-        return observation, self._common(observation, info)
+        for name, array in self._ends.items():  # of games that have ended and are not started yet
+            observation[name][self._ended] = array[self._ended]
+        return observation, self._common(observation, info, mask)
 
     def step(self, actions: ArrayLike) -> tuple[Observation, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Play one step everywhere.
@@ -132,8 +143,8 @@ class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
         if self._next_step:
             self._ended = done.copy()
             for name, array in last.items():
-                observation[name][done] = array
-        infos = self._common(observation, info, done if self._next_step else None)
+                self._ends[name][done] = observation[name][done] = array
+        infos = self._common(observation, info)
         if illegal.any():
             infos |= {"illegal": illegal, "_illegal": illegal.copy()}
         if done.any() and self._next_step:
@@ -154,7 +165,28 @@ class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Release what the games hold."""
-        self.vec.close()
+        if "vec" in vars(self):  # Gymnasium closes a copy, too, that could not be made
+            self.vec.close()
+
+    def _check_mask(self, options: dict[str, Any] | None) -> np.ndarray:
+        """Which games a reset is for, [B] bool."""
+        if not isinstance(options, Mapping) or "reset_mask" not in options:
+            return np.ones(self.num_envs, np.bool_)
+        mask = check_flags("options['reset_mask']", options["reset_mask"], self.num_envs)
+        if not mask.any():
+            raise ConfigurationError("options['reset_mask'] is true for the games to be started, and it is for none")
+        if not self._started and not mask.all():
+            raise CallOrderError("call reset() of all games before a reset of some of them")
+        return mask.copy()
+
+    def _start(self, seed: int | None, held: np.ndarray) -> tuple[Observation, Info]:
+        """A reset of all games but those held [B] bool, which stay as they are."""
+        vec = self.vec
+        if not isinstance(vec, WorldVectorEnv):
+            return vec.reset(seed, np.flatnonzero(~held)) if held.any() else vec.reset(seed)
+        before = self._before(held)
+        seen, info = vec.reset(seed)
+        return (seen, info) if before is None else self._put_back(before, held)
 
     def _play(self, actions: np.ndarray, held: np.ndarray) -> StepResult:
         """A step of all games but those held [B] bool: what these show and their document stay as they were before."""
@@ -171,7 +203,9 @@ class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
 
     def _before(self, held: np.ndarray) -> dict[str, np.ndarray] | None:
         """The games as they are, where any of a world's is held."""
-        return self.vec.snapshot() if held.any() and isinstance(self.vec, WorldVectorEnv) else None
+        if not held.any() or not isinstance(self.vec, WorldVectorEnv):
+            return None
+        return require_capability(self.vec, HasSnapshots).snapshot()
 
     def _put_back(self, before: dict[str, np.ndarray], held: np.ndarray) -> tuple[Observation, Info]:
         games = require_capability(self.vec, HasSnapshots)
@@ -190,18 +224,19 @@ class GymnasiumVectorEnv(GymnasiumVec[Observation, np.ndarray, np.ndarray]):
             shown[name] = distances(seen["position"][:, 0].astype(np.float32), *self._sides)
         return shown
 
-    def _common(self, observation: Observation, info: Info, over: np.ndarray | None = None) -> dict[str, Any]:
-        """What every game says; `over` [B] bool show their end, whose document the games have replaced already."""
-        document, known = info.document.copy(), np.ones(self.num_envs, np.bool_)
-        if over is not None and self.vec.spec.shared_texts:
+    def _common(self, observation: Observation, info: Info, told: np.ndarray | None = None) -> dict[str, Any]:
+        """What every game says, or those `told` [B] bool; nothing, zeros, is said of the others."""
+        told = np.ones(self.num_envs, np.bool_) if told is None else told
+        document, over, known = info.document.copy(), self._ended, told
+        if self.vec.spec.shared_texts:  # the games have replaced that of those that show their end
             document[over] = self._document[over]
-        elif over is not None:  # texts that change in every step: the key of the last is gone
-            known = ~over
+        else:  # texts that change in every step: the key of the last is gone
+            known = told & ~over
         self._document = document
-        infos = {"document": document.copy(), "_document": known}
+        infos = {"document": np.where(known, document, 0), "_document": known}
         if "action_mask" in observation:
-            everywhere = np.ones(self.num_envs, np.bool_)
-            infos |= {"action_mask": observation["action_mask"].copy(), "_action_mask": everywhere}
+            mask = np.where(told[:, None], observation["action_mask"], np.int8(0))
+            infos |= {"action_mask": mask, "_action_mask": told.copy()}
         return infos
 
 

@@ -17,7 +17,7 @@ from magrounding.envs.render import Scene, ansi, rgb_array
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError, choose
 from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid
-from magrounding.vector import Observation, action_numbers, row_seeds
+from magrounding.vector import Observation, OwnGames, action_numbers, row_seeds
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 4
@@ -61,7 +61,7 @@ def map_sides(spec: EnvSpec) -> tuple[int, int] | None:
     return (grids[0].height, grids[0].width) if grids and "position" in spec else None
 
 
-class WorldEnv(ParallelEnv[str, Observation, SupportsIndex]):
+class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
     """One game for n agents, agent_0 … agent_{n-1}.
 
     Every array and list it returns is the caller's own. An observation has the fields of `spec` and, where an agent

@@ -10,8 +10,9 @@ import numpy as np
 from magrounding.envs.make import make
 from magrounding.envs.parallel import FRAMES_PER_SECOND, RENDER_MODES
 from magrounding.errors import CallOrderError, ConfigurationError
+from magrounding.simulators.writer import converted
 from magrounding.spec import EnvSpec
-from magrounding.vector import Observation
+from magrounding.vector import Observation, OwnGames
 
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from magrounding.vocabulary import Vocabulary
 
 
-class SingleAgentEnv(gymnasium.Env[Observation, np.int64]):
+class SingleAgentEnv(OwnGames, gymnasium.Env[Observation, np.int64]):
     """The game of a ParallelEnv through the eyes of its only agent.
 
     Args:
@@ -89,8 +90,8 @@ class SingleAgentEnv(gymnasium.Env[Observation, np.int64]):
         self.env.close()
 
     def _remember_mask(self, info: dict[str, Any]) -> None:
-        mask = info.get("action_mask", 1)
-        self._mask = np.broadcast_to(mask, self.action_space.n).astype(np.bool_)  # pyright: ignore[reportAttributeAccessIssue]  Discrete
+        every = np.ones(self.action_space.n, np.bool_)  # pyright: ignore[reportAttributeAccessIssue]  Discrete
+        self._mask = converted(info.get("action_mask", every), every, "'action_mask'", self.env)
 
 
 def make_single_agent(env: str, render_mode: str | None = None, **options: Any) -> SingleAgentEnv:

@@ -59,6 +59,7 @@ class Arena:
 
     def __init__(self, spec: EnvSpec, num_envs: int, memory: Any = None) -> None:
         spec.require_memory(num_envs)
+        self._made_of = spec, num_envs
         size = arena_bytes(spec, num_envs)
         self.memory = np.zeros(size, np.uint8) if memory is None else np.frombuffer(memory, np.uint8, size)
         self.observation, self.final_observation = {}, {}
@@ -73,6 +74,15 @@ class Arena:
             if name == "episode":
                 end_of_shown = stop
         self.shown = self.memory[:end_of_shown]
+
+    def __getstate__(self) -> tuple[EnvSpec, int, np.ndarray]:
+        """What a copy or a pickle is made of: memory of its own, which all its arrays are views of once more."""
+        return *self._made_of, self.memory.copy()
+
+    def __setstate__(self, state: tuple[EnvSpec, int, np.ndarray]) -> None:
+        spec, num_envs, memory = state
+        self.__init__(spec, num_envs)
+        self.memory[:] = memory
 
     def shown_arrays(self) -> list[np.ndarray]:
         """The arrays within `shown`."""
@@ -90,6 +100,7 @@ class View:
     """
 
     def __init__(self, arena: Arena, rows: slice, origin: tuple[str, EnvSpec], *, copy: bool) -> None:
+        self._arguments = arena, rows, origin, copy
         self._first, self._origin, self._copy = rows.start, origin, copy
         self._observation = {name: array[rows] for name, array in arena.observation.items()}
         self._flags = arena.rewards[rows], arena.terminated[rows], arena.truncated[rows]
@@ -97,6 +108,14 @@ class View:
             name: getattr(arena, name)[rows]
             for name in ("done", "won", "score", "length", "returns", "alive", "illegal", "document")
         }
+
+    def __getstate__(self) -> tuple[Arena, slice, tuple[str, EnvSpec], bool]:
+        """What a copy or a pickle is made of: it shows the rows of the copied arena."""
+        return self._arguments
+
+    def __setstate__(self, state: tuple[Arena, slice, tuple[str, EnvSpec], bool]) -> None:
+        arena, rows, origin, copy = state
+        self.__init__(arena, rows, origin, copy=copy)
 
     def start(self, final_observation: Observation, fault: np.ndarray | None) -> tuple[Observation, Info]:
         """What `VectorEnv.reset` returns of these rows.

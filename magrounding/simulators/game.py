@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from magrounding.errors import ConfigurationError
+from magrounding.simulators.answers import flag, key, name_of, number, shown
 from magrounding.simulators.arena import Arena
 from magrounding.simulators.faces import ByAgent, ParallelFace, attribute
 from magrounding.simulators.seeds import episode_key, episode_seed
-from magrounding.simulators.spaces import MASK, ONLY_FIELD
+from magrounding.simulators.spaces import MASK, ONLY_FIELD, field_bounds, observed
+from magrounding.simulators.writer import FieldWriter, converted
 from magrounding.spec import EnvSpec
 
 _SUCCESS = ("won", "is_success", "success")
@@ -22,35 +22,66 @@ class Game:
     """One env in one row of an arena: it reads its row's actions, and writes everything that the row shows.
 
     Agents that are dead keep what they saw last. An agent that vanishes from `env.agents` without a flag is
-    terminated; a step that is both the end and the limit is an end.
+    terminated; a step that is both the end and the limit is an end. A copy, or a pickle, goes on in the copy of its
+    arena.
 
     Args:
         face: the env.
         spec: of the arena.
         arena: where it reads and writes.
         row: its row.
+
+    Raises:
+        ConfigurationError: in `reset`, `step`, `label` and `write_state`, for what an env may not show or say.
     """
 
     def __init__(self, face: ParallelFace, spec: EnvSpec, arena: Arena, row: int) -> None:
         self._face, self._spec, self._arena, self._row = face, spec, arena, row
         self._agents = face.possible_agents
         self._first_action = int(getattr(face.action_space(self._agents[0]), "start", 0))
-        seen = arena.observation
-        self._shared = [(f.name, seen[f.name][row : row + 1].reshape(f.shape)) for f in spec.fields if f.shared]
-        self._own = [
-            [(f.name, seen[f.name][row, i : i + 1].reshape(f.shape)) for f in spec.fields if not f.shared]
-            for i in range(spec.num_agents)
-        ]
         self._alive: list[bool] = []
         self._ended: list[bool] = []
         self._returns: list[float] = []
         self._length = 0
         self._score: float | None = None
+        self._bind()
+
+    def _bind(self) -> None:
+        """Find the row's places in the arena."""
+        parts, seen, row = observed(self._face.observation_space(self._agents[0])), self._arena.observation, self._row
+        self._mask_may_lack = MASK not in parts
+        self._shared: list[FieldWriter] = []
+        self._own: list[list[FieldWriter]] = [[] for _ in self._agents]
+        for field in self._spec.fields:
+            bounds = field_bounds(field, parts.get(field.name))
+            for i in range(1 if field.shared else len(self._agents)):
+                view = seen[field.name][row : row + 1] if field.shared else seen[field.name][row, i : i + 1]
+                writer = FieldWriter(field, view.reshape(field.shape), *bounds, self._face.env)
+                (self._shared if field.shared else self._own[i]).append(writer)
+        arrays = self._arena
+        each = arrays.rewards, arrays.returns, arrays.terminated, arrays.truncated, arrays.illegal
+        self._each = [array[row] for array in each]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the places in the arena: copies of views would be arrays of their own."""
+        return {name: value for name, value in vars(self).items() if name not in ("_shared", "_own", "_each")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._bind()
 
     def reset(self) -> None:
         """Start the episode that the arena names, with nothing played yet."""
         self._start()
         self._show_nothing_played()
+
+    def rest(self) -> None:
+        """Go on as it is where others are reset: an end that was shown is shown no more."""
+        arena, row = self._arena, self._row
+        if arena.done[row]:
+            self._show_nothing_played()
+        for array in (arena.rewards, arena.terminated, arena.truncated, arena.illegal):
+            array[row] = 0
 
     def _show_nothing_played(self) -> None:
         arena, row = self._arena, self._row
@@ -65,40 +96,21 @@ class Game:
         if arena.held[row]:
             self._show_nothing_played()
             return
-        alive, ended, actions = self._alive, self._ended, arena.actions[row].tolist()
+        waiting, actions = face.agents, arena.actions[row].tolist()
         chosen = {
             agent: first + (action if lives else 0)
-            for agent, action, lives in zip(self._agents, actions, alive, strict=True)
-            if lives or agent in face.agents
+            for agent, action, lives in zip(self._agents, actions, self._alive, strict=True)
+            if lives or agent in waiting
         }
         observations, rewards, terminations, truncations, infos = face.step(chosen)
         acting = face.agents
-        gains, terminated, truncated, illegal = [], [], [], []
-        shared = self._shared
-        for i, agent in enumerate(self._agents):
-            over = ended[i]
-            if not over and agent in observations:
-                self._write(observations[agent], infos.get(agent, _NOTHING), self._own[i])
-                if shared:
-                    self._write(observations[agent], _NOTHING, shared)
-                    shared = []
-            lived = alive[i]
-            gain = float(rewards.get(agent, 0)) if lived else 0.0
-            truncates = lived and bool(truncations.get(agent, False))
-            terminates = lived and (bool(terminations.get(agent, False)) or not (truncates or agent in acting))
-            gains.append(gain)
-            self._returns[i] += gain
-            terminated.append(terminates)
-            truncated.append(truncates and not terminates)
-            illegal.append(lived and bool(infos.get(agent, _NOTHING).get("illegal", False)))
-            ended[i] = over or terminates or truncates
-            alive[i] = not ended[i] and agent in acting
-        self._length += 1
-        done = not any(alive)
-        won = done and _success(infos)
-        self._score = _first(infos, "score", self._score)
-        arena.rewards[row], arena.returns[row], arena.illegal[row] = gains, self._returns, illegal
-        arena.terminated[row], arena.truncated[row] = terminated, truncated
+        self._observe(observations, infos, acting)
+        self._count(rewards, terminations, truncations, infos, acting)
+        done = not any(self._alive)
+        won = done and self._success(infos)
+        score = _first(infos, "score")
+        if score is not None:
+            self._score = number(score, "the score", face.env)
         arena.done[row], arena.won[row], arena.length[row] = done, won, self._length
         arena.score[row] = won if self._score is None else self._score
         if done:
@@ -107,84 +119,123 @@ class Game:
             arena.episode[row] += 1
             self._start()
         else:
-            arena.alive[row] = alive
+            arena.alive[row] = self._alive
+
+    def _count(
+        self, rewards: ByAgent, terminations: ByAgent, truncations: ByAgent, infos: ByAgent, acting: Collection[Any]
+    ) -> None:
+        """Write what a step has brought to each agent, and note who lives on."""
+        env, alive, ended, totals = self._face.env, self._alive, self._ended, self._returns
+        gains, returns, terminated, truncated, illegal = self._each
+        for i, agent in enumerate(self._agents):
+            gain, terminates, truncates, wrong = 0.0, False, False, False
+            if alive[i]:
+                gain = number(rewards[agent], "the reward", env)
+                truncates = flag(truncations[agent], "truncated", env)
+                terminates = flag(terminations[agent], "terminated", env) or not (truncates or agent in acting)
+                wrong = flag(infos.get(agent, _NOTHING).get("illegal", False), "'illegal' in infos", env)
+                totals[i] = number(totals[i] + gain, "the sum of rewards", env)
+                ended[i] = terminates or truncates
+            gains[i], returns[i], illegal[i] = gain, totals[i], wrong
+            terminated[i], truncated[i] = terminates, truncates and not terminates
+            alive[i] = not ended[i] and agent in acting
+        self._length += 1
 
     def label(self) -> None:
         """Write the env's best actions; every action where it knows none, as no label is ever empty."""
-        labels = self._arena.labels[self._row]
-        labels[...] = np.reshape(attribute(self._face.env, "best_actions")(), labels.shape)
+        env, labels = self._face.env, self._arena.labels[self._row]
+        labels[...] = converted(attribute(env, "best_actions")(), labels, "best_actions()", env, reshape=True)
         labels[~labels.any(1)] = True
 
     def write_state(self) -> None:
         """Write the env's state."""
-        self._arena.state[self._row] = np.ravel(attribute(self._face.env, "state")())
+        env, state = self._face.env, self._arena.state[self._row]
+        state[...] = converted(attribute(env, "state")(), state, "state()", env, reshape=True)
+
+    @property
+    def env(self) -> Any:
+        """The env itself."""
+        return self._face.env
 
     def close(self) -> None:
         """Release what the env holds."""
-        self._face.env.close()
+        self.env.close()
 
     def _start(self) -> None:
-        arena, row, agents = self._arena, self._row, self._agents
+        arena, row, env = self._arena, self._row, self._face.env
         seed, episode = int(arena.seeds[row]), int(arena.episode[row])
         observations, infos = self._face.reset(episode_seed(seed, episode))
         acting = self._face.agents
-        self._alive = [agent in acting for agent in agents]
+        self._alive = [agent in acting for agent in self._agents]
         if not any(self._alive):
-            raise ConfigurationError(f"{type(self._face.env).__name__} has no agents after reset()")
-        self._ended = [False] * len(agents)
-        self._returns = [0.0] * len(agents)
+            raise ConfigurationError(f"{name_of(env)} has no agents after reset()")
+        self._ended = [False] * len(self._agents)
+        self._returns = [0.0] * len(self._agents)
         self._length, self._score = 0, None
-        shared = self._shared
-        for agent, views in zip(agents, self._own, strict=True):
-            if agent in observations:
-                for group, info in ((views, infos.get(agent, _NOTHING)), (shared, _NOTHING)):
-                    self._check(observations[agent], group)
-                    self._write(observations[agent], info, group)
-                shared = []
-            else:
-                for name, view in views:
-                    view.fill(name == MASK)
+        for agent, writers in zip(self._agents, self._own, strict=True):
+            if agent not in observations:
+                for writer in writers:
+                    writer.clear()
+        self._observe(observations, infos, acting)
         arena.alive[row] = self._alive
-        arena.document[row] = self._document(infos, seed, episode)
+        document = _first(infos, "document")
+        arena.document[row] = self._document(seed, episode) if document is None else key(document, "'document'", env)
 
-    def _write(self, observation: Any, info: Mapping[str, Any], views: list[tuple[str, np.ndarray]]) -> None:
-        if not isinstance(observation, Mapping):
+    def _observe(self, observations: ByAgent, infos: ByAgent, acting: Collection[Any]) -> None:
+        """Write what the agents see whose game goes on or ends now; what they share comes from the first of them."""
+        shared: Iterable[FieldWriter] = self._shared
+        for agent, own, ended in zip(self._agents, self._own, self._ended, strict=True):
+            if ended:
+                continue
+            if agent in observations:
+                self._write(observations[agent], infos.get(agent, _NOTHING), (*own, *shared) if shared else own)
+                shared = ()
+            elif agent in acting:
+                raise ConfigurationError(
+                    f"{name_of(self._face.env)} shows {shown(agent)} nothing, who acts next: "
+                    "there has to be an observation for each of its agents"
+                )
+
+    def _write(self, observation: Any, info: Mapping[str, Any], writers: Iterable[FieldWriter]) -> None:
+        if type(observation) is not dict and not isinstance(observation, Mapping):
             observation = {ONLY_FIELD: observation}
-        for name, view in views:
+        for writer in writers:
+            name = writer.name
             if name in observation:
-                view[...] = observation[name]
-            else:  # a mask, as `_check` has seen
-                view[...] = info.get(name, 1)
+                writer.write(observation[name])
+            elif name == MASK and name in info:
+                writer.write(info[name])
+            elif name == MASK and self._mask_may_lack:
+                writer.clear()
+            else:
+                shows = ", ".join(map(str, observation)) or "nothing"
+                raise ConfigurationError(
+                    f"{name_of(self._face.env)} shows {shows}, but not {name!r}, which its spec names: "
+                    "every observation has to have it"
+                )
 
-    def _check(self, observation: Any, views: list[tuple[str, np.ndarray]]) -> None:
-        found = observation if isinstance(observation, Mapping) else {ONLY_FIELD: observation}
-        for name, view in views:
-            if name not in found and name != MASK:
-                raise ConfigurationError(f"the env shows {', '.join(found)}, but not {name!r}, which its spec names")
-            if name in found and np.shape(found[name]) != view.shape:
-                raise ConfigurationError(f"{name!r} has shape {np.shape(found[name])}, its spec says {view.shape}")
+    def _success(self, infos: ByAgent) -> bool:
+        """Whether an agent is reported to have won, by the first of the known keys that is there."""
+        for name in _SUCCESS:
+            said = [info[name] for info in infos.values() if name in info]
+            if said:
+                flags = [flag(each, f"{name!r} in infos", self._face.env) for each in said]
+                return any(flags)
+        return False
 
-    def _document(self, infos: ByAgent, seed: int, episode: int) -> int:
-        document = _first(infos, "document", None)
-        if document is not None:
-            return int(document)
-        if self._spec.shared_texts:
-            from magrounding.texts import content_keys  # with numba: workers that need none start faster
+    def _document(self, seed: int, episode: int) -> int:
+        """A key of the texts that are shared, or, as no text is to be the same, one that no other episode has."""
+        if not self._spec.shared_texts:
+            return episode_key(seed, episode) >> 1
+        from magrounding.texts import content_keys  # with numba: workers that need none start faster
 
-            seen = dict(self._shared)
-            return int(content_keys({name: seen[name][None] for name in self._spec.shared_texts})[0])
-        return episode_key(seed, episode) >> 1  # no text to be the same, so a key that no other episode has
-
-
-def _first(infos: ByAgent, key: str, default: Any) -> Any:
-    """What the first agent that says anything about a key says."""
-    return next((info[key] for info in infos.values() if key in info), default)
+        seen = self._arena.observation
+        return int(content_keys({name: seen[name][self._row][None] for name in self._spec.shared_texts})[0])
 
 
-def _success(infos: ByAgent) -> bool:
-    """Whether an agent is reported to have won, by the first of the known keys that is there."""
-    for key in _SUCCESS:
-        said = [info[key] for info in infos.values() if key in info]
-        if said:
-            return any(said)
-    return False
+def _first(infos: ByAgent, name: str) -> Any:
+    """What the first agent that says anything about a key says; None where none does."""
+    for info in infos.values():
+        if name in info:
+            return info[name]
+    return None

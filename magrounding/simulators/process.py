@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from magrounding.capabilities import Expert, HasHalves, HasState, require_capability
-from magrounding.errors import CallOrderError
+from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.simulators import worker as command
 from magrounding.simulators.arena import Arena, View
 from magrounding.simulators.crew import Crew
@@ -99,28 +99,39 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         """Process ids of the workers; 0 after the end."""
         return [worker.pid for worker in self._crew.workers]
 
-    def reset(self, seed: int | None = None) -> tuple[Observation, Info]:
+    def reset(self, seed: int | None = None, rows: ArrayLike | None = None) -> tuple[Observation, Info]:
         """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode.
 
         Steps that were sent and not received are forgotten. A row whose worker fails has its `info.fault` set, and
         shows the episode after.
+
+        Args:
+            seed: an integer in [0, 2**62).
+            rows: the games [R] that are started, by default all; the others stay as they are.
+
+        Raises:
+            ConfigurationError: a seed or rows that are none.
+            CallOrderError: after `close`; for some of the games, before a reset of all or while a step is being played.
         """
         self._require_open()
-        arena, crew = self._arena, self._crew
+        if rows is not None:
+            self._require_start()
+            self._require_rest("resetting some of the games")
+        arena, crew, chosen = self._arena, self._crew, check_rows(rows, self.num_envs)
         seeds = None if self._started and seed is None else row_seeds(seed, self.num_envs)
         crew.answered({worker: worker.sent for worker in crew.workers})
         self._tickets.clear()
         if seeds is None:
-            self._episode += 1
+            self._episode[chosen] += 1
         else:
-            arena.seeds[:], self._episode[:] = seeds, 0
-        arena.episode[:], arena.asked[:] = self._episode, True
-        self._lost.clear()
-        self._settle({worker: worker.send(command.RESET) for worker in crew.workers})
+            arena.seeds[chosen], self._episode[chosen] = seeds[chosen], 0
+        arena.episode[chosen], arena.asked[:] = self._episode[chosen], False
+        arena.asked[chosen] = True
         self._fault[:] = False
-        for worker, group in self._lost:
-            self._fault[worker.groups[group]] = True
-        self._lost.clear()
+        self._fault[self._lost_rows(_BOTH)] = True  # of those that stay, it has not been shown yet
+        self._fault[chosen] = False
+        self._settle({worker: worker.send(command.RESET) for worker in crew.workers})
+        self._fault[self._lost_rows(_BOTH)] = True
         self._shown.shown[:] = arena.shown
         self._started = True
         return self._all_views.start(arena.final_observation, self._fault)
@@ -206,8 +217,7 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         """
         self._require_start()
         require_capability(self, HasState)
-        if self._tickets:
-            raise CallOrderError("receive the steps that were sent before asking for the state")
+        self._require_rest("asking for the state")
         self._settle({worker: worker.send(command.STATE) for worker in self._crew.workers})
         return self._arena.state.copy()
 
@@ -288,12 +298,23 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         score, length = np.where(over, 0, shown.score[rows]), np.where(over, 0, shown.length[rows]) + 1
         return shown.alive[rows], score, length, np.where(over[:, None], 0, shown.returns[rows])
 
+    def __getstate__(self) -> NoReturn:
+        """ConfigurationError: neither copies nor pickles can be made."""
+        raise ConfigurationError(
+            "games in worker processes can be neither copied nor pickled: make others, "
+            "or play them in this process with workers=0"
+        )
+
     def _check_group(self, group: int) -> int:
         return check_count("group", group, 0, len(self.groups) - 1)
 
     def _require_open(self) -> None:
         if self._crew.has_ended:
             raise CallOrderError("the games are closed: make others")
+
+    def _require_rest(self, what: str) -> None:
+        if self._tickets:
+            raise CallOrderError(f"receive the steps that were sent before {what}")
 
     def _require_start(self) -> None:
         self._require_open()

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import copy as copying
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Self
 
+import cloudpickle
 import numpy as np
 from numpy.typing import ArrayLike
 
 from magrounding.capabilities import Expert, HasState, require_capability
-from magrounding.errors import CallOrderError
+from magrounding.errors import CallOrderError, ConfigurationError, MagroundingError
+from magrounding.simulators.answers import name_of
 from magrounding.simulators.arena import Arena, View
 from magrounding.simulators.faces import ParallelFace, face_of
 from magrounding.simulators.game import Game
 from magrounding.simulators.spaces import common_spec
 from magrounding.spec import EnvSpec
-from magrounding.vector import Info, Observation, StepResult, check_actions, check_flags, check_rows, row_seeds
+from magrounding.vector import (
+    Info,
+    Observation,
+    OwnGames,
+    StepResult,
+    check_actions,
+    check_flags,
+    check_rows,
+    row_seeds,
+)
 
 
-class SerialVectorEnv(HasState, Expert):
+class SerialVectorEnv(OwnGames, HasState, Expert):
     """Games of a simulator, one after the other in this process; see `vectorize` and `VectorEnv`.
 
-    What a simulator raises reaches the caller; the games are then to be reset.
+    What a simulator raises reaches the caller; the games are then to be reset. A copy, or a pickle, has games of its
+    own, which go on where these are.
 
     Args:
         make_env: makes one env.
@@ -58,19 +71,36 @@ class SerialVectorEnv(HasState, Expert):
         self._view = View(self._arena, slice(0, num_envs), (id, self.spec), copy=copy)
         self._games = [Game(face, self.spec, self._arena, row) for row, face in enumerate(faces)]
         self._started = self._closed = False
+        self._whole = True  # no step or reset was cut short
 
-    def reset(self, seed: int | None = None) -> tuple[Observation, Info]:
-        """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode."""
+    def reset(self, seed: int | None = None, rows: ArrayLike | None = None) -> tuple[Observation, Info]:
+        """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode.
+
+        Args:
+            seed: an integer in [0, 2**62).
+            rows: the games [R] that are started, by default all; the others stay as they are.
+
+        Raises:
+            ConfigurationError: a seed or rows that are none.
+            CallOrderError: after `close`; for some of the games, before a reset of all.
+        """
         if self._closed:
             raise CallOrderError("the games are closed: make others")
-        arena = self._arena
+        if rows is not None:
+            self._require_start()
+        arena, chosen = self._arena, check_rows(rows, self.num_envs)
         if seed is not None or not self._started:
-            arena.seeds[:], arena.episode[:] = row_seeds(seed, self.num_envs), 0
+            arena.seeds[chosen], arena.episode[chosen] = row_seeds(seed, self.num_envs)[chosen], 0
         else:
-            arena.episode += 1
-        for game in self._games:
-            game.reset()
-        self._started = True
+            arena.episode[chosen] += 1
+        self._whole = False
+        starting = set(chosen.tolist())
+        for row, game in enumerate(self._games):
+            if row in starting:
+                game.reset()
+            else:
+                game.rest()
+        self._started = self._whole = True
         return self._view.start(arena.final_observation, None)
 
     def step(self, actions: ArrayLike) -> StepResult:
@@ -78,8 +108,10 @@ class SerialVectorEnv(HasState, Expert):
         self._require_start()
         arena = self._arena
         arena.actions[:] = check_actions(actions, (self.num_envs, self.num_agents), self.spec.num_actions)
+        self._whole = False
         for game in self._games:
             game.step()
+        self._whole = True
         return self._view.after(arena.final_observation, None)
 
     def hold(self, rows: np.ndarray) -> None:
@@ -128,8 +160,37 @@ class SerialVectorEnv(HasState, Expert):
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A vector env whose games go on where these are; ConfigurationError where the simulator has no copies."""
+        twin = memo[id(self)] = object.__new__(type(self))
+        with self._copyable():
+            twin.__dict__.update(copying.deepcopy(vars(self), memo))
+        return twin
+
+    def __getstate__(self) -> bytes:
+        """What a pickle is made of, packed so that envs of lambdas and of local classes travel."""
+        with self._copyable():
+            return cloudpickle.dumps(vars(self))
+
+    def __setstate__(self, state: bytes) -> None:
+        self.__dict__.update(cloudpickle.loads(state))
+
+    @contextmanager
+    def _copyable(self) -> Iterator[None]:
+        try:
+            yield
+        except MagroundingError:
+            raise
+        except Exception as error:  # whatever an env holds on to
+            raise ConfigurationError(
+                f"{name_of(self._games[0].env)} can be neither copied nor pickled, as it holds what cannot be "
+                f"({type(error).__name__}: {error}): make other games, and play these actions in them"
+            ) from error
+
     def _require_start(self) -> None:
         if not self._started:
             raise CallOrderError(
                 "the games are closed: make others" if self._closed else "call reset() before anything else"
             )
+        if not self._whole:
+            raise CallOrderError("an error has cut the games short: call reset() of all of them first")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -70,7 +70,7 @@ def _spec_of_face(face: ParallelFace, given: EnvSpec | None) -> EnvSpec:
     spec = given if given is not None else own if isinstance(own, EnvSpec) else _derive(face)
     if len(face.possible_agents) != spec.num_agents:
         raise ConfigurationError(f"the env has {len(face.possible_agents)} agents, its spec {spec.num_agents}")
-    actions = face.action_space(face.possible_agents[0])
+    actions = _common("action", [face.action_space(agent) for agent in face.possible_agents])
     if not isinstance(actions, spaces.Discrete) or actions.n != spec.num_actions:
         raise ConfigurationError(f"the env takes {actions}, its spec Discrete({spec.num_actions})")
     offered = {SCORES} & spec.capabilities
@@ -88,8 +88,7 @@ def _derive(face: ParallelFace) -> EnvSpec:
     if not isinstance(actions, spaces.Discrete):
         raise ConfigurationError(f"actions must be Discrete, the env takes {actions}")
     count = int(actions.n)
-    parts = observation.spaces.items() if isinstance(observation, spaces.Dict) else [(ONLY_FIELD, observation)]
-    fields = [_field(name, part, count) for name, part in parts]
+    fields = [_field(name, part, count) for name, part in observed(observation).items()]
     if all(field.name != MASK for field in fields):
         fields.append(Mask(MASK, (count,)))
     names = attribute(face.env, "action_names")
@@ -125,21 +124,43 @@ def _field(name: str, space: spaces.Space, num_actions: int) -> Field:
         if not isinstance(space, spaces.Box | spaces.MultiBinary) or space.shape != (num_actions,):
             raise ConfigurationError(f"action_mask must have shape ({num_actions},), its space is {space}")
         return Mask(name, (num_actions,))
-    low: float
-    high: float
-    if isinstance(space, spaces.Box):
-        low, high = (space.low.min().item(), space.high.max().item()) if space.low.size else (0, 0)
-    elif isinstance(space, spaces.Discrete):
-        low, high = int(space.start), int(space.start + space.n - 1)
-    elif isinstance(space, spaces.MultiDiscrete):
-        low, high = int(space.start.min()), int((space.start + space.nvec).max() - 1)
-    elif isinstance(space, spaces.MultiBinary):
-        low, high = 0, 1
-    else:
+    bounds = _bounds(space)
+    if bounds is None:
         raise ConfigurationError(
             f"{name!r} of the observation is {space}; Box, Discrete, MultiDiscrete or MultiBinary was expected"
         )
-    return Field(name, tuple(space.shape or ()), low, high, np.dtype(space.dtype).name)
+    return Field(name, tuple(space.shape or ()), *_extent(*bounds), np.dtype(space.dtype).name)
+
+
+def field_bounds(field: Field, space: spaces.Space | None) -> tuple[np.ndarray, np.ndarray]:
+    """Inclusive bounds of the numbers of a field: of each by itself where the field was derived from this space."""
+    bounds = _bounds(space)
+    derived = space is not None and space.shape == field.shape
+    if derived and bounds is not None and _extent(*bounds) == (field.low, field.high):
+        return bounds
+    return np.asarray(field.low), np.asarray(field.high)
+
+
+def observed(space: spaces.Space) -> Mapping[str, spaces.Space]:
+    """The parts of an observation by name; one that is no dict is the ONLY_FIELD."""
+    return space.spaces if isinstance(space, spaces.Dict) else {ONLY_FIELD: space}
+
+
+def _bounds(space: spaces.Space | None) -> tuple[np.ndarray, np.ndarray] | None:
+    """Inclusive bounds of each number of a space; None for a space that is no array of numbers."""
+    if isinstance(space, spaces.Box):
+        return space.low, space.high
+    if isinstance(space, spaces.Discrete):
+        return np.asarray(space.start), np.asarray(space.start + space.n - 1)
+    if isinstance(space, spaces.MultiDiscrete):
+        return space.start, space.start + space.nvec - 1
+    if isinstance(space, spaces.MultiBinary):
+        return np.asarray(0), np.asarray(1)
+    return None
+
+
+def _extent(low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
+    return (low.min().item(), high.max().item()) if low.size else (0, 0)
 
 
 def _limit(env: Any) -> int:

@@ -31,7 +31,8 @@ def vectorize(
 
     Row b's first episode is reset with seed + b, its k-th with a hash of seed + b and k: arrays do not depend on the
     number of workers. `infos` of an env may say `won` (or `is_success`, `success`), `score`, `illegal`, `document` and
-    `action_mask`; see `game.Game` and, for what an env shows, `spaces.spec_of`.
+    `action_mask`; see `game.Game` and, for what an env shows, `spaces.spec_of`. Whatever an env shows or says that does
+    not fit its spaces is refused in the step that it comes with: a ConfigurationError, nothing of it written.
 
     Args:
         make_env: makes one env; a lambda is fine.

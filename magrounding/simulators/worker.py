@@ -90,6 +90,8 @@ def _obey(command: bytes, arena: Arena, games: dict[int, Game], groups: Sequence
         for row, game in games.items():
             if arena.asked[row]:
                 game.reset()
+            else:
+                game.rest()
     elif command == LABEL:
         for row, game in games.items():
             if arena.asked[row]:

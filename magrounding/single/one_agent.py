@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, SupportsIndex
+from typing import Any, SupportsIndex
 
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from magrounding.errors import CallOrderError, choose
 from magrounding.spec import EnvSpec
-from magrounding.vector import Observation, action_numbers, row_seeds
+from magrounding.vector import Observation, OwnGames, action_numbers, row_seeds
 from magrounding.vocabulary import Vocabulary
 
 AGENT = "agent_0"
 _CLOSED = "the env is closed: make another"
 
 
-class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
+class OneAgentEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
     """One game for agent_0; a subclass says how a game begins (`_begin`), is played (`_play`) and looks.
 
     `infos["agent_0"]` has what the subclass gives (`_info`), `illegal` (True) after a masked action, and `won` in the
@@ -147,10 +146,6 @@ class OneAgentEnv(ParallelEnv[str, Observation, SupportsIndex]):
     def close(self) -> None:
         """Release what the simulator holds."""
         self._closed, self.agents = True, []
-
-    def __copy__(self) -> Self:
-        """A game of its own: what a shallow copy would share, both would play in."""
-        return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is needed to play the episode again."""

@@ -9,6 +9,8 @@ from gymnasium.wrappers import vector as wrappers
 import magrounding as mg
 from magrounding.envs.gymnasium_vector import GymnasiumVectorEnv, make_gymnasium_vec
 from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction
+from magrounding.simulators.seeds import episode_seed
+from tests.simulators.games import Counting
 
 MODES = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP)
 SHORT = {
@@ -241,3 +243,132 @@ def test_held_games_of_a_simulator_stay_as_they_are():
     np.testing.assert_array_equal(seen["grid"][0], before[0])
     assert info.length.tolist() == [0, 1]
     assert [reward[0, 0], terminated[0, 0], truncated[0, 0], info.done[0]] == [0, False, False, False]
+
+
+def agree(mine, theirs):
+    """Both parts of a reset, or all parts of a step; a same-step end says of its last info only how it ended."""
+    for one, other in zip(mine, theirs, strict=True):
+        if isinstance(one, dict) and "final_info" in other:
+            one, other = ({k: v for k, v in infos.items() if k != "final_info"} for infos in (one, other))
+        assert_same(one, other)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seed", [None, 40])
+@pytest.mark.parametrize("id", SHORT)
+def test_a_reset_mask_starts_some_games_as_gymnasium_does(id, seed, mode):
+    mine, theirs, rng = make(id, autoreset_mode=mode), singles(id, 5, mode), np.random.default_rng(5)
+    agree(mine.reset(seed=3), theirs.reset(seed=3))
+    over = np.zeros(5, bool)
+    started = {True: 0, False: 0}  # games that had just ended, and others
+    for step in range(60):
+        actions = rng.integers(0, 5, 5)
+        played = theirs.step(actions)
+        agree(mine.step(actions), played)
+        over = played[2] | played[3]
+        if step % 3:
+            continue
+        mask = rng.random(5) < 0.5
+        mask[rng.integers(5)] = True
+        options = {"reset_mask": mask}
+        ours = mine.reset(seed=seed, options=options)
+        assert options["reset_mask"] is mask
+        agree(ours, theirs.reset(seed=seed, options={"reset_mask": mask.copy()}))
+        for ended in started:
+            started[ended] += (mask & (over == ended)).sum()
+    assert min(started.values()) > 5
+
+
+def test_a_mask_of_all_games_is_a_reset_and_other_masks_are_refused():
+    env = make()
+    with pytest.raises(CallOrderError, match=r"call reset\(\) of all games before"):
+        env.reset(options={"reset_mask": np.arange(5) == 2})
+    whole, other = np.ones(5, bool), make()
+    assert_same(env.reset(seed=3, options={"reset_mask": whole})[0], other.reset(seed=3)[0])
+    for wrong in (np.ones(4, bool), np.ones(5, int), [True] * 5, None, True, np.ones((5, 1), bool)):
+        with pytest.raises(ConfigurationError, match=r"options\['reset_mask'\] is an array of 5 truth values"):
+            env.reset(options={"reset_mask": wrong})
+    with pytest.raises(ConfigurationError, match="it is for none"):
+        env.reset(options={"reset_mask": np.zeros(5, bool)})
+    env.step(np.zeros(5, int))
+    env.close()
+    with pytest.raises(CallOrderError, match="closed"):
+        env.reset(options={"reset_mask": whole})
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_reset_mask_of_a_simulator(workers, mode):
+    """Games that show their row's seed, their episode's number and their step, and end with the fourth."""
+    vec = mg.vectorize(lambda: Counting(), 4, workers)
+    env = GymnasiumVectorEnv(vec, mode)
+
+    def shown(result):
+        return result[0]["observation"].tolist()
+
+    def step(*rows):
+        return env.step(np.isin(np.arange(4), rows).astype(int))  # 1 ends a game
+
+    assert shown(env.reset(seed=10)) == [[10, 0], [11, 0], [12, 0], [13, 0]]
+    step()
+    first = shown(step())
+    assert first == [[10, 2], [11, 2], [12, 2], [13, 2]]
+    seen, infos = env.reset(seed=20, options={"reset_mask": np.array([True, False, False, True])})
+    assert seen["observation"].tolist() == [[20, 0], [11, 2], [12, 2], [23, 0]]
+    assert infos["_document"].tolist() == infos["_action_mask"].tolist() == [True, False, False, True]
+    assert infos["action_mask"].any(1).tolist() == [True, False, False, True]
+    assert not infos["document"][1]
+    assert shown(step()) == [[20, 1], [11, 3], [12, 3], [23, 1]]
+    seen, _, over, *_ = step(1, 2)
+    assert over.tolist() == [False, True, True, False]
+    if mode is AutoresetMode.NEXT_STEP:
+        assert seen["observation"].tolist() == [[20, 2], [11, 4], [12, 4], [23, 2]]
+    second = [[episode_seed(seed, 1), 0] for seed in (20, 11, 12, 23)]
+    third = [[episode_seed(seed, 2), 0] for seed in (20, 11, 12, 23)]
+    seen, _ = env.reset(options={"reset_mask": np.array([True, True, False, False])})
+    if mode is AutoresetMode.NEXT_STEP:  # what has ended is started by this reset, and by nothing before
+        assert seen["observation"].tolist() == [second[0], second[1], [12, 4], [23, 2]]
+        assert shown(step()) == [[second[0][0], 1], [second[1][0], 1], second[2], [23, 3]]
+    else:  # what has ended has begun anew already, and is started once more
+        assert seen["observation"].tolist() == [second[0], third[1], second[2], [23, 2]]
+        assert shown(step()) == [[second[0][0], 1], [third[1][0], 1], [second[2][0], 1], [23, 3]]
+    env.close()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_reset_without_a_seed_skips_no_episode(workers):
+    env = GymnasiumVectorEnv(mg.vectorize(lambda: Counting(), 2, workers))
+    env.reset(seed=5)
+    env.step(np.array([1, 0]))
+    seen, _ = env.reset()
+    assert seen["observation"].tolist() == [[episode_seed(5, 1), 0], [episode_seed(6, 1), 0]]
+    env.close()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_some_games_of_a_vector_env_of_simulators(workers):
+    with mg.vectorize(lambda: Counting(), 3, workers) as vec:
+        with pytest.raises(CallOrderError, match="reset"):
+            vec.reset(rows=[1])
+        vec.reset(seed=0)
+        vec.step([[0], [0], [1]])
+        seen, info = vec.reset(seed=7, rows=[0])
+        assert seen["observation"][:, 0].tolist() == [[7, 0], [1, 1], [episode_seed(2, 1), 0]]
+        assert info.length.tolist() == [0, 1, 0]
+        assert info.returns.tolist() == [[0], [1], [0]]
+        assert not info.done.any()
+        assert len(info.final_rows) == 0
+        for wrong in ([3], [-1], "0", [0.5], np.ones(3, bool)):
+            with pytest.raises(ConfigurationError, match="rows are a list of games"):
+                vec.reset(rows=wrong)
+        assert vec.step([[0], [0], [0]])[4].length.tolist() == [1, 2, 1]
+
+
+def test_some_games_are_not_reset_while_a_step_is_being_played():
+    with mg.vectorize(lambda: Counting(), 2, 1) as vec:
+        vec.reset(seed=0)
+        vec.send([[0]], 0)
+        with pytest.raises(CallOrderError, match="before resetting some of the games"):
+            vec.reset(rows=[1])
+        vec.receive(0)
+        vec.reset(rows=[1])

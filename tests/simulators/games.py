@@ -108,6 +108,21 @@ class Guess(gymnasium.Env):
         return self.number, float(right), right, False, {"is_success": right, "score": self.score}
 
 
+class Counting(gymnasium.Env):
+    """Shows its seed and its step; action 1 ends the game, and each step is worth a point."""
+
+    observation_space = spaces.Box(0, 2**31, (2,), np.int64)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.seed, self.steps = seed, 0
+        return np.array([self.seed, 0]), {}
+
+    def step(self, action):
+        self.steps += 1
+        return np.array([self.seed, self.steps]), 1.0, action == 1, False, {}
+
+
 class Trouble(gymnasium.Env):
     """Counts its steps up to 6; actions from HANG on hurt the process. Seeds below `bad_resets` fail at reset."""
 
@@ -173,3 +188,49 @@ class Marking(gymnasium.Env):
 
     def close(self):
         (self.folder / str(os.getpid())).write_text("closed")
+
+
+class Scripted(gymnasium.Env):
+    """Says what it was given to say: each answer is what `reset` or `step` returns."""
+
+    def __init__(self, observation, answers, actions=3):
+        self.observation_space, self.action_space = observation, spaces.Discrete(actions)
+        self.answers = list(answers)
+        self.said = 0
+
+    def reset(self, *, seed=None, options=None):
+        return self.say()
+
+    def step(self, action):
+        return self.say()
+
+    def say(self):
+        self.said += 1
+        return self.answers[(self.said - 1) % len(self.answers)]
+
+
+class ScriptedTeam(ParallelEnv):
+    """The same for several agents; each answer is what `agents` are after it, and what `reset` or `step` returns."""
+
+    metadata = {"name": "scripted", "render_modes": []}  # noqa: RUF012
+
+    def __init__(self, observation, answers, names=("ann", "bob")):
+        self.possible_agents, self.agents = list(names), []
+        self.observation, self.answers, self.said = observation, list(answers), 0
+
+    def observation_space(self, agent):
+        return self.observation
+
+    def action_space(self, agent):
+        return spaces.Discrete(3)
+
+    def reset(self, seed=None, options=None):
+        return self.say()
+
+    def step(self, actions):
+        return self.say()
+
+    def say(self):
+        self.said += 1
+        self.agents, answer = self.answers[(self.said - 1) % len(self.answers)]
+        return answer

@@ -1,0 +1,80 @@
+"""What an env answers, read with care: so many things, numbers, truth values, keys; one sentence for anything else."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from magrounding.errors import ConfigurationError
+
+_MOST = float(np.finfo(np.float32).max)
+"""What is shown of rewards and scores is float32."""
+_KEYS = np.iinfo(np.int64)
+
+
+def name_of(env: Any) -> str:
+    """What an env is called in a sentence: its own class, not that of a wrapper."""
+    return type(getattr(env, "unwrapped", env)).__name__
+
+
+def shown(value: Any) -> str:
+    """A value as a sentence can hold it: short, whatever it is."""
+    try:
+        return reprlib.repr(value)
+    except Exception:  # whatever its own repr does
+        return f"a {type(value).__name__}"
+
+
+def parts_of(result: Any, names: Sequence[str], call: str, env: Any) -> Sequence[Any]:
+    """The things that `reset` or `step` of an env has returned; ConfigurationError for more, fewer or none."""
+    if isinstance(result, tuple | list) and len(result) == len(names):
+        return result
+    came = f"{len(result)} things" if isinstance(result, tuple | list) else shown(result)
+    raise ConfigurationError(
+        f"{call}() of {name_of(env)} returned {came}, it has to return {len(names)}: {', '.join(names)}"
+    )
+
+
+def number(value: Any, what: str, env: Any) -> float:
+    """One finite number; an array of one is its number. ConfigurationError for anything else."""
+    found = float(value) if isinstance(value, float | np.floating) else _only(value)
+    if found is None or not -_MOST <= found <= _MOST:  # NaN is not
+        raise ConfigurationError(
+            f"{what} of {name_of(env)} is {shown(value)}: one finite number in the range of float32 was expected"
+        )
+    return found
+
+
+def flag(value: Any, what: str, env: Any) -> bool:
+    """One truth value: True or False, 1 or 0, or an array of one. ConfigurationError for anything else."""
+    if value is True or value is False:
+        return value
+    found = _only(value)
+    if found not in (0, 1):
+        raise ConfigurationError(f"{what} of {name_of(env)} is {shown(value)}: True or False was expected")
+    return bool(found)
+
+
+def key(value: Any, what: str, env: Any) -> int:
+    """One integer that int64 can hold; ConfigurationError for anything else."""
+    try:
+        array = np.asarray(value)
+        whole = int(array.item()) if array.size == 1 and array.dtype.kind in "iu" else None
+    except Exception:  # whatever an object does that is asked to be an array
+        whole = None
+    if whole is None or not _KEYS.min <= whole <= _KEYS.max:
+        raise ConfigurationError(f"{what} of {name_of(env)} is {shown(value)}: an integer of 64 bits was expected")
+    return whole
+
+
+def _only(value: Any) -> float | None:
+    """The one number that a value is; None where it is none, or several."""
+    try:
+        array = np.asarray(value)
+        item: Any = array.item() if array.size == 1 and array.dtype.kind in "biufO" else None
+        return float(item) if hasattr(type(item), "__float__") else None
+    except Exception:  # too large, or whatever an object does that is asked to be an array
+        return None

@@ -1,0 +1,123 @@
+"""FieldWriter: the way from what an env shows to its place in an arena, for nothing but what fits there."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from magrounding.errors import ConfigurationError
+from magrounding.simulators.answers import name_of, shown
+from magrounding.simulators.spaces import MASK
+from magrounding.spec import Field
+
+
+class FieldWriter:
+    """Writes one field of one agent, whole or not at all.
+
+    What is written is in the field's space: it has the shape, lies within the bounds, and is the number that the env
+    gave (but for rounding to the field's kind of float). It takes under a microsecond where the env shows arrays of the
+    field's own dtype, as it is called in every step.
+
+    Args:
+        field: what is written.
+        view: [*shape] of the field's dtype, in an arena.
+        low, high: inclusive bounds, for each number or for all.
+        env: whose it is.
+    """
+
+    def __init__(self, field: Field, view: np.ndarray, low: np.ndarray, high: np.ndarray, env: Any) -> None:
+        self.name, self._view, self._env = field.name, view, env
+        self._dtype, self._shape = view.dtype, view.shape
+        self._low, self._high = _within(low, view, lowest=True), _within(high, view, lowest=False)
+        self._blank = np.ones_like(view) if field.name == MASK else np.clip(np.zeros_like(view), self._low, self._high)
+        self._free = view.dtype.kind in "iu" and _is_everything(self._low, self._high)
+        self._fits = np.zeros((2, *view.shape), np.bool_)
+        self._above, self._below = self._fits[0:1].reshape(view.shape), self._fits[1:2].reshape(view.shape)
+        self._all_fit = np.ones_like(self._fits).tobytes()
+
+    def write(self, value: Any) -> None:
+        """Write what the env shows; ConfigurationError, and nothing is written, where it does not fit."""
+        plain = type(value) is np.ndarray or isinstance(value, np.generic)
+        if not plain or value.dtype != self._dtype or value.shape != self._shape:
+            value = converted(value, self._view, repr(self.name), self._env)
+        if not self._free:
+            np.less_equal(self._low, value, self._above)
+            np.less_equal(value, self._high, self._below)
+            if self._fits.tobytes() != self._all_fit:  # far faster than `all()`, which most steps would wait for
+                self._refuse(np.asarray(value))
+        self._view[...] = value
+
+    def clear(self) -> None:
+        """Write what stands for nothing shown: every action for a mask, else what is next to 0."""
+        self._view[...] = self._blank
+
+    def _refuse(self, value: np.ndarray) -> None:
+        wrong = ~self._fits.all(0)
+        low, high = (np.broadcast_to(bound, value.shape)[wrong][0] for bound in (self._low, self._high))
+        raise ConfigurationError(
+            f"{self.name!r} of {name_of(self._env)} holds {value[wrong][0]}, its space says {low} to {high}: "
+            "let the env clip what it shows, or widen its observation space"
+        )
+
+
+def converted(value: Any, like: np.ndarray, name: str, env: Any, *, reshape: bool = False) -> np.ndarray:
+    """A value as an array of the shape and dtype of another, every number still what it was.
+
+    Args:
+        value: of an env.
+        like: the other array.
+        name: what it is, in a sentence.
+        env: whose it is.
+        reshape: any shape of as many numbers will do.
+
+    Raises:
+        ConfigurationError: no numbers, another shape, or a number that this dtype cannot hold.
+    """
+    try:
+        array = np.asarray(value)
+    except Exception:  # lists of different lengths, and whatever an object does that is asked to be an array
+        array = np.zeros(like.shape, object)
+    if array.dtype.kind not in "biuf":
+        raise ConfigurationError(
+            f"{name} of {name_of(env)} is {shown(value)}: an array of numbers of shape {like.shape} was expected"
+        )
+    if array.size == like.size and reshape:
+        array = array.reshape(like.shape)
+    if array.shape != like.shape:
+        raise ConfigurationError(
+            f"{name} has shape {array.shape}, its spec says {like.shape}: {name_of(env)} has to keep to that"
+        )
+    if array.dtype == like.dtype:
+        return array
+    with np.errstate(all="ignore") if array.dtype.kind == "f" else nullcontext():  # what is lost is another number
+        found = array.astype(like.dtype)
+        lost = np.isinf(found) & ~np.isinf(array) if like.dtype.kind == "f" else found != array
+    if lost.any():
+        raise ConfigurationError(
+            f"{name} of {name_of(env)} holds {array[lost][0]}, which is no {like.dtype}, as its spec says: "
+            "let the env keep to it, or widen its space"
+        )
+    return found
+
+
+def _within(bound: np.ndarray, view: np.ndarray, *, lowest: bool) -> np.ndarray:
+    """A bound in the dtype of a view; the dtype's own where it reaches farther, and of integers the next within."""
+    dtype, bound = view.dtype, np.asarray(bound)
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return bound.astype(dtype)
+    kind = np.iinfo(np.uint8 if dtype.kind == "b" else dtype)
+    end = (kind.min if lowest else kind.max) if dtype.kind != "b" else not lowest
+    if bound.dtype.kind == "f":
+        bound = np.ceil(bound) if lowest else np.floor(bound)
+    inside = bound > end if lowest else bound < end
+    found = np.full(bound.shape, end, dtype)
+    found[inside] = bound[inside].astype(dtype)
+    return found
+
+
+def _is_everything(low: np.ndarray, high: np.ndarray) -> bool:
+    """Whether all integers of a dtype lie within bounds."""
+    return bool((low == np.iinfo(low.dtype).min).all() and (high == np.iinfo(high.dtype).max).all())

@@ -1,0 +1,343 @@
+"""What envs may not show or say, in any step: one sentence each, and nothing of it is written."""
+
+from fractions import Fraction
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from magrounding.envs.single_agent import SingleAgentEnv
+from magrounding.errors import CallOrderError, ConfigurationError
+from magrounding.simulators.vectorize import vectorize
+from magrounding.spec import EnvSpec, Field, FixedActions, Mask
+from tests.simulators.games import Scripted, ScriptedTeam, Walk
+
+PARTS = {
+    "image": spaces.Box(0, 255, (3,), np.uint8),
+    "near": spaces.Box(np.array([-1, 0], np.float32), np.array([1, 9], np.float32)),
+}
+SPACE = spaces.Dict(PARTS)
+RIGHT = {"image": np.array([1, 2, 3], np.uint8), "near": np.array([0.5, 2], np.float32)}
+
+
+def one(observation=RIGHT, reward=1.0, terminated=False, truncated=False, info=None, space=SPACE):
+    """A Gymnasium env that answers this in its second step, and rightly before."""
+    info = {} if info is None else info
+    answers = [(RIGHT, {}), (RIGHT, 0.0, False, False, {}), (observation, reward, terminated, truncated, info)]
+    return Scripted(space, answers)
+
+
+def play(env, workers=0):
+    """Two steps of a vector env of this env alone."""
+    with vectorize(lambda: env, 1, workers) as vec:
+        vec.reset(seed=0)
+        vec.step([[0]])
+        observation, rewards, _, _, info = vec.step([[0]])
+        return {name: array[0, 0].copy() for name, array in observation.items()}, float(rewards[0, 0]), info
+
+
+WRONG = {
+    "nothing": ({}, "shows nothing, but not 'image'"),
+    "a part only": ({"image": RIGHT["image"]}, "shows image, but not 'near'"),
+    "no dict": (RIGHT["near"], "shows observation, but not 'image'"),
+    "None": (None, "but not 'image'"),
+    "no length": (RIGHT | {"image": np.uint8(1)}, r"'image' has shape \(\), its spec says \(3,\)"),
+    "length 1": (RIGHT | {"image": np.ones(1, np.uint8)}, r"'image' has shape \(1,\), its spec says \(3,\)"),
+    "deeper": (RIGHT | {"image": np.ones((1, 3), np.uint8)}, r"shape \(1, 3\)"),
+    "too large": (RIGHT | {"image": np.array([1, 300, 3])}, "'image' of Scripted holds 300, which is no uint8"),
+    "negative": (RIGHT | {"image": np.array([1, 2, -1])}, "holds -1, which is no uint8"),
+    "broken": (RIGHT | {"image": np.array([1, 2, 0.75])}, r"holds 0\.75, which is no uint8"),
+    "NaN for an integer": (RIGHT | {"image": np.array([1, 2, np.nan])}, "holds nan, which is no uint8"),
+    "text": (RIGHT | {"image": "abc"}, "an array of numbers of shape"),
+    "None for a part": (RIGHT | {"image": None}, "is None: an array of numbers"),
+    "ragged": (RIGHT | {"image": [[1], [1, 2], []]}, "an array of numbers"),
+    "complex": (RIGHT | {"image": np.ones(3, complex)}, "an array of numbers"),
+    "NaN": (RIGHT | {"near": np.array([np.nan, 1], np.float32)}, "'near' of Scripted holds nan, its space says -1.0"),
+    "out of its own bounds": (
+        RIGHT | {"near": np.array([2, 1], np.float32)},
+        r"holds 2\.0, its space says -1\.0 to 1\.0",
+    ),
+    "infinite": (RIGHT | {"near": np.array([0, np.inf])}, r"holds inf, its space says 0\.0 to 9\.0"),
+}
+
+
+@pytest.mark.parametrize(("observation", "sentence"), WRONG.values(), ids=WRONG)
+def test_observations_are_checked_in_every_step(observation, sentence):
+    with pytest.raises(ConfigurationError, match=sentence):
+        play(one(observation))
+    env = Scripted(SPACE, [(observation, {})])  # and at reset
+    with pytest.raises(ConfigurationError, match=sentence):
+        play(env)
+
+
+def test_what_is_wrong_is_not_written():
+    vec = vectorize(lambda: one(RIGHT | {"image": np.array([7, 300, 7])}), 1)
+    vec.reset(seed=0)
+    seen = vec.step([[0]])[0]["image"]
+    with pytest.raises(ConfigurationError, match="300"):
+        vec.step([[0]])
+    assert seen.tolist() == [[[1, 2, 3]]]
+    with pytest.raises(CallOrderError, match=r"cut the games short: call reset\(\)"):
+        vec.step([[0]])
+    vec.reset(seed=0)
+    vec.step([[0]])
+
+
+@pytest.mark.parametrize(
+    "image",
+    [[9, 8, 7], np.array([9, 8, 7]), np.array([9.0, 8, 7]), np.array([9, 8, 7], ">i2"), (9, np.int64(8), 7)],
+    ids=["list", "int64", "whole floats", "other byte order", "tuple"],
+)
+def test_numbers_of_other_kinds_are_written_where_they_stay_what_they_are(image):
+    seen, _, _ = play(one(RIGHT | {"image": image}))
+    assert seen["image"].tolist() == [9, 8, 7]
+    assert seen["image"].dtype == np.uint8
+
+
+def test_doubles_are_rounded_and_those_that_floats_cannot_hold_are_refused():
+    wide = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+
+    def showing(value):
+        right = (np.zeros(2, np.float32), {})
+        return Scripted(wide, [right, (right[0], 0.0, False, False, {}), (np.array(value), 0.0, False, False, {})])
+
+    assert play(showing([0.1, np.inf]))[0]["observation"].tolist() == [np.float32(0.1), np.inf]
+    with pytest.raises(ConfigurationError, match=r"holds 1e\+300, which is no float32"):
+        play(showing([0.1, 1e300]))
+
+
+@pytest.mark.parametrize(
+    ("space", "wrong", "right"),
+    [
+        (spaces.Discrete(4, start=2), 1, 5),
+        (spaces.MultiDiscrete([2, 5]), [2, 0], [1, 4]),
+        (spaces.MultiBinary(2), [2, 0], [True, False]),
+        (spaces.Box(np.array([0, -5], np.int16), np.array([3, 5], np.int16)), [-1, 0], [3, -5]),
+    ],
+    ids=["Discrete", "MultiDiscrete", "MultiBinary", "Box"],
+)
+def test_each_number_has_the_bounds_of_its_space(space, wrong, right):
+    first = space.sample(), {}
+
+    def showing(value):
+        return Scripted(space, [first, (first[0], 0.0, False, False, {}), (value, 0.0, False, False, {})])
+
+    assert play(showing(right))[0]["observation"].tolist() == np.asarray(right).tolist()
+    with pytest.raises(ConfigurationError, match="its space says"):
+        play(showing(wrong))
+
+
+@pytest.mark.parametrize(
+    ("reward", "number"),
+    [
+        (np.array([1.5]), 1.5),
+        (np.array([[1.5]]), 1.5),
+        (np.array(1.5), 1.5),
+        (np.float64(1.5), 1.5),
+        ([1.5], 1.5),
+        (2, 2),
+        (True, 1),
+        (np.int64(-3), -3),
+        (Fraction(3, 2), 1.5),
+    ],
+)
+def test_a_reward_is_a_number_or_an_array_of_one(reward, number):
+    assert play(one(reward=reward))[1] == number
+
+
+NO_REWARDS = [None, float("nan"), float("inf"), -np.inf, "1.5", b"1", np.array([1.0, 2]), np.zeros(0), {}, [], 1j]
+NO_REWARDS += [np.array([None]), 10**400, 1e300, object, np.datetime64("2020-01-01")]
+
+
+@pytest.mark.parametrize("reward", NO_REWARDS, ids=lambda reward: repr(reward)[:12])
+def test_a_reward_that_is_no_number_is_refused_by_name(reward):
+    with pytest.raises(ConfigurationError, match=r"the reward of Scripted is .*: one finite number"):
+        play(one(reward=reward))
+
+
+def test_a_sum_of_rewards_stays_a_number():
+    env = Scripted(SPACE, [(RIGHT, {}), *[(RIGHT, 3e38, False, False, {})] * 2])
+    with pytest.raises(ConfigurationError, match=r"the sum of rewards of Scripted is 6e\+38"):
+        play(env)
+
+
+SAID = {
+    "no info": ({"info": 3}, "info of Scripted is 3: a dict was expected"),
+    "flag": ({"terminated": None}, "terminated of Scripted is None: True or False"),
+    "flags": ({"truncated": np.array([True, False])}, r"truncated of Scripted is array\(\[ True, False\]\)"),
+    "a word as a flag": ({"terminated": "no"}, "terminated of Scripted is 'no'"),
+    "half a flag": ({"terminated": 0.5}, r"terminated of Scripted is 0\.5"),
+    "a wide mask": ({"info": {"action_mask": np.ones(4)}}, r"'action_mask' has shape \(4,\), its spec says \(3,\)"),
+    "a mask of twos": ({"info": {"action_mask": np.full(3, 2)}}, "'action_mask' of Scripted holds 2"),
+    "no mask": ({"info": {"action_mask": None}}, "'action_mask' of Scripted is None"),
+    "illegal": ({"info": {"illegal": "yes"}}, "'illegal' in infos of Scripted is 'yes'"),
+    "score": ({"info": {"score": float("nan")}}, "the score of Scripted is nan"),
+    "won": ({"info": {"won": [1, 2]}, "terminated": True}, r"'won' in infos of Scripted is \[1, 2\]"),
+}
+
+
+@pytest.mark.parametrize(("what", "sentence"), SAID.values(), ids=SAID)
+def test_what_else_a_step_says_is_read_with_care(what, sentence):
+    with pytest.raises(ConfigurationError, match=sentence):
+        play(one(**what))
+
+
+def test_flags_of_numpy_are_flags():
+    _, _, info = play(one(terminated=np.array([True]), truncated=np.int8(0), info={"won": np.float64(1)}))
+    assert info.done.all()
+    assert info.won.all()
+
+
+@pytest.mark.parametrize(
+    ("answers", "sentence"),
+    [
+        ([RIGHT], r"reset\(\) of Scripted returned \{.*it has to return 2: observation, info"),
+        ([(RIGHT,)], r"reset\(\) of Scripted returned 1 things"),
+        ([(RIGHT, {}), (RIGHT, 1.0, True, {})], r"step\(\) of Scripted returned 4 things, it has to return 5: observ"),
+        ([(RIGHT, {}), None], r"step\(\) of Scripted returned None"),
+        ([(RIGHT, None)], "info of Scripted is None"),
+        ([(RIGHT, {"document": "a.txt"})], r"'document' of Scripted is 'a\.txt': an integer of 64 bits"),
+        ([(RIGHT, {"document": 2**63})], "an integer of 64 bits"),
+        ([(RIGHT, {"document": 1.5})], "an integer of 64 bits"),
+    ],
+)
+def test_answers_of_another_make_are_refused(answers, sentence):
+    with pytest.raises(ConfigurationError, match=sentence):
+        play(Scripted(SPACE, answers))
+
+
+class Wrapped(gymnasium.Wrapper):
+    """An env in a wrapper, as gymnasium.make gives it."""
+
+
+def test_the_env_itself_is_named_and_no_wrapper():
+    with pytest.raises(ConfigurationError, match="the reward of Scripted"):
+        play(Wrapped(one(reward=None)))
+
+
+BOTH = ("ann", "bob")
+
+
+def team(parts=None, agents=BOTH, first=None):
+    """A PettingZoo env that answers this in its first step, by parts of the right answer."""
+    right = [dict.fromkeys(BOTH, value) for value in (RIGHT, 1.0, False, False, {})]
+    for i, part in (parts or {}).items():
+        right[i] = part
+    reset = list(BOTH), first or (dict.fromkeys(BOTH, RIGHT), {})
+    return ScriptedTeam(SPACE, [reset, (agents if agents is None else list(agents), tuple(right))])
+
+
+def play_team(env):
+    with vectorize(lambda: env, 1) as vec:
+        vec.reset(seed=0)
+        return vec.step([[0, 0]])
+
+
+WRONG_TEAMS = {
+    "observations": (team({0: None}), r"observations of step\(\) of ScriptedTeam are None: a dict by agent"),
+    "a stranger": (team({0: {**dict.fromkeys(BOTH, RIGHT), "eve": RIGHT}}), "no 'eve', who is none of its possible"),
+    "one unseen": (team({0: {"ann": RIGHT}}), "ScriptedTeam shows 'bob' nothing, who acts next"),
+    "one unrewarded": (team({1: {"ann": 1.0}}), "rewards of ScriptedTeam are .* 'bob' too"),
+    "a reward": (team({1: {"ann": 1.0, "bob": None}}), "the reward of ScriptedTeam is None"),
+    "one without a flag": (team({2: {"ann": False}}), "terminations of ScriptedTeam are .* 'bob' too"),
+    "truncations": (team({3: [False, False]}), "truncations of ScriptedTeam are .*a dict by agent"),
+    "infos": (team({4: None}), r"infos of step\(\) of ScriptedTeam are None: a dict by agent"),
+    "an info": (team({4: {"ann": None}}), "a dict of dicts"),
+    "agents": (team({}, agents=None), r"agents of ScriptedTeam are None: a list of some of \['ann', 'bob'\]"),
+    "strange agents": (team({}, agents=("ann", "eve")), "agents of ScriptedTeam are"),
+    "at reset": (team(first=(dict.fromkeys(BOTH, RIGHT), None)), r"infos of reset\(\) of ScriptedTeam are None"),
+    "unseen at reset": (team(first=({"ann": RIGHT}, {})), "shows 'bob' nothing"),
+}
+
+
+@pytest.mark.parametrize(("env", "sentence"), WRONG_TEAMS.values(), ids=WRONG_TEAMS)
+def test_teams_answer_for_each_agent_and_for_no_other(env, sentence):
+    with pytest.raises(ConfigurationError, match=sentence):
+        play_team(env)
+
+
+def test_infos_may_be_of_something_else_and_may_lack():
+    _, rewards, _, _, info = play_team(team({4: {"common": {"score": 4}}}))
+    assert rewards.tolist() == [[1, 1]]
+    assert info.score.tolist() == [4]
+
+
+def test_agents_have_different_names():
+    with pytest.raises(ConfigurationError, match=r"possible_agents of ScriptedTeam are .*different names"):
+        vectorize(lambda: ScriptedTeam(SPACE, [], names=("ann", "ann")), 1)
+    env = Walk()
+    env.possible_agents = None
+    with pytest.raises(ConfigurationError, match="possible_agents of Walk are None: a list of names"):
+        vectorize(lambda: env, 1)
+
+
+def test_who_has_seen_nothing_yet_sees_what_is_in_the_space():
+    space = spaces.Dict({"high": spaces.Box(3, 9, (2,), np.int16), "low": spaces.Discrete(3, start=-7)})
+    seen = {"high": np.array([4, 5]), "low": -6}
+    env = ScriptedTeam(space, [(["ann"], ({"ann": seen}, {}))])
+    observation, info = vectorize(lambda: env, 1).reset(seed=0)
+    assert observation["high"].tolist() == [[[4, 5], [3, 3]]]
+    assert observation["low"].tolist() == [[-6, -5]]
+    assert observation["action_mask"].all()
+    assert info.alive.tolist() == [[True, False]]
+
+
+def test_a_mask_that_the_space_has_may_not_be_left_out():
+    space = spaces.Dict({"near": PARTS["near"], "action_mask": spaces.MultiBinary(3)})
+    seen = {"near": RIGHT["near"]}
+    with pytest.raises(ConfigurationError, match="shows near, but not 'action_mask'"):
+        play(Scripted(space, [(seen, {})]))
+    told = {"action_mask": np.array([True, False, True])}
+    env = Scripted(space, [(seen, told)] + [(seen, 0.0, False, False, told)] * 2)
+    assert play(env)[0]["action_mask"].tolist() == [1, 0, 1]
+
+
+def test_a_given_spec_is_what_is_checked():
+    fields = Field("near", (2,), 0, 9, "float32"), Mask("action_mask", (3,))
+    spec = EnvSpec(fields, 1, FixedActions(("a", "b", "c")), (), 0)
+    env = Scripted(SPACE, [({"near": np.array([-0.5, 1], np.float32)}, {})])
+    with pytest.raises(ConfigurationError, match=r"holds -0\.5, its space says 0\.0 to 9\.0"):
+        vectorize(lambda: env, 1, spec=spec).reset(seed=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("best_actions", np.ones((2, 3), bool), r"best_actions\(\) has shape \(2, 3\)"),
+        ("best_actions", None, r"best_actions\(\) of Walk is None"),
+        ("best_actions", np.full((3, 3), 0.5), r"holds 0\.5, which is no bool"),
+        ("state", np.full(6, 40_000), r"state\(\) of Walk holds 40000, which is no int16"),
+        ("state", np.zeros(5), r"state\(\) has shape \(5,\), its spec says \(6,\)"),
+    ],
+)
+def test_labels_and_states_are_checked_too(name, value, sentence):
+    class Wrong(Walk):
+        pass
+
+    setattr(Wrong, name, lambda env: value)
+    Wrong.__name__ = "Walk"
+    vec = vectorize(Wrong, 1)
+    vec.reset(seed=0)
+    with pytest.raises(ConfigurationError, match=sentence):
+        getattr(vec, name)()
+
+
+@pytest.mark.parametrize("what", [{"reward": None}, {"observation": {}}, {"info": 3}], ids=["reward", "seen", "info"])
+def test_in_a_worker_it_is_the_same_sentence_and_no_worker_is_replaced(what):
+    vec = vectorize(lambda: one(**what), 1, 1)
+    vec.reset(seed=0)
+    vec.step([[0]])
+    with pytest.raises(ConfigurationError, match="Scripted"):
+        vec.step([[0]])
+    assert vec.faults == []
+    assert vec.pids == [0]
+
+
+def test_a_mask_of_the_gymnasium_env_is_checked_as_well():
+    answers = [(["ann"], ({"ann": RIGHT}, {"ann": {"action_mask": np.ones(width)}})) for width in (3, 4)]
+    env = SingleAgentEnv(ScriptedTeam(SPACE, answers, names=("ann",)))
+    env.reset()
+    assert env.action_masks().tolist() == [True] * 3
+    with pytest.raises(ConfigurationError, match=r"'action_mask' has shape \(4,\), its spec says \(3,\)"):
+        env.reset()

@@ -1,0 +1,143 @@
+"""Copies and pickles of vector envs play on as the original would, each in games of its own; or a sentence says no."""
+
+import copy
+import pickle
+import threading
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from magrounding.envs.gymnasium_vector import GymnasiumVectorEnv
+from magrounding.errors import CallOrderError, ConfigurationError
+from magrounding.simulators.vectorize import vectorize
+from tests.simulators.games import Guess, Walk
+from tests.simulators.test_workers import assert_equal, copied
+
+WAYS = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
+
+
+def cart_pole():
+    return gymnasium.make("CartPole-v1")
+
+
+@pytest.fixture(params=WAYS.values(), ids=WAYS)
+def twin_of(request):
+    return request.param
+
+
+@pytest.mark.parametrize("make", [Walk, Guess, cart_pole])
+@pytest.mark.parametrize("copy_arrays", [False, True])
+@pytest.mark.parametrize("steps", [0, 4, 30])
+def test_a_copy_goes_on_alike(make, copy_arrays, steps, twin_of):
+    vec, rng = vectorize(make, 3, copy=copy_arrays), np.random.default_rng(steps)
+    vec.reset(seed=6)
+    for _ in range(steps):
+        vec.step(rng.integers(0, 2, (3, vec.num_agents)))
+    twin = twin_of(vec)
+    for _ in range(60):  # through ends
+        actions = rng.integers(0, 2, (3, vec.num_agents))
+        ours = copied(vec.step(actions))
+        assert_equal(copied(twin.step(actions)), ours)
+    if make is Walk:
+        np.testing.assert_array_equal(twin.state(), vec.state())
+        np.testing.assert_array_equal(twin.best_actions(), vec.best_actions())
+    assert_equal(twin.reset()[0], vec.reset()[0])
+
+
+def test_a_copy_is_not_moved_by_the_original(twin_of):
+    vec = vectorize(cart_pole, 2)
+    seen, info = vec.reset(seed=0)
+    twin = twin_of(vec)
+    before = {"observation": seen["observation"].copy(), "length": info.length.copy()}
+    for _ in range(5):
+        vec.step([[0], [1]])
+    observation, *_, info = twin.step([[1], [0]])
+    fresh = vectorize(cart_pole, 2)
+    np.testing.assert_array_equal(fresh.reset(seed=0)[0]["observation"], before["observation"])
+    np.testing.assert_array_equal(fresh.step([[1], [0]])[0]["observation"], observation["observation"])
+    assert info.length.tolist() == [1, 1]
+
+
+def test_copies_before_a_reset_and_after_the_end(twin_of):
+    fresh = vectorize(Walk, 2)
+    twin = twin_of(fresh)
+    assert_equal(twin.reset(seed=1)[0], fresh.reset(seed=1)[0])
+    fresh.close()
+    twin = twin_of(fresh)
+    with pytest.raises(CallOrderError, match="closed"):
+        twin.step(np.zeros((2, 3), int))
+
+
+def test_copies_keep_what_is_held(twin_of):
+    vec = vectorize(Guess, 2)
+    seen, _ = vec.reset(seed=0)
+    vec.step(seen["observation"].copy())
+    vec.hold(np.array([True, False]))
+    assert twin_of(vec).step([[0], [0]])[4].length.tolist() == vec.step([[0], [0]])[4].length.tolist()
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("steps", [0, 3, 9, 10, 11])
+def test_the_face_of_gymnasium_goes_on_alike(mode, steps, twin_of):
+    env = GymnasiumVectorEnv(vectorize(Guess, 3), mode)
+    env.reset(seed=2)
+    env.action_space.seed(0)
+    for _ in range(steps):
+        env.step(env.action_space.sample())
+    twin = twin_of(env)
+    for _ in range(30):
+        actions = env.action_space.sample()
+        ours, theirs = env.step(actions), twin.step(actions)
+        np.testing.assert_equal(theirs[:4], ours[:4])
+        assert theirs[4].keys() == ours[4].keys()
+    np.testing.assert_equal(twin.reset(), env.reset())
+
+
+class Locked(Guess):
+    """Holds what no copy can be made of."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+
+@pytest.mark.parametrize("face", [lambda vec: vec, GymnasiumVectorEnv])
+@pytest.mark.parametrize(
+    ("make", "workers", "sentence"),
+    [(Locked, 0, "Locked can be neither copied nor pickled"), (Guess, 1, "worker processes can be neither copied")],
+)
+def test_what_cannot_be_copied_says_so(make, workers, face, sentence, twin_of):
+    vec = vectorize(make, 2, workers)
+    env = face(vec)
+    with pytest.raises(ConfigurationError, match=sentence):
+        twin_of(env)
+    env.reset(seed=0)  # and plays on
+    vec.close()
+
+
+class Local(gymnasium.Env):
+    observation_space, action_space = spaces.Discrete(9), spaces.Discrete(2)
+
+    def __init__(self, rule):
+        self.rule = rule
+
+    def reset(self, *, seed=None, options=None):
+        self.place = 0
+        return 0, {}
+
+    def step(self, action):
+        self.place += self.rule(action)
+        return self.place, 0.0, self.place > 6, False, {}
+
+
+def test_envs_of_lambdas_and_local_classes_travel(twin_of):
+    class Mine(Local):
+        pass
+
+    vec = vectorize(lambda: Mine(lambda action: action + 1), 1)
+    vec.reset(seed=0)
+    vec.step([[0]])
+    twin = twin_of(vec)
+    assert twin.step([[1]])[0]["observation"].tolist() == vec.step([[1]])[0]["observation"].tolist() == [[3]]
