@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import CallOrderError, ConfigurationError
+from magrounding.errors import CallOrderError
 from magrounding.seeding import TASK, stream_key
 from magrounding.single.one_agent import OneAgentEnv
 from magrounding.single.scienceworld import picture
@@ -28,7 +28,7 @@ from magrounding.single.scienceworld.words import wording
 from magrounding.single.wording import ChoiceTable
 from magrounding.spec import CHOICES
 from magrounding.texts import content_keys
-from magrounding.vector import Observation
+from magrounding.vector import Observation, check_count
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 2
@@ -155,10 +155,8 @@ class ScienceWorldEnv(OneAgentEnv):
     def _variation_asked(self, options: Mapping[str, Any]) -> int | None:
         if "variation" not in options:
             return None
-        count, wanted = sum(map(len, variations(self.config.task).values())), options["variation"]
-        if isinstance(wanted, bool) or not isinstance(wanted, int) or not 0 <= wanted < count:
-            raise ConfigurationError(f"{self.config.task} has variations 0 to {count - 1}, got {wanted!r}")
-        return wanted
+        count = sum(map(len, variations(self.config.task).values()))
+        return check_count(f"the variation of {self.config.task}", options["variation"], 0, count - 1)
 
     def _begin(self, seed: int, episode: int) -> None:
         variation = self._asked
