@@ -76,8 +76,8 @@ class Vocabulary:
 
 
 def folder_of(data: str) -> Path:
-    """The folder that an option names; "" is the city of the package."""
-    return user_path(data) if data else SHIPPED
+    """The folder that an option names, seen from the current one; "" is the city of the package."""
+    return user_path(data).absolute() if data else SHIPPED
 
 
 def read_nodes(file: Path) -> list[Node]:

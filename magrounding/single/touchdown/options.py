@@ -74,7 +74,7 @@ class Touchdown:
         Raises:
             DataNotFound: the folder has no list of words.
         """
-        return _spec(self.data, self.max_cycles, self.actions, self.patch, self.turned)
+        return _spec(folder_of(self.data), self.max_cycles, self.actions, self.patch, self.turned)
 
     def make_env(self, render_mode: str | None = None) -> TouchdownEnv:
         """The world as a PettingZoo ParallelEnv of one agent.
@@ -102,8 +102,7 @@ def wording(folder: Path) -> Wording:
 
 
 @lru_cache(maxsize=32)
-def _spec(data: str, max_cycles: int, actions: Directions, patch: int, turned: bool) -> EnvSpec:
-    folder = folder_of(data)
+def _spec(folder: Path, max_cycles: int, actions: Directions, patch: int, turned: bool) -> EnvSpec:
     words, longest = wording(folder), read_words(folder).longest
     rows, columns = -(-ROWS // patch), COLUMNS // patch
     scenery = [words.vocabulary[name] for name in ("road", "sidewalk", "building", "terrain", "sky")]
