@@ -8,7 +8,6 @@ import pytest
 
 from magrounding.errors import ConfigurationError
 from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld, kinds
-from magrounding.single.alfworld.env import choices_of
 from magrounding.single.alfworld.expert import Task, read_task
 from magrounding.single.alfworld.games import SHIPPED, save_scenes, shipped_scenes
 from magrounding.single.alfworld.generate import COUNTS, main
@@ -136,17 +135,6 @@ def test_words_become_ids():
     words = WORDING.vocabulary
     assert thing_ids(("mug", "2")) == [words["mug"], words["2"]]
     assert thing_ids(("zeppelin", "99")) == [words[UNKNOWN]] * 2
-
-
-def test_what_is_offered():
-    few = ("examine desk 1", "go to bed 1", "look")
-    assert choices_of(few) == few[:2]
-    many = tuple(sorted([*(f"examine thing {i:03d}" for i in range(30)), *(f"take thing {i:03d}" for i in range(58))]))
-    offered = choices_of(many)
-    assert len(offered) == 60
-    assert sum(command.startswith("take") for command in offered) == 58
-    assert list(offered) == sorted(offered)
-    assert len(choices_of(tuple(f"take thing {i:03d}" for i in range(70)))) == 60
 
 
 def test_options():
