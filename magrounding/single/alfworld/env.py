@@ -185,7 +185,7 @@ class ALFWorldEnv(OneAgentEnv):
         except MagroundingError:
             raise
         except (Exception, SystemExit) as error:  # the engine's parsers raise whatever they like, and its planner exits
-            what = f"{type(error).__name__}: {error}"
+            what = f"{type(error).__name__}: {error}"[:200]
             raise ConfigurationError(
                 f"the game {self.game_name!r} cannot be played ({what}): is it a game of ALFWorld?"
             ) from error
