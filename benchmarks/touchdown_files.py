@@ -27,6 +27,7 @@ from magrounding.single.touchdown.city import City
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS, SPLITS
 from magrounding.single.wording import Wording
 from magrounding.single.wording import split as words_of
+from magrounding.storage import user_path
 
 FEWEST = 3
 """Times that a word has to occur in training instructions to have an id of its own; others are spelt."""
@@ -102,7 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     for name, what in (("graph", "folder"), ("routes", "folder"), ("features", "file"), ("out", "folder")):
-        parser.add_argument(f"--{name}", type=Path, required=True, metavar=what.upper())
+        parser.add_argument(f"--{name}", type=user_path, required=True, metavar=what.upper())
     chosen = parser.parse_args(arguments)
     try:
         make_folder(chosen.graph, chosen.routes, chosen.features, chosen.out)

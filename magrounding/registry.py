@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from magrounding.errors import ConfigurationError, MagroundingError, choose
 from magrounding.evaluation_plan import EvaluationPlan
+from magrounding.plain import plain
 from magrounding.spec import EnvSpec
 
 if TYPE_CHECKING:
@@ -124,15 +125,15 @@ class EnvEntry:
 
     def configure(self, **options: Any) -> EnvConfig:
         """The configuration with these options; ConfigurationError for an option that does not exist or cannot be."""
-        self.check_options(options)
-        return self.factory(**options)
+        return self.factory(**self.check_options(options))
 
-    def check_options(self, options: Mapping[str, Any]) -> None:
-        """ConfigurationError for what is no mapping, or has a name that is no option."""
+    def check_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """These options as files can hold them (`plain`); ConfigurationError for no mapping, or an unknown name."""
         if not isinstance(options, Mapping):
             raise ConfigurationError(f"the options of {self.id} are a dict, got {options!r}")
         for name in options:
             choose(f"option of {self.id}", name, tuple(self.options))
+        return plain(dict(options))
 
     def describe(self, **options: Any) -> EnvSpec:
         """What the environment is with these options; nothing is started for it.

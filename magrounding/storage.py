@@ -1,4 +1,7 @@
-"""Files that are whole or absent: written beside their place, flushed to disk, then moved there in one operation."""
+"""Files: paths and texts as people write them, and files that are whole or absent.
+
+Those are written beside their place, flushed to disk, then moved there in one operation.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,9 @@ from typing import Any
 
 from magrounding.errors import CheckpointError, ConfigurationError
 
+WRONG_JSON = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What is raised for a person's JSON that is none, too deep, has too large numbers, or lacks what is looked for."""
+
 SEAL = "sha256"
 """Entry of a sealed JSON file: the digest of all others."""
 
@@ -22,12 +28,34 @@ def user_cache() -> Path:
     return Path.home() / ".cache" / "magrounding"
 
 
-def user_path(text: str) -> Path:
-    """The path that a user names, "~" being a home; ConfigurationError where nobody has that name."""
+def user_path(path: str | os.PathLike[str]) -> Path:
+    """The path that a person names, "~" being a home; ConfigurationError for what can be no path."""
+    text = os.fsdecode(path)
+    if "\0" in text:
+        raise ConfigurationError(f"{text!r} is no path: it has a character that no file's name can have")
     try:
         return Path(text).expanduser()
     except RuntimeError:
         raise ConfigurationError(f"{text!r} names the home of a user that there is not: name the folder") from None
+
+
+def text_of(data: bytes) -> str:
+    """The text of a file in UTF-8 that a person may have written: without the byte-order mark that editors put first.
+
+    Raises:
+        UnicodeDecodeError: it is in another encoding.
+    """
+    return data.decode("utf-8-sig")
+
+
+def read_text(path: Path) -> str:
+    """`text_of` a file, line ends as they are; OSError where it cannot be read."""
+    return text_of(path.read_bytes())
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, ended by a line feed, before which Windows has a carriage return; nothing else ends one."""
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:
@@ -89,7 +117,7 @@ def write_json(path: Path, content: Mapping[str, Any], *, sealed: bool = False) 
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object at `path`, without its seal; CheckpointError where it is missing, no object, or altered."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_text(path))
     except FileNotFoundError:
         raise CheckpointError(f"{path} is missing: this is not the folder of a run, or a part of it was lost") from None
     except OSError as error:

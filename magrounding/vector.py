@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from magrounding.errors import ConfigurationError, InvalidAction
+from magrounding.plain import plain
 from magrounding.spec import EnvSpec
 
 Observation = dict[str, np.ndarray]
@@ -126,7 +127,8 @@ def row_seeds(seed: int | None, num_envs: int) -> np.ndarray:
     """Seeds [B] int64 of the rows: row b plays seed + b; without a seed, one drawn from the operating system."""
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**62:
+    seed = plain(seed)
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**62:
         raise ConfigurationError(f"a seed is an integer in [0, 2**62), not {seed!r}")
     return np.arange(seed, seed + num_envs, dtype=np.int64)
 

@@ -10,6 +10,7 @@ import torch
 
 from magrounding.agents.policy import Policy
 from magrounding.errors import ConfigurationError, check_bool, choose
+from magrounding.plain import make_plain
 from magrounding.registry import agent_entry, load
 from magrounding.spec import EnvSpec
 
@@ -69,6 +70,7 @@ def configure(agent: str, defaults: Config, options: Mapping[str, Any]) -> Confi
 
 def check_config(config: Any) -> None:
     """ConfigurationError unless flags are flags, names strings and sizes positive integers, or 0 as by default."""
+    make_plain(config)
     for each in fields(config):
         value = getattr(config, each.name)
         if isinstance(each.default, bool):

@@ -17,7 +17,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from magrounding.errors import ConfigurationError, MissingExtra
-from magrounding.storage import user_cache, write_atomic
+from magrounding.storage import WRONG_JSON, read_text, user_cache, user_path, write_atomic
 
 _TOKENIZERS = ("tokenizer.json", "vocab.txt")
 _BATCH = 64
@@ -158,7 +158,7 @@ class LanguageModel:
 @cache
 def _open(folder: str, tokens: int, kept: str, by_word: bool) -> LanguageModel:
     """One model for all agents of a process."""
-    return LanguageModel(Path(folder), tokens, Path(kept), by_word)
+    return LanguageModel(user_path(folder), tokens, user_path(kept), by_word)
 
 
 def _of_words(states: Tensor, words: Sequence[int | None]) -> States:
@@ -180,7 +180,7 @@ def load_model(folder: Path) -> tuple[Any, Any]:
             folder, local_files_only=True, use_safetensors=True, output_loading_info=True
         )
     except Exception as error:  # transformers raises whatever its parts do
-        reason = str(error).strip().splitlines()[0]
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ConfigurationError(f"transformers cannot load the model in {folder}: {reason}") from None
     lacking = [name for name in info["missing_keys"] if "pooler" not in name]  # which no token's state needs
     if lacking:
@@ -201,12 +201,12 @@ def inspect_model(folder: Path) -> tuple[int, list[Path]]:
     if not any((folder / name).is_file() for name in _TOKENIZERS):
         raise ConfigurationError(f"{folder} lacks a tokenizer: {' or '.join(_TOKENIZERS)}")
     try:
-        width = json.loads((folder / "config.json").read_text(encoding="utf-8"))["hidden_size"]
+        width = int(json.loads(read_text(folder / "config.json"))["hidden_size"])
     except FileNotFoundError:
         raise ConfigurationError(f"{folder} lacks config.json, which says what model it holds") from None
-    except (ValueError, KeyError, TypeError):
+    except WRONG_JSON:
         raise ConfigurationError(f"{folder / 'config.json'} does not say the hidden_size of a language model") from None
-    return int(width), sorted(path for kind in ("safetensors", "json", "txt") for path in folder.glob(f"*.{kind}"))
+    return width, sorted(path for kind in ("safetensors", "json", "txt") for path in folder.glob(f"*.{kind}"))
 
 
 def _hash(files: Sequence[Path]) -> str:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.pretrained import PREFIX
+from magrounding.storage import user_path
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -47,9 +48,11 @@ class CommandLine:
         import tyro
 
         try:
-            return tyro.cli(arguments, prog=self.prog, args=self.arguments, description=description)
+            return _at_home(tyro.cli(arguments, prog=self.prog, args=self.arguments, description=description))
         except BrokenPipeError:
             sys.exit(_closed())
+        except ConfigurationError as error:
+            sys.exit(_end(f"error: {error}", BAD_INPUT))
 
     def __str__(self) -> str:
         return shlex.join([*self.prog.split(), *self.arguments])
@@ -94,6 +97,17 @@ def distinct_names(sources: Sequence[str | Path], names: Sequence[str]) -> tuple
 def items(text: str) -> list[str]:
     """What stands between commas, without what is empty."""
     return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _at_home(arguments: Arguments) -> Arguments:
+    """The same, "~" at the beginning of a path being a home: a shell leaves it as it is in "--out=~/x"."""
+    for name, value in vars(arguments).items():
+        if isinstance(value, Path):
+            object.__setattr__(arguments, name, user_path(value))  # they are frozen for who reads them
+        elif isinstance(value, tuple):
+            found = tuple(user_path(each) if isinstance(each, Path) else each for each in value)
+            object.__setattr__(arguments, name, found)
+    return arguments
 
 
 def _end(sentence: str, code: int) -> int:

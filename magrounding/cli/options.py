@@ -170,7 +170,7 @@ def _split(item: str, known: Mapping[str, Any], flag: str) -> tuple[str, Any]:
     choose(f"option for {flag}", name, tuple(known))
     try:
         parsed = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return name, value
     return name, tuple(parsed) if isinstance(parsed, list) else parsed
 

@@ -31,7 +31,7 @@ from magrounding.play.saved_games import Rerun, read_games, replayed
 from magrounding.pretrained import find_run
 from magrounding.registry import EnvConfig, EnvEntry, env_entry, is_simulator
 from magrounding.simulators.vectorize import vectorize
-from magrounding.storage import check_place
+from magrounding.storage import check_place, user_path
 from magrounding.threads import plan_threads, using
 from magrounding.vector import VectorEnv
 
@@ -90,7 +90,7 @@ def make_demonstrations(arguments: Arguments) -> None:
         raise ConfigurationError(f"--seed is an integer in [0, 2**31), got {arguments.seed}")
     kind, _, source = arguments.player.partition(":")
     if kind == SAVED and source:
-        _record_saved(arguments, Path(source))
+        _record_saved(arguments, user_path(source))
         return
     if kind == ORACLE and source:
         check_oracle(arguments.env, source)

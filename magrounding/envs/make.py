@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import check_bool
+from magrounding.plain import plain
 from magrounding.registry import env_entry, is_simulator
 from magrounding.simulators.vectorize import check_workers, vectorize
 from magrounding.vector import VectorEnv, check_count
@@ -27,7 +28,9 @@ def make(id: str, *, render_mode: str | None = None, **options: Any) -> Parallel
     Raises:
         ConfigurationError: an unknown id, option or render mode, or a game that is larger than the memory.
     """
-    config = env_entry(id).configure(**options)
+    entry = env_entry(id)
+    options = entry.check_options(options)
+    config = entry.configure(**options)
     config.describe().require_memory(1)
     if is_simulator(config):
         return config.make_env(render_mode)
@@ -60,8 +63,11 @@ def make_vec(
     """
     num_envs, num_threads = check_count("num_envs", num_envs, 1), check_count("num_threads", num_threads, 1)
     workers = check_workers(workers, timeout)
+    copy = plain(copy)
     check_bool("copy", copy)
-    config = env_entry(id).configure(**options)
+    entry = env_entry(id)
+    options = entry.check_options(options)
+    config = entry.configure(**options)
     spec = config.describe()
     spec.require_memory(num_envs)
     if is_simulator(config):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +16,7 @@ class Figure:
 
     Attributes:
         row, column: cell, from the top left.
-        kind: "agent", "monster" or "item"; in MESSENGER "enemy", "message", "goal" or "decoy".
+        kind: "agent", "monster" or "item"; in MESSENGER "entity", as what each is for is to be read.
         name: what it is: "goblin", "sword"; an agent's index.
         quality: the word before the name: a monster's element ("fire"), an item's modifier ("blessed"); "" where there
             is none.
@@ -63,6 +64,18 @@ class Scene:
             for figure in self.figures
         )
         return replace(self, figures=tuple(figures))
+
+
+def in_no_order(figures: Iterable[Figure]) -> tuple[Figure, ...]:
+    """Agents as they come, then monsters and all else by name and place.
+
+    The order in which a world keeps them is that of their roles, and legends have letters by the order.
+    """
+    agents, others = [], []
+    for figure in figures:
+        (agents if figure.kind == "agent" else others).append(figure)
+    others.sort(key=lambda each: (each.kind != "monster", each.name, each.quality, each.row, each.column))
+    return (*agents, *others)
 
 
 def ansi(scene: Scene) -> str:

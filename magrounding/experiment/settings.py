@@ -12,6 +12,7 @@ from magrounding.agents.policy import CONTRAST, Policy
 from magrounding.agents.respelling import reads_any_words
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.presets import IMITATE, Phase, Preset, Promotion, find_preset
+from magrounding.plain import make_plain
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
 from magrounding.play.loading import CONFIG_FILE
 from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry, is_simulator
@@ -55,6 +56,7 @@ class RunSettings:
     _entry: EnvEntry = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        make_plain(self)
         entry = env_entry(self.env)
         object.__setattr__(self, "_entry", entry)
         own = agent_entry(self.agent).algorithm

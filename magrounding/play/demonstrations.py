@@ -36,7 +36,7 @@ from magrounding.machine import machine_memory
 from magrounding.play.archive import DAMAGE, Archive, Kind
 from magrounding.play.origin import Games
 from magrounding.registry import env_entry
-from magrounding.storage import write_atomic
+from magrounding.storage import user_path, write_atomic
 from magrounding.vector import Observation
 from magrounding.version import __version__
 
@@ -214,7 +214,7 @@ class Demonstrations:
 
 def digests(paths: Iterable[str]) -> dict[str, str]:
     """Path → SHA-256 of files, as a run's settings name them; CheckpointError where one is missing."""
-    return {path: hashlib.sha256(_read(Path(path))).hexdigest() for path in paths}
+    return {path: hashlib.sha256(_read(user_path(path))).hexdigest() for path in paths}
 
 
 def find_demonstrations(files: Mapping[str, str], games: Games) -> tuple[Path, Demonstrations]:
@@ -231,7 +231,7 @@ def find_demonstrations(files: Mapping[str, str], games: Games) -> tuple[Path, D
     wanted = _stage(games.id, games.options)
     found: dict[str, tuple[Path, bytes]] = {}
     for name, digest in files.items():
-        path = Path(name)
+        path = user_path(name)
         data = _read(path)
         if hashlib.sha256(data).hexdigest() != digest:
             raise CheckpointError(f"{path} is not the file that the run began with: restore it, or start another run")

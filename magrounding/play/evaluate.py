@@ -126,7 +126,7 @@ def evaluate(
     episodes = check_count("the number of games to evaluate", episodes, 1)
     num_envs = None if num_envs is None else check_count("num_envs", num_envs, 1)
     entry = env_entry(env)
-    entry.check_options(options)
+    options = entry.check_options(options)
     rows = min(num_envs or entry.evaluation.max_envs or episodes, episodes)
     if manual == REASSIGNED:
         options = {**options, "manual": REASSIGNED}

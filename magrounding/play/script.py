@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.wording import plain_text, split
 from magrounding.spec import CHOICES, EnvSpec, TextChoices
+from magrounding.storage import lines_of, read_text, user_path
 
 ANY, AGAIN = "?", "*"
 _COMMENT = "#"
@@ -46,7 +47,7 @@ class Script:
         """The script in a text; ConfigurationError names the line that makes none."""
         moves: list[str] = []
         repeats = False
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(lines_of(text), 1):
             move = line.partition(_COMMENT)[0].strip()
             if not move:
                 continue
@@ -56,7 +57,7 @@ class Script:
                 repeats = True
                 continue
             times = _TIMES.fullmatch(move)
-            name, count = (times["move"], int(times["times"])) if times else (move, 1)
+            name, count = (times["move"], _number(times["times"])) if times else (move, 1)
             if not name or not count or len(moves) + count > _LONGEST:
                 raise ConfigurationError(
                     f"{source}, line {number}: expected a move and how often, 1 to {_LONGEST:,} in all, got {move!r}"
@@ -67,10 +68,10 @@ class Script:
         return cls(tuple(moves), repeats, source)
 
     @classmethod
-    def load(cls, path: str | Path) -> Script:
+    def load(cls, path: str | PathLike[str]) -> Script:
         """The script in a file; DataNotFound, or ConfigurationError where it holds none."""
         try:
-            return cls.parse(Path(path).read_text(encoding="utf-8"), str(path))
+            return cls.parse(read_text(user_path(path)), str(path))
         except OSError as error:
             raise DataNotFound(f"the script {path} cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
@@ -105,7 +106,7 @@ class ScriptedTeam:
         names = {name.lower(): action for action, name in enumerate(spec.actions.names)}
         self._fixed: dict[str, int] = {}
         for move in dict.fromkeys(script.moves):
-            action = int(move) if move.isdecimal() else names.get(move.lower())
+            action = _number(move) if move.isdecimal() else names.get(move.lower())
             if action is not None and action < spec.num_actions:
                 self._fixed[move] = action
             elif move != ANY and not self._in_words:
@@ -150,3 +151,8 @@ class ScriptedTeam:
             said = {plain_text(self._spec.words, rows[j].tolist()): int(j) for j in np.flatnonzero(legal)}
             found.append(said.get(wanted, int(legal.argmin())))
         return found
+
+
+def _number(digits: str) -> int:
+    """What digits say; of very many, which Python does not read, a number that is too large for everything."""
+    return int(digits) if len(digits) < 10 else 10**9

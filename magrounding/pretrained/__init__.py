@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from magrounding.errors import ConfigurationError, choose
+from magrounding.storage import user_path
 
 PREFIX = "pretrained:"
 ABOUT_FILE = "about.json"
@@ -28,7 +29,8 @@ def find_run(source: str | PathLike[str]) -> Path:
     if not isinstance(source, str | PathLike):
         raise ConfigurationError(f'source is a run folder or "{PREFIX}<name>", got {source!r}')
     if not str(source).startswith(PREFIX):
-        if str(source) in pretrained_names() and not Path(source).exists():
+        folder = user_path(source)
+        if str(source) in pretrained_names() and not folder.exists():
             raise ConfigurationError(f'{str(source)!r} is no folder, but a pretrained team: ask for "{PREFIX}{source}"')
-        return Path(source)
+        return folder
     return Path(__file__).parent / choose("pretrained team", str(source)[len(PREFIX) :], pretrained_names())

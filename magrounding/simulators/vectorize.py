@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
 from magrounding.errors import ConfigurationError, check_bool
+from magrounding.plain import plain
 from magrounding.simulators.process import ProcessVectorEnv
 from magrounding.simulators.serial import SerialVectorEnv
 from magrounding.spec import EnvSpec
@@ -58,6 +60,7 @@ def vectorize(
         raise ConfigurationError(f"id must be a string and options a dict, got {id!r} and {options!r}")
     if spec is not None and not isinstance(spec, EnvSpec):
         raise ConfigurationError(f"spec must be an EnvSpec or None, got {spec!r}")
+    copy, options = plain(copy), plain(dict(options))
     check_bool("copy", copy)
     made: dict[str, Any] = {"id": id, "options": options, "spec": spec, "copy": copy}
     if not workers:
@@ -67,6 +70,6 @@ def vectorize(
 
 def check_workers(workers: int, timeout: float) -> int:
     """The number of worker processes; ConfigurationError where it, or the seconds granted to them, are none."""
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+    if isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout > 0:
         raise ConfigurationError(f"timeout must be a number of seconds above 0, got {timeout!r}")
     return check_count("workers", workers, 0, MOST_WORKERS)

@@ -65,9 +65,13 @@ class Wording:
 
     def row(self, text: str, length: int) -> np.ndarray:
         """[length] int16, padded with zeros; what is longer is cut."""
-        ids, row = self.ids(text)[:length], np.zeros(length, np.int16)
-        row[: len(ids)] = ids
-        return row
+        return self.fit(text, length)[0]
+
+    def fit(self, text: str, length: int) -> tuple[np.ndarray, int]:
+        """`row`, and how many ids of the text are cut."""
+        ids, row = self.ids(text), np.zeros(length, np.int16)
+        row[: len(ids)] = ids[:length]
+        return row, max(0, len(ids) - length)
 
     def count(self, text: str) -> int:
         """How many ids a text has."""
@@ -93,6 +97,7 @@ class ChoiceTable:
         self.max_choices, self.max_tokens = max_choices, max_tokens
         self._wording = wording
         self._rows = np.zeros((max(remembered, max_choices), max_tokens), np.int16)
+        self._cut = np.zeros(len(self._rows), np.int64)
         self._places: dict[str, int] = {}
 
     def rows(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -109,6 +114,10 @@ class ChoiceTable:
         mask[: len(texts)] = 1
         return choices, mask
 
+    def cut(self, texts: Sequence[str]) -> int:
+        """How many ids of these texts their rows have no room for."""
+        return int(self._cut[self._find(texts)].sum())
+
     def _find(self, texts: Sequence[str]) -> list[int]:
         places = self._places
         try:
@@ -120,7 +129,7 @@ class ChoiceTable:
             places.clear()
             new = dict.fromkeys(texts)
         for text in new:
-            self._rows[len(places)] = self._wording.row(text, self.max_tokens)
+            self._rows[len(places)], self._cut[len(places)] = self._wording.fit(text, self.max_tokens)
             places[text] = len(places)
         return [places[text] for text in texts]
 

@@ -9,6 +9,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from magrounding.errors import ConfigurationError, choose
+from magrounding.plain import make_plain
 from magrounding.registry import algorithm_entry, load
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class AlgorithmConfig:
     weights: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        make_plain(self)
         choose("schedule", self.schedule, ("stage", "run"))
         self._check()
 

@@ -189,9 +189,9 @@ def test_the_expert_goes_on_from_where_another_player_has_led():
 def test_an_expert_that_does_not_understand_the_goal_says_so(tmp_path):
     game = game_of(shipped_scenes("train")[0])
     task = game["grammar"].split("Your task is to: ")[1].split('"')[0]
-    (tmp_path / "x").mkdir()
+    (tmp_path / "train" / "x").mkdir(parents=True)
     game["grammar"] = game["grammar"].replace(task, "make it cosy.")
-    (tmp_path / "x" / "game.tw-pddl").write_text(json.dumps(game))
+    (tmp_path / "train" / "x" / "game.tw-pddl").write_text(json.dumps(game))
     env = ALFWorld(games=str(tmp_path)).make_env()
     _, infos = env.reset(seed=0)
     assert infos[AGENT]["text"]["goal"] == "make it cosy."
@@ -220,8 +220,8 @@ def test_a_game_that_would_run_code_is_refused(tmp_path):
     place = tmp_path / "ran"
     evil = f"{{__import__('pathlib').Path('{place}').touch()}}"
     game["grammar"] = game["grammar"].replace("You arrive at {r.name}.", f"You arrive at {evil}.")
-    (tmp_path / "x").mkdir()
-    (tmp_path / "x" / "game.tw-pddl").write_text(json.dumps(game))
+    (tmp_path / "train" / "x").mkdir(parents=True)
+    (tmp_path / "train" / "x" / "game.tw-pddl").write_text(json.dumps(game))
     env = ALFWorld(games=str(tmp_path)).make_env()
     with pytest.raises(ConfigurationError, match="may only put names together"):
         env.reset(seed=0)

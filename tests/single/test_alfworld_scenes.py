@@ -6,11 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.errors import ConfigurationError
 from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld, kinds
-from magrounding.single.alfworld.env import choices_of
 from magrounding.single.alfworld.expert import Task, read_task
-from magrounding.single.alfworld.games import SHIPPED, Games, find_games, save_scenes, shipped_scenes
+from magrounding.single.alfworld.games import SHIPPED, save_scenes, shipped_scenes
 from magrounding.single.alfworld.generate import COUNTS, main
 from magrounding.single.alfworld.memo import check_expression
 from magrounding.single.alfworld.problem import problem
@@ -98,37 +97,6 @@ def test_packed_scenes_are_the_same_bytes_each_time(tmp_path):
     )
 
 
-def write(folder, name, **changes):
-    (folder / name).mkdir(parents=True)
-    game = {"pddl_domain": "d", "grammar": "g", "pddl_problem": "p", "solvable": True} | changes
-    (folder / name / "game.tw-pddl").write_text(json.dumps(game))
-
-
-def test_a_folder_of_the_users_is_searched_by_split(tmp_path):
-    for split in ("train", "valid_seen", "valid_unseen"):
-        write(tmp_path / split, f"b-{split}/trial")
-        write(tmp_path / split, f"a-{split}/trial")
-        write(tmp_path / split, f"pick_and_place_with_movable_recep-{split}/trial")
-        write(tmp_path / split, f"c-{split}/trial", solvable=False)
-    for split, folder in (("train", "train"), ("valid", "valid_seen"), ("test", "valid_unseen")):
-        found = [path.parent.parent.name for path in find_games(str(tmp_path), split)]
-        assert found == [f"a-{folder}", f"b-{folder}"]
-    games = Games(str(tmp_path / "train"), "test")  # a folder without splits serves for each
-    assert len(games) == 2
-    assert games.data(0)["pddl_problem"] == "p"
-
-
-def test_a_folder_without_games_and_files_that_are_none_are_refused(tmp_path):
-    with pytest.raises(DataNotFound, match=r"python -m magrounding\.single\.alfworld\.generate"):
-        find_games(str(tmp_path), "train")
-    write(tmp_path, "x", grammar=None)
-    with pytest.raises(ConfigurationError, match="lacks one of"):
-        find_games(str(tmp_path), "train")
-    (tmp_path / "x" / "game.tw-pddl").write_text("{")
-    with pytest.raises(ConfigurationError, match="JSON"):
-        find_games(str(tmp_path), "train")
-
-
 @pytest.mark.parametrize("source", ["o.name", "o.indefinite + ' ' + o.name", "r.name or r.id"])
 def test_expressions_of_a_grammar_may_name_things(source):
     check_expression(source)
@@ -167,17 +135,6 @@ def test_words_become_ids():
     words = WORDING.vocabulary
     assert thing_ids(("mug", "2")) == [words["mug"], words["2"]]
     assert thing_ids(("zeppelin", "99")) == [words[UNKNOWN]] * 2
-
-
-def test_what_is_offered():
-    few = ("examine desk 1", "go to bed 1", "look")
-    assert choices_of(few) == few[:2]
-    many = tuple(sorted([*(f"examine thing {i:03d}" for i in range(30)), *(f"take thing {i:03d}" for i in range(58))]))
-    offered = choices_of(many)
-    assert len(offered) == 60
-    assert sum(command.startswith("take") for command in offered) == 58
-    assert list(offered) == sorted(offered)
-    assert len(choices_of(tuple(f"take thing {i:03d}" for i in range(70)))) == 60
 
 
 def test_options():

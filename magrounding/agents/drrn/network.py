@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from magrounding.agents.drrn.pieces import SHIPPED, NoTokens, OwnWords, Pieces, 
 from magrounding.agents.drrn.prefix_tree import TreeGRU, grow_tree
 from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import EnvSpec
+from magrounding.storage import user_path
 
 PIECES, WORDS = "pieces", "words"
 READERS = ("gru", "bag")
@@ -88,7 +88,7 @@ class Drrn(ChoiceValues):
         self._divide: Tokens = OwnWords(spec.vocabulary_size)
         self.register_buffer("vocabulary", torch.zeros(0, dtype=torch.uint8))
         if config.vocabulary != WORDS:
-            file = SHIPPED if config.vocabulary == PIECES else Path(config.vocabulary)
+            file = SHIPPED if config.vocabulary == PIECES else user_path(config.vocabulary)
             if file.exists():
                 self._use(Pieces.load(file))
             else:  # a team that was trained with it brings its pieces along with its weights

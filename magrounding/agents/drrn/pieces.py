@@ -19,6 +19,7 @@ import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
 from magrounding.single.wording import plain_text
+from magrounding.storage import WRONG_JSON, text_of
 from magrounding.texts import content_keys
 
 SHIPPED = Path(__file__).with_name("data") / "pieces.json.gz"
@@ -127,12 +128,12 @@ class Pieces:
     def from_json(cls, text: str | bytes, source: Path | str) -> Pieces:
         """The pieces that `to_json` wrote; CheckpointError for what is nothing of the kind."""
         try:
-            listed = json.loads(text)["pieces"]
+            listed = json.loads(text if isinstance(text, str) else text_of(text))["pieces"]
             scores = dict(listed)
             if len(scores) < len(listed):
                 raise ValueError("a piece is there twice")
             return cls(scores)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except WRONG_JSON:
             raise CheckpointError(
                 f"{source} is damaged, or no list of word pieces: magrounding pieces makes one"
             ) from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from torch import Tensor
 from magrounding.agents.guide.guide import Guide, load_guide
 from magrounding.errors import ConfigurationError
 from magrounding.single.wording import plain_text
+from magrounding.storage import user_path
 
 REMEMBERED = 2**17
 """Texts whose vectors are kept, 64 MB of them; past them it begins anew."""
@@ -72,4 +72,4 @@ class GuideReader:
 @cache
 def open_guide(folder: str) -> Guide:
     """One Guide for all agents of a process; errors as those of `load_guide`."""
-    return load_guide(Path(folder))
+    return load_guide(user_path(folder))

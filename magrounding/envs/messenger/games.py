@@ -15,6 +15,7 @@ from magrounding.envs.messenger.sentences import sentences_of
 from magrounding.envs.messenger.splits import SPLITS
 from magrounding.envs.messenger.stages import STAGES, TEAM_STAGES, Stage
 from magrounding.errors import ConfigurationError, check_bool, choose
+from magrounding.plain import make_plain
 from magrounding.spec import (
     EPISODE,
     EVENTS,
@@ -29,6 +30,7 @@ from magrounding.spec import (
     Mask,
     Text,
 )
+from magrounding.vector import check_count
 from magrounding.vocabulary import PAD
 
 if TYPE_CHECKING:
@@ -142,12 +144,12 @@ class MaMessenger(MessengerGame):
 
 
 def _check(game: MessengerGame) -> None:
+    make_plain(game)
     _ = game.kind  # refuses a stage that there is not
     choose("split", game.split, SPLITS)
     choose("manual", game.manual, ("true", "reassigned"))
     for name, value in (("agents", game.agents), ("max_cycles", game.limit)):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**31:
-            raise ConfigurationError(f"{name} must be an integer from 1 to {2**31 - 1:,}, got {value!r}")
+        check_count(name, value, 1)
     most = (len(STARTING_CELLS) - 1) // 2
     if game.agents > most:
         raise ConfigurationError(

@@ -23,6 +23,7 @@ import numpy as np
 from magrounding.envs.messenger.entities import ENTITIES, MOVEMENTS, ROLES, messenger_vocabulary
 from magrounding.envs.messenger.layouts import without_punctuation
 from magrounding.errors import DataNotFound
+from magrounding.storage import text_of, user_path
 from magrounding.vocabulary import Vocabulary
 
 TEXTS = ("train", "val", "test")
@@ -93,7 +94,9 @@ def our_corpus() -> Mapping[str, Cells]:
 
 def find_corpus(folder: str | None) -> Corpus:
     """Ours, or that of a folder; its files are read afresh, and parsed where they are new (see `read_corpus`)."""
-    return _ours() if folder is None else _parse(folder, *(_read(Path(folder) / name) for name in map(_file, TEXTS)))
+    if folder is None:
+        return _ours()
+    return _parse(folder, *(_read(user_path(folder) / _file(text)) for text in TEXTS))
 
 
 def read_corpus(folder: str) -> Mapping[str, Cells]:
@@ -141,7 +144,7 @@ def _parse(folder: str, *contents: bytes) -> Corpus:
 
 def _parse_cells(content: bytes, path: Path) -> Cells:
     try:
-        data = json.loads(content.decode("utf-8"))
+        data = json.loads(text_of(content))
     except (ValueError, RecursionError) as error:
         raise DataNotFound(f"{path} is no readable JSON: {error}") from None
     cells: dict[Cell, list[str]] = {cell: [] for cell in CELLS}

@@ -37,7 +37,7 @@ from magrounding.envs.messenger.layouts import STATEMENTS, STREAM
 from magrounding.envs.messenger.manual import find_corpus, sentence_tables
 from magrounding.envs.messenger.sentences import sentences_of
 from magrounding.envs.messenger.splits import SPLITS, triples
-from magrounding.envs.render import Figure, Scene
+from magrounding.envs.render import Figure, Scene, in_no_order
 from magrounding.envs.world import StepBuffers
 from magrounding.seeding import NUM_STREAMS
 
@@ -86,16 +86,15 @@ class MessengerWorld(CompiledWorld[MessengerGame]):
 
     def scene(self, row: int) -> Scene:
         entities, scalars, n = self._games.entities[row], self._games.scalars[row], self.num_agents
-        roles = ["agent"] * n + ["enemy"] + ["message"] * n + ["goal"] * n + ["decoy"] * (2 * self._rules.decoys)
         figures = []
         for slot, entity in enumerate(entities):
             if entity[PRESENT]:
                 at = int(entity[Y]) // CELL, int(entity[X]) // CELL
-                name = str(slot) if slot < n else ENTITIES[entity[KIND]]
-                figures.append(Figure(*at, roles[slot], name))
+                what = ("agent", str(slot)) if slot < n else ("entity", ENTITIES[entity[KIND]])
+                figures.append(Figure(*at, *what))
         return Scene(
             walls=np.zeros((SIZE, SIZE), np.bool_),
-            figures=tuple(figures),
+            figures=in_no_order(figures),
             alive=(True,) * n,
             inventories=tuple("message" if agent[HOLDS] else "" for agent in entities[:n]),
             goal="",

@@ -23,6 +23,7 @@ from magrounding.envs.rtfm.ontology import (
 )
 from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
 from magrounding.errors import ConfigurationError, check_bool, choose
+from magrounding.plain import make_plain
 from magrounding.spec import (
     EPISODE,
     EVENTS,
@@ -39,6 +40,7 @@ from magrounding.spec import (
     Mask,
     Text,
 )
+from magrounding.vector import check_count
 from magrounding.vocabulary import PAD, Vocabulary
 
 if TYPE_CHECKING:
@@ -186,6 +188,7 @@ class RockPaperScissors(RtfmGame):
 
 
 def _check_options(game: RtfmGame) -> None:
+    make_plain(game)
     choose("split", game.split, LETTER_SPLITS if game.kind.letters else tuple(SPLITS))
     choose("death", game.death, ("team", "individual"))
     choose("put_aside", game.put_aside, ("destroyed", "left"))
@@ -193,12 +196,10 @@ def _check_options(game: RtfmGame) -> None:
     choose("layout", game.told_layout, LAYOUTS)
     _check_constructions(game)
     for name, low, high in (("agents", 1, MOST), ("size", 4, MOST_SIZE), ("max_cycles", 1, MOST)):
-        value = getattr(game, name)
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ConfigurationError(f"{name} must be an integer from {low} to {high:,}, got {value!r}")
+        check_count(name, getattr(game, name), low, high)
     for name, flag in (("resample_text", game.resample_text), ("shuffle_manual", game.shuffle_manual)):
         check_bool(name, flag)
-    if isinstance(game.occupants, bool) or not isinstance(game.occupants, int) or game.occupants not in (1, 2):
+    if type(game.occupants) is not int or game.occupants not in (1, 2):
         raise ConfigurationError(f"occupants must be 1 or 2, got {game.occupants!r}")
     for name, distance in (("sight", game.sight), ("chase_range", game.chase_range)):
         if distance is not None and (isinstance(distance, bool) or not isinstance(distance, int | float)):

@@ -15,6 +15,7 @@ from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.envs.rtfm.rollouts import Search
 from magrounding.errors import ConfigurationError
 from magrounding.jit import cached_njit
+from magrounding.plain import plain
 from magrounding.vector import VectorEnv, check_count
 
 
@@ -45,7 +46,7 @@ class RolloutOracle(Oracle):
         check_count("first_games of a search", found.first_games, 1, games)
         check_count("depth of a search", found.depth, 1)
         for name, most in (("nearly", 1), ("safe", 1), ("margin", 1), ("doubt", math.inf)):
-            number = getattr(found, name)
+            number = plain(getattr(found, name))
             if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= most:
                 raise ConfigurationError(f"{name} of a search is a number from 0 to {most}, got {number!r}")
 

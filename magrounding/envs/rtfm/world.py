@@ -9,7 +9,7 @@ import numpy as np
 
 from magrounding.capabilities import Relate
 from magrounding.envs.compiled import CompiledWorld
-from magrounding.envs.render import Figure, Scene
+from magrounding.envs.render import Figure, Scene, in_no_order
 from magrounding.envs.rtfm import kernels
 from magrounding.envs.rtfm.arrays import (
     COLUMN,
@@ -139,7 +139,7 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         walls[1:-1, 1:-1] = False
         return Scene(
             walls=walls,
-            figures=tuple(figures),
+            figures=in_no_order(figures),
             alive=tuple(bool(agent[PRESENT]) for agent in entities[:n]),
             inventories=tuple(
                 "" if item is None else self.spec.vocabulary.decode((item[WORD_1], item[WORD_2])) for item in held

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from magrounding.errors import ConfigurationError, choose
+from magrounding.plain import make_plain
 from magrounding.training.algorithm import IMITATE, REINFORCE, AlgorithmConfig
 
 __all__ = ["IMITATE", "REINFORCE", "REMAINING_STAGES", "Phase", "Preset", "Promotion"]
@@ -46,6 +47,7 @@ class Promotion:
     minutes: float | None = None
 
     def __post_init__(self) -> None:
+        make_plain(self)
         choose("promotion rule", self.rule, ("any", "all"))
         if self.steps is None and self.win_rate is None:
             raise ConfigurationError("a promotion needs steps, a win rate, or both: the phase would never end")
@@ -156,6 +158,7 @@ class Preset:
     read_always: bool = True
 
     def __post_init__(self) -> None:
+        make_plain(self)
         if not 0 <= self.team_reward <= 1:
             raise ConfigurationError(f"the team's part of a reward lies in [0, 1], got {self.team_reward}")
         choose("selection_play", self.selection_play, ("greedy", "sampled"))

@@ -23,7 +23,7 @@ from magrounding.play.lineup import HUMAN
 from magrounding.play.saved_games import Header, SavedGame, to_text
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers, Plan
-from magrounding.storage import check_place, write_atomic, write_json
+from magrounding.storage import check_place, read_text, write_atomic, write_json
 
 FORMAT = "magrounding study 1"
 BETWEEN = "between"
@@ -102,10 +102,10 @@ class Study:
     def load(cls, path: Path, offers: Offers) -> Study:
         """The study in a file; ConfigurationError where it makes none, or what it asks for is not offered."""
         try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
+            content = tomllib.loads(read_text(path))
         except OSError as error:
             raise ConfigurationError(f"the study {path} cannot be read: {error.strerror}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigurationError(f"the study {path} is no TOML: {error}") from None
         try:
             for name, kind in (

@@ -12,8 +12,9 @@ Text:
 
 Actions:
     The engine offers commands, other ones in every step: row j of `choices` is action j. "look" is left out, and what
-    exceeds 60 commands: first those that only examine something, then the last in alphabetic order. A choice that is
-    not there is masked, and does nothing.
+    exceeds 60 commands, of the least use first (`choices`): never one that takes or uses something while there are
+    others. `left_out` of the env counts them, `things_left_out` and `words_left_out` what grid and texts have no room
+    for. A choice that is not there is masked, and does nothing.
 
 Observations:
     See `EnvSpec`; ids are int16, 0 is padding.
@@ -39,9 +40,10 @@ Scenes:
     scene, and is in one split only. And they share no object for the same type of task (`scenes.targets`): what has to
     be heated in tests is cooled or carried in training, but never heated. Every scene is won by the planner's commands.
 
-    `games=FOLDER` plays a user's games instead, those of ALFWorld's download or of our command: `train`, `valid`
-    (`valid_seen`) and `test` (`valid_unseen`) below that folder, or all of it. Their text grammar may put names
-    together and nothing else; one that computes anything is refused, as the engine would run it.
+    `games=FOLDER` plays a user's games instead, those of ALFWorld's download or of our command: what lies in folders
+    `train`, `valid` (or `valid_seen`) and `test` (or `valid_unseen`), at any depth below that folder. Games in none of
+    them are refused, so that no game is of two splits. Their text grammar may put names together and nothing else; one
+    that computes anything is refused, as the engine would run it.
 
 Expert:
     `best_actions()` asks a script that knows what the game has said and nothing more. It visits the places in the order

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.seeding import stream_key
+from magrounding.single.alfworld.choices import GO, choices_of, things_shown
 from magrounding.single.alfworld.engine import Engine, Moment
 from magrounding.single.alfworld.expert import Expert, read_task
 from magrounding.single.alfworld.games import Games
@@ -31,6 +33,7 @@ from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi",)
 NOTHING = "Nothing happens."
+_TEXTS = {"goal": GOAL_WORDS, "feedback": FEEDBACK_WORDS}
 _INTRODUCTION = re.compile(r"(?:-=.*?=-)?\s*(?P<room>.*?)\s*Your task is to: (?P<goal>.*)", re.DOTALL)
 
 
@@ -48,6 +51,8 @@ class ALFWorldEnv(OneAgentEnv):
 
     Attributes:
         game_name: what the folder of the game is called.
+        left_out: commands for which there was no row, in all steps so far; "look" is none of them.
+        things_left_out, words_left_out: the same of things for the grid, and of words of the texts.
 
     Raises:
         MissingExtra: alfworld is not installed.
@@ -60,6 +65,7 @@ class ALFWorldEnv(OneAgentEnv):
     def __init__(self, config: ALFWorld, render_mode: str | None = None) -> None:
         super().__init__(config, WORDING.vocabulary, render_mode, RENDER_MODES)
         self.game_name = ""
+        self.left_out = self.things_left_out = self.words_left_out = 0
         self._games = Games(config.games, config.split)
         self._table = ChoiceTable(WORDING, MAX_COMMANDS, COMMAND_WORDS, remembered=4096)
         self._engine: Engine | None = Engine()
@@ -71,6 +77,9 @@ class ALFWorldEnv(OneAgentEnv):
         self._goal = self._feedback = ""
         self._document = 0
         self._room: list[tuple[str, str]] = []
+        self._things: list[tuple[str, str]] = []
+        self._visited: dict[str, None] = {}
+        self._texts = {name: np.zeros(length, np.int16) for name, length in _TEXTS.items()}
         self._choices: tuple[str, ...] = ()
         self._offered: list[tuple[str, ...]] = []
         self._said: list[tuple[str, str]] = []
@@ -128,11 +137,12 @@ class ALFWorldEnv(OneAgentEnv):
             self._loaded = number, self._games.data(number)
         self.game_name = self._games.name(number)
         self._clear()
-        moment = self._running().start(self._loaded[1])
+        moment = self._start(self._loaded[1])
         parts = _INTRODUCTION.match(moment.feedback)
         self._goal, room = (parts["goal"], parts["room"]) if parts else ("", moment.feedback)
         self._room = things_in(room)
-        self._document = int(content_keys({"goal": WORDING.row(self._goal, GOAL_WORDS)[None]})[0])
+        self._write("goal", self._goal)
+        self._document = int(content_keys({"goal": self._texts["goal"][None]})[0])
         self._show(Moment(room, moment.commands, moment.won))
 
     def _play(self, action: int) -> tuple[float, bool, bool]:
@@ -140,6 +150,10 @@ class ALFWorldEnv(OneAgentEnv):
         command = "" if self._illegal else self._choices[action]
         moment = Moment(NOTHING, self._offered[-1], False) if self._illegal else self._running().step(command)
         self._said.append((command, moment.feedback))
+        if command.startswith(GO):
+            place = command.removeprefix(GO)
+            self._visited.pop(place, None)
+            self._visited[place] = None
         self._show(moment)
         self._won = moment.won
         return float(moment.won), moment.won, not moment.won and len(self.played) >= self.config.max_cycles
@@ -152,7 +166,29 @@ class ALFWorldEnv(OneAgentEnv):
     def _show(self, moment: Moment) -> None:
         self._feedback = moment.feedback
         self._offered.append(moment.commands)
-        self._choices = choices_of(moment.commands)
+        self._choices = choices_of(moment.commands, self._visited)
+        self.left_out += len(moment.commands) - moment.commands.count("look") - len(self._choices)
+        self._things, beyond = things_shown(self._room, things_in(moment.feedback))
+        self.things_left_out += beyond
+        self._write("feedback", moment.feedback)
+        self.words_left_out += self._table.cut(self._choices)
+
+    def _write(self, name: str, text: str) -> None:
+        """Keep a text as ids, and count those that are cut."""
+        self._texts[name], cut = WORDING.fit(text, _TEXTS[name])
+        self.words_left_out += cut
+
+    def _start(self, game: Mapping[str, Any]) -> Moment:
+        """The engine's first moment of a game; ConfigurationError for one that it cannot play."""
+        try:
+            return self._running().start(game)
+        except MagroundingError:
+            raise
+        except (Exception, SystemExit) as error:  # the engine's parsers raise whatever they like, and its planner exits
+            what = f"{type(error).__name__}: {error}"[:200]
+            raise ConfigurationError(
+                f"the game {self.game_name!r} cannot be played ({what}): is it a game of ALFWorld?"
+            ) from error
 
     def _ask_expert(self) -> str | None:
         """The expert's wish, after it has been shown what has happened since it was last asked."""
@@ -168,9 +204,8 @@ class ALFWorldEnv(OneAgentEnv):
 
     def _observe(self) -> Observation:
         """The observation, in the order of the space."""
-        items = list(dict.fromkeys([*self._room, *things_in(self._feedback)]))[:MAX_ITEMS]
         grid = np.zeros((MAX_ITEMS, 1, ITEM_WORDS), np.int16)
-        grid[: len(items), 0] = [thing_ids(item) for item in items] or 0
+        grid[: len(self._things), 0] = [thing_ids(thing) for thing in self._things] or 0
         history = np.zeros((HISTORY, COMMAND_WORDS), np.int16)
         for row, (command, _) in zip(history, self._said[-HISTORY:], strict=False):
             row[...] = WORDING.row(command, COMMAND_WORDS)
@@ -178,8 +213,8 @@ class ALFWorldEnv(OneAgentEnv):
         return {
             "action_mask": mask,
             "choices": choices,
-            "feedback": WORDING.row(self._feedback, FEEDBACK_WORDS),
-            "goal": WORDING.row(self._goal, GOAL_WORDS),
+            "feedback": self._texts["feedback"].copy(),
+            "goal": self._texts["goal"].copy(),
             "grid": grid,
             "history": history,
         }
@@ -198,11 +233,3 @@ class ALFWorldEnv(OneAgentEnv):
         if self._expert_failed:
             info["expert_failed"] = True
         return info
-
-
-def choices_of(commands: tuple[str, ...]) -> tuple[str, ...]:
-    """The commands that are offered: all but "look"; where they are too many, those that only examine go first."""
-    offered = [command for command in commands if command != "look"]
-    examining = [command for command in offered if command.startswith("examine ")]
-    spare = set(examining[: max(0, len(offered) - MAX_COMMANDS)])
-    return tuple(command for command in offered if command not in spare)[:MAX_COMMANDS]

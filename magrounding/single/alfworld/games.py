@@ -10,17 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.single.alfworld.folders import FOLDERS, find_splits
 from magrounding.single.alfworld.problem import GAME_FILE, game_of
 from magrounding.single.alfworld.scenes import SPLITS, Scene
-from magrounding.storage import user_path
+from magrounding.storage import read_text, user_path
 
 SHIPPED = Path(__file__).parent / "data" / "scenes.json.gz"
 """The scenes that come with the package, by split."""
 
-FOLDERS = {"train": ("train",), "valid": ("valid", "valid_seen"), "test": ("test", "valid_unseen")}
-"""Split → names of its folder: what our command writes, and what ALFWorld's download has."""
-
-_SKIPPED = ("movable", "Sliced")
 _KEYS = ("pddl_domain", "grammar", "pddl_problem")
 
 
@@ -68,25 +65,26 @@ class Games:
         return game_of(found) if isinstance(found, Scene) else read_game(found)
 
 
-@lru_cache(maxsize=16)
 def find_games(folder: str, split: str) -> tuple[Path, ...]:
-    """The game files of a split below a folder, in alphabetic order; all of the folder's where it has no splits.
+    """The game files of a split, in alphabetic order: of the folders that are called like it, however deep they lie.
 
     Games that are known to be impossible, or need what the engine lacks (movable receptacles, slices), are left out.
 
     Raises:
-        DataNotFound: a folder that does not exist or has no games.
+        DataNotFound: no such folder, or one without a folder of this split that has games.
+        ConfigurationError: a file that is no game, or folders that do not say which split a game is of.
     """
-    top = user_path(folder)
-    known = [top / name for names in FOLDERS.values() for name in names if (top / name).is_dir()]
-    own = [top / name for name in FOLDERS[split] if (top / name).is_dir()]
-    places = own if known else [top]
-    files = sorted(file for place in places for file in place.rglob(GAME_FILE))
-    games = [file for file in files if not any(word in str(file.relative_to(top)) for word in _SKIPPED)]
-    games = [file for file in games if read_game(file).get("solvable", True)]
+    return _find(user_path(folder).absolute(), split)
+
+
+@lru_cache(maxsize=16)
+def _find(top: Path, split: str) -> tuple[Path, ...]:
+    found = find_splits(top)
+    games = [file for file in sorted(found.get(split, ())) if read_game(file).get("solvable", True)]
     if not games:
+        there = f"has games of {', '.join(found)} only" if found else "has no games"
         raise DataNotFound(
-            f"there is no {GAME_FILE} for the split {split!r} in {top}: name the folder that holds "
+            f"there is no {GAME_FILE} for the split {split!r} in {top}, which {there}: name the folder that holds "
             f"{' or '.join(FOLDERS[split])}, or make games by python -m magrounding.single.alfworld.generate"
         )
     return tuple(games)
@@ -95,12 +93,19 @@ def find_games(folder: str, split: str) -> tuple[Path, ...]:
 def read_game(path: Path) -> dict[str, Any]:
     """What a game file says; ConfigurationError for one that is no game."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        data = json.loads(read_text(path))
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} cannot be read as JSON ({error}): is it a game of ALFWorld?") from error
-    if not isinstance(data, dict) or not all(isinstance(data.get(key), str) for key in _KEYS):
-        raise ConfigurationError(f"{path} lacks one of {', '.join(_KEYS)}: is it a game of ALFWorld?")
+    if not isinstance(data, dict) or not all(_is_text(data.get(key)) for key in _KEYS):
+        raise ConfigurationError(f"{path} lacks one of {', '.join(_KEYS)}, each a text: is it a game of ALFWorld?")
+    if not isinstance(data.get("solvable", True), bool):
+        raise ConfigurationError(f"{path} says that solvable is {data['solvable']!r}, expected true or false")
     return data
+
+
+def _is_text(value: object) -> bool:
+    """Whether it can be handed on to the engine: JSON can say half of a pair of surrogates."""
+    return isinstance(value, str) and not any("\ud800" <= sign <= "\udfff" for sign in value)
 
 
 @lru_cache(maxsize=1)

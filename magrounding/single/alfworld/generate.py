@@ -17,6 +17,7 @@ from magrounding.single.alfworld.engine import Engine
 from magrounding.single.alfworld.games import save_scenes
 from magrounding.single.alfworld.problem import GAME_FILE, TASK_FILE, game_of, task_of
 from magrounding.single.alfworld.scenes import SPLITS, Scene, draw_scenes
+from magrounding.storage import user_path
 
 COUNTS = {"train": 240, "valid": 48, "test": 96}
 """Scenes of the package, by split."""
@@ -53,8 +54,8 @@ def solvable(scene: Scene, engine: Engine) -> bool:
 def main(arguments: list[str] | None = None) -> int:
     """Make games as the command line says."""
     parser = argparse.ArgumentParser(prog="python -m magrounding.single.alfworld.generate", description=__doc__)
-    parser.add_argument("--out", type=Path, help="folder to write games to")
-    parser.add_argument("--pack", type=Path, help="file to write the scenes alone to")
+    parser.add_argument("--out", type=user_path, help="folder to write games to")
+    parser.add_argument("--pack", type=user_path, help="file to write the scenes alone to")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--check", action="store_true", help="let the planner win each scene first, some seconds each")
     for split in SPLITS:

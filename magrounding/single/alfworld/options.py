@@ -7,10 +7,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from magrounding.errors import ConfigurationError, choose
+from magrounding.plain import make_plain
 from magrounding.single.alfworld import package
 from magrounding.single.alfworld.scenes import SPLITS
 from magrounding.single.alfworld.words import WORDING
 from magrounding.spec import CHOICES, EPISODE, EXPERT, STEP, EnvSpec, Grid, Mask, Text, TextChoices
+from magrounding.vector import check_count
 from magrounding.vocabulary import PAD
 
 if TYPE_CHECKING:
@@ -41,10 +43,9 @@ class ALFWorld:
     split: str = "train"
 
     def __post_init__(self) -> None:
+        make_plain(self)
         choose("split", self.split, SPLITS)
-        limit = self.max_cycles
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise ConfigurationError(f"max_cycles is a number of steps, at least 1; got {limit!r}")
+        check_count("max_cycles", self.max_cycles, 1)
         if not isinstance(self.games, str):
             raise ConfigurationError(f"games is the path of a folder, got {self.games!r}")
 

@@ -8,9 +8,11 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from magrounding.errors import ConfigurationError, MissingExtra, check_bool, choose
+from magrounding.errors import MissingExtra, check_bool, choose
+from magrounding.plain import make_plain
 from magrounding.single.babyai.words import MAX_WORDS, VIEW, VOCABULARY
 from magrounding.spec import EPISODE, EXPERT, SCENE, EnvSpec, Field, FixedActions, Grid, Mask, Text
+from magrounding.vector import check_count
 from magrounding.vocabulary import PAD
 
 if TYPE_CHECKING:
@@ -70,11 +72,11 @@ class BabyAI:
     split: str = "train"
 
     def __post_init__(self) -> None:
+        make_plain(self)
         choose("level", self.level, LEVELS)
         choose("split", self.split, SPLITS)
-        limit = self.max_cycles
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit < 2**31):
-            raise ConfigurationError(f"max_cycles is a number of steps, at least 1, or None; got {limit!r}")
+        if self.max_cycles is not None:
+            check_count("max_cycles", self.max_cycles, 1)
         check_bool("fast_view", self.fast_view)
 
     def describe(self) -> EnvSpec:

@@ -10,7 +10,6 @@ import argparse
 import json
 from collections import Counter
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import nle.nethack
@@ -21,6 +20,7 @@ from magrounding.single.nethack.options import NetHack
 from magrounding.single.nethack.tasks import GOALS, PROMPTS
 from magrounding.single.one_agent import AGENT
 from magrounding.single.wording import split
+from magrounding.storage import user_path
 
 _FEWEST = 3
 """Games that have a word: what is engraved in the dust is garbled."""
@@ -29,7 +29,7 @@ _FEWEST = 3
 def main() -> None:
     """Play, and write the list."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="the file to write")
+    parser.add_argument("--out", type=user_path, required=True, help="the file to write")
     parser.add_argument("--games", type=int, default=4000, help="training games at random")
     parser.add_argument("--steps", type=int, default=150, help="steps of each")
     arguments = parser.parse_args()

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from magrounding.errors import ConfigurationError, MissingExtra, check_bool, choose
+from magrounding.plain import make_plain
 from magrounding.single.nethack.tasks import (
     ACTIONS,
     NLE_LIMIT,
@@ -20,6 +21,7 @@ from magrounding.single.nethack.tasks import (
 )
 from magrounding.single.nethack.words import BLANK, HEIGHT, HERO, MAP_END, WIDTH, all_words, first_ids, wording
 from magrounding.spec import EPISODE, EXPERT, SCORE, SCORES, STEP, WON, EnvSpec, Field, FixedActions, Grid, Mask, Text
+from magrounding.vector import check_count
 from magrounding.vocabulary import PAD
 
 if TYPE_CHECKING:
@@ -55,19 +57,14 @@ class NetHack:
     split: str = "train"
 
     def __post_init__(self) -> None:
+        make_plain(self)
         choose("task", self.task, TASKS)
         choose("split", self.split, SPLITS)
         choose("thresholds", self.thresholds, THRESHOLDS)
-        limit = self.max_cycles
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit < 2**31):
-            raise ConfigurationError(f"max_cycles is a number of steps, at least 1, or None; got {limit!r}")
-        crop = self.crop
-        if (
-            isinstance(crop, bool)
-            or not isinstance(crop, int)
-            or not (crop == 0 or (crop % 2 and 0 < crop < 2 * WIDTH))
-        ):
-            raise ConfigurationError(f"crop is 0 or an odd number up to {2 * WIDTH - 1}, got {crop!r}")
+        if self.max_cycles is not None:
+            check_count("max_cycles", self.max_cycles, 1)
+        if check_count("crop", self.crop, 0, 2 * WIDTH - 1) and self.crop % 2 == 0:
+            raise ConfigurationError(f"crop is 0 or an odd number, as the agent is in the middle; got {self.crop}")
         for name in ("characters", "colours"):
             check_bool(name, getattr(self, name))
 

@@ -13,12 +13,12 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import version
-from pathlib import Path
 
 from magrounding.single.scienceworld.java import Java
 from magrounding.single.scienceworld.simulation import Moment, Simulation
 from magrounding.single.scienceworld.tasks import TASKS, variations
 from magrounding.single.wording import split
+from magrounding.storage import user_path
 
 HEAP = 400
 
@@ -26,7 +26,7 @@ HEAP = 400
 def main() -> None:
     """Play, and write the list."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="the file to write")
+    parser.add_argument("--out", type=user_path, required=True, help="the file to write")
     parser.add_argument("--variations", type=int, default=3, help="training variations of each task")
     parser.add_argument("--steps", type=int, default=15, help="random steps in each")
     parser.add_argument("--tasks", nargs="*", default=TASKS, help="which tasks")

@@ -29,6 +29,7 @@ from magrounding.single.scienceworld.gold import find_gold, play_gold
 from magrounding.single.scienceworld.java import Java, shared_java
 from magrounding.single.scienceworld.tasks import TASKS, task_name, variations
 from magrounding.single.scienceworld.trajectories import append_trajectory, mend, read_trajectories, trajectory_of
+from magrounding.storage import user_path
 
 HEAP = 400
 
@@ -45,7 +46,7 @@ class Item(NamedTuple):
 def main() -> int:
     """Find, play and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="the file to write, or to go on with")
+    parser.add_argument("--out", type=user_path, required=True, help="the file to write, or to go on with")
     parser.add_argument("--train", type=int, default=12, help="training variations of each task")
     parser.add_argument("--listed", type=int, default=10, help="of them, those with what is valid along them")
     parser.add_argument("--valid", type=int, default=5, help="validation variations of each task")

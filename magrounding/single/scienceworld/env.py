@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import CallOrderError, ConfigurationError
+from magrounding.errors import CallOrderError
 from magrounding.seeding import TASK, stream_key
 from magrounding.single.one_agent import OneAgentEnv
 from magrounding.single.scienceworld import picture
@@ -28,7 +28,7 @@ from magrounding.single.scienceworld.words import wording
 from magrounding.single.wording import ChoiceTable
 from magrounding.spec import CHOICES
 from magrounding.texts import content_keys
-from magrounding.vector import Observation
+from magrounding.vector import Observation, check_count
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 2
@@ -52,6 +52,7 @@ class ScienceWorldEnv(OneAgentEnv):
         variation: the variation that is being played.
         commands: what has been played of it; None stands for a masked action.
         left_out: valid actions for which there was no row, in all steps so far.
+        words_left_out: words of what was observed, but of choices, that were cut.
 
     Raises:
         ConfigurationError: an unknown render mode, or no Java.
@@ -64,7 +65,7 @@ class ScienceWorldEnv(OneAgentEnv):
         super().__init__(config, wording().vocabulary, render_mode, RENDER_MODES, FRAMES_PER_SECOND)
         self.variation = -1
         self.commands: list[str | None] = []
-        self.left_out = 0
+        self.left_out = self.words_left_out = 0
         self._choices = ChoiceTable(wording(), config.max_choices, CHOICE_WORDS)
         self._simulation: Simulation | None = None
         self._moment: Moment | None = None
@@ -155,10 +156,8 @@ class ScienceWorldEnv(OneAgentEnv):
     def _variation_asked(self, options: Mapping[str, Any]) -> int | None:
         if "variation" not in options:
             return None
-        count, wanted = sum(map(len, variations(self.config.task).values())), options["variation"]
-        if isinstance(wanted, bool) or not isinstance(wanted, int) or not 0 <= wanted < count:
-            raise ConfigurationError(f"{self.config.task} has variations 0 to {count - 1}, got {wanted!r}")
-        return wanted
+        count = sum(map(len, variations(self.config.task).values()))
+        return check_count(f"the variation of {self.config.task}", options["variation"], 0, count - 1)
 
     def _begin(self, seed: int, episode: int) -> None:
         variation = self._asked
@@ -168,7 +167,7 @@ class ScienceWorldEnv(OneAgentEnv):
         simulation = self._started()
         self._moment = self._fit(simulation.begin(self.config.task, variation, self.config.simplifications))
         self._task_text = simulation.task_text()
-        self._task = wording().row(self._task_text, TASK_WORDS)
+        self._task = self._row(self._task_text, TASK_WORDS)
         self._document = int(content_keys({"task": self._task[None]})[0])
         self.variation, self.commands = variation, []
 
@@ -194,16 +193,22 @@ class ScienceWorldEnv(OneAgentEnv):
         self.left_out += beyond
         return replace(moment, actions=moment.actions[: self.config.max_choices])
 
+    def _row(self, text: str, length: int) -> np.ndarray:
+        """A text as ids; those that are cut are counted."""
+        row, cut = wording().fit(text, length)
+        self.words_left_out += cut
+        return row
+
     def _observe(self) -> Observation:
         """The observation, in the order of the space."""
-        moment, words = self._now, wording()
+        moment = self._now
         choices, mask = self._choices.rows(moment.actions)
         return {
             "action_mask": mask,
             CHOICES: choices,
-            "inventory": words.row(moment.inventory, INVENTORY_WORDS),
-            "look": words.row(moment.look, LOOK_WORDS),
-            "observation": words.row(moment.observation, OBSERVATION_WORDS),
+            "inventory": self._row(moment.inventory, INVENTORY_WORDS),
+            "look": self._row(moment.look, LOOK_WORDS),
+            "observation": self._row(moment.observation, OBSERVATION_WORDS),
             "task": self._task.copy(),
         }
 

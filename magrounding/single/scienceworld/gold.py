@@ -12,7 +12,7 @@ from pathlib import Path
 from magrounding.errors import ConfigurationError
 from magrounding.single.scienceworld.java import Java
 from magrounding.single.scienceworld.simulation import Moment, Simulation
-from magrounding.storage import user_cache, write_json
+from magrounding.storage import WRONG_JSON, read_text, user_cache, write_json
 
 _SYNONYMS = {"examine": "look at", "drop": "put down"}
 _JOINTS = (" to ", " into ", " on ", " in ", " with ")
@@ -174,10 +174,10 @@ def _verbs(command: str) -> Iterator[tuple[str, str]]:
 def _read(path: Path) -> Gold | None:
     """What is kept; None where nothing is, or it is damaged and has to be found again."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_text(path))
         commands, program = tuple(found["commands"]), tuple(found["program"])
         meant = tuple(map(bool, found["meant"]))
         gold = Gold(commands, int(found["score"]), program, str(found["text"]), meant)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, *WRONG_JSON):
         return None
     return gold if all(isinstance(text, str) for text in (*commands, *program)) else None

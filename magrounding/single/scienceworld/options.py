@@ -7,10 +7,12 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from magrounding.errors import ConfigurationError, MissingExtra, check_bool, choose
+from magrounding.errors import MissingExtra, check_bool, choose
+from magrounding.plain import make_plain
 from magrounding.single.scienceworld.tasks import SPLITS, TASKS, task_name
 from magrounding.single.scienceworld.words import wording
 from magrounding.spec import CHOICES, EPISODE, EXPERT, SCORE, SCORES, EnvSpec, Mask, Text, TextChoices
+from magrounding.vector import check_count
 
 if TYPE_CHECKING:
     from magrounding.single.scienceworld.env import ScienceWorldEnv
@@ -52,15 +54,14 @@ class ScienceWorld:
     split: str = "train"
 
     def __post_init__(self) -> None:
+        make_plain(self)
         object.__setattr__(self, "task", choose("task", task_name(self.task), TASKS))
         choose("split", self.split, SPLITS)
         if self.simplifications not in ("", "easy"):
             for each in str(self.simplifications).split(","):
                 choose("simplification", each, ("easy", *SIMPLIFICATIONS))
         for name, least in (("max_cycles", 1), ("max_choices", 1), ("heap", 200)):
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, int) or number < least:
-                raise ConfigurationError(f"{name} is a whole number from {least} on, got {number!r}")
+            check_count(name, getattr(self, name), least, 2**62)
         for name in ("failure_penalty", "fast_actions"):
             check_bool(name, getattr(self, name))
 

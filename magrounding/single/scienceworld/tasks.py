@@ -45,7 +45,7 @@ SPLITS = ("train", "valid", "test")
 def task_name(task: str) -> str:
     """The simulator's name of a task that may be given as "T0" to "T29"; anything else is returned as it is."""
     number = task[1:] if isinstance(task, str) and task[:1] == "T" else ""
-    return TASKS[int(number)] if number.isdecimal() and int(number) < len(TASKS) else task
+    return TASKS[int(number)] if number.isdecimal() and len(number) < 4 and int(number) < len(TASKS) else task
 
 
 def variations(task: str) -> dict[str, range]:

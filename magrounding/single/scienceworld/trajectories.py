@@ -10,6 +10,7 @@ from pathlib import Path
 from magrounding.errors import ConfigurationError
 from magrounding.single.scienceworld.gold import WON, Gold
 from magrounding.single.scienceworld.simulation import Moment
+from magrounding.storage import WRONG_JSON, read_text
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory
         ConfigurationError: no such file, or one that holds something else.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        lines = read_text(path).split("\n")[:-1]
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(
             f"{path} cannot be read as gold trajectories ({error}): "
@@ -110,7 +111,7 @@ def _parsed(line: str, where: str) -> Trajectory:
             int(content["score"]),
             valid,
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except WRONG_JSON as error:
         raise ConfigurationError(f"{where} is no gold trajectory ({type(error).__name__}: {error})") from None
 
 

@@ -22,11 +22,12 @@ import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS
-from magrounding.storage import user_path, write_atomic
+from magrounding.storage import WRONG_JSON, lines_of, read_text, text_of, user_path, write_atomic
 
 NODES, LINKS, PANOIDS, WORDS = "nodes.txt", "links.txt", "panoids.txt", "words.json"
 PANORAMAS = ("panoramas.npy", "panoramas.npz")
 _KEY = "panoramas"
+_BLANK = " \t"
 
 SHIPPED = Path(__file__).with_name("data")
 """The city of the package."""
@@ -75,8 +76,8 @@ class Vocabulary:
 
 
 def folder_of(data: str) -> Path:
-    """The folder that an option names; "" is the city of the package."""
-    return user_path(data) if data else SHIPPED
+    """The folder that an option names, seen from the current one; "" is the city of the package."""
+    return user_path(data).absolute() if data else SHIPPED
 
 
 def read_nodes(file: Path) -> list[Node]:
@@ -98,7 +99,7 @@ def read_routes(file: Path) -> list[Route]:
         ConfigurationError: a line that is no route.
     """
     routes = []
-    for number, line in enumerate(_text(file).splitlines(), 1):
+    for number, line in enumerate(lines_of(_text(file)), 1):
         if not line.strip():
             continue
         route = _route(line)
@@ -118,7 +119,7 @@ def _route(line: str) -> Route | None:
     try:
         said = json.loads(line)
         nodes, text, heading = said["route_panoids"], said["navigation_text"], float(said["start_heading"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except WRONG_JSON:
         return None
     named = isinstance(nodes, list) and len(nodes) > 1 and all(isinstance(node, str) for node in nodes)
     return Route(tuple(nodes), text, heading) if named and isinstance(text, str) and np.isfinite(heading) else None
@@ -129,10 +130,10 @@ def read_words(folder: Path) -> Vocabulary:
     try:
         said = json.loads(_text(folder / WORDS))
         words, longest = said["words"], said["longest"]
-        good = isinstance(words, list) and all(isinstance(word, str) for word in words) and 0 < longest < 10_000
-        if good and isinstance(longest, int):
+        good = isinstance(words, list) and all(isinstance(word, str) for word in words) and type(longest) is int
+        if good and 0 < longest < 10_000:
             return Vocabulary(tuple(words), longest)
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except WRONG_JSON:
         pass
     raise ConfigurationError(f"{WORDS} has to be an object with words, a list, and longest, a number")
 
@@ -155,7 +156,7 @@ def read_panoramas(folder: Path) -> tuple[list[str], np.ndarray]:
                 classes = archive[_KEY]
     except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ConfigurationError(f"{file.name} is no array of panoramas ({error})") from error
-    names = _text(folder / PANOIDS).split()
+    names = [name for line in lines_of(_text(folder / PANOIDS)) if (name := line.strip(_BLANK))]
     if classes.dtype != np.uint8 or classes.shape != (len(names), ROWS, COLUMNS):
         raise ConfigurationError(
             f"{file.name} has {classes.dtype} {list(classes.shape)}, expected uint8 [{len(names)}, {ROWS}, {COLUMNS}]: "
@@ -240,8 +241,8 @@ def _text(file: Path) -> str:
     try:
         packed = file.with_name(f"{file.name}.gz")
         if packed.is_file():
-            return gzip.decompress(packed.read_bytes()).decode()
-        return file.read_text(encoding="utf-8")
+            return text_of(gzip.decompress(packed.read_bytes()))
+        return read_text(file)
     except FileNotFoundError:
         raise DataNotFound(f"there is no {file.name} in {file.parent}") from None
     except (OSError, ValueError, EOFError, zlib.error) as error:
@@ -250,8 +251,8 @@ def _text(file: Path) -> str:
 
 def _table(file: Path, width: int) -> Iterator[tuple[int, list[str]]]:
     """Number and parts of each line."""
-    for number, line in enumerate(_text(file).splitlines(), 1):
-        parts = [part.strip() for part in line.split(",")]
+    for number, line in enumerate(lines_of(_text(file)), 1):
+        parts = [part.strip(_BLANK) for part in line.split(",")]
         if len(parts) != width or not all(parts):
             raise ConfigurationError(f"line {number} of {file.name} has {len(parts)} parts, expected {width}: {line!r}")
         yield number, parts

@@ -19,6 +19,7 @@ from magrounding.single.touchdown.instructions import instruction, words_of_phra
 from magrounding.single.touchdown.layout import CLASSES, SPLITS
 from magrounding.single.touchdown.scene import City, draw_city, draw_panorama
 from magrounding.single.wording import split
+from magrounding.storage import user_path
 from magrounding.vector import check_count
 
 SIZES = {"train": (7, 7), "valid": (5, 5), "test": (5, 5)}
@@ -120,7 +121,7 @@ def _walk(city: City, start: int, goal: int, rng: np.random.Generator) -> list[i
 def main(arguments: list[str] | None = None) -> int:
     """Make a city as the command line says."""
     parser = argparse.ArgumentParser(prog="python -m magrounding.single.touchdown.generate", description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder to write to")
+    parser.add_argument("--out", type=user_path, required=True, help="folder to write to")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--areas", type=int, default=2, help="areas of streets for training")
     parser.add_argument("--pack", action="store_true", help="compress the routes")

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from magrounding.errors import ConfigurationError, check_bool, choose
+from magrounding.plain import make_plain
 from magrounding.single.touchdown.files import folder_of, read_words
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, LIMIT, MAX_DIRECTIONS, ROWS, SPLITS
 from magrounding.single.wording import Wording
 from magrounding.spec import COLUMNS as TOWARDS
 from magrounding.spec import EPISODE, EXPERT, Directions, EnvSpec, Field, Grid, Mask, Text
+from magrounding.vector import check_count
 from magrounding.vocabulary import PAD
 
 if TYPE_CHECKING:
@@ -46,13 +48,12 @@ class Touchdown:
     split: str = "train"
 
     def __post_init__(self) -> None:
+        make_plain(self)
         choose("split", self.split, SPLITS)
-        limit = self.max_cycles
-        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit < 2**31:
-            raise ConfigurationError(f"max_cycles is a number of steps, at least 1; got {limit!r}")
+        check_count("max_cycles", self.max_cycles, 1)
         for name in ("manual_stop", "turned"):
             check_bool(name, getattr(self, name))
-        if isinstance(self.patch, bool) or not isinstance(self.patch, int) or self.patch not in PATCHES:
+        if type(self.patch) is not int or self.patch not in PATCHES:
             raise ConfigurationError(f"patch is one of {', '.join(map(str, PATCHES))}, got {self.patch!r}")
         if not isinstance(self.data, str):
             raise ConfigurationError(f"data is the path of a folder, got {self.data!r}")
@@ -73,7 +74,7 @@ class Touchdown:
         Raises:
             DataNotFound: the folder has no list of words.
         """
-        return _spec(self.data, self.max_cycles, self.actions, self.patch, self.turned)
+        return _spec(folder_of(self.data), self.max_cycles, self.actions, self.patch, self.turned)
 
     def make_env(self, render_mode: str | None = None) -> TouchdownEnv:
         """The world as a PettingZoo ParallelEnv of one agent.
@@ -101,8 +102,7 @@ def wording(folder: Path) -> Wording:
 
 
 @lru_cache(maxsize=32)
-def _spec(data: str, max_cycles: int, actions: Directions, patch: int, turned: bool) -> EnvSpec:
-    folder = folder_of(data)
+def _spec(folder: Path, max_cycles: int, actions: Directions, patch: int, turned: bool) -> EnvSpec:
     words, longest = wording(folder), read_words(folder).longest
     rows, columns = -(-ROWS // patch), COLUMNS // patch
     scenery = [words.vocabulary[name] for name in ("road", "sidewalk", "building", "terrain", "sky")]

@@ -1,0 +1,119 @@
+"""Which split a game below a folder is of: that of the folder it lies in. No game is of two."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.single.alfworld.problem import GAME_FILE
+
+FOLDERS = {"train": ("train",), "valid": ("valid", "valid_seen"), "test": ("test", "valid_unseen")}
+"""Split → names of its folder: what our command writes, and what ALFWorld's download has."""
+
+_SPLIT_OF = {name: split for split, names in FOLDERS.items() for name in names}
+_SKIPPED = ("movable", "Sliced")
+
+
+class _Folder(NamedTuple):
+    """A folder on the way.
+
+    Attributes:
+        path: as it was come to.
+        real: without links.
+        split: whose it is, "" where no folder said so.
+        place: the folder that said so.
+    """
+
+    path: Path
+    real: Path
+    split: str
+    place: Path
+
+
+class _Game(NamedTuple):
+    """A game file, its path without links, and the folder that it was found in."""
+
+    path: Path
+    real: Path
+    folder: _Folder
+
+
+def find_splits(top: Path) -> dict[str, list[Path]]:
+    """Split → the game files in folders of its name, at any depth below `top`; or all of `top` where it has that name.
+
+    Links are followed, but not back to where they are. What needs movable receptacles or slices is left out, and so are
+    games outside of such folders where there are some within.
+
+    Raises:
+        DataNotFound: no such folder, or one that cannot be read.
+        ConfigurationError: a game that is of two splits, or games that are of none.
+    """
+    games = list(_walk(top, ""))
+    own = next((_SPLIT_OF[name] for name in (top.name, _real(top).name) if name in _SPLIT_OF), "")
+    if own and not any(game.folder.split for game in games):
+        games = list(_walk(top, own))
+    found: dict[str, list[Path]] = {}
+    known: dict[Path, _Game] = {}
+    for game in games:
+        split, place = game.folder.split, game.folder.place
+        first = known.setdefault(game.real, game) if split else game
+        if first.folder.split != split:
+            raise ConfigurationError(
+                f"{first.path} and {game.path} are one game, of {first.folder.split} and of {split}: take it out of one"
+            )
+        if split and first is game and not any(word in str(game.path.relative_to(place)) for word in _SKIPPED):
+            found.setdefault(split, []).append(game.path)
+    if games and not known:
+        raise ConfigurationError(
+            f"{top} has games, such as {games[0].path.relative_to(top)}, but no folder that says of which split they "
+            f"are: put them into folders {', '.join(_SPLIT_OF)}"
+        )
+    return found
+
+
+def _walk(top: Path, split: str) -> Iterator[_Game]:
+    """Every game file below a folder, in alphabetic order; where two ways lead to a folder, once for each split."""
+    root = _real(top)
+    waiting, seen = [_Folder(top, root, split, top)], set[tuple[Path, str]]()
+    while waiting:
+        folder = waiting.pop()
+        if (folder.real, folder.split) in seen:
+            continue
+        seen.add((folder.real, folder.split))
+        try:
+            with os.scandir(folder.path) as listed:
+                entries = sorted(Path(entry.path) for entry in listed)
+            folders = {path for path in entries if path.is_dir()}
+        except OSError as error:
+            raise DataNotFound(
+                f"{folder.path} cannot be read ({error.strerror}): name the folder of the games"
+            ) from None
+        inner = []
+        for path in entries:
+            linked = path.is_symlink()
+            real = _real(path) if linked else folder.real / path.name
+            if path not in folders:
+                if path.name == GAME_FILE:
+                    yield _Game(path, real, folder)
+            elif not (linked and any(each.is_relative_to(real) for each in (folder.real, root))):
+                inner.append(_enter(folder, path, real))
+        waiting += reversed(inner)
+
+
+def _enter(outer: _Folder, path: Path, real: Path) -> _Folder:
+    """A folder in another one; ConfigurationError where both say of which split games are, and not the same."""
+    split = _SPLIT_OF.get(path.name, outer.split)
+    if outer.split not in ("", split):
+        raise ConfigurationError(
+            f"{path} lies in {outer.place}, so its games are of {split} and of {outer.split}: name a folder within, or "
+            "move one of the two"
+        )
+    return _Folder(path, real, split, outer.place if outer.split else path)
+
+
+def _real(path: Path) -> Path:
+    """The path without links; that of a link to itself is itself, of which `Path.resolve` would raise."""
+    return Path(os.path.realpath(path))

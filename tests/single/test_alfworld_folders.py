@@ -1,0 +1,182 @@
+"""A user's games of ALFWorld: of which split they are, wherever they lie, and what is said of files that are none."""
+
+import json
+import os
+
+import pytest
+
+from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.single.alfworld import SPLITS
+from magrounding.single.alfworld.games import Games, find_games
+
+DOWNLOAD = {"train": "train", "valid": "valid_seen", "test": "valid_unseen"}
+
+
+def write(folder, name, **changes):
+    (folder / name).mkdir(parents=True)
+    game = {"pddl_domain": "d", "grammar": "g", "pddl_problem": "p", "solvable": True} | changes
+    (folder / name / "game.tw-pddl").write_text(json.dumps(game))
+
+
+def download(top):
+    """What ALFWorld's download has in its folder of games."""
+    for name in DOWNLOAD.values():
+        for task in ("b", "a"):
+            write(top / name, f"{task}-{name}/trial")
+        write(top / name, f"pick_and_place_with_movable_recep-{name}/trial")
+        write(top / name, f"pick_and_place_simple-TomatoSliced-{name}/trial")
+        write(top / name, f"c-{name}/trial", solvable=False)
+
+
+def tasks(folder, split):
+    return [path.parent.parent.name for path in find_games(str(folder), split)]
+
+
+@pytest.mark.parametrize("below", [".", "json_2.1.1", "data/alfworld/json_2.1.1", "removable_Sliced/json_2.1.1"])
+def test_splits_are_found_at_any_depth(tmp_path, below):
+    download(tmp_path / below)
+    for split, name in DOWNLOAD.items():
+        assert tasks(tmp_path, split) == [f"a-{name}", f"b-{name}"]
+    games = Games(str(tmp_path), "test")
+    assert (len(games), games.name(0), games.data(0)["pddl_problem"]) == (2, "trial", "p")
+
+
+def test_names_above_the_folder_say_nothing(tmp_path):
+    download(tmp_path / "valid_seen" / "test")
+    for split, name in DOWNLOAD.items():
+        assert tasks(tmp_path / "valid_seen" / "test", split) == [f"a-{name}", f"b-{name}"]
+
+
+def test_our_own_names_and_the_downloads_stand_side_by_side(tmp_path):
+    for name in ("train", "valid", "valid_seen", "test", "valid_unseen"):
+        write(tmp_path / "one" / name, f"{name}/trial")
+    write(tmp_path / "two" / "train", "other/trial")
+    assert tasks(tmp_path, "train") == ["train", "other"]
+    assert tasks(tmp_path, "valid") == ["valid", "valid_seen"]
+    assert tasks(tmp_path, "test") == ["test", "valid_unseen"]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_a_folder_of_one_split_serves_for_no_other(tmp_path, split):
+    download(tmp_path)
+    folder = tmp_path / DOWNLOAD[split]
+    (tmp_path / "link").symlink_to(folder)
+    for other in SPLITS:
+        for named in (folder, tmp_path / "link"):
+            if other == split:
+                assert tasks(named, other) == [f"a-{DOWNLOAD[split]}", f"b-{DOWNLOAD[split]}"]
+            else:
+                with pytest.raises(DataNotFound, match=f"for the split '{other}' in .* has games of {split} only"):
+                    find_games(str(named), other)
+
+
+def test_a_split_that_is_absent_is_not_replaced(tmp_path):
+    download(tmp_path / "json")
+    for path in (tmp_path / "json" / "valid_unseen").rglob("game.tw-pddl"):
+        path.unlink()
+    with pytest.raises(DataNotFound, match="has games of train, valid only: name the folder that holds test or"):
+        find_games(str(tmp_path), "test")
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_games_of_no_split_are_refused(tmp_path, split):
+    write(tmp_path, "task/trial")
+    with pytest.raises(ConfigurationError, match=r"such as task/trial/game\.tw-pddl, but no folder that says of which"):
+        find_games(str(tmp_path), split)
+    write(tmp_path, "train/other/trial")  # beside folders that say it they are none of theirs
+    if split == "train":
+        assert tasks(tmp_path, split) == ["other"]
+
+
+def test_splits_within_one_another_are_refused(tmp_path):
+    write(tmp_path, "valid_seen/json/train/a/trial")
+    for split in SPLITS:
+        with pytest.raises(ConfigurationError, match="so its games are of train and of valid"):
+            find_games(str(tmp_path), split)
+    write(tmp_path / "same", "train/json/train/a/trial")
+    assert tasks(tmp_path / "same", "train") == ["a"]
+
+
+def test_links_are_followed_and_never_in_a_ring(tmp_path):
+    elsewhere, top = tmp_path / "elsewhere", tmp_path / "top"
+    write(elsewhere, "a/trial")
+    write(elsewhere, "b/trial")
+    (top / "train").mkdir(parents=True)
+    for name, target in {
+        "a": elsewhere / "a",  # out of the folder
+        "twin": elsewhere / "a",  # twice the same
+        "ring": top / "train",
+        "up": top,
+        "root": "/",
+        "itself": top / "train" / "itself",
+        "nowhere": tmp_path / "nowhere",
+    }.items():
+        (top / "train" / name).symlink_to(target)
+    (top / "train" / "c").mkdir()
+    (top / "train" / "c" / "game.tw-pddl").symlink_to(elsewhere / "b" / "trial" / "game.tw-pddl")
+    found = [os.path.relpath(path, top / "train") for path in find_games(str(top), "train")]
+    assert found == ["a/trial/game.tw-pddl", "c/game.tw-pddl"]
+
+
+@pytest.mark.parametrize("link", ["valid_seen", "valid_seen/task", "valid_seen/task/trial/game.tw-pddl"])
+def test_a_game_that_links_put_into_two_splits_is_refused(tmp_path, link):
+    write(tmp_path, "train/task/trial")
+    (tmp_path / link).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / link).symlink_to(tmp_path / link.replace("valid_seen", "train"))
+    for split in SPLITS:
+        with pytest.raises(ConfigurationError, match="are one game, of train and of valid"):
+            find_games(str(tmp_path), split)
+
+
+def test_a_link_that_is_broken_is_named(tmp_path):
+    (tmp_path / "train" / "a").mkdir(parents=True)
+    (tmp_path / "train" / "a" / "game.tw-pddl").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(ConfigurationError, match=r"a/game\.tw-pddl cannot be read"):
+        find_games(str(tmp_path), "train")
+
+
+def test_a_folder_is_found_from_the_current_one(tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        write(tmp_path / name / "games" / "train", f"{name}/trial")
+        monkeypatch.chdir(tmp_path / name)
+        assert tasks("games", "train") == [name]
+    monkeypatch.setenv("HOME", str(tmp_path / "one"))
+    assert tasks("~/games", "train") == ["one"]
+
+
+def test_folders_without_games_are_refused(tmp_path):
+    with pytest.raises(DataNotFound, match=r"has no games: .* python -m magrounding\.single\.alfworld\.generate"):
+        find_games(str(tmp_path), "train")
+    with pytest.raises(DataNotFound, match=r"nowhere cannot be read \(No such file"):
+        find_games(str(tmp_path / "nowhere"), "train")
+    with pytest.raises(DataNotFound, match="cannot be read"):
+        find_games("x" * 5000, "train")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{", "cannot be read as JSON"),
+        (b"\xff\xfe{", "cannot be read as JSON"),
+        (b"[" * 100_000, "cannot be read as JSON"),
+        (b'{"a": ' + b"1" * 5000 + b"}", "cannot be read as JSON"),
+        (b"[]", "lacks one of pddl_domain, grammar, pddl_problem"),
+        (b'{"pddl_domain": "d", "grammar": null, "pddl_problem": "p"}', "lacks one of"),
+        (b'{"pddl_domain": "d", "grammar": ["g"], "pddl_problem": 1e999}', "lacks one of"),
+        (b'{"pddl_domain": "d", "grammar": "\\ud800", "pddl_problem": "p"}', "lacks one of"),
+        (b'{"pddl_domain": "d", "grammar": "g", "pddl_problem": "p", "solvable": "no"}', "solvable is 'no'"),
+    ],
+    ids=range(9),
+)
+def test_files_that_are_no_games_end_in_a_sentence(tmp_path, content, said):
+    write(tmp_path, "train/x")
+    (tmp_path / "train" / "x" / "game.tw-pddl").write_bytes(content)
+    with pytest.raises(ConfigurationError, match=said):
+        find_games(str(tmp_path), "train")
+
+
+def test_a_game_that_windows_wrote_is_a_game(tmp_path):
+    write(tmp_path, "train/x")
+    path = tmp_path / "train" / "x" / "game.tw-pddl"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes() + b"\r\n")
+    assert Games(str(tmp_path), "train").data(0)["pddl_domain"] == "d"

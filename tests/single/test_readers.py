@@ -1,0 +1,221 @@
+"""Files and paths as people write them: byte-order marks, line ends of Windows, signs that end no line, "~"."""
+
+import codecs
+import gzip
+import json
+
+import pytest
+
+import magrounding as mg
+from magrounding.agents.drrn.pieces import Pieces
+from magrounding.agents.pretrained_language import inspect_model
+from magrounding.cli.command import BAD_INPUT, CommandLine
+from magrounding.cli.compare import Arguments as Compare
+from magrounding.cli.train import Arguments as Train
+from magrounding.envs.messenger.manual import read_corpus
+from magrounding.errors import ConfigurationError, MagroundingError
+from magrounding.play.demonstrations import digests
+from magrounding.play.lineup import Lineup
+from magrounding.play.saved_games import Header, SavedGame, read_games, to_text
+from magrounding.play.script import Script, ScriptedTeam
+from magrounding.play.web.study import Study
+from magrounding.pretrained import find_run
+from magrounding.single.scienceworld.tasks import task_name
+from magrounding.single.scienceworld.trajectories import append_trajectory, read_trajectories
+from magrounding.single.touchdown import Touchdown, files
+from magrounding.storage import lines_of, read_json, read_text, user_path
+from tests.envs.people_corpus import small_corpus, write_corpus
+from tests.play.recorded_games import by_oracle
+from tests.single.test_scienceworld_trajectories import PATH
+
+NO_ENDS = "\u2028 \u2029 \x85 \x0b \x0c \x1c \x1d \x1e \r "
+"""Signs that `str.splitlines` takes for ends of lines, or opening a file as text does."""
+
+
+def as_windows_writes(path):
+    """The same text, with a byte-order mark and other line ends."""
+    path.write_bytes(codecs.BOM_UTF8 + path.read_bytes().replace(b"\n", b"\r\n"))
+
+
+def test_only_a_line_feed_ends_a_line():
+    assert lines_of(f"a{NO_ENDS}b\r\n\nc\r\n") == [f"a{NO_ENDS}b", "", "c"]
+    assert lines_of("a\n") == lines_of("a") == ["a"]
+    assert lines_of("") == []
+
+
+def test_a_text_loses_its_mark_and_nothing_else(tmp_path):
+    (tmp_path / "x").write_bytes(codecs.BOM_UTF8 + f"\ufeff{NO_ENDS}\r\n".encode())
+    assert read_text(tmp_path / "x") == f"\ufeff{NO_ENDS}\r\n"
+
+
+class TestTouchdown:
+    def test_files_of_windows_are_the_same_city(self, small_city):
+        before = [
+            files.read_nodes(small_city / files.NODES),
+            files.read_links(small_city / files.LINKS),
+            files.read_routes(small_city / "train.json"),
+            files.read_words(small_city),
+            files.read_panoramas(small_city)[0],
+        ]
+        for name in (files.NODES, files.LINKS, files.PANOIDS, files.WORDS, "train.json"):
+            as_windows_writes(small_city / name)
+        after = [
+            files.read_nodes(small_city / files.NODES),
+            files.read_links(small_city / files.LINKS),
+            files.read_routes(small_city / "train.json"),
+            files.read_words(small_city),
+            files.read_panoramas(small_city)[0],
+        ]
+        assert after == before
+        mg.make("touchdown", data=str(small_city)).reset(seed=0)
+
+    def test_a_route_may_say_anything(self, small_city):
+        (route,) = files.read_routes(small_city / "train.json")
+        said = {"route_panoids": route.nodes, "navigation_text": "Go\u2028\u2029\x85on.", "start_heading": 0}
+        text = json.dumps(said, ensure_ascii=False)
+        (small_city / "train.json").write_text(f"{text}\n{text}\r\n", newline="")
+        with gzip.open(small_city / "dev.json.gz", "wb") as packed:
+            packed.write(codecs.BOM_UTF8 + text.encode())
+        for name, count in (("train.json", 2), ("dev.json", 1)):
+            found = files.read_routes(small_city / name)
+            assert len(found) == count
+            assert found[0].instruction == said["navigation_text"]
+
+    def test_names_of_places_may_hold_blanks_and_odd_signs(self, small_city):
+        name = f"a b{NO_ENDS.replace(chr(13), '')}c"
+        for file in (files.NODES, files.LINKS, files.PANOIDS, "train.json"):
+            text = read_text(small_city / file)
+            (small_city / file).write_text(text.replace("A" + "x" * 21, name), newline="")
+        assert files.read_nodes(small_city / files.NODES)[0].id == name
+        assert files.read_panoramas(small_city)[0][0] == name
+
+    @pytest.mark.parametrize("heading", ["1" + "0" * 400, "1" * 5000, "NaN", "[]", "null"], ids=lambda text: text[:12])
+    def test_headings_that_are_no_numbers(self, small_city, heading):
+        line = f'{{"route_panoids": ["a", "b"], "navigation_text": "x", "start_heading": {heading}}}'
+        (small_city / "train.json").write_text(line)
+        with pytest.raises(ConfigurationError, match=r"line 1 of train\.json is no route"):
+            files.read_routes(small_city / "train.json")
+
+    @pytest.mark.parametrize("longest", ["true", "1e400", "1" * 5000, "[" * 100_000], ids=lambda text: text[:12])
+    def test_lists_of_words_that_are_none(self, small_city, longest):
+        text = f'{{"words": [], "longest": {longest}}}'
+        (small_city / files.WORDS).write_text(text)
+        with pytest.raises(ConfigurationError, match=r"words\.json has to be an object"):
+            files.read_words(small_city)
+
+
+class TestScripts:
+    def test_odd_signs_end_no_line(self):
+        assert Script.parse(f"left # to the wall{NO_ENDS}and up\r\nup * 2\r\n*\r\n").moves == ("left", "up", "up")
+
+    def test_a_script_of_windows(self, tmp_path):
+        (tmp_path / "moves.txt").write_text("left\nup * 2\n")
+        as_windows_writes(tmp_path / "moves.txt")
+        assert Script.load(tmp_path / "moves.txt").moves == ("left", "up", "up")
+
+    @pytest.mark.parametrize("text", ["9" * 5000, "left * " + "9" * 5000], ids=lambda text: text[:12])
+    def test_numbers_of_any_length_are_answered_in_a_sentence(self, text):
+        with pytest.raises(ConfigurationError, match=r"(is no action here|how often)"):
+            ScriptedTeam(Script.parse(text), mg.make_vec("rtfm", 1).spec)
+
+
+def test_a_corpus_of_windows_is_the_same(tmp_path):
+    folder = write_corpus(tmp_path / "x", small_corpus())
+    before = read_corpus(folder)
+    for text in ("train", "val", "test"):
+        as_windows_writes(tmp_path / "x" / f"text_{text}.json")
+    assert read_corpus(folder) == before
+
+
+def test_gold_trajectories_of_windows_are_the_same(tmp_path):
+    append_trajectory(tmp_path / "gold.jsonl", PATH)
+    as_windows_writes(tmp_path / "gold.jsonl")
+    assert read_trajectories(tmp_path / "gold.jsonl") == [PATH]
+    text = (tmp_path / "gold.jsonl").read_text("utf-8-sig")
+    (tmp_path / "gold.jsonl").write_text(text.replace('"score":100', '"score":Infinity'))
+    with pytest.raises(ConfigurationError, match="line 1 is no gold trajectory"):
+        read_trajectories(tmp_path / "gold.jsonl")
+
+
+def test_other_files_of_windows_are_the_same(tmp_path):
+    pieces = Pieces({"a": -1.0, "b": -2.0})
+    for name, text in (("config.json", '{"hidden_size": 8}'), ("pieces.json", pieces.to_json())):
+        (tmp_path / name).write_text(text)
+        as_windows_writes(tmp_path / name)
+    assert read_json(tmp_path / "config.json") == {"hidden_size": 8}
+    assert Pieces.load(tmp_path / "pieces.json").scores == pieces.scores
+    for name in ("model.safetensors", "tokenizer.json"):
+        (tmp_path / name).touch()
+    assert inspect_model(tmp_path)[0] == 8
+    (tmp_path / "config.json").write_text('{"hidden_size": ' + "[" * 100_000)
+    with pytest.raises(ConfigurationError, match="does not say the hidden_size"):
+        inspect_model(tmp_path)
+
+
+def test_saved_games_of_windows_are_the_same(tmp_path):
+    header = Header("rtfm", {}, 1, "hash", ("stay",), ("oracle",), "greedy")
+    game = SavedGame(3, ((0,),), ("seen",), True, 1.0, 1, (1.0,), False)
+    (tmp_path / "games.jsonl").write_text(to_text(header, [game]))
+    as_windows_writes(tmp_path / "games.jsonl")
+    assert read_games(tmp_path / "games.jsonl") == (header, [game])
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "9" * 5000], ids=lambda text: text[:12])
+def test_studies_that_are_none_end_in_a_sentence(tmp_path, text):
+    (tmp_path / "study.toml").write_text(text)
+    with pytest.raises(ConfigurationError, match=r"study\.toml is no TOML"):
+        Study.load(tmp_path / "study.toml", None)
+
+
+def test_a_study_of_windows_is_toml(tmp_path):
+    (tmp_path / "study.toml").write_bytes(codecs.BOM_UTF8 + b'title = "A study"\r\n')
+    with pytest.raises(ConfigurationError, match=r"missing .* required positional arguments"):
+        Study.load(tmp_path / "study.toml", None)
+
+
+def test_a_task_of_any_length_is_no_task():
+    assert task_name("T29") == "mendelian-genetics-unknown-plant"
+    assert task_name("T" + "9" * 5000) == "T" + "9" * 5000
+
+
+class TestHome:
+    """ "~" is a home wherever a person names a file or a folder."""
+
+    @pytest.fixture(autouse=True)
+    def home(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("HOME", str(tmp_path))
+
+    def test_in_options_of_worlds(self, tmp_path, small_city):
+        write_corpus(tmp_path / "corpus", small_corpus())
+        named, at_home = (mg.make("messenger", corpus=path) for path in (str(tmp_path / "corpus"), "~/corpus"))
+        assert named.spec.words == at_home.spec.words
+        mg.make("touchdown", data="~/city").reset(seed=0)
+
+    def test_in_line_ups(self, tmp_path):
+        (tmp_path / "moves.txt").write_text("stay")
+        vec = mg.make_vec("rtfm", 1)
+        Lineup.parse("script:~/moves.txt", 1).sit(vec, 0)
+        with pytest.raises(MagroundingError, match=str(tmp_path / "run")):
+            Lineup.parse("run:~/run", 1).sit(vec, 0)
+        assert find_run("~/run") == tmp_path / "run"
+
+    def test_in_lists_of_demonstrations(self, tmp_path):
+        by_oracle(games=2, stage="s1").save(tmp_path / "s1.npz")
+        assert list(digests(["~/s1.npz"])) == ["~/s1.npz"]
+
+    def test_in_flags(self, tmp_path, capsys):
+        arguments = CommandLine("magrounding train", ("--env", "rtfm", "--out=~/x")).parse(Train)
+        assert arguments.out == tmp_path / "x"
+        compared = CommandLine("magrounding compare", ("--runs", "~/a", "b", "--out", "~/c")).parse(Compare)
+        assert [*map(str, compared.runs)] == [str(tmp_path / "a"), "b"]
+        with pytest.raises(SystemExit) as end:
+            CommandLine("magrounding train", ("--env", "rtfm", "--out=~nobody_at_all/x")).parse(Train)
+        assert end.value.code == BAD_INPUT
+        assert "names the home of a user that there is not" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("path", ["a\0b", "~nobody_at_all/x"])
+    def test_what_can_be_no_path(self, path):
+        with pytest.raises(ConfigurationError):
+            user_path(path)
+        with pytest.raises(ConfigurationError):
+            Touchdown(data=path).describe()
