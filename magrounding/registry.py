@@ -78,6 +78,18 @@ def is_simulator(config: EnvConfig) -> TypeIs[SimulatorConfig]:
     return not hasattr(config, "make_world")
 
 
+def describe(config: EnvConfig) -> EnvSpec:
+    """What the world is; nothing is started for it. A simulator's game need not show a mask: then every action counts.
+
+    Raises:
+        ConfigurationError: what says no EnvSpec of itself.
+    """
+    spec = config.describe()
+    if not isinstance(spec, EnvSpec):
+        raise ConfigurationError(f"describe() of {type(config).__name__} returns an EnvSpec, got {spec!r}")
+    return spec.with_mask() if is_simulator(config) else spec
+
+
 @dataclass(frozen=True)
 class EnvEntry:
     """One environment id.
@@ -125,7 +137,14 @@ class EnvEntry:
     def configure(self, **options: Any) -> EnvConfig:
         """The configuration with these options; ConfigurationError for an option that does not exist or cannot be."""
         self.check_options(options)
-        return self.factory(**options)
+        config = self.factory(**options)
+        if not hasattr(config, "describe") or not (hasattr(config, "make_env") or hasattr(config, "make_world")):
+            raise ConfigurationError(
+                f"{self.game!r}, the game of {self.id}, makes a {type(config).__name__} without describe() and "
+                "make_env(): add describe(), which returns an EnvSpec, and make_env(render_mode), which returns one "
+                "game (docs/your_game.md)"
+            )
+        return config
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """ConfigurationError for what is no mapping, or has a name that is no option."""
@@ -140,7 +159,7 @@ class EnvEntry:
         Raises:
             ConfigurationError: an option that does not exist, or a value that cannot be.
         """
-        return self.configure(**options).describe()
+        return describe(self.configure(**options))
 
     def with_stage(self, stage: str) -> dict[str, Any]:
         """The option that chooses a stage."""

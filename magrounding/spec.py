@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal, get_args
 
@@ -120,6 +120,10 @@ class Text(Field):
 
     def __post_init__(self) -> None:
         choose("lifetime of a text", self.lifetime, get_args(Lifetime))
+
+
+MASK = "action_mask"
+"""The mask that every world shows."""
 
 
 @dataclass(frozen=True)
@@ -240,6 +244,12 @@ class EnvSpec:
 
     def __contains__(self, name: str) -> bool:
         return any(field.name == name for field in self.fields)
+
+    def with_mask(self) -> EnvSpec:
+        """This spec with the field `action_mask`, for games that need none: every action always counts."""
+        if MASK in self:
+            return self
+        return replace(self, fields=(*self.fields, Mask(MASK, (self.num_actions,))))
 
     @property
     def num_actions(self) -> int:

@@ -128,12 +128,14 @@ class Accepts:
         actions: kinds of ActionSpec.
         grid: whether it looks at a map.
         fields: what else it has to be shown.
+        also: what else it looks at where it is shown, beside texts (`Policy.reads`); None: at everything.
         egocentric: True: only maps that turn with the agent; False: only maps that do not; None: either.
     """
 
     actions: tuple[type, ...] = (FixedActions,)
     grid: bool = True
     fields: tuple[str, ...] = ()
+    also: tuple[str, ...] | None = ()
     egocentric: bool | None = None
 
     def check(self, who: str, spec: EnvSpec) -> None:
@@ -217,6 +219,14 @@ class Policy(nn.Module, ABC):
             wanted: names of losses that a learner weighs with more than 0, for those that are costly.
         """
         return Auxiliary()
+
+    def looks_at(self, spec: EnvSpec) -> bool:
+        """Whether it makes use of every field of a world that it is made for."""
+        accepts = self.accepts
+        if accepts.also is None:
+            return True
+        known = {*accepts.fields, *accepts.also, *(name for names in self.reads.values() for name in names)}
+        return all(each.name in known or (accepts.grid and isinstance(each, Grid)) for each in spec.fields)
 
     @property
     def contrasts(self) -> bool:

@@ -22,7 +22,7 @@ from magrounding.experiment.zero_shot_plot import plot_zero_shot
 from magrounding.experiment.zero_shot_report import tables, to_json, zero_shot_report
 from magrounding.play.evaluate import PLAYS
 from magrounding.pretrained import PREFIX, find_run
-from magrounding.registry import EnvEntry
+from magrounding.registry import EnvEntry, describe
 from magrounding.storage import write_atomic, write_json
 from magrounding.threads import plan_threads, using
 
@@ -133,8 +133,9 @@ def _in_games(
     known = entry.evaluation.sets_of(contender.stage)
     first = choose(f"evaluation set of {entry.id}", next(iter(sets or known)), known)
     config = configure(entry, changed.options(first))  # of a set that is played: a corpus need not have others
-    changed = changed.reading(config.describe())
-    if not all(team.spec.reads_alike(config.describe()) for team in changed.teams.values()):
+    spec = describe(config)
+    changed = changed.reading(spec)
+    if not all(team.spec.reads_alike(spec) for team in changed.teams.values()):
         raise ConfigurationError(
             f"{contender.name} was trained to read and see other things than games with {dict(options)} show: leave "
             "out --env-option"

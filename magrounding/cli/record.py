@@ -29,7 +29,7 @@ from magrounding.play.loading import load_team
 from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.saved_games import Rerun, read_games, replayed
 from magrounding.pretrained import find_run
-from magrounding.registry import EnvConfig, EnvEntry, env_entry, is_simulator
+from magrounding.registry import EnvConfig, EnvEntry, describe, env_entry, is_simulator
 from magrounding.simulators.vectorize import vectorize
 from magrounding.storage import check_place
 from magrounding.threads import plan_threads, using
@@ -179,7 +179,7 @@ def _seat(
     if kind == KEYBOARD:
         if simulator:  # only an env of its own shows what a person has to see
             env = make(entry.id, render_mode="ansi", **options)
-            vec: Any = vectorize(lambda: env, 1, id=entry.id, options=options, spec=config.describe())
+            vec: Any = vectorize(lambda: env, 1, id=entry.id, options=options, spec=describe(config))
             return vec, Keyboard(vec, env.render), "a person"
         vec = make_vec(entry.id, 1, **options)
         return vec, Keyboard(vec, lambda: ansi(vec.world.scene(0))), "a person"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import check_bool
-from magrounding.registry import env_entry, is_simulator
+from magrounding.registry import describe, env_entry, is_simulator
 from magrounding.simulators.vectorize import check_workers, vectorize
 from magrounding.vector import VectorEnv, check_count
 
@@ -28,7 +28,7 @@ def make(id: str, *, render_mode: str | None = None, **options: Any) -> Parallel
         ConfigurationError: an unknown id, option or render mode, or a game that is larger than the memory.
     """
     config = env_entry(id).configure(**options)
-    config.describe().require_memory(1)
+    describe(config).require_memory(1)
     if is_simulator(config):
         return config.make_env(render_mode)
     return WorldEnv(config.make_world(1, 1), id=id, options=options, render_mode=render_mode)
@@ -62,7 +62,7 @@ def make_vec(
     workers = check_workers(workers, timeout)
     check_bool("copy", copy)
     config = env_entry(id).configure(**options)
-    spec = config.describe()
+    spec = describe(config)
     spec.require_memory(num_envs)
     if is_simulator(config):
         make_env = partial(config.make_env, None)
