@@ -22,6 +22,12 @@ def user_cache() -> Path:
     return Path.home() / ".cache" / "magrounding"
 
 
+def user_data() -> Path:
+    """Where this package keeps what a user made and wants to find again: in XDG_DATA_HOME, or ~/.local/share."""
+    home = Path(os.environ.get("XDG_DATA_HOME", ""))  # the standard says: one that is not absolute counts for nothing
+    return (home if home.is_absolute() else Path.home() / ".local" / "share") / "magrounding"
+
+
 def user_path(text: str) -> Path:
     """The path that a user names, "~" being a home; ConfigurationError where nobody has that name."""
     try:

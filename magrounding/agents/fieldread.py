@@ -22,7 +22,7 @@ from magrounding.agents.language import TextEncoder, join_statements
 from magrounding.agents.modules import DocumentAttention, FiLM2, distance_map, embed_cells, spatial_max
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, Reading, TextEncoding, mask_logits
 from magrounding.agents.sir.heads import ChoiceHead, make_action_head
-from magrounding.spec import MASK, CHOICES, COLUMNS, Directions, EnvSpec, Field, FixedActions, Grid, Text, TextChoices
+from magrounding.spec import CHOICES, COLUMNS, MASK, Directions, EnvSpec, Field, FixedActions, Grid, TextChoices
 
 _POSITION = "position"
 _MOST_SLOTS, _MOST_VALUES = 64, 4096

@@ -9,7 +9,7 @@ from typing import Any
 
 import tyro
 
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.cli.keyboard import Keyboard
 from magrounding.cli.options import (
     MAX_CYCLES,
@@ -50,10 +50,10 @@ class Arguments:
     """Environment id, e.g. ma_rtfm."""
     out: Path
     """File to write, e.g. demos.npz."""
-    stage: str | None = None
-    """Stage or task of the games; the environment's default where it is left out."""
-    agents: int | None = None
-    """Number of agents; the environment's own by default."""
+    stage: str | None = derived("the environment's")
+    """Stage or task of the games."""
+    agents: int | None = derived("the environment's")
+    """Number of agents."""
     games: int = 1000
     """Games to play."""
     player: str = ORACLE
@@ -66,10 +66,10 @@ class Arguments:
     """An option of the environment, name=value; may be repeated, or several separated by commas, e.g. size=10."""
     seed: int = 0
     """Other seeds record other games."""
-    max_cycles: int | None = None
-    """Steps after which a game is over (default: 80; of simulators, their own limit)."""
-    workers: int | None = None
-    """Processes that share the games of a simulator of one game (default: 2); 0 plays them in this one."""
+    max_cycles: int | None = derived("80; of simulators, their own limit")
+    """Steps after which a game is over."""
+    workers: int | None = derived("2")
+    """Processes that share the games of a simulator of one game; 0 plays them in this one."""
     quiet: bool = False
     """Print nothing but where the file is, and errors."""
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError
+from magrounding.errors import ConfigurationError, did_you_mean
 from magrounding.play.actor import begin_memory, make_expert
 from magrounding.play.function import FunctionTeam
 from magrounding.play.loading import load_team
@@ -30,6 +30,8 @@ from magrounding.vector import VectorEnv
 HUMAN, ORACLE, RANDOM, OVERLAP = "human", "oracle", "random", "overlap"
 RUN, SCRIPT, PYTHON = "run", "script", "python"
 PRETRAINED = PREFIX.removesuffix(":")
+KINDS = HUMAN, ORACLE, RANDOM, OVERLAP, RUN, PRETRAINED, SCRIPT
+"""Players that can be typed."""
 GRAMMAR = (
     f"{RUN}:DIR, {RUN}:DIR@STAGE, {PREFIX}NAME, {ORACLE}, {ORACLE}:NAME, {RANDOM}, {OVERLAP}, "
     f"{SCRIPT}:FILE or, in `play`, {HUMAN}"
@@ -42,7 +44,7 @@ class Seat:
     """Who plays one agent.
 
     Attributes:
-        kind: HUMAN, ORACLE, RANDOM, OVERLAP, RUN, PRETRAINED, SCRIPT or PYTHON.
+        kind: of KINDS, or PYTHON.
         source: the run's folder, the name of the pretrained team, of the oracle where it is not the environment's own,
             the script's file, or what the function is called.
         stage: whose weights of a run; the last stage's where it is empty.
@@ -68,9 +70,8 @@ class Seat:
             return cls(PYTHON, getattr(player, "__name__", type(player).__name__), player=player)
         kind, colon, source = player.strip().partition(":")
         wanted = bool(source) if kind == ORACLE else kind in (RUN, PRETRAINED, SCRIPT)
-        known = kind in (HUMAN, ORACLE, RANDOM, OVERLAP, RUN, PRETRAINED, SCRIPT)
-        if not known or bool(source) != wanted or (colon and not source):
-            raise ConfigurationError(f"a player is {GRAMMAR}, got {player!r}")
+        if kind not in KINDS or bool(source) != wanted or (colon and not source):
+            raise ConfigurationError(f"a player is {GRAMMAR}, got {player!r}{did_you_mean(kind, KINDS)}")
         folder, _, stage = source.rpartition("@") if kind == RUN and "@" in source else (source, "", "")
         return cls(kind, folder, stage)
 

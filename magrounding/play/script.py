@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.errors import ConfigurationError, DataNotFound, choose
 from magrounding.single.wording import plain_text, split
 from magrounding.spec import CHOICES, EnvSpec, TextChoices
 
@@ -109,8 +109,7 @@ class ScriptedTeam:
             if action is not None and action < spec.num_actions:
                 self._fixed[move] = action
             elif move != ANY and not self._in_words:
-                known = ", ".join(spec.actions.names)
-                raise ConfigurationError(f"{script.source}: {move!r} is no action here; choose from: {known}, {ANY}")
+                choose(f"action in {script.source}", move, (*spec.actions.names, ANY))
 
     def initial_memory(self, num_envs: int) -> None:
         """Every game is at the first line."""

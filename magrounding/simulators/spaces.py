@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from magrounding.errors import ConfigurationError
 from magrounding.simulators.faces import ParallelFace, attribute, face_of
-from magrounding.spec import MASK, EXPERT, SCORES, STATE, EnvSpec, Field, FixedActions, Mask
+from magrounding.spec import EXPERT, MASK, SCORES, STATE, EnvSpec, Field, FixedActions, Mask
 
 ONLY_FIELD = "observation"
 """Name of the field of an observation that is no dict."""
