@@ -23,7 +23,7 @@ PROJECT = PYPROJECT["project"]
 
 def python(code):
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
 
 
 def test_importing_prints_nothing_and_loads_neither_torch_nor_a_plotting_library():
