@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.errors import CheckpointError, ConfigurationError, choose
 
 SEAL = "sha256"
 """Entry of a sealed JSON file: the digest of all others."""
@@ -28,8 +28,16 @@ def user_data() -> Path:
     return (home if home.is_absolute() else Path.home() / ".local" / "share") / "magrounding"
 
 
+EXAMPLE = "example:"
+"""What stands before the name of a file that comes with the package, as `example:moves.txt`."""
+
+
 def user_path(text: str) -> Path:
-    """The path that a user names, "~" being a home; ConfigurationError where nobody has that name."""
+    """The path that a user names, "~" being a home and EXAMPLE the package's own; ConfigurationError for what is none."""
+    if text.startswith(EXAMPLE):
+        folder = Path(__file__).with_name("examples")
+        known = sorted(each.name for each in folder.iterdir())
+        return folder / choose("example", text.removeprefix(EXAMPLE), known)
     try:
         return Path(text).expanduser()
     except RuntimeError:

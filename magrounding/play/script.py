@@ -13,6 +13,7 @@ import numpy as np
 from magrounding.errors import ConfigurationError, DataNotFound, choose
 from magrounding.single.wording import plain_text, split
 from magrounding.spec import CHOICES, EnvSpec, TextChoices
+from magrounding.storage import user_path
 
 ANY, AGAIN = "?", "*"
 _COMMENT = "#"
@@ -70,7 +71,7 @@ class Script:
     def load(cls, path: str | Path) -> Script:
         """The script in a file; DataNotFound, or ConfigurationError where it holds none."""
         try:
-            return cls.parse(Path(path).read_text(encoding="utf-8"), str(path))
+            return cls.parse(user_path(str(path)).read_text(encoding="utf-8"), str(path))
         except OSError as error:
             raise DataNotFound(f"the script {path} cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:

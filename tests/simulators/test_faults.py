@@ -14,7 +14,6 @@ from magrounding.simulators.vectorize import vectorize
 from tests.simulators.games import DIE, EXIT, HANG, RAISE, STOP, Trouble, Walk
 from tests.simulators.test_workers import copied
 
-
 PATIENCE = 10.0
 """Seconds without an answer: as long as a healthy worker may take on a busy machine."""
 

@@ -1,6 +1,6 @@
 """Study: people play with several line-ups in counterbalanced order, asked before, between and after; a file for each.
 
-A study is a TOML file of the host's: see `examples/study.toml` and docs/play.md. Of a participant nothing is kept but
+A study is a TOML file of the host's: see `magrounding/examples/study.toml` and docs/play.md. Of a participant nothing is kept but
 the answers, the games, how long these took, and a number.
 """
 
@@ -23,7 +23,7 @@ from magrounding.play.lineup import HUMAN
 from magrounding.play.saved_games import Header, SavedGame, to_text
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers, Plan
-from magrounding.storage import check_place, write_atomic, write_json
+from magrounding.storage import check_place, user_path, write_atomic, write_json
 
 FORMAT = "magrounding study 1"
 BETWEEN = "between"
@@ -102,7 +102,7 @@ class Study:
     def load(cls, path: Path, offers: Offers) -> Study:
         """The study in a file; ConfigurationError where it makes none, or what it asks for is not offered."""
         try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
+            content = tomllib.loads(user_path(str(path)).read_text(encoding="utf-8"))
         except OSError as error:
             raise ConfigurationError(f"the study {path} cannot be read: {error.strerror}") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

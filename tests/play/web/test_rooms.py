@@ -121,8 +121,8 @@ def test_agents_whose_person_is_out_do_not_take_the_persons_time():
         async with party() as there:
             one = await there.person()
             options = {"stage": "s3", "agents": 2, "max_cycles": 40, "death": "individual"}
-            await one.join(await one.create(["human", "oracle"], options=options, seed=0, pace=60))
-            async with asyncio.timeout(600):
+            await one.join(await one.create(["human", "oracle"], options=options, seed=0, pace=600))
+            async with asyncio.timeout(300):
                 while "0" in one.frame["moves"]:
                     await one.move(0, 0)
                     await one.hear("frame")
