@@ -17,6 +17,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, MagroundingError, choose
 from magrounding.evaluation_plan import EvaluationPlan
 from magrounding.spec import EnvSpec
@@ -109,6 +110,8 @@ class EnvEntry:
         evaluation: in which of its games agents are judged; by default in those that it makes without options.
     """
 
+    __repr__ = brief
+
     id: str
     game: str
     stage_option: str = ""
@@ -178,6 +181,8 @@ class AgentEntry:
         built_on: id of the agent whose network it extends: a preset's options of that network are for this one too.
         algorithm: the only one that trains it; None: any that trains policies.
     """
+
+    __repr__ = brief
 
     id: str
     policy: str

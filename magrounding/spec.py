@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from gymnasium import spaces
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, choose
 from magrounding.machine import require_memory
 from magrounding.vocabulary import Vocabulary
@@ -91,6 +92,8 @@ class Grid(Field):
         egocentric: the agent always stands in the same cell and looks the same way, so the map turns with it.
     """
 
+    __repr__ = brief
+
     scenery_ids: tuple[int, ...] = ()
     avatar_ids: tuple[int, ...] = ()
     words_per_occupant: int = 1
@@ -115,6 +118,8 @@ class Text(Field):
     Raises:
         ConfigurationError: another lifetime.
     """
+
+    __repr__ = brief
 
     lifetime: Lifetime = STEP
 
@@ -142,6 +147,8 @@ class FixedActions:
     Attributes:
         names: one for each.
     """
+
+    __repr__ = brief
 
     names: tuple[str, ...]
 
@@ -215,6 +222,8 @@ class EnvSpec:
     Raises:
         ConfigurationError: another outcome or capability, or two fields of one name.
     """
+
+    __repr__ = brief
 
     fields: tuple[Field, ...]
     num_agents: int

@@ -33,7 +33,7 @@ EXAMPLE = "example:"
 
 
 def user_path(text: str) -> Path:
-    """The path that a user names, "~" being a home and EXAMPLE the package's own; ConfigurationError for what is none."""
+    """The path that a user names, "~" being a home, EXAMPLE the package's own files; ConfigurationError for neither."""
     if text.startswith(EXAMPLE):
         folder = Path(__file__).with_name("examples")
         known = sorted(each.name for each in folder.iterdir())

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "magrounding"
 
 LAYERS = (
-    ("errors", "jit", "machine", "seeding", "storage", "threads", "version", "vocabulary"),
+    ("brief", "errors", "jit", "machine", "seeding", "storage", "threads", "version", "vocabulary"),
     ("spec",),
     ("capabilities", "texts", "vector", "evaluation_plan", "registry"),
     ("registration",),

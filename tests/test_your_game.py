@@ -1,4 +1,4 @@
-"""The page `docs/your_game.md` as a newcomer follows it: its file, its commands and its Python, in a folder of its own."""
+"""The page `docs/your_game.md` as a newcomer follows it: its file, its commands and its Python, in an empty folder."""
 
 import os
 import re

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError
 from magrounding.spec import HEEDED, EnvSpec, FixedActions, Grid
 
@@ -61,6 +62,8 @@ class Reading:
         ids: their word ids [U, …] by field, for losses that read them once more; None while acting.
     """
 
+    __repr__ = brief
+
     encoding: TextEncoding
     index: Tensor
     ids: dict[str, Tensor] | None = None
@@ -78,6 +81,8 @@ class Batch(NamedTuple):
         record: [T, B, …] by name, what the policy wanted to be replayed (`Policy.draw_record`, `PolicyOutput.record`);
             empty in play without exploration inside the network.
     """
+
+    __repr__ = brief
 
     observation: dict[str, Tensor]
     texts: dict[str, Reading]
@@ -100,6 +105,8 @@ class PolicyOutput(NamedTuple):
         seen: intermediate results of this pass that the network's own `losses` use.
     """
 
+    __repr__ = brief
+
     logits: Tensor
     value: Tensor
     memory: Tensor | None = None
@@ -116,6 +123,8 @@ class Auxiliary(NamedTuple):
         metrics: name → [T, B] for the log, nan where there is nothing to say.
     """
 
+    __repr__ = brief
+
     losses: Mapping[str, Tensor] = MappingProxyType({})
     metrics: Mapping[str, Tensor] = MappingProxyType({})
 
@@ -131,6 +140,8 @@ class Accepts:
         also: what else it looks at where it is shown, beside texts (`Policy.reads`); None: at everything.
         egocentric: True: only maps that turn with the agent; False: only maps that do not; None: either.
     """
+
+    __repr__ = brief
 
     actions: tuple[type, ...] = (FixedActions,)
     grid: bool = True

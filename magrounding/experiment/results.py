@@ -26,7 +26,7 @@ _SIZE = "size"
 """The option of worlds whose maps have one."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class RunResults:
     """A run's settings and everything it measured.
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, did_you_mean
 from magrounding.play.actor import begin_memory, make_expert
 from magrounding.play.function import FunctionTeam
@@ -50,6 +51,8 @@ class Seat:
         stage: whose weights of a run; the last stage's where it is empty.
         player: of PYTHON: a function (see `FunctionTeam`), or an Actor; or a team of a run that is loaded already.
     """
+
+    __repr__ = brief
 
     kind: str
     source: str = ""
@@ -112,6 +115,8 @@ class Lineup:
         seats: one for each agent.
         name: as it was typed; functions and actors as "python:NAME".
     """
+
+    __repr__ = brief
 
     seats: tuple[Seat, ...]
     name: str

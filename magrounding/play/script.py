@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, DataNotFound, choose
 from magrounding.single.wording import plain_text, split
 from magrounding.spec import CHOICES, EnvSpec, TextChoices
@@ -37,6 +38,8 @@ class Script:
         repeats: begin again after the last.
         source: where it is from, for errors.
     """
+
+    __repr__ = brief
 
     moves: tuple[str, ...]
     repeats: bool = False

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, choose
 from magrounding.registry import algorithm_entry, load
 
@@ -70,6 +71,8 @@ class AlgorithmConfig:
         weights: of what networks learn beside actions and values (`Policy.losses`), by name, where they differ from the
             networks' own (`Policy.loss_weights`).
     """
+
+    __repr__ = brief
 
     algorithm: ClassVar[str]
     kind: ClassVar[str] = REINFORCE

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, choose
 from magrounding.training.algorithm import IMITATE, REINFORCE, AlgorithmConfig
 
@@ -82,6 +83,8 @@ class Phase:
             their names.
     """
 
+    __repr__ = brief
+
     learner: AlgorithmConfig
     until: Promotion
     num_envs: int
@@ -131,6 +134,8 @@ class Preset:
         whole_games: what `report_games` were before a small budget made them fewer; None where it did not.
         read_always: wrong texts are tried after every phase, not only after the run's last.
     """
+
+    __repr__ = brief
 
     name: str
     about: str

@@ -1,7 +1,7 @@
 """Study: people play with several line-ups in counterbalanced order, asked before, between and after; a file for each.
 
-A study is a TOML file of the host's: see `magrounding/examples/study.toml` and docs/play.md. Of a participant nothing is kept but
-the answers, the games, how long these took, and a number.
+A study is a TOML file of the host's: see `magrounding/examples/study.toml` and docs/play.md. Of a participant nothing is
+kept but the answers, the games, how long these took, and a number.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from magrounding.brief import brief
 from magrounding.errors import CheckpointError, ConfigurationError, check_bool
 from magrounding.play.lineup import HUMAN
 from magrounding.play.saved_games import Header, SavedGame, to_text
@@ -84,6 +85,8 @@ class Study:
         thanks: what is read at the end.
         open: participants see who the other agents are, and what their networks take and read.
     """
+
+    __repr__ = brief
 
     title: str
     consent: str
