@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -205,6 +206,12 @@ class Policy(nn.Module, ABC):
     def __init__(self, spec: EnvSpec) -> None:
         super().__init__()
         self.accepts.check(type(self).__name__.lower(), spec)
+
+    def __repr__(self) -> str:
+        """In a line; `named_children` are the modules, which torch would list."""
+        count = sum(parameter.numel() for parameter in self.parameters())
+        parts = ", ".join(name for name, _ in self.named_children())
+        return f"{type(self).__name__}({count:,} parameters: {shorten(parts, 160, placeholder=' …')})"
 
     @abstractmethod
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:

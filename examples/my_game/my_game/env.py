@@ -64,11 +64,10 @@ class MyGame(ParallelEnv):
         self.agents, self.closed = [], True
 
     def look(self):
-        lines = [WORDS.encode(line) for line in self.manual]
-        seen = {a: (np.array(lines, np.int16), WORDS.encode(ill), np.ones(4, np.int8)) for a, ill in self.ill.items()}
-        return {
-            agent: dict(zip(("manual", "patient", "action_mask"), each, strict=True)) for agent, each in seen.items()
-        }
+        lines, seen = np.array([WORDS.encode(line) for line in self.manual], np.int16), {}
+        for agent, ill in self.ill.items():
+            seen[agent] = {"manual": lines.copy(), "patient": WORDS.encode(ill), "action_mask": np.ones(4, np.int8)}
+        return seen
 
     def tell(self, **ending):
         key = int(content_keys({"manual": np.array([[WORDS.encode(line) for line in self.manual]])})[0])

@@ -1,7 +1,7 @@
 """Study: people play with several line-ups in counterbalanced order, asked before, between and after; a file for each.
 
-A study is a TOML file of the host's: see `magrounding/examples/study.toml` and docs/play.md. Of a participant nothing is
-kept but the answers, the games, how long these took, and a number.
+A study is a TOML file of the host's: see `magrounding/examples/study.toml` and docs/play.md. Of a participant nothing
+is kept but the answers, the games, how long these took, and a number.
 """
 
 from __future__ import annotations
