@@ -75,7 +75,14 @@ def test_the_readme_and_its_page_of_environments_list_every_environment_stage_op
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", *(f"docs/{name}.md" for name in ("architecture", "environments", "performance", "results"))]
+    "page",
+    [
+        "README.md",
+        *(
+            f"docs/{name}.md"
+            for name in ("architecture", "environments", "from_python", "performance", "results", "your_game")
+        ),
+    ],
 )
 def test_links_lead_somewhere(page):
     targets = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text(encoding="utf-8"))
