@@ -52,9 +52,9 @@ def test_an_environment_without_presets_has_the_general_one(own):
     assert default_preset("own") == GENERAL
     assert default_preset("ma_rtfm") == "demo"
     assert presets_of("ma_rtfm")[-1] == GENERAL
-    with pytest.raises(ConfigurationError, match="'quick' is not made for 'own'.*; own has: general"):
+    with pytest.raises(ConfigurationError, match=r"'quick' is not made for 'own'.*; own has: general"):
         find_preset("quick", "own")
-    with pytest.raises(ConfigurationError, match="unknown preset of own 'generel'.*did you mean 'general'"):
+    with pytest.raises(ConfigurationError, match=r"unknown preset of own 'generel'.*did you mean 'general'"):
         find_preset("generel", "own")
     with pytest.raises(ConfigurationError, match="unknown env 'onw'"):
         find_preset("general", "onw")
