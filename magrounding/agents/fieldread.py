@@ -138,6 +138,7 @@ class FieldRead(Policy):
         text: TextEncoding = {}
         if isinstance(self.head, ChoiceHead):
             seen[CHOICES], text = batch.texts[CHOICES].index.flatten(0, 1), batch.texts[CHOICES].encoding
+            seen.setdefault(MASK, torch.ones_like(seen[CHOICES]))
         hidden, maps = self._perceive(seen, batch.texts, batch.restarts.flatten())
         memory = batch.memory
         if self.memory is not None and memory is not None:
