@@ -35,7 +35,7 @@ def everything():
         yield from ((f"{registry.kind} {each.id}", each) for each in registry.values())
     vec = mg.make_vec("ma_rtfm", 3, stage="s5", agents=2)
     observation, info = vec.reset(seed=0)
-    yield from (("vec", vec), ("info", info), ("facts", vec.facts(0)))
+    yield from (("vec", vec), ("info", info), ("a fact", vec.facts(0)[0]))
     team = mg.load_team("pretrained:ma_rtfm-s5-2agents")
     yield from (("team", team), ("origin", team.origin), ("its spec", team.spec), ("network", team.policies[0]))
     shown = shown_to(0, observation, vec.spec, info.document)

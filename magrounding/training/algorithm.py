@@ -74,6 +74,10 @@ class AlgorithmConfig:
 
     __repr__ = brief
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.__repr__ = brief  # or each dataclass below would make one of its own
+
     algorithm: ClassVar[str]
     kind: ClassVar[str] = REINFORCE
     needs: ClassVar[frozenset[str]] = frozenset()

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from magrounding.errors import ConfigurationError, choose
-from magrounding.experiment.presets.general import GENERAL, general_preset
-from magrounding.experiment.presets.preset import IMITATE, REINFORCE, REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.presets.preset import (
+    GENERAL,
+    IMITATE,
+    REINFORCE,
+    REMAINING_STAGES,
+    Phase,
+    Preset,
+    Promotion,
+)
 from magrounding.registry import PRESETS, env_entry, load
 
 __all__ = [
@@ -21,6 +28,9 @@ __all__ = [
 ]
 
 
+_GENERAL = "magrounding.experiment.presets.general:general_preset"  # torch, which the names of presets do without
+
+
 def presets_of(env: str) -> tuple[str, ...]:
     """The names of the presets for an environment: its own, and the one for every environment."""
     return (*(entry.name for entry in PRESETS.values() if entry.env == env), GENERAL)
@@ -34,7 +44,7 @@ def find_preset(name: str, env: str) -> Preset:
     own = presets_of(env_entry(env).id)
     if not by_env or name == GENERAL:
         choose(f"preset of {env}", name, own)
-        return general_preset(env)
+        return load(_GENERAL)(env)
     raise ConfigurationError(
         f"preset {name!r} is not made for {env!r}; it serves: {', '.join(by_env)}; {env} has: {', '.join(own)}"
     )

@@ -7,14 +7,12 @@ import numpy as np
 from magrounding.agents.building import build_policy
 from magrounding.agents.policy import Policy
 from magrounding.errors import MagroundingError
-from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.presets.preset import GENERAL, REMAINING_STAGES, Phase, Preset, Promotion
 from magrounding.play.player import Player, shown_to
 from magrounding.registry import AGENTS, describe, env_entry, is_simulator
 from magrounding.spec import MASK, EnvSpec, Mask
 from magrounding.training.ppo import PPOConfig
 
-GENERAL = "general"
-"""Its name."""
 _STEPS = 200_000
 
 

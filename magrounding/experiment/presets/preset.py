@@ -10,9 +10,11 @@ from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, choose
 from magrounding.training.algorithm import IMITATE, REINFORCE, AlgorithmConfig
 
-__all__ = ["IMITATE", "REINFORCE", "REMAINING_STAGES", "Phase", "Preset", "Promotion"]
+__all__ = ["GENERAL", "IMITATE", "REINFORCE", "REMAINING_STAGES", "Phase", "Preset", "Promotion"]
 
 REMAINING_STAGES = "*"
+GENERAL = "general"
+"""The name of the preset for every environment (`general.py`)."""
 _SMALL = 0.25
 """Part of a preset's budget below which evaluations spare time; the tables that we publish have this much or more."""
 _FEWEST_WITHIN, _FEWEST_AFTER = 100, 200
