@@ -110,9 +110,9 @@ class FieldRead(Policy):
         vocabulary = spec.vocabulary_size
         self.words = nn.Embedding(vocabulary, embedding, padding_idx=0)
         self.numbers = nn.ModuleList(NumberEncoder(each, vocabulary, embedding, width) for each in numbers.values())
-        self.readers = nn.ModuleList(_Reader(embedding, width) for _ in self.texts)
+        self.readers: Any = nn.ModuleList(_Reader(embedding, width) for _ in self.texts)
         self.glance = nn.Linear(embedding, width) if self.grids else None
-        self.layers = nn.ModuleList(
+        self.layers: Any = nn.ModuleList(
             nn.ModuleList(FiLM2(width, below + 2, channels, text_modulation=False) for below in (embedding, channels))
             for _ in self.grids
         )
@@ -161,8 +161,8 @@ class FieldRead(Policy):
         for name, encoder in zip(self.seen, self.numbers, strict=True):
             at_first = at_first + encoder(seen[name], self.words)
         cells = [embed_cells(self.words, seen[name].clamp(min=0)) for name in self.grids]
-        for each in cells if self.glance is not None else ():
-            at_first = at_first + self.glance(spatial_max(each))
+        if self.glance is not None:
+            at_first = at_first + self.glance(torch.stack([spatial_max(each) for each in cells]).sum(0))
         asked = [(reader, reader.ask(texts[name])) for name, reader in zip(self.texts, self.readers, strict=True)]
         read = at_first + sum(reader.say(text, at_first) for reader, text in asked)
         maps = [self._look(layers, each, seen, read) for layers, each in zip(self.layers, cells, strict=True)]

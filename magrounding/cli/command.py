@@ -85,7 +85,8 @@ def _explained(arguments: type[Arguments]) -> type[Arguments]:
         if len(shown) == 1 and NoneType in kinds:
             says["metavar"] = f"[{shown[0]}]" if tyro.conf.Positional in marks else shown[0]
         hints[each.name] = Annotated[hints[each.name], tyro.conf.arg(**says)] if says else hints[each.name]
-    return type(arguments.__name__, (arguments,), {"__annotations__": hints, "__doc__": arguments.__doc__})
+    content = {"__annotations__": hints, "__doc__": arguments.__doc__}
+    return type(arguments.__name__, (arguments,), content)  # type: ignore[return-value]
 
 
 def run_command(
