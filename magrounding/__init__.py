@@ -29,6 +29,7 @@ from magrounding.version import __version__
 if TYPE_CHECKING:
     import torch
 
+    from magrounding.experiment.results import RunResults
     from magrounding.play.team import Team
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "PresetEntry",
     "__version__",
     "by_split",
+    "load_run",
     "load_team",
     "make",
     "make_vec",
@@ -55,6 +57,21 @@ __all__ = [
 ]
 
 register_builtin()
+
+
+def load_run(source: str | PathLike[str]) -> RunResults:
+    """What a training run says about itself, as plain data: `rows()`, `evaluations()`, `config`, `settings`.
+
+    Args:
+        source: a run folder.
+
+    Raises:
+        CheckpointError: no run there, one that has measured nothing yet, or a damaged one.
+    """
+    from magrounding.experiment.results import read_results
+    from magrounding.pretrained import find_run
+
+    return read_results(find_run(source))
 
 
 def load_team(

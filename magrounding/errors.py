@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 
-_FEW = 8
-"""So many names are read at a glance."""
+_SHORTEST = 3
+"""Letters of a name below which anything is like it."""
+_ALIKE = 0.75
+"""Share of letters in common from which on one name is taken for another: one or two of six are wrong."""
 
 
 class MagroundingError(Exception):
@@ -55,11 +58,29 @@ def check_bool(name: str, value: object) -> None:
 def choose(kind: str, value: str, known) -> str:
     """Return `value` if it is one of `known`; otherwise raise a ConfigurationError that lists what there is.
 
-    Below a list that is long to search the name that is most like the value is said as well.
+    Behind the list stands the name that was probably meant, where one is like the value.
     """
     known = tuple(known)
     if not isinstance(value, str) or value not in known:  # an array would be compared with each by itself
-        like = get_close_matches(value, known, 1) if isinstance(value, str) and len(known) > _FEW else []
-        meant = f"; did you mean {like[0]!r}?" if like else ""
-        raise ConfigurationError(f"unknown {kind} {value!r}; choose from: {', '.join(known)}{meant}")
+        there = f"choose from: {', '.join(known)}" if known else "there is none"
+        raise ConfigurationError(f"unknown {kind} {value!r}; {there}{did_you_mean(value, known)}")
     return value
+
+
+def did_you_mean(value: object, known: Iterable[str]) -> str:
+    """What to add to an error: "; did you mean 'name'?" with the name most like a value, "" where none is much like it.
+
+    Names that differ in their numbers only are never meant: who asks for seed 3 does not want seed 8.
+    """
+    known = tuple(known)
+    if not isinstance(value, str) or len(value) < _SHORTEST or value in known:
+        return ""
+    written = value.casefold()
+    names = {name.casefold(): name for name in reversed(known) if _but_digits(name) != _but_digits(written)}
+    names |= {name.casefold(): name for name in known if name.casefold() == written}
+    like = get_close_matches(written, names, 1, _ALIKE)
+    return f"; did you mean {names[like[0]]!r}?" if like else ""
+
+
+def _but_digits(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if not letter.isdecimal())

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, choose
 from magrounding.vector import check_count
 
@@ -48,6 +49,8 @@ class EvaluationPlan:
         published_ablations: entry point of what the papers say of lesser models, a tuple of such dictionaries.
         note: a sentence for reports, on what their readers would else wonder about.
     """
+
+    __repr__ = brief
 
     sets: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"train": {}})
     stage_sets: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, MagroundingError, choose
 from magrounding.evaluation_plan import EvaluationPlan
 from magrounding.plain import plain
@@ -79,6 +80,18 @@ def is_simulator(config: EnvConfig) -> TypeIs[SimulatorConfig]:
     return not hasattr(config, "make_world")
 
 
+def describe(config: EnvConfig) -> EnvSpec:
+    """What the world is; nothing is started for it. A simulator's game need not show a mask: then every action counts.
+
+    Raises:
+        ConfigurationError: what says no EnvSpec of itself.
+    """
+    spec = config.describe()
+    if not isinstance(spec, EnvSpec):
+        raise ConfigurationError(f"describe() of {type(config).__name__} returns an EnvSpec, got {spec!r}")
+    return spec.with_mask() if is_simulator(config) else spec
+
+
 @dataclass(frozen=True)
 class EnvEntry:
     """One environment id.
@@ -97,6 +110,8 @@ class EnvEntry:
             each has one of its own.
         evaluation: in which of its games agents are judged; by default in those that it makes without options.
     """
+
+    __repr__ = brief
 
     id: str
     game: str
@@ -125,7 +140,14 @@ class EnvEntry:
 
     def configure(self, **options: Any) -> EnvConfig:
         """The configuration with these options; ConfigurationError for an option that does not exist or cannot be."""
-        return self.factory(**self.check_options(options))
+        config = self.factory(**self.check_options(options))
+        if not hasattr(config, "describe") or not (hasattr(config, "make_env") or hasattr(config, "make_world")):
+            raise ConfigurationError(
+                f"{self.game!r}, the game of {self.id}, makes a {type(config).__name__} without describe() and "
+                "make_env(): add describe(), which returns an EnvSpec, and make_env(render_mode), which returns one "
+                "game (docs/your_game.md)"
+            )
+        return config
 
     def check_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """These options as files can hold them (`plain`); ConfigurationError for no mapping, or an unknown name."""
@@ -141,7 +163,7 @@ class EnvEntry:
         Raises:
             ConfigurationError: an option that does not exist, or a value that cannot be.
         """
-        return self.configure(**options).describe()
+        return describe(self.configure(**options))
 
     def with_stage(self, stage: str) -> dict[str, Any]:
         """The option that chooses a stage."""
@@ -160,6 +182,8 @@ class AgentEntry:
         built_on: id of the agent whose network it extends: a preset's options of that network are for this one too.
         algorithm: the only one that trains it; None: any that trains policies.
     """
+
+    __repr__ = brief
 
     id: str
     policy: str

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from gymnasium import spaces
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, choose
 from magrounding.machine import require_memory
 from magrounding.vocabulary import Vocabulary
@@ -91,6 +92,8 @@ class Grid(Field):
         egocentric: the agent always stands in the same cell and looks the same way, so the map turns with it.
     """
 
+    __repr__ = brief
+
     scenery_ids: tuple[int, ...] = ()
     avatar_ids: tuple[int, ...] = ()
     words_per_occupant: int = 1
@@ -116,10 +119,16 @@ class Text(Field):
         ConfigurationError: another lifetime.
     """
 
+    __repr__ = brief
+
     lifetime: Lifetime = STEP
 
     def __post_init__(self) -> None:
         choose("lifetime of a text", self.lifetime, get_args(Lifetime))
+
+
+MASK = "action_mask"
+"""The mask that every world shows."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +147,8 @@ class FixedActions:
     Attributes:
         names: one for each.
     """
+
+    __repr__ = brief
 
     names: tuple[str, ...]
 
@@ -212,6 +223,8 @@ class EnvSpec:
         ConfigurationError: another outcome or capability, or two fields of one name.
     """
 
+    __repr__ = brief
+
     fields: tuple[Field, ...]
     num_agents: int
     actions: ActionSpec
@@ -240,6 +253,12 @@ class EnvSpec:
 
     def __contains__(self, name: str) -> bool:
         return any(field.name == name for field in self.fields)
+
+    def with_mask(self) -> EnvSpec:
+        """This spec with the field `action_mask`, for games that need none: every action always counts."""
+        if MASK in self:
+            return self
+        return replace(self, fields=(*self.fields, Mask(MASK, (self.num_actions,))))
 
     @property
     def num_actions(self) -> int:

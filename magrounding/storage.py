@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.errors import CheckpointError, ConfigurationError, choose
 
 WRONG_JSON = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """What is raised for a person's JSON that is none, too deep, has too large numbers, or lacks what is looked for."""
@@ -28,9 +28,23 @@ def user_cache() -> Path:
     return Path.home() / ".cache" / "magrounding"
 
 
+def user_data() -> Path:
+    """Where this package keeps what a user made and wants to find again: in XDG_DATA_HOME, or ~/.local/share."""
+    home = Path(os.environ.get("XDG_DATA_HOME", ""))  # the standard says: one that is not absolute counts for nothing
+    return (home if home.is_absolute() else Path.home() / ".local" / "share") / "magrounding"
+
+
+EXAMPLE = "example:"
+"""What stands before the name of a file that comes with the package, as `example:moves.txt`."""
+
+
 def user_path(path: str | os.PathLike[str]) -> Path:
-    """The path that a person names, "~" being a home; ConfigurationError for what can be no path."""
+    """The path that a user names, "~" being a home, EXAMPLE the package's own files; ConfigurationError for neither."""
     text = os.fsdecode(path)
+    if text.startswith(EXAMPLE):
+        folder = Path(__file__).with_name("examples")
+        known = sorted(each.name for each in folder.iterdir())
+        return folder / choose("example", text.removeprefix(EXAMPLE), known)
     if "\0" in text:
         raise ConfigurationError(f"{text!r} is no path: it has a character that no file's name can have")
     try:

@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.plain import plain
 from magrounding.spec import EnvSpec
@@ -36,6 +37,8 @@ class Info(Mapping[str, Any]):
         fault: [B] bool, games that ended as their simulator died or hung; None where that cannot be.
         origin: id and spec of the games, so that a team can refuse what it was not trained for; no key of the mapping.
     """
+
+    __repr__ = brief
 
     done: np.ndarray
     won: np.ndarray

@@ -1,9 +1,12 @@
 import os
+import tempfile
 
 import pytest
 import torch
 
 from magrounding import threads
+
+os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="magrounding-tests-")  # a developer's own teams are not tested
 
 
 def pytest_collection_modifyitems(items):

@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 
+from magrounding.cli.main import COMMANDS
 from magrounding.envs.checks.episode import ConformanceError
 from magrounding.errors import ConfigurationError, MagroundingError, MissingExtra, choose
 from magrounding.play.web.messages import Refusal
@@ -23,6 +24,28 @@ def test_an_error_can_be_pickled(kind):
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is kind
     assert (str(again), again.args, vars(again)) == (str(error), error.args, vars(error))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "known", "meant"),
+    [
+        ("preset", "quik", ("paper", "quick", "demo"), "quick"),
+        ("split", "evl", ("train", "eval"), "eval"),
+        ("player", "Oracle", ("oracle", "random"), "oracle"),
+        ("stage", "S5", ("s1", "s5"), None),  # two letters: everything is like everything
+        ("command", "tarin", COMMANDS, "train"),
+        ("command", "agents", COMMANDS, None),  # and not segments
+        ("seed", "103", ("101", "102"), None),
+        ("stage", "stage 3", ("stage 1", "stage 2"), None),
+        ("thing", "zebra", (), None),
+        ("thing", None, ("none",), None),
+    ],
+)
+def test_what_was_meant_is_said_where_a_name_is_like_it_and_nothing_where_none_is(kind, value, known, meant):
+    with pytest.raises(ConfigurationError) as caught:
+        choose(kind, value, known)
+    there = f"choose from: {', '.join(known)}" if known else "there is none"
+    assert str(caught.value) == f"unknown {kind} {value!r}; {there}" + (f"; did you mean {meant!r}?" if meant else "")
 
 
 @pytest.mark.parametrize(

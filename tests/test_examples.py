@@ -1,8 +1,23 @@
 """The examples run, and say what their texts promise."""
 
 import numpy as np
+import pytest
 
-from examples import random_games
+from examples import picture, random_games
+from examples.my_game.my_game.env import MyGame
+from magrounding.envs.checks import check_parallel_env
+
+
+@pytest.mark.parametrize("options", [{}, {"agents": 1}, {"agents": 3, "split": "eval"}], ids=str)
+def test_the_example_of_a_game_keeps_every_promise(options):
+    check_parallel_env(lambda: MyGame(**options))
+
+
+def test_the_picture_is_of_a_lively_moment():
+    shown = picture.find_moment(holders=1, after=2)
+    assert shown.dtype == np.uint8
+    assert shown.ndim == 3
+    assert len(np.unique(shown)) > 20
 
 
 def test_one_game_shows_the_text_every_step_and_how_it_ended():

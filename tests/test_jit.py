@@ -48,7 +48,7 @@ def sealed(tmp_path):
 
 def run(code, surroundings):
     return subprocess.run(
-        [sys.executable, "-c", code], env=surroundings, cwd="/", capture_output=True, text=True, timeout=240
+        [sys.executable, "-c", code], env=surroundings, cwd="/", capture_output=True, text=True, timeout=600
     )
 
 

@@ -76,7 +76,7 @@ def trained(request, installed, tmp_path_factory):
 
 def test_the_example_is_short():
     files = [EXAMPLE / "pyproject.toml", *(EXAMPLE / "my_game").glob("*.py")]
-    assert sum(path.read_bytes().count(b"\n") for path in files) < 150, "as wc -l counts"
+    assert sum(path.read_bytes().count(b"\n") for path in files) < 180, "as wc -l counts"
     assert len((EXAMPLE / "README.md").read_text("utf-8").splitlines()) < 15
 
 

@@ -15,6 +15,7 @@ AGENTS = (
     AgentEntry("viewread", "magrounding.agents.viewread:make_viewread"),
     AgentEntry("panoread", "magrounding.agents.panoread:make_panoread"),
     AgentEntry("choiceread", "magrounding.agents.choiceread:make_choiceread"),
+    AgentEntry("fieldread", "magrounding.agents.fieldread:make_fieldread"),
     AgentEntry("babyai_small", "magrounding.agents.babyai:make_babyai_small"),
     AgentEntry("babyai_large", "magrounding.agents.babyai:make_babyai_large"),
     AgentEntry("txt2pi", _TXT2PI),

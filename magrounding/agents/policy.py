@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError
 from magrounding.spec import HEEDED, EnvSpec, FixedActions, Grid
 
@@ -61,6 +63,8 @@ class Reading:
         ids: their word ids [U, …] by field, for losses that read them once more; None while acting.
     """
 
+    __repr__ = brief
+
     encoding: TextEncoding
     index: Tensor
     ids: dict[str, Tensor] | None = None
@@ -78,6 +82,8 @@ class Batch(NamedTuple):
         record: [T, B, …] by name, what the policy wanted to be replayed (`Policy.draw_record`, `PolicyOutput.record`);
             empty in play without exploration inside the network.
     """
+
+    __repr__ = brief
 
     observation: dict[str, Tensor]
     texts: dict[str, Reading]
@@ -100,6 +106,8 @@ class PolicyOutput(NamedTuple):
         seen: intermediate results of this pass that the network's own `losses` use.
     """
 
+    __repr__ = brief
+
     logits: Tensor
     value: Tensor
     memory: Tensor | None = None
@@ -116,6 +124,8 @@ class Auxiliary(NamedTuple):
         metrics: name → [T, B] for the log, nan where there is nothing to say.
     """
 
+    __repr__ = brief
+
     losses: Mapping[str, Tensor] = MappingProxyType({})
     metrics: Mapping[str, Tensor] = MappingProxyType({})
 
@@ -128,12 +138,16 @@ class Accepts:
         actions: kinds of ActionSpec.
         grid: whether it looks at a map.
         fields: what else it has to be shown.
+        also: what else it looks at where it is shown, beside texts (`Policy.reads`); None: at everything.
         egocentric: True: only maps that turn with the agent; False: only maps that do not; None: either.
     """
+
+    __repr__ = brief
 
     actions: tuple[type, ...] = (FixedActions,)
     grid: bool = True
     fields: tuple[str, ...] = ()
+    also: tuple[str, ...] | None = ()
     egocentric: bool | None = None
 
     def check(self, who: str, spec: EnvSpec) -> None:
@@ -196,6 +210,12 @@ class Policy(nn.Module, ABC):
         super().__init__()
         self.accepts.check(type(self).__name__.lower(), spec)
 
+    def __repr__(self) -> str:
+        """In a line; `named_children` are the modules, which torch would list."""
+        count = sum(parameter.numel() for parameter in self.parameters())
+        parts = ", ".join(name for name, _ in self.named_children())
+        return f"{type(self).__name__}({count:,} parameters: {shorten(parts, 160, placeholder=' …')})"
+
     @abstractmethod
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
         """Encode U distinct texts.
@@ -220,6 +240,14 @@ class Policy(nn.Module, ABC):
             wanted: names of losses that a learner weighs with more than 0, for those that are costly.
         """
         return Auxiliary()
+
+    def looks_at(self, spec: EnvSpec) -> bool:
+        """Whether it makes use of every field of a world that it is made for."""
+        accepts = self.accepts
+        if accepts.also is None:
+            return True
+        known = {*accepts.fields, *accepts.also, *(name for names in self.reads.values() for name in names)}
+        return all(each.name in known or (accepts.grid and isinstance(each, Grid)) for each in spec.fields)
 
     @property
     def contrasts(self) -> bool:

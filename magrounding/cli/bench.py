@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.cli.options import (
     change_learner,
     choose_workers,
@@ -50,31 +50,31 @@ class Options:
 
     env: str = "ma_rtfm"
     """environment id"""
-    stage: str | None = None
-    """stage or task; the environment's default where it is left out"""
-    agents: int | None = None
-    """number of agents, where the environment has the choice; its default where it is left out"""
-    size: int | None = None
-    """height and width of the map; the environment's default where it is left out"""
+    stage: str | None = derived("the environment's")
+    """stage or task"""
+    agents: int | None = derived("the environment's")
+    """number of agents, where the environment has the choice"""
+    size: int | None = derived("the environment's")
+    """height and width of the map"""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """an option of the environment, name=value; may be repeated, or several separated by commas"""
     num_envs: int = 1024
     """games side by side in the vector env"""
     seconds: float = 5.0
     """time for each measurement, warm-up not counted"""
-    threads: int = 0
-    """threads of the vector env; 0: all cores"""
-    workers: int | None = None
-    """processes that share the games of a simulator of one game (default: 2); 0 plays them in this one"""
+    threads: int = derived("all cores", 0)
+    """threads of the vector env"""
+    workers: int | None = derived("2")
+    """processes that share the games of a simulator of one game; 0 plays them in this one"""
     learner: str | None = "txt2pi"
     """agent whose learner to measure; None to leave it out"""
     preset: str = "paper"
     """settings of that learner"""
     bf16: bool = False
     """compute that learner's networks in bfloat16"""
-    beside: str | None = None
+    beside: str | None = derived("none")
     """other settings of that learner or its network to measure in turn with it, e.g. chunk=0,bf16=false"""
-    json: Path | None = None
+    json: Path | None = derived("none")
     """file to write everything to"""
 
 

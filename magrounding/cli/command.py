@@ -6,9 +6,10 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TypeVar
+from types import NoneType
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.pretrained import PREFIX
@@ -24,6 +25,9 @@ REPEATABLE = "mend that, and the same command goes on"
 """What to do where the disk refused, of commands that keep what they have done."""
 
 Arguments = TypeVar("Arguments")
+_SOURCE = "source"
+_METAVARS = {str: "STR", int: "INT", float: "FLOAT", Path: "PATH"}
+"""What `--help` has for a value of each kind; tyro's own of one that may be left out begins with {None}."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ class CommandLine:
         import tyro
 
         try:
-            return _at_home(tyro.cli(arguments, prog=self.prog, args=self.arguments, description=description))
+            typed = tyro.cli(_explained(arguments), prog=self.prog, args=self.arguments, description=description)
+            return _at_home(typed)
         except BrokenPipeError:
             sys.exit(_closed())
         except ConfigurationError as error:
@@ -56,6 +61,36 @@ class CommandLine:
 
     def __str__(self) -> str:
         return shlex.join([*self.prog.split(), *self.arguments])
+
+
+def derived(source: str, value: Any = None) -> Any:
+    """A field of a command's arguments that is not given by default: `--help` says where its value comes from then.
+
+    Args:
+        source: such as "the preset's".
+        value: what the field has where it is not given.
+    """
+    return field(default=value, metadata={_SOURCE: source})
+
+
+def _explained(arguments: type[Arguments]) -> type[Arguments]:
+    """The same arguments, whose help has the values to type, and where a default comes from instead of "None"."""
+    import tyro
+
+    hints = get_type_hints(arguments, include_extras=True)
+    for each in fields(arguments):  # type: ignore[arg-type]
+        says: dict[str, Any] = {}
+        if _SOURCE in each.metadata:
+            says["help_behavior_hint"] = f"(default: {each.metadata[_SOURCE]})"
+        kinds, marks = get_args(hints[each.name]), ()
+        if get_origin(hints[each.name]) is Annotated:
+            kinds, marks = get_args(kinds[0]), kinds[1:]
+        shown = [_METAVARS[kind] for kind in kinds if kind in _METAVARS]
+        if len(shown) == 1 and NoneType in kinds:
+            says["metavar"] = f"[{shown[0]}]" if tyro.conf.Positional in marks else shown[0]
+        hints[each.name] = Annotated[hints[each.name], tyro.conf.arg(**says)] if says else hints[each.name]
+    content = {"__annotations__": hints, "__doc__": arguments.__doc__}
+    return type(arguments.__name__, (arguments,), content)  # type: ignore[return-value]
 
 
 def run_command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from magrounding.cli.command import CommandLine, distinct_names, run_command
+from magrounding.cli.command import CommandLine, derived, distinct_names, run_command
 from magrounding.experiment.comparison import comparison, plot_comparison
 from magrounding.experiment.results import read_results
 from magrounding.storage import write_atomic
@@ -22,8 +22,8 @@ class Arguments:
     """Run folders."""
     out: Path
     """Folder for comparison.md and comparison.png."""
-    names: tuple[str, ...] = ()
-    """What to call them; their folders' names by default."""
+    names: tuple[str, ...] = derived("their folders' names", ())
+    """What to call them."""
 
 
 def main(line: CommandLine) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import tyro
 
 from magrounding.agents.weights import versions
-from magrounding.cli.command import CommandLine, distinct_names, run_command
+from magrounding.cli.command import CommandLine, derived, distinct_names, run_command
 from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, names_of, parse_env_options
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.cross_play import cross_play, seed_pairs
@@ -22,7 +22,7 @@ from magrounding.experiment.zero_shot_plot import plot_zero_shot
 from magrounding.experiment.zero_shot_report import tables, to_json, zero_shot_report
 from magrounding.play.evaluate import PLAYS
 from magrounding.pretrained import PREFIX, find_run
-from magrounding.registry import EnvEntry
+from magrounding.registry import EnvEntry, describe
 from magrounding.storage import write_atomic, write_json
 from magrounding.threads import plan_threads, using
 
@@ -34,31 +34,31 @@ NAME = "zero_shot"
 class Arguments:
     """Evaluate the teams of runs on evaluation sets, beside a random team and the oracle on the same games."""
 
-    run: tuple[str, ...] = ()
+    run: tuple[str, ...] = derived("none", ())
     """Run folders (or pretrained:<name>)."""
-    pretrained: tuple[str, ...] = ()
+    pretrained: tuple[str, ...] = derived("none", ())
     """Names of teams that come with the package, beside or instead of runs."""
-    names: tuple[str, ...] = ()
-    """What to call the runs, then the pretrained teams; their folders' names by default."""
-    splits: str | None = None
-    """Evaluation sets separated by commas; all of the environment's by default."""
+    names: tuple[str, ...] = derived("their folders' names", ())
+    """What to call the runs, then the pretrained teams."""
+    splits: str | None = derived("all of the environment's")
+    """Evaluation sets separated by commas."""
     episodes: int = 1000
     """Games on each set."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the games, name=value, instead of the first run's; may be repeated, or several separated by commas,
     e.g. max_cycles=200."""
-    seeds: str | None = None
-    """Which of the runs' seeds, separated by commas; all by default."""
-    stage: str | None = None
-    """Stage whose weights and games are used; by default the last one that all runs have."""
+    seeds: str | None = derived("all")
+    """Which of the runs' seeds, separated by commas."""
+    stage: str | None = derived("the last one that all runs have")
+    """Stage whose weights and games are used."""
     play: str = "both"
     """greedy (the most likely action), sampled (drawn) or both."""
-    teammate: str | None = None
+    teammate: str | None = derived("no cross-play")
     """Cross-play: a run (or pretrained:<name>) whose agents also play in mixed teams with those of the other runs. If
     it is the only run, its own seeds are mixed."""
-    workers: int | None = None
-    """Processes that share the games of a simulator of one game (default: 2); 0 plays them in this one."""
-    out: Path | None = None
+    workers: int | None = derived("2")
+    """Processes that share the games of a simulator of one game; 0 plays them in this one."""
+    out: Path | None = derived("no files")
     """Folder for zero_shot.json, zero_shot.md and zero_shot.png."""
     device: str = "auto"
     """auto, cpu or cuda."""
@@ -133,8 +133,9 @@ def _in_games(
     known = entry.evaluation.sets_of(contender.stage)
     first = choose(f"evaluation set of {entry.id}", next(iter(sets or known)), known)
     config = configure(entry, changed.options(first))  # of a set that is played: a corpus need not have others
-    changed = changed.reading(config.describe())
-    if not all(team.spec.reads_alike(config.describe()) for team in changed.teams.values()):
+    spec = describe(config)
+    changed = changed.reading(spec)
+    if not all(team.spec.reads_alike(spec) for team in changed.teams.values()):
         raise ConfigurationError(
             f"{contender.name} was trained to read and see other things than games with {dict(options)} show: leave "
             "out --env-option"

@@ -16,7 +16,7 @@ from magrounding.agents.guide.guide import GUIDE_FILE
 from magrounding.agents.guide.language_model import LanguageModelEncoder
 from magrounding.agents.guide.learning import PRETRAINED, GuideLearning, examples_of, learn_guide
 from magrounding.agents.guide.metrics import GuideMetrics, guide_metrics
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.errors import CheckpointError
 from magrounding.experiment.progress import duration
 from magrounding.single.scienceworld.trajectories import learnable
@@ -31,13 +31,13 @@ class Arguments:
     """File of `python -m magrounding.single.scienceworld.collect_gold`."""
     out: Path
     """Folder of the Guide."""
-    language_model: Path | None = None
-    """Folder of a pretrained language model to fine-tune; by default a small network learns from scratch."""
-    epochs: int | None = None
-    """Passes over the gold actions; by default 40, and 10 with a language model."""
-    rate: float | None = None
-    """Learning rate; by default .002, and .00005 with a language model."""
-    hard_negatives: int | None = None
+    language_model: Path | None = derived("none, a small network learns from scratch")
+    """Folder of a pretrained language model to fine-tune."""
+    epochs: int | None = derived("40; 10 with a language model")
+    """Passes over the gold actions."""
+    rate: float | None = derived(".002; .00005 with a language model")
+    """Learning rate."""
+    hard_negatives: int | None = derived("8; 1 with a language model")
     """Hard negatives for each gold action."""
     seed: int = 0
     """Of the weights, the order and the negatives."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import tyro
 
 from magrounding.agents.weights import versions
-from magrounding.cli.command import REPEATABLE, CommandLine, run_command
+from magrounding.cli.command import REPEATABLE, CommandLine, derived, run_command
 from magrounding.cli.options import choose_workers, configure, game_options
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.match import MATCH_SEED, play_match
@@ -36,15 +36,15 @@ class Arguments:
     run; run:DIR@STAGE for the weights of another stage), pretrained:NAME, oracle (or the simulator's own bot),
     oracle:NAME (another oracle of the environment), random, overlap (the text on offer most like the
     task) or script:FILE. Differences are to the first line-up."""
-    out: Path | None = None
-    """Folder for match.md, match.json, match.png and the games (default: runs/match-<env>-<stage>). A match that was
+    out: Path | None = derived("runs/match-<env>-<stage>")
+    """Folder for match.md, match.json, match.png and the games. A match that was
     stopped goes on there."""
-    stage: str | None = None
-    """Stage or task of the games; the environment's default where it is left out."""
-    agents: int | None = None
-    """Number of agents; the environment's own by default."""
-    split: str | None = None
-    """Evaluation set the games are from; by default the one that the environment keeps from training."""
+    stage: str | None = derived("the environment's")
+    """Stage or task of the games."""
+    agents: int | None = derived("the environment's")
+    """Number of agents."""
+    split: str | None = derived("the one that the environment keeps from training")
+    """Evaluation set the games are from."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the games, name=value; may be repeated, or several separated by commas, e.g. size=10. A game of a
     world that simulates batches is over after max_cycles=80 steps unless this says otherwise."""
@@ -54,8 +54,8 @@ class Arguments:
     """Another seed plays other games."""
     play: str = GREEDY
     """greedy (the most likely action) or sampled (drawn)."""
-    workers: int | None = None
-    """Processes that share the games of a simulator of one game (default: 2); 0 plays them in this one."""
+    workers: int | None = derived("2")
+    """Processes that share the games of a simulator of one game; 0 plays them in this one."""
     quiet: bool = False
     """Print nothing but where the report is, and errors."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from magrounding.cli.command import items
 from magrounding.errors import ConfigurationError, choose
-from magrounding.registry import EnvConfig, EnvEntry, is_simulator
+from magrounding.registry import EnvConfig, EnvEntry, describe, is_simulator
 
 if TYPE_CHECKING:
     from magrounding.agents.policy import Policy
@@ -86,7 +86,7 @@ def configure(entry: EnvEntry, options: Mapping[str, Any]) -> EnvConfig:
     """The configuration with these options, described once; ConfigurationError where they make none."""
     try:
         config = entry.configure(**options)
-        config.describe()
+        describe(config)
     except TypeError as error:  # a value of a kind that a default of None does not tell
         raise ConfigurationError(f"{entry.id} cannot be made of {dict(options)}: {error}") from None
     return config

@@ -8,7 +8,7 @@ from pathlib import Path
 import tyro
 
 from magrounding.agents.drrn.pieces import FIRST, train_pieces
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, choose
@@ -25,8 +25,8 @@ class Arguments:
     """Environment id, e.g. scienceworld."""
     out: Path
     """File to write, e.g. pieces.json: the option vocabulary of an agent."""
-    stages: tuple[str, ...] = ()
-    """Stages or tasks to play; all by default."""
+    stages: tuple[str, ...] = derived("all", ())
+    """Stages or tasks to play."""
     pieces: int = 8000
     """Rows of the table that the pieces are for, those for padding, unknown letters and the divider among them."""
     across_words: bool = False

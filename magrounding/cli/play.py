@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import tyro
 
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.cli.options import configure, game_options
 from magrounding.errors import ConfigurationError, MissingExtra, choose
 from magrounding.play.evaluate import GREEDY, PLAYS
@@ -34,12 +34,12 @@ class Arguments:
     """A player for each agent, separated by commas, or one for all of them: human, run:DIR, run:DIR@STAGE,
     pretrained:NAME, oracle (or the simulator's own bot), oracle:NAME (another oracle of the environment),
     random, overlap (the text on offer most like the task) or script:FILE."""
-    stage: str | None = None
-    """Stage or task of the games; the environment's default where it is left out."""
-    agents: int | None = None
-    """Number of agents; the environment's own by default."""
-    split: str | None = None
-    """Evaluation set the games are from; by default the one that the environment keeps from training."""
+    stage: str | None = derived("the environment's")
+    """Stage or task of the games."""
+    agents: int | None = derived("the environment's")
+    """Number of agents."""
+    split: str | None = derived("the one that the environment keeps from training")
+    """Evaluation set the games are from."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the games, name=value; may be repeated, or several separated by commas, e.g. size=10."""
     seed: int = 0
@@ -48,7 +48,7 @@ class Arguments:
     """greedy (trained agents take the most likely action) or sampled (drawn)."""
     seconds: float = 0.5
     """Between two steps where no person plays."""
-    out: Path | None = None
+    out: Path | None = derived("none")
     """File to which games are appended when they are over; `magrounding replay` shows them, and agents learn from them
     (`record --player saved:FILE`)."""
 

@@ -1,4 +1,4 @@
-"""Keep a trained team in the package: `magrounding publish --run runs/… --name ma_rtfm-s5-2agents`."""
+"""Keep a trained team by a name: `magrounding publish --run runs/… --name ma_rtfm-s5-2agents`."""
 
 from __future__ import annotations
 
@@ -8,33 +8,32 @@ from pathlib import Path
 
 from torch import Tensor
 
-import magrounding.pretrained
 from magrounding.agents.weights import STATE_FILE, save_weights
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
 from magrounding.experiment.presets import IMITATE
 from magrounding.experiment.settings import read_settings
 from magrounding.play.evaluate import TRUE_MANUAL
 from magrounding.play.loading import CONFIG_FILE, load_team, seed_folder
-from magrounding.pretrained import ABOUT_FILE
+from magrounding.pretrained import ABOUT_FILE, own_folder, pretrained_names
 from magrounding.storage import read_json, write_json
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Copy one stage of one seed of a run into `magrounding/pretrained/`, in half precision, with its win rates."""
+    """Keep one stage of one seed of a run as a team that has a name, in half precision, with its win rates."""
 
     run: Path
     """Run folder."""
     name: str
     """What load_team("pretrained:<name>") will take."""
-    stage: str | None = None
-    """Which stage; the run's last by default."""
-    seed: int | None = None
-    """Which of the run's seeds; the first by default."""
-    to: Path = Path(magrounding.pretrained.__file__).parent
-    """Folder of all pretrained teams."""
+    stage: str | None = derived("the run's last")
+    """Which stage."""
+    seed: int | None = derived("the first")
+    """Which of the run's seeds."""
+    to: Path | None = derived("the package's in a checkout, else ~/.local/share/magrounding/pretrained")
+    """Folder that gets a folder for the team; pretrained:<name> finds it in the default one only."""
 
 
 def main(line: CommandLine) -> int:
@@ -47,7 +46,10 @@ def publish(arguments: Arguments) -> None:
     """Copy, check that it loads, and write down where it came from."""
     if Path(arguments.name).name != arguments.name:
         raise ConfigurationError(f"--name is the name of a folder, without any path, got {arguments.name!r}")
-    settings, target = read_settings(arguments.run), arguments.to / arguments.name
+    known = arguments.to is None or arguments.to.resolve() == own_folder().resolve()
+    settings, target = read_settings(arguments.run), (arguments.to or own_folder()) / arguments.name
+    if known and arguments.name in pretrained_names():
+        raise CheckpointError(f"there is a pretrained team {arguments.name!r} already: choose another --name")
     if target.exists():
         raise CheckpointError(f"{target} exists already: remove it first, or choose another --name")
     seeds = settings.seeds
@@ -85,8 +87,7 @@ def publish(arguments: Arguments) -> None:
     trained = list(settings.stages[: settings.stages.index(stage) + 1])
     write_json(target / CONFIG_FILE, {**config, "seeds": [seed], "stages": trained}, sealed=True)
     write_json(target / ABOUT_FILE, about)  # last: it makes the team known
-    own = target.parent.resolve() == Path(magrounding.pretrained.__file__).parent.resolve()
-    source = f"pretrained:{arguments.name}" if own else str(target)
+    source = f"pretrained:{arguments.name}" if known else str(target)
     print(f"{target}: load it with load_team({source!r})")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import tyro
 
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.cli.keyboard import Keyboard
 from magrounding.cli.options import (
     MAX_CYCLES,
@@ -29,7 +29,7 @@ from magrounding.play.loading import load_team
 from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.saved_games import Rerun, read_games, replayed
 from magrounding.pretrained import find_run
-from magrounding.registry import EnvConfig, EnvEntry, env_entry, is_simulator
+from magrounding.registry import EnvConfig, EnvEntry, describe, env_entry, is_simulator
 from magrounding.simulators.vectorize import vectorize
 from magrounding.storage import check_place, user_path
 from magrounding.threads import plan_threads, using
@@ -50,10 +50,10 @@ class Arguments:
     """Environment id, e.g. ma_rtfm."""
     out: Path
     """File to write, e.g. demos.npz."""
-    stage: str | None = None
-    """Stage or task of the games; the environment's default where it is left out."""
-    agents: int | None = None
-    """Number of agents; the environment's own by default."""
+    stage: str | None = derived("the environment's")
+    """Stage or task of the games."""
+    agents: int | None = derived("the environment's")
+    """Number of agents."""
     games: int = 1000
     """Games to play."""
     player: str = ORACLE
@@ -66,10 +66,10 @@ class Arguments:
     """An option of the environment, name=value; may be repeated, or several separated by commas, e.g. size=10."""
     seed: int = 0
     """Other seeds record other games."""
-    max_cycles: int | None = None
-    """Steps after which a game is over (default: 80; of simulators, their own limit)."""
-    workers: int | None = None
-    """Processes that share the games of a simulator of one game (default: 2); 0 plays them in this one."""
+    max_cycles: int | None = derived("80; of simulators, their own limit")
+    """Steps after which a game is over."""
+    workers: int | None = derived("2")
+    """Processes that share the games of a simulator of one game; 0 plays them in this one."""
     quiet: bool = False
     """Print nothing but where the file is, and errors."""
 
@@ -179,7 +179,7 @@ def _seat(
     if kind == KEYBOARD:
         if simulator:  # only an env of its own shows what a person has to see
             env = make(entry.id, render_mode="ansi", **options)
-            vec: Any = vectorize(lambda: env, 1, id=entry.id, options=options, spec=config.describe())
+            vec: Any = vectorize(lambda: env, 1, id=entry.id, options=options, spec=describe(config))
             return vec, Keyboard(vec, env.render), "a person"
         vec = make_vec(entry.id, 1, **options)
         return vec, Keyboard(vec, lambda: ansi(vec.world.scene(0))), "a person"

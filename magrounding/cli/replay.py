@@ -11,7 +11,7 @@ import numpy as np
 import tyro
 from PIL import Image
 
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.progress import Display
@@ -31,11 +31,11 @@ class Arguments:
 
     file: Annotated[Path, tyro.conf.Positional]
     """The saved games, as a match writes them."""
-    game: int | None = None
-    """Which game to show, counted from 0; by default all are played again and none is shown."""
-    out: Path | None = None
+    game: int | None = derived("all are played again, none is shown")
+    """Which game to show, counted from 0."""
+    out: Path | None = derived("printed as text")
     """A film (.gif, or .mp4 with the extra `play`), a sheet of pictures (.png) or a page with a slider (.html) of the
-    game; by default it is printed as text."""
+    game."""
     milliseconds: int = 600
     """How long a film shows a step."""
     quiet: bool = False

@@ -10,7 +10,7 @@ from magrounding.agents.building import build_policy
 from magrounding.agents.running_text.assumptions import parse_assumptions
 from magrounding.agents.running_text.segments import EDGES, LEARNT, ROWS, SEGMENTS, Delexicalised, Segmenter
 from magrounding.agents.weights import STATE_FILE, fit_weights, save_weights
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.presets import find_preset
 from magrounding.experiment.progress import duration
@@ -46,12 +46,12 @@ class Arguments:
     """How statements are found. learnt: a segmenter, trained on manuals of the stage's training games, cuts them;
     edges: a network, trained on the same manuals in two versions, scores which words share a fact; stops: cut at full
     stops; rows: each row is a statement."""
-    stage: str | None = None
-    """Stage whose weights and manuals are used (default: the run's last)."""
-    reads: str | None = None
+    stage: str | None = derived("the run's last")
+    """Stage whose weights and manuals are used."""
+    reads: str | None = derived("the same")
     """Stage whose manuals are read, if another; it becomes the stage of the new run."""
-    trained_seed: int | None = None
-    """Which of the run's seeds; the first by default."""
+    trained_seed: int | None = derived("the first")
+    """Which of the run's seeds."""
     statements: str = ROWS
     """Source of the training labels. rows: manuals with one statement a row; stops: the sentences of paragraphs."""
     assume: str = "none"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.cli.options import ENV_FLAG, read_options
 from magrounding.errors import ConfigurationError, MissingExtra, choose
 from magrounding.play.lineup import HUMAN, Seat
@@ -29,17 +29,16 @@ LOCAL = "127.0.0.1"
 class Arguments:
     """Serve a page on which people and agents play together, watch, and look at saved games."""
 
-    env: tuple[str, ...] = ()
-    """Environment ids that can be played; all by default."""
+    env: tuple[str, ...] = derived("all", ())
+    """Environment ids that can be played."""
     player: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """One more player that visitors can choose, NAME=PLAYER, such as mine=run:DIR or mine=script:FILE; may be repeated.
     People, random, oracle and the package's own teams are always there."""
-    standin: str = ""
-    """Who plays for a person who is away, by name; by default the oracle (or the simulator's own bot) where there is
-    one, else random."""
+    standin: str = derived("the oracle, or the simulator's own bot; where there is neither, random", "")
+    """Who plays for a person who is away, by name."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option that all games have which know it, name=value, and that visitors cannot change; may be repeated."""
-    out: Path | None = None
+    out: Path | None = derived("none, games are not kept")
     """Folder to which finished games go, a file for each kind of game; `magrounding replay` shows them, and agents
     learn from them (`record --player saved:FILE`)."""
     host: str = LOCAL
@@ -52,7 +51,7 @@ class Arguments:
     """Games at once."""
     steps: int = 500
     """Steps of a game at most."""
-    study: Path | None = None
+    study: Path | None = derived("none")
     """Study (.toml) whose participants are sent to /study; see docs/play.md."""
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.experiment.study_report import read_study, study_report
 from magrounding.storage import check_place, write_atomic
 
@@ -19,7 +19,7 @@ class Arguments:
 
     folder: Annotated[Path, tyro.conf.Positional]
     """The folder of the data, --out of `magrounding serve`."""
-    out: Path | None = None
+    out: Path | None = derived("none")
     """File (.md) for the table; it is printed as well."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import tyro
 
 from magrounding.agents.policy import CONTRAST
-from magrounding.cli.command import RESUMABLE, CommandLine, items, run_command
+from magrounding.cli.command import RESUMABLE, CommandLine, derived, items, run_command
 from magrounding.cli.options import (
     ENV_FLAG,
     change_learner,
@@ -39,52 +39,51 @@ from magrounding.training.minibatch import MinibatchConfig
 class Arguments:
     """Train agents stage by stage, evaluate them, and write a report."""
 
-    env: str | None = None
-    """Environment id, e.g. ma_rtfm (required, but to resume a run whose folder --out names)."""
-    agents: int | None = None
-    """Number of agents; the environment's own by default."""
-    agent: str | None = None
-    """Id of the network (README, section Agents); the preset's own by default."""
-    preset: str | None = None
+    env: str | None = derived("none: name one, unless --resume finds it in --out")
+    """Environment id, e.g. ma_rtfm."""
+    agents: int | None = derived("the environment's")
+    """Number of agents."""
+    agent: str | None = derived("the preset's")
+    """Id of the network (README, section Agents)."""
+    preset: str | None = derived("the first of demo, quick and paper that the environment has, or else general")
     """Algorithm, network and budget: demo, quick, quick_rl, paper, silg, and for single environments paper_rl,
-    quick_qmix, paper_qmix, quick_lge, paper_lge, quick_gold and others (README, section Agents). Default: the first of
-    demo, quick and paper that the environment has."""
-    budget: float | None = None
+    quick_qmix, paper_qmix, quick_lge, paper_lge, quick_gold and others (README, section Agents). general is for any
+    environment."""
+    budget: float | None = derived("1")
     """Factor for the preset's environment steps, e.g. 0.1 for a first look. Below 0.25 there are fewer evaluations,
     with fewer games."""
-    games: int | None = None
-    """Games of an evaluation after a phase, on each set; the preset's by default, mostly 1,000."""
-    evaluate_every: int | None = None
-    """Environment steps between evaluations within a phase, for a finer learning curve; the preset's by default."""
+    games: int | None = derived("the preset's, mostly 1,000")
+    """Games of an evaluation after a phase, on each set."""
+    evaluate_every: int | None = derived("the preset's")
+    """Environment steps between evaluations within a phase, for a finer learning curve."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the environment, name=value; may be repeated, or several separated by commas, e.g. max_cycles=80."""
-    network: str | None = None
+    network: str | None = derived("the preset's")
     """Options of the networks, name=value separated by commas, e.g. kinship=32, or language_model=<folder> for emma."""
-    learning: str | None = None
+    learning: str | None = derived("the preset's")
     """Options of the learners, name=value separated by commas, e.g. entropy=0.03; they apply to every phase whose
     learner has them. weights.<loss> is the weight of an auxiliary loss, e.g. weights.modelling=0.3."""
-    stages: str | None = None
-    """Stages in order, separated by commas; the environment's curriculum by default."""
-    seeds: str | None = None
-    """Seeds separated by commas (default: 0)."""
-    share_parameters: bool = False
-    """One network plays for all agents. By default each agent has its own; demo and quick of RTFM share one from three
-    agents on."""
-    team_reward: float | None = None
-    """Part of each agent's reward that is the team's mean instead of its own, 0 to 1; the preset's by default."""
-    contrast: float | None = None
-    """Weight of the contrastive loss that grounds symbols, in every phase; the preset's by default."""
-    demonstrations: str | None = None
-    """Files from which phases of imitation learn, separated by commas, one a stage; by default the oracle teaches."""
-    workers: int | None = None
-    """Processes that share the games of a simulator of one game (default: 2); 0 plays them in this one."""
-    out: Path | None = None
-    """Run folder (default: runs/<env>-<agent>[-<agents>]-<preset>)."""
+    stages: str | None = derived("the environment's curriculum")
+    """Stages in order, separated by commas."""
+    seeds: str | None = derived("0")
+    """Seeds separated by commas."""
+    share_parameters: bool = derived("the preset's, mostly from three agents on", False)
+    """One network plays for all agents, instead of one for each."""
+    team_reward: float | None = derived("the preset's")
+    """Part of each agent's reward that is the team's mean instead of its own, 0 to 1."""
+    contrast: float | None = derived("the preset's")
+    """Weight of the contrastive loss that grounds symbols, in every phase."""
+    demonstrations: str | None = derived("none, the oracle teaches")
+    """Files from which phases of imitation learn, separated by commas, one a stage."""
+    workers: int | None = derived("2")
+    """Processes that share the games of a simulator of one game; 0 plays them in this one."""
+    out: Path | None = derived("runs/<env>-<agent>[-<agents>]-<preset>")
+    """Run folder."""
     resume: bool = False
     """Continue the run in the folder, with the settings it was started with."""
     device: str = "auto"
     """auto, cpu or cuda."""
-    bf16: bool = False
+    bf16: bool = derived("no", False)
     """Compute networks in bfloat16."""
     quiet: bool = False
     """Print nothing but where the report is, and errors."""

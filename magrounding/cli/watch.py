@@ -12,7 +12,7 @@ import numpy as np
 import tyro
 from PIL import Image
 
-from magrounding.cli.command import CommandLine, run_command
+from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.envs.make import make
@@ -38,23 +38,23 @@ if TYPE_CHECKING:
 class Arguments:
     """Let a trained team play one game, and show it and what each agent takes for itself; or show saved games."""
 
-    file: Annotated[Path | None, tyro.conf.Positional] = None
+    file: Annotated[Path | None, tyro.conf.Positional] = derived("none")
     """Saved games, of `play` or a match, to go through on the terminal, forwards and backwards (extra `play`). For a
     film of one, or to check them all, there is `magrounding replay`."""
-    run: str | None = None
+    run: str | None = derived("none")
     """A run's folder, or pretrained:<name>."""
     terminal: bool = False
     """Go through the run's game on the terminal, forwards and backwards, and see what each agent goes by (extra
     `play`)."""
-    out: Path | None = None
-    """A film (.gif, or .mp4 with the extra `play`), or a sheet of its pictures (.png) of at most 2,000 × 2,000 pixels;
-    by default the game is printed as text."""
-    stage: str | None = None
-    """Stage, and the team trained on it; the run's last by default."""
-    trained_seed: int | None = None
-    """Which of the run's seeds; the first by default."""
-    split: str | None = None
-    """Where the game is from, e.g. eval_10x10; by default eval, or what the environment has in its place."""
+    out: Path | None = derived("printed as text")
+    """A film (.gif, or .mp4 with the extra `play`), or a sheet of its pictures (.png) of at most 2,000 × 2,000
+    pixels."""
+    stage: str | None = derived("the run's last")
+    """Stage, and the team trained on it."""
+    trained_seed: int | None = derived("the first")
+    """Which of the run's seeds."""
+    split: str | None = derived("eval, or what the environment has in its place")
+    """Where the game is from, e.g. eval_10x10."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the game, name=value, instead of the run's; may be repeated, or several separated by commas."""
     game: int = 0

@@ -9,7 +9,7 @@ from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import check_bool
 from magrounding.plain import plain
-from magrounding.registry import env_entry, is_simulator
+from magrounding.registry import describe, env_entry, is_simulator
 from magrounding.simulators.vectorize import check_workers, vectorize
 from magrounding.vector import VectorEnv, check_count
 
@@ -31,7 +31,7 @@ def make(id: str, *, render_mode: str | None = None, **options: Any) -> Parallel
     entry = env_entry(id)
     options = entry.check_options(options)
     config = entry.configure(**options)
-    config.describe().require_memory(1)
+    describe(config).require_memory(1)
     if is_simulator(config):
         return config.make_env(render_mode)
     return WorldEnv(config.make_world(1, 1), id=id, options=options, render_mode=render_mode)
@@ -68,7 +68,7 @@ def make_vec(
     entry = env_entry(id)
     options = entry.check_options(options)
     config = entry.configure(**options)
-    spec = config.describe()
+    spec = describe(config)
     spec.require_memory(num_envs)
     if is_simulator(config):
         make_env = partial(config.make_env, None)

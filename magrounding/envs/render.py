@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from magrounding.brief import brief
+
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -44,6 +46,8 @@ class Scene:
         step, max_cycles: how far the episode has come.
         outcome: "", "won" or "lost".
     """
+
+    __repr__ = brief
 
     walls: np.ndarray
     figures: tuple[Figure, ...]

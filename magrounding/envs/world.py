@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from magrounding.brief import brief
 from magrounding.capabilities import Relate
 from magrounding.envs.render import Scene
 from magrounding.spec import EnvSpec
@@ -28,6 +29,8 @@ class StepBuffers:
         document: [B] int64, key of the text on show: equal keys mean equal text.
         score: [B] float32, of the episode so far, final where `done`; written only by worlds that have one.
     """
+
+    __repr__ = brief
 
     rewards: np.ndarray
     terminated: np.ndarray

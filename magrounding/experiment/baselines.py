@@ -27,8 +27,8 @@ PLAYERS = RANDOM, OVERLAP, ORACLE
 
 
 def compared(env: str, spec: EnvSpec) -> tuple[str, ...]:
-    """Who plays beside the trained teams of an environment: OVERLAP where there are texts to choose from."""
-    overlap = isinstance(spec.actions, TextChoices)
+    """Who plays beside the trained teams of an environment: OVERLAP where a task is read and texts are chosen."""
+    overlap = isinstance(spec.actions, TextChoices) and bool(spec.lasting_texts)
     return (RANDOM, *[OVERLAP] * overlap, *[ORACLE] * bool(has_expert(env)))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from magrounding.brief import brief
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.progress import Display
@@ -44,6 +45,8 @@ class Results:
         measure: "won" or "score", what the world goes by.
         events: line-up → "kills" and "items" of its games, [G, n], as far as the world has them (see `count_events`).
     """
+
+    __repr__ = brief
 
     env: str
     options: dict[str, Any]

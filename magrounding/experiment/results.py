@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from magrounding.envs.published import PublishedResults
-from magrounding.errors import CheckpointError
+from magrounding.errors import CheckpointError, choose
 from magrounding.experiment.baselines import Summary, read_baselines
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
 from magrounding.experiment.settings import RunSettings
@@ -47,6 +47,28 @@ class RunResults:
     baselines: dict[str, dict[str, Summary]]
     published: PublishedResults
     others: tuple[PublishedResults, ...] = ()
+
+    def __repr__(self) -> str:
+        lines = sum(map(len, self.lines.values()))
+        return f"RunResults({str(self.folder)!r}, {self.settings.env}, {len(self.lines)} seeds, {lines:,} rows)"
+
+    def rows(self, kind: str = "") -> list[dict[str, Any]]:
+        """Everything that was measured, a flat dict a row, seed after seed in order; `pandas.DataFrame` takes them.
+
+        Args:
+            kind: "train" (a line of the learning curve), "evaluation", "phase" (its end) or "fault"; "": all of them.
+        """
+        known = ("train", "evaluation", "phase", "fault")
+        wanted = known if kind == "" else (choose("kind of row", kind, known),)
+        return [dict(line) for seed in self.settings.seeds for line in self.lines[seed] if line["kind"] in wanted]
+
+    def evaluations(self, when: str = "after") -> list[dict[str, Any]]:
+        """`rows` of evaluations: those "after" a phase, which reports are about, or those "within" one.
+
+        Their entries are `stage`, `phase`, `set`, `play` (greedy or sampled), `manual` (true, or which wrong one),
+        `games`, `win_rate`, `score` and what else `Evaluation.summary` has.
+        """
+        return [row for row in self.rows("evaluation") if row["when"] == choose("time", when, ("after", "within"))]
 
     def select(self, kind: str, seed: int, **equal: Any) -> list[dict[str, Any]]:
         """Lines of a kind whose entries equal those given."""

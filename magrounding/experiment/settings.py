@@ -10,6 +10,7 @@ from typing import Any
 from magrounding.agents.building import build_policy, make_policy
 from magrounding.agents.policy import CONTRAST, Policy
 from magrounding.agents.respelling import reads_any_words
+from magrounding.brief import brief
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.presets import IMITATE, Phase, Preset, Promotion, find_preset
 from magrounding.plain import make_plain
@@ -43,6 +44,8 @@ class RunSettings:
         workers: processes that simulators are shared among; 0 plays them in this one. No result depends on it.
         demonstrations: path → SHA-256 of files that phases of imitation learn from; without any, an oracle teaches.
     """
+
+    __repr__ = brief
 
     env: str
     agent: str

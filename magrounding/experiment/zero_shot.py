@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from magrounding.agents.weights import STATE_FILE
+from magrounding.brief import brief
 from magrounding.envs.make import make_vec
 from magrounding.envs.published import PublishedResult
 from magrounding.errors import CheckpointError, ConfigurationError, choose
@@ -39,6 +40,8 @@ class Contender:
         games: options of the environment, the same for all contenders.
         display: what the person sees.
     """
+
+    __repr__ = brief
 
     name: str
     folder: Path
@@ -105,6 +108,8 @@ class Score:
         by_seed: seed, or pair of seeds → summary.
     """
 
+    __repr__ = brief
+
     members: tuple[str, ...]
     evaluation_set: str
     play: str
@@ -134,6 +139,8 @@ class ZeroShot:
         together: scores of mixed teams, see `cross_play`.
         text: whose sentences the games are worded in, where the world says.
     """
+
+    __repr__ = brief
 
     contenders: Sequence[Contender]
     episodes: int

@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from magrounding.brief import brief
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.machine import machine_memory
 from magrounding.play.archive import DAMAGE, Archive, Kind
@@ -64,6 +65,8 @@ class DemonstrationHeader:
         version: of the package that recorded them.
         format: of the file.
     """
+
+    __repr__ = brief
 
     env: str
     options: Mapping[str, Any]
@@ -117,6 +120,8 @@ class DemonstrationHeader:
 @dataclass(frozen=True)
 class Demonstrations:
     """Games that were played; the arrays are those of the file, see the module's docstring."""
+
+    __repr__ = brief
 
     header: DemonstrationHeader
     observation: Observation

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from magrounding.brief import brief
 from magrounding.capabilities import HasFacts, find_capability
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, choose
@@ -57,6 +58,8 @@ class Evaluation:
             the results too.
         faults: games that ended as their simulator died or hung; they are among the E, as far as they went, not won.
     """
+
+    __repr__ = brief
 
     won: np.ndarray
     length: np.ndarray

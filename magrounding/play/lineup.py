@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError
+from magrounding.brief import brief
+from magrounding.errors import ConfigurationError, did_you_mean
 from magrounding.play.actor import begin_memory, make_expert
 from magrounding.play.function import FunctionTeam
 from magrounding.play.loading import load_team
@@ -30,6 +31,8 @@ from magrounding.vector import VectorEnv
 HUMAN, ORACLE, RANDOM, OVERLAP = "human", "oracle", "random", "overlap"
 RUN, SCRIPT, PYTHON = "run", "script", "python"
 PRETRAINED = PREFIX.removesuffix(":")
+KINDS = HUMAN, ORACLE, RANDOM, OVERLAP, RUN, PRETRAINED, SCRIPT
+"""Players that can be typed."""
 GRAMMAR = (
     f"{RUN}:DIR, {RUN}:DIR@STAGE, {PREFIX}NAME, {ORACLE}, {ORACLE}:NAME, {RANDOM}, {OVERLAP}, "
     f"{SCRIPT}:FILE or, in `play`, {HUMAN}"
@@ -42,12 +45,14 @@ class Seat:
     """Who plays one agent.
 
     Attributes:
-        kind: HUMAN, ORACLE, RANDOM, OVERLAP, RUN, PRETRAINED, SCRIPT or PYTHON.
+        kind: of KINDS, or PYTHON.
         source: the run's folder, the name of the pretrained team, of the oracle where it is not the environment's own,
             the script's file, or what the function is called.
         stage: whose weights of a run; the last stage's where it is empty.
         player: of PYTHON: a function (see `FunctionTeam`), or an Actor; or a team of a run that is loaded already.
     """
+
+    __repr__ = brief
 
     kind: str
     source: str = ""
@@ -68,9 +73,8 @@ class Seat:
             return cls(PYTHON, getattr(player, "__name__", type(player).__name__), player=player)
         kind, colon, source = player.strip().partition(":")
         wanted = bool(source) if kind == ORACLE else kind in (RUN, PRETRAINED, SCRIPT)
-        known = kind in (HUMAN, ORACLE, RANDOM, OVERLAP, RUN, PRETRAINED, SCRIPT)
-        if not known or bool(source) != wanted or (colon and not source):
-            raise ConfigurationError(f"a player is {GRAMMAR}, got {player!r}")
+        if kind not in KINDS or bool(source) != wanted or (colon and not source):
+            raise ConfigurationError(f"a player is {GRAMMAR}, got {player!r}{did_you_mean(kind, KINDS)}")
         folder, _, stage = source.rpartition("@") if kind == RUN and "@" in source else (source, "", "")
         return cls(kind, folder, stage)
 
@@ -111,6 +115,8 @@ class Lineup:
         seats: one for each agent.
         name: as it was typed; functions and actors as "python:NAME".
     """
+
+    __repr__ = brief
 
     seats: tuple[Seat, ...]
     name: str

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.registry import ENVS
 from magrounding.spec import EnvSpec, Field, FixedActions, Grid, Mask, Text
@@ -38,6 +39,8 @@ class Games(Protocol):
 class DescribedGames:
     """Games that nothing has started."""
 
+    __repr__ = brief
+
     id: str
     options: Mapping[str, Any]
     spec: EnvSpec
@@ -52,6 +55,8 @@ class Origin:
         num_agents: n.
         env, options: how its games were made; "" where that is not known.
     """
+
+    __repr__ = brief
 
     spec: EnvSpec
     num_agents: int

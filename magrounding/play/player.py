@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import MARKS, Batch, Policy, Reading
+from magrounding.brief import brief
 from magrounding.play.encoded_texts import EncodedTexts
 from magrounding.spec import EPISODE, EnvSpec, Text
 from magrounding.texts import flat_choices, gather_texts, text_keys
@@ -24,6 +25,8 @@ class Shown(NamedTuple):
         texts: [B, …] of each text field.
         document: [B] int64 key of the episode's shared texts, or None where it is not known.
     """
+
+    __repr__ = brief
 
     observation: Observation
     texts: Observation
@@ -46,6 +49,8 @@ class Choice(NamedTuple):
         value: [R] float32.
         record: [R, …] by name, what the network wants to be replayed.
     """
+
+    __repr__ = brief
 
     action: np.ndarray
     logits: np.ndarray

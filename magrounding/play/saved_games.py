@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from magrounding.brief import brief
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound
 from magrounding.registry import env_entry
@@ -46,6 +47,8 @@ class Header:
         play: "greedy" or "sampled", how trained agents chose.
         format, version, package: of the file, and of the package that wrote it.
     """
+
+    __repr__ = brief
 
     env: str
     options: dict[str, Any]
@@ -90,6 +93,8 @@ class SavedGame:
         won, score, length, returns: how it ended; returns is each agent's sum of rewards.
         timed_out: ended by the time limit.
     """
+
+    __repr__ = brief
 
     seed: int
     actions: tuple[tuple[int, ...], ...]

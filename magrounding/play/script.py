@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.errors import ConfigurationError, DataNotFound
+from magrounding.brief import brief
+from magrounding.errors import ConfigurationError, DataNotFound, choose
 from magrounding.single.wording import plain_text, split
 from magrounding.spec import CHOICES, EnvSpec, TextChoices
 from magrounding.storage import lines_of, read_text, user_path
@@ -37,6 +38,8 @@ class Script:
         repeats: begin again after the last.
         source: where it is from, for errors.
     """
+
+    __repr__ = brief
 
     moves: tuple[str, ...]
     repeats: bool = False
@@ -110,8 +113,7 @@ class ScriptedTeam:
             if action is not None and action < spec.num_actions:
                 self._fixed[move] = action
             elif move != ANY and not self._in_words:
-                known = ", ".join(spec.actions.names)
-                raise ConfigurationError(f"{script.source}: {move!r} is no action here; choose from: {known}, {ANY}")
+                choose(f"action in {script.source}", move, (*spec.actions.names, ANY))
 
     def initial_memory(self, num_envs: int) -> None:
         """Every game is at the first line."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from magrounding.agents.policy import MARKS, RELIANCE
+from magrounding.brief import brief
 from magrounding.envs.make import make, make_vec
 from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.render import Scene
@@ -34,6 +35,8 @@ class Move:
         name: its name, or the words of the choice.
     """
 
+    __repr__ = brief
+
     action: int
     name: str
 
@@ -58,6 +61,8 @@ class View:
         claims: agent → [H, W] int8, the cells that it takes for itself (1) and leaves to others (0), −1 where nothing
             is; for living agents whose networks divide (see `agents.policy.MARKS`).
     """
+
+    __repr__ = brief
 
     step: int
     picture: str

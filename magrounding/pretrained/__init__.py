@@ -1,4 +1,4 @@
-"""Trained teams that come with the package: each folder is a run folder cut down to one seed and one stage.
+"""Trained teams by name, the package's and a user's own: each folder is a run folder cut down to a seed and a stage.
 
 `about.json` of each says by which command it was trained, when, for how long, and what it reached on each set of games.
 """
@@ -9,15 +9,31 @@ from os import PathLike
 from pathlib import Path
 
 from magrounding.errors import ConfigurationError, choose
-from magrounding.storage import user_path
+from magrounding.storage import user_data, user_path
 
 PREFIX = "pretrained:"
 ABOUT_FILE = "about.json"
 
 
+def own_folder() -> Path:
+    """Where `magrounding publish` puts teams: beside the package's in a checkout, else in a folder of the user's."""
+    package = Path(__file__).parent
+    return package if (package.parents[1] / "pyproject.toml").is_file() else _users_folder()
+
+
 def pretrained_names() -> tuple[str, ...]:
     """The names of all teams, e.g. "ma_rtfm-s5-2agents"."""
-    return tuple(sorted(path.parent.name for path in Path(__file__).parent.glob(f"*/{ABOUT_FILE}")))
+    return tuple(sorted(_teams()))
+
+
+def _users_folder() -> Path:
+    return user_data() / "pretrained"
+
+
+def _teams() -> dict[str, Path]:
+    """Name → folder; of two teams of one name the package's counts."""
+    folders = _users_folder(), Path(__file__).parent
+    return {path.parent.name: path.parent for folder in folders for path in folder.glob(f"*/{ABOUT_FILE}")}
 
 
 def find_run(source: str | PathLike[str]) -> Path:
@@ -33,4 +49,4 @@ def find_run(source: str | PathLike[str]) -> Path:
         if str(source) in pretrained_names() and not folder.exists():
             raise ConfigurationError(f'{str(source)!r} is no folder, but a pretrained team: ask for "{PREFIX}{source}"')
         return folder
-    return Path(__file__).parent / choose("pretrained team", str(source)[len(PREFIX) :], pretrained_names())
+    return _teams()[choose("pretrained team", str(source)[len(PREFIX) :], pretrained_names())]

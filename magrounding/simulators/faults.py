@@ -7,6 +7,7 @@ from typing import Any
 
 import cloudpickle
 
+from magrounding.brief import brief
 from magrounding.errors import MagroundingError
 
 
@@ -24,6 +25,8 @@ class Fault:
         reason: what happened to it.
         rows: its games, all of them lost.
     """
+
+    __repr__ = brief
 
     time: float
     worker: int

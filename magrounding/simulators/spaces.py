@@ -12,9 +12,8 @@ from gymnasium import spaces
 
 from magrounding.errors import ConfigurationError
 from magrounding.simulators.faces import ParallelFace, attribute, face_of
-from magrounding.spec import EXPERT, SCORES, STATE, EnvSpec, Field, FixedActions, Mask
+from magrounding.spec import EXPERT, MASK, SCORES, STATE, EnvSpec, Field, FixedActions, Mask
 
-MASK = "action_mask"
 ONLY_FIELD = "observation"
 """Name of the field of an observation that is no dict."""
 
@@ -68,6 +67,7 @@ def _spec_of_face(face: ParallelFace, given: EnvSpec | None) -> EnvSpec:
         raise ConfigurationError(f"{type(face.env).__name__} has no agents: its possible_agents are empty")
     own = attribute(face.env, "spec")
     spec = given if given is not None else own if isinstance(own, EnvSpec) else _derive(face)
+    spec = spec.with_mask()
     if len(face.possible_agents) != spec.num_agents:
         raise ConfigurationError(f"the env has {len(face.possible_agents)} agents, its spec {spec.num_agents}")
     actions = _common("action", [face.action_space(agent) for agent in face.possible_agents])
@@ -89,8 +89,6 @@ def _derive(face: ParallelFace) -> EnvSpec:
         raise ConfigurationError(f"actions must be Discrete, the env takes {actions}")
     count = int(actions.n)
     fields = [_field(name, part, count) for name, part in observed(observation).items()]
-    if all(field.name != MASK for field in fields):
-        fields.append(Mask(MASK, (count,)))
     names = attribute(face.env, "action_names")
     names = range(count) if names is None else names
     if len(names) != count:

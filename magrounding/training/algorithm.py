@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, choose
 from magrounding.plain import make_plain
 from magrounding.registry import algorithm_entry, load
@@ -71,6 +72,12 @@ class AlgorithmConfig:
         weights: of what networks learn beside actions and values (`Policy.losses`), by name, where they differ from the
             networks' own (`Policy.loss_weights`).
     """
+
+    __repr__ = brief
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.__repr__ = brief  # or each dataclass below would make one of its own
 
     algorithm: ClassVar[str]
     kind: ClassVar[str] = REINFORCE

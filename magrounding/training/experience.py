@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import STATE
+from magrounding.brief import brief
 from magrounding.training.text_track import TextColumn
 from magrounding.vector import Observation
 
@@ -42,6 +43,8 @@ class Column:
         extras: [T+1, B, …] of each need (`agents.policy`) that was declared; neutral in the boundary step.
         metrics: what else the log is to say of the agent's play.
     """
+
+    __repr__ = brief
 
     observation: Observation
     texts: dict[str, TextColumn]
@@ -76,6 +79,8 @@ class FinishedGames:
         returns: [F, n] float32.
     """
 
+    __repr__ = brief
+
     won: np.ndarray
     score: np.ndarray
     length: np.ndarray
@@ -94,6 +99,8 @@ class FinishedGames:
 @dataclass
 class Rollout:
     """T steps of B games: one column for each agent, and the games that ended."""
+
+    __repr__ = brief
 
     columns: list[Column]
     games: FinishedGames

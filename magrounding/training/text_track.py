@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from magrounding.brief import brief
 from magrounding.spec import CHOICES, EnvSpec
 from magrounding.texts import TextTable, flat_choices, gather_texts, text_keys
 
@@ -20,6 +21,8 @@ class TextColumn:
         index: [T+1, B] int64, which text each observation shows; [T+1, B, C] for texts to choose from.
         final: [F] (or [F, C]) int64, the texts of the true last observations of `Column.cut`.
     """
+
+    __repr__ = brief
 
     ids: dict[str, np.ndarray]
     index: np.ndarray

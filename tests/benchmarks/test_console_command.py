@@ -36,7 +36,7 @@ def test_help_is_a_line_for_each_command_and_imports_none():
         "import sys; from magrounding.cli.main import main; sys.argv = ['magrounding', '--help']; code = main(); "
         "sys.exit(code or ', '.join({'torch', 'tyro', 'matplotlib', 'minigrid'} & set(sys.modules)) or 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
     listed = [line.split(maxsplit=1) for line in done.stdout.splitlines() if line.startswith("    ")]
     assert [name for name, _ in listed] == list(console.COMMANDS)
@@ -66,7 +66,7 @@ def test_a_reader_that_ends_early_is_no_error(arguments):
     code = "import sys; from magrounding.cli.main import main; sys.exit(main())"
     with os.fdopen(pipe, "wb") as closed:
         command = [sys.executable, "-c", code, *arguments]
-        done = subprocess.run(command, cwd=ROOT, stdout=closed, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(command, cwd=ROOT, stdout=closed, stderr=subprocess.PIPE, text=True, timeout=600)
     assert (done.returncode, done.stderr) == (CLOSED, "")
 
 

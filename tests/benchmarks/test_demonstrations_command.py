@@ -149,7 +149,7 @@ def test_a_person_plays_through_a_pipe(tmp_path):
     mistakes = "\nu\nzz\nuuu\n"
     out = tmp_path / "mine.npz"
     line = [sys.executable, "-m", "magrounding.cli.main", "record", *OF_S1, "--player", "keyboard", "--out", str(out)]
-    done = subprocess.run(line, input=mistakes + typed + "s s\n", cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(line, input=mistakes + typed + "s s\n", cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
     mine = Demonstrations.load(out)
     assert mine.header.played_by == "a person"

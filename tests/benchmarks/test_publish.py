@@ -1,5 +1,7 @@
 """Publishing keeps one stage of one seed, in half precision, with what it reached; nonsense is one sentence."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -53,6 +55,28 @@ def test_nonsense_is_refused(finished, tmp_path, capsys, arguments, complaint):
     assert run("--run", finished, "--name", "tiny", "--to", tmp_path, *arguments) == 2
     assert complaint in capsys.readouterr().err
     assert not (tmp_path / "tiny").exists()
+
+
+def test_outside_a_checkout_teams_go_to_a_folder_of_the_users_and_are_found_there(
+    finished, monkeypatch, tmp_path, capsys
+):
+    package = tmp_path / "site-packages" / "magrounding" / "pretrained"
+    monkeypatch.setattr(pretrained, "__file__", str(package / "__init__.py"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert run("--run", finished, "--name", "tiny", "--seed", 1) == 0
+    assert "load_team('pretrained:tiny')" in capsys.readouterr().out
+    assert pretrained.find_run("pretrained:tiny") == tmp_path / "data" / "magrounding" / "pretrained" / "tiny"
+    assert load_team("pretrained:tiny").num_agents == 2
+    assert not package.exists()
+    assert run("--run", finished, "--name", "tiny") == 2
+    assert "a pretrained team 'tiny' already" in capsys.readouterr().err
+    monkeypatch.setenv("XDG_DATA_HOME", "not/absolute")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert pretrained.own_folder() == tmp_path / "home" / ".local" / "share" / "magrounding" / "pretrained"
+
+
+def test_in_a_checkout_teams_go_beside_the_packages_own():
+    assert pretrained.own_folder() == Path(pretrained.__file__).parent
 
 
 def test_no_run_there(tmp_path, capsys):

@@ -1,7 +1,6 @@
 """The throughput command measures what it says, writes it down, and refuses nonsense in one sentence."""
 
 import json
-import time
 from dataclasses import replace
 
 import pytest
@@ -14,17 +13,16 @@ from magrounding.experiment.presets import find_preset
 QUICK = Options(stage="s1", num_envs=8, seconds=0.05, threads=1, learner=None)
 
 
-def test_a_rate_is_steps_by_time_and_the_warm_up_is_not_counted():
-    calls = []
+def test_a_rate_is_steps_by_time_and_the_warm_up_is_not_counted(monkeypatch):
+    passed = [0.0]
+    monkeypatch.setattr(speed.time, "perf_counter", lambda: passed[0])
 
     def play():
-        time.sleep(0.004 if calls else 0.2)  # the first call compiles, say
-        calls.append(time.perf_counter())
+        passed[0] += 0.25 if passed[0] else 8.0  # the first call compiles, say
         return 10
 
-    found = speed.measure(play, seconds=0.2)
-    assert found.slowest <= found.median <= found.fastest <= 10 / 0.004
-    assert found.slowest > 10 / 0.2  # were the warm-up counted, its window would be this slow
+    found = speed.measure(play, seconds=10.0)
+    assert (found.slowest, found.median, found.fastest) == (40.0, 40.0, 40.0)
 
 
 def test_everything_is_measured_and_written(tmp_path, capsys):
@@ -33,8 +31,8 @@ def test_everything_is_measured_and_written(tmp_path, capsys):
     assert results["options"] == {"stage": "s1", "agents": 2, "size": 8}
     for name in ("vector_env_steps_per_second", "single_env_steps_per_second"):
         told = results[name]
-        assert 1000 < told["slowest"] <= told["median"] <= told["fastest"]
-    assert 0 < results["creation"]["create_seconds"] < 10
+        assert 0 < told["slowest"] <= told["median"] <= told["fastest"]
+    assert results["creation"]["create_seconds"] > 0
     assert 0 < results["creation"]["megabytes"] < 1000
     assert results["machine"]["cores"] >= 1
     assert "learner" not in results

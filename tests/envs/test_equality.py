@@ -36,7 +36,7 @@ def elsewhere(**environment):
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=600,
     )
     assert result.returncode == 0, result.stderr
     assert not result.stderr

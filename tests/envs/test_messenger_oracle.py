@@ -344,7 +344,7 @@ def test_without_jit_the_labels_are_the_same(monkeypatch):
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=600,
     )
     assert plain.returncode == 0, plain.stderr
     monkeypatch.setattr(oracle_module, "_solve", make_up)

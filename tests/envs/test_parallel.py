@@ -19,6 +19,7 @@ from magrounding.envs.single_agent import SingleAgentEnv
 from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction
 from magrounding.spec import SCORES
 from tests.envs.toy_world import STEPS, ToyWorld
+from tests.full import in_the_full_suite
 
 STAY, UP, DOWN, LEFT, RIGHT = range(5)
 
@@ -274,6 +275,8 @@ def test_a_row_of_the_vector_env_is_a_single_env_through_restarts():
     assert restarts > 2
 
 
+@pytest.mark.alone
+@in_the_full_suite("speeds, which others' work disturbs")
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="speed is that of compiled kernels")
 def test_one_game_is_fast_enough():
     env = mg.make("ma_rtfm", stage="s1", agents=2)

@@ -18,6 +18,7 @@ from magrounding.envs.drawing.weapons import _ALIKE, _WEAPONS
 from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.render import Figure, Scene, ansi, rgb_array
 from magrounding.envs.rtfm import ontology
+from tests.full import in_the_full_suite
 
 
 def scene(size: int = 8, figures: tuple[Figure, ...] | None = None, **changes) -> Scene:
@@ -213,6 +214,8 @@ def test_many_agents_fit_into_the_panel():
     assert rgb_array(many).shape == rgb_array(few).shape
 
 
+@pytest.mark.alone
+@in_the_full_suite("speeds, which others' work disturbs")
 def test_a_frame_is_fast():
     env = mg.make("ma_rtfm", stage="s5", agents=3, render_mode="rgb_array")
     env.reset(seed=0)

@@ -41,9 +41,7 @@ def test_files_that_are_none(tmp_path):
         Script.load(tmp_path / "raw")
     vec = mg.make_vec("rtfm", 1)
     (tmp_path / "moves").write_text("jump")
-    with pytest.raises(
-        ConfigurationError, match=r"'jump' is no action here; choose from: stay, up, down, left, right, \?"
-    ):
+    with pytest.raises(ConfigurationError, match=r"'jump'; choose from: stay, up, down, left, right, \?"):
         ScriptedTeam(Script.load(tmp_path / "moves"), vec.spec)
 
 

@@ -14,6 +14,9 @@ from magrounding.simulators.vectorize import vectorize
 from tests.simulators.games import DIE, EXIT, HANG, RAISE, STOP, Trouble, Walk
 from tests.simulators.test_workers import copied
 
+PATIENCE = 10.0
+"""Seconds without an answer: as long as a healthy worker may take on a busy machine."""
+
 
 def hurt(vec, worker, how):
     os.kill(vec.pids[worker], how)
@@ -21,8 +24,8 @@ def hurt(vec, worker, how):
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["dead", "stopped"])
 def test_only_the_games_of_the_worker_are_lost(how, caplog):
-    rng = np.random.default_rng(3)
-    with vectorize(Walk, 5, 2, timeout=1.5) as vec, caplog.at_level(logging.WARNING, "magrounding.simulators"):
+    rng, began = np.random.default_rng(3), time.time()
+    with vectorize(Walk, 5, 2, timeout=PATIENCE) as vec, caplog.at_level(logging.WARNING, "magrounding.simulators"):
         alone = vectorize(Walk, 5)
         vec.reset(seed=9)
         alone.reset(seed=9)
@@ -71,8 +74,8 @@ def test_only_the_games_of_the_worker_are_lost(how, caplog):
                     np.testing.assert_array_equal(array[others], expected[key][others], key)
         (fault,) = vec.faults
         assert (fault.worker, fault.rows) == (0, (0, 1, 3))
-        assert fault.reason == ("killed by SIGKILL" if how == signal.SIGKILL else "no answer for 1.5 s")
-        assert abs(fault.time - time.time()) < 60
+        assert fault.reason == ("killed by SIGKILL" if how == signal.SIGKILL else f"no answer for {PATIENCE:g} s")
+        assert began <= fault.time <= time.time()
         assert [record.levelname for record in caplog.records] == ["WARNING"]
         assert vec.pids[0] != pid
         with pytest.raises(ProcessLookupError):
@@ -82,15 +85,15 @@ def test_only_the_games_of_the_worker_are_lost(how, caplog):
 @pytest.mark.parametrize(
     ("action", "reason"),
     [
-        (HANG, "no answer for 1.5 s"),
+        (HANG, f"no answer for {PATIENCE:g} s"),
         (RAISE, "RuntimeError: the simulator fell over"),
         (DIE, "killed by SIGKILL"),
-        (STOP, "no answer for 1.5 s"),
+        (STOP, f"no answer for {PATIENCE:g} s"),
         (EXIT, "exited with code 3"),
     ],
 )
 def test_faults_from_within_a_step(action, reason):
-    with vectorize(Trouble, 4, 2, timeout=1.5) as vec:
+    with vectorize(Trouble, 4, 2, timeout=PATIENCE) as vec:
         vec.reset(seed=0)
         vec.step(np.zeros((4, 1), int))
         actions = np.zeros((4, 1), int)

@@ -14,6 +14,7 @@ pytest.importorskip("minigrid", reason="needs the extra `babyai`")
 from magrounding.single.babyai import LEVELS, BabyAI
 from magrounding.single.babyai.levels import game_seed, make_game
 from magrounding.single.babyai.words import raw_image
+from tests.full import in_the_full_suite
 
 AGENT = "agent_0"
 STEPS = 80
@@ -113,6 +114,8 @@ def speed(player: Bare | Ours, steps: int) -> tuple[float, float]:
     return steps / whole, steps / (whole - resets)
 
 
+@pytest.mark.alone
+@in_the_full_suite("speeds, which others' work disturbs")
 def test_the_fast_view_is_faster():
     """Measured 4 to 7 times; the bar is low, as machines are busy."""
     ours = max(speed(Ours("GoTo", fast_view=True), 500)[1] for _ in range(3))

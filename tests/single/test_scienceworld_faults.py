@@ -71,7 +71,7 @@ def test_a_lost_process_is_an_error_and_the_next_reset_starts_another(env, how):
     start = time.monotonic()
     with pytest.raises(SimulatorError, match=str(java.pid)):
         env.step({AGENT: 0})
-    assert time.monotonic() - start < 20, "seconds, on a busy machine too"
+    assert time.monotonic() - start < 120, "seconds: without a limit of its own it waits for ever"
     assert java.has_ended
     assert env.agents == []
     first, _ = env.reset(seed=1)
@@ -152,7 +152,7 @@ def test_java_ends_with_python_however_that_ends(how, frozen):
             python.wait(30)
         finally:
             python.kill()
-        assert gone(pid, 5), "no Java is left after five seconds"
+        assert gone(pid, 60), "no Java is left"
 
 
 @LINUX

@@ -75,7 +75,9 @@ def test_parts_have_the_gradient_and_the_log_of_the_whole(env, options, agent, n
         assert (one is None) == (other is None)
         if one is not None:
             torch.testing.assert_close(other, one, rtol=1e-4, atol=1e-6)
-    one, other = ({name: v for name, v in each.log.items() if name != "modelling_accuracy"} for each in (whole, divided))
+    one, other = (
+        {name: v for name, v in each.log.items() if name != "modelling_accuracy"} for each in (whole, divided)
+    )
     assert other == pytest.approx(one, rel=1e-4, abs=1e-6)  # the accuracy is of fewer steps, but weighed by all
     if whole.memory is not None:
         assert torch.equal(whole.memory, divided.memory)

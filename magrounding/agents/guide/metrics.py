@@ -14,6 +14,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from magrounding.brief import brief
+
 Scorer = Callable[[str, Sequence[str]], np.ndarray]
 """(what is to be done, C actions) → [C] scores."""
 
@@ -81,6 +83,8 @@ class GuideMetrics:
             actions, and of its inverse; None for a set, which has no ranks.
         by_task: kind of task → RSR at the first k.
     """
+
+    __repr__ = brief
 
     steps: int
     rsr: dict[int, float]

@@ -85,7 +85,7 @@ class Relread(DocumentPolicy):
         config: options.
     """
 
-    accepts = Accepts(fields=("manual", "position", "inventory", "action_mask"), egocentric=False)
+    accepts = Accepts(fields=("manual", "position", "inventory", "action_mask"), also=("teammates",), egocentric=False)
     loss_weights: ClassVar[Mapping[str, float]] = {"motion": 1.0}
 
     def __init__(self, spec: EnvSpec, config: RelreadConfig) -> None:

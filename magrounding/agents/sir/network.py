@@ -134,7 +134,12 @@ class Sir(DocumentPolicy):
         ConfigurationError: a world that it is not made for, or `local_conv` in one where agents have no place.
     """
 
-    accepts = Accepts(actions=(FixedActions, TextChoices, Directions), grid=False, fields=("action_mask",))
+    accepts = Accepts(
+        actions=(FixedActions, TextChoices, Directions),
+        grid=False,
+        fields=("action_mask",),
+        also=("grid", "position", "columns"),
+    )
 
     def __init__(self, spec: EnvSpec, config: SirConfig) -> None:
         super().__init__(spec)

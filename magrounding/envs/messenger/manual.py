@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from magrounding.brief import brief
 from magrounding.envs.messenger.entities import ENTITIES, MOVEMENTS, ROLES, messenger_vocabulary
 from magrounding.envs.messenger.layouts import without_punctuation
 from magrounding.errors import DataNotFound
@@ -46,6 +47,8 @@ class Corpus:
         source: where they are from, for reports.
         digest: SHA-256 of the three files, one after another; None for our own.
     """
+
+    __repr__ = brief
 
     sentences: Mapping[str, Cells]
     source: str

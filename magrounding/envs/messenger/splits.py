@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 
+from magrounding.brief import brief
 from magrounding.envs.messenger.entities import ENTITIES
 
 _MANY = (
@@ -32,6 +33,8 @@ class Split:
         text: whose templates: "train", "val" or "test".
         new_dynamics: in stages where movements are stated, any movement for any role; else each movement once.
     """
+
+    __repr__ = brief
 
     combinations: str
     text: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from magrounding.brief import brief
 from magrounding.envs.rtfm.constructions import construction_words, prose_shape
 from magrounding.envs.rtfm.layouts import layout_shape
 from magrounding.envs.rtfm.tasks import Task
@@ -18,6 +19,8 @@ TEAMS = ("star alliance", "order of the forest", "rebel enclave")
 @dataclass(frozen=True)
 class Ontology:
     """The names that an assignment speaks of. One-to-one tasks use the first 3 monsters and the first 4 modifiers."""
+
+    __repr__ = brief
 
     monsters: tuple[str, ...]
     modifiers: tuple[str, ...]

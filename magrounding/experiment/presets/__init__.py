@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from magrounding.errors import ConfigurationError, choose
-from magrounding.experiment.presets.preset import IMITATE, REINFORCE, REMAINING_STAGES, Phase, Preset, Promotion
-from magrounding.registry import PRESETS, load
+from magrounding.experiment.presets.preset import (
+    GENERAL,
+    IMITATE,
+    REINFORCE,
+    REMAINING_STAGES,
+    Phase,
+    Preset,
+    Promotion,
+)
+from magrounding.registry import PRESETS, env_entry, load
 
 __all__ = [
+    "GENERAL",
     "IMITATE",
     "REINFORCE",
     "REMAINING_STAGES",
@@ -15,22 +24,33 @@ __all__ = [
     "Promotion",
     "default_preset",
     "find_preset",
+    "presets_of",
 ]
+
+
+_GENERAL = "magrounding.experiment.presets.general:general_preset"  # torch, which the names of presets do without
+
+
+def presets_of(env: str) -> tuple[str, ...]:
+    """The names of the presets for an environment: its own, and the one for every environment."""
+    return (*(entry.name for entry in PRESETS.values() if entry.env == env), GENERAL)
 
 
 def find_preset(name: str, env: str) -> Preset:
     """A preset for an environment; ConfigurationError where there is none."""
     by_env = {entry.env: entry for entry in PRESETS.values() if entry.name == name}
-    own = [entry.name for entry in PRESETS.values() if entry.env == env]
-    if not by_env:
-        choose("preset", name, own or dict.fromkeys(entry.name for entry in PRESETS.values()))
-    if env not in by_env:
-        rest = f"; {env} has: {', '.join(own)}" if own else ""
-        raise ConfigurationError(f"preset {name!r} is not made for {env!r}; it serves: {', '.join(by_env)}{rest}")
-    return load(by_env[env].preset)
+    if env in by_env:
+        return load(by_env[env].preset)
+    own = presets_of(env_entry(env).id)
+    if not by_env or name == GENERAL:
+        choose(f"preset of {env}", name, own)
+        return load(_GENERAL)(env)
+    raise ConfigurationError(
+        f"preset {name!r} is not made for {env!r}; it serves: {', '.join(by_env)}; {env} has: {', '.join(own)}"
+    )
 
 
 def default_preset(env: str) -> str:
-    """The name of the preset with the smallest budget for an environment."""
-    known = [entry.name for entry in PRESETS.values() if entry.env == env]
-    return next((name for name in ("demo", "quick", "paper", *known) if name in known), "quick")
+    """The name of the preset with the smallest budget for an environment; GENERAL for one without its own."""
+    own = presets_of(env)
+    return next(name for name in ("demo", "quick", "paper", *own) if name in own)

@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, choose
 from magrounding.plain import make_plain
 from magrounding.training.algorithm import IMITATE, REINFORCE, AlgorithmConfig
 
-__all__ = ["IMITATE", "REINFORCE", "REMAINING_STAGES", "Phase", "Preset", "Promotion"]
+__all__ = ["GENERAL", "IMITATE", "REINFORCE", "REMAINING_STAGES", "Phase", "Preset", "Promotion"]
 
 REMAINING_STAGES = "*"
+GENERAL = "general"
+"""The name of the preset for every environment (`general.py`)."""
 _SMALL = 0.25
 """Part of a preset's budget below which evaluations spare time; the tables that we publish have this much or more."""
 _FEWEST_WITHIN, _FEWEST_AFTER = 100, 200
@@ -84,6 +87,8 @@ class Phase:
             their names.
     """
 
+    __repr__ = brief
+
     learner: AlgorithmConfig
     until: Promotion
     num_envs: int
@@ -133,6 +138,8 @@ class Preset:
         whole_games: what `report_games` were before a small budget made them fewer; None where it did not.
         read_always: wrong texts are tried after every phase, not only after the run's last.
     """
+
+    __repr__ = brief
 
     name: str
     about: str

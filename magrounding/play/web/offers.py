@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.play.actor import has_expert
 from magrounding.play.lineup import HUMAN, ORACLE, PRETRAINED, RANDOM, RUN, Lineup, Seat
@@ -43,6 +44,8 @@ class Plan:
         names: what clients read of who plays, for each agent.
         hidden: agents of whose networks clients see nothing.
     """
+
+    __repr__ = brief
 
     env: str
     options: Mapping[str, Any]
@@ -84,6 +87,8 @@ class Offers:
         env_options: options that the host sets, in every world that has them.
         standin: the name of who stands in for people who are away; "": the expert, where there is one, else chance.
     """
+
+    __repr__ = brief
 
     envs: tuple[str, ...]
     limits: Limits = field(default_factory=Limits)

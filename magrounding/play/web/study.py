@@ -1,7 +1,7 @@
 """Study: people play with several line-ups in counterbalanced order, asked before, between and after; a file for each.
 
-A study is a TOML file of the host's: see `examples/study.toml` and docs/play.md. Of a participant nothing is kept but
-the answers, the games, how long these took, and a number.
+A study is a TOML file of the host's: see `magrounding/examples/study.toml` and docs/play.md. Of a participant nothing
+is kept but the answers, the games, how long these took, and a number.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from magrounding.brief import brief
 from magrounding.errors import CheckpointError, ConfigurationError, check_bool
 from magrounding.play.lineup import HUMAN
 from magrounding.play.saved_games import Header, SavedGame, to_text
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers, Plan
-from magrounding.storage import check_place, read_text, write_atomic, write_json
+from magrounding.storage import check_place, read_text, user_path, write_atomic, write_json
 
 FORMAT = "magrounding study 1"
 BETWEEN = "between"
@@ -85,6 +86,8 @@ class Study:
         open: participants see who the other agents are, and what their networks take and read.
     """
 
+    __repr__ = brief
+
     title: str
     consent: str
     env: str
@@ -102,7 +105,7 @@ class Study:
     def load(cls, path: Path, offers: Offers) -> Study:
         """The study in a file; ConfigurationError where it makes none, or what it asks for is not offered."""
         try:
-            content = tomllib.loads(read_text(path))
+            content = tomllib.loads(read_text(user_path(path)))
         except OSError as error:
             raise ConfigurationError(f"the study {path} cannot be read: {error.strerror}") from None
         except (ValueError, RecursionError) as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from magrounding.brief import brief
 from magrounding.errors import ConfigurationError
 from magrounding.single.alfworld import kinds
 
@@ -53,6 +54,8 @@ class Scene:
         receptacles: kind of each.
         things: kind and place (index of a receptacle) of each object.
     """
+
+    __repr__ = brief
 
     task: str
     target: str

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from magrounding.brief import brief
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, DEGREES, HORIZON, ROWS
 
 EYE = 2.5
@@ -65,6 +66,8 @@ class City:
         things: those that belong to each place.
         tall: seed of the buildings' heights.
     """
+
+    __repr__ = brief
 
     x: list[float] = field(default_factory=list)
     y: list[float] = field(default_factory=list)

@@ -34,7 +34,7 @@ def shown(folder, scored=False, **moment):
         frame,
     ]
     done = subprocess.run(
-        [NODE, folder / "stubs.mjs", json.dumps(messages)], capture_output=True, text=True, timeout=60, check=False
+        [NODE, folder / "stubs.mjs", json.dumps(messages)], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

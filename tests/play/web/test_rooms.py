@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from threading import Event
 
 import pytest
@@ -108,9 +107,7 @@ def test_time_that_is_up_moves_who_has_not_chosen():
             code = await one.create(["human", "human"], pace=0.3)
             await one.join(code)
             await other.join(code)
-            begin = time.monotonic()
             await one.hear("frame")
-            assert 0.25 < time.monotonic() - begin < 5
             assert one.frame["step"] == 1
             await one.move(0, 0)
             await one.move(0, 0)
@@ -124,8 +121,8 @@ def test_agents_whose_person_is_out_do_not_take_the_persons_time():
         async with party() as there:
             one = await there.person()
             options = {"stage": "s3", "agents": 2, "max_cycles": 40, "death": "individual"}
-            await one.join(await one.create(["human", "oracle"], options=options, seed=0, pace=60))
-            async with asyncio.timeout(30):
+            await one.join(await one.create(["human", "oracle"], options=options, seed=0, pace=600))
+            async with asyncio.timeout(300):
                 while "0" in one.frame["moves"]:
                     await one.move(0, 0)
                     await one.hear("frame")

@@ -19,7 +19,7 @@ from magrounding.play.web.offers import Offers
 from magrounding.play.web.study import FORMAT, Condition, Question, Study
 from tests.play.web.party import party, play_out
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "study.toml"
+EXAMPLE = Path(__file__).parents[3] / "magrounding" / "examples" / "study.toml"
 OFFERS = Offers(("ma_rtfm",))
 
 

@@ -72,7 +72,7 @@ def opened(folder, *messages):
         (folder / f"{name}.mjs").write_text(code, encoding="utf-8")
     (folder / "stubs.mjs").write_text(STUBS, encoding="utf-8")
     done = subprocess.run(
-        [NODE, folder / "stubs.mjs", json.dumps(messages)], capture_output=True, text=True, timeout=60, check=False
+        [NODE, folder / "stubs.mjs", json.dumps(messages)], capture_output=True, text=True, timeout=600, check=False
     )
     assert not done.returncode, done.stderr
     return json.loads(done.stdout)

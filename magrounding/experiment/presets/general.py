@@ -1,0 +1,87 @@
+"""The preset for every environment, also one that nobody has made a preset for: PPO, and a network that fits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from magrounding.agents.building import build_policy
+from magrounding.agents.policy import Policy
+from magrounding.errors import MagroundingError
+from magrounding.experiment.presets.preset import GENERAL, REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.play.player import Player, shown_to
+from magrounding.registry import AGENTS, describe, env_entry, is_simulator
+from magrounding.spec import MASK, EnvSpec, Mask
+from magrounding.training.ppo import PPOConfig
+
+_STEPS = 200_000
+
+
+def general_preset(env: str) -> Preset:
+    """PPO for any environment, judged on the sets of its plan.
+
+    Raises:
+        ConfigurationError: an unknown environment, or one that cannot be described.
+    """
+    entry = env_entry(env)
+    config = entry.configure(**entry.with_stage(entry.curriculum[0]))
+    agent = fitting_agent(describe(config))
+    sets = tuple(entry.evaluation.sets)
+    learner = PPOConfig(
+        unroll=32, learning_rate=1e-3, warm_up=5_000, anneal_steps=_STEPS, gamma=0.98, entropy=0.02, final_entropy=0.002
+    )
+    phase = Phase(learner, Promotion(steps=_STEPS), num_envs=16 if is_simulator(config) else 64)
+    return Preset(
+        name=GENERAL,
+        about=f"PPO alone with {agent}, the network that fits what {env} shows: a beginning, tuned for no environment.",
+        agent=agent,
+        phases={REMAINING_STAGES: (phase,)},
+        share_from=3,
+        evaluate_every=50_000,
+        selection_games=100,
+        report_games=200,
+        selection_set="train" if "train" in sets else sets[0],
+        watched_sets=sets[:2],
+        stage_sets=None,
+    )
+
+
+def fitting_agent(spec: EnvSpec) -> str:
+    """The id of the agent that looks at all that a world shows, and asks for the most of it; of equals the first.
+
+    Variants of another agent, and those that only an algorithm of their own trains, are left to who asks for them.
+    """
+    fits: list[tuple[int, str, Policy]] = []
+    for entry in AGENTS.values():
+        if entry.algorithm or entry.built_on or entry.env_options:
+            continue
+        policy = _built(entry.id, spec)
+        if policy is not None and policy.looks_at(spec):
+            fits.append((len({*policy.accepts.fields} - {MASK}) + policy.accepts.grid, entry.id, policy))
+    fits.sort(key=lambda fit: -fit[0])
+    # One after another, as a first look compiles kernels; `fieldread`, which looks at anything, is always there.
+    return next(id for _, id, policy in fits if _plays(policy, spec))
+
+
+def _built(agent: str, spec: EnvSpec) -> Policy | None:
+    """The untrained network; None where it refuses the world, or wants a package or a file that is not there."""
+    try:
+        return build_policy(agent, spec, {}, seed=0)
+    except (MagroundingError, TypeError):
+        return None
+
+
+def _plays(policy: Policy, spec: EnvSpec) -> bool:
+    """Whether a network can look at any observation: a field of the name that it asks for may be of another shape."""
+    rng = np.random.default_rng(0)
+    seen = spec.allocate(2)
+    for field in spec.fields:
+        array = seen[field.name]
+        if isinstance(field, Mask):
+            array.fill(1)
+        elif np.isfinite([field.low, field.high]).all():
+            array[...] = rng.uniform(field.low, field.high, array.shape)
+    try:
+        Player(policy, spec, 2).choose(shown_to(0, seen, spec, None), np.ones(2, np.bool_), greedy=True)
+    except Exception:  # whatever it is that a network made for other shapes stumbles over
+        return False
+    return True

@@ -1,0 +1,90 @@
+"""The preset for every environment: it is there, fits the evaluation sets, and says at once what cannot be."""
+
+import sys
+
+import pytest
+
+import magrounding as mg
+from magrounding.agents.fieldread import FieldRead, FieldReadConfig
+from magrounding.agents.policy import Accepts
+from magrounding.errors import ConfigurationError
+from magrounding.experiment.baselines import compared
+from magrounding.experiment.presets import GENERAL, default_preset, find_preset, presets_of
+from magrounding.experiment.settings import make_settings
+from magrounding.registry import AGENTS, ENVS, AgentEntry
+from magrounding.spec import EnvSpec, FixedActions, Text, TextChoices
+from tests.agents.test_fieldread import FIELDS, WORDS
+
+PLAN = mg.EvaluationPlan({"easy": {"split": "easy"}, "hard": {"split": "hard"}, "odd": {}})
+
+
+class Own:
+    """A game that describes itself, and that nothing has to start."""
+
+    def __init__(self, agents=2, split="easy"):
+        self.agents = agents
+
+    def describe(self):
+        return EnvSpec(FIELDS["no mask"], self.agents, FixedActions(("left", "middle", "right")), WORDS, 5)
+
+    def make_env(self, render_mode=None):
+        raise AssertionError("nothing is started for a question")
+
+
+class Undescribed:
+    """A game as Gymnasium has it."""
+
+    def step(self, action):
+        """Nothing."""
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """The registered id of `Own`."""
+    for id, game, plan in (("own", "Own", PLAN), ("bare", "Own", mg.EvaluationPlan()), ("plain", "Undescribed", PLAN)):
+        entry = mg.EnvEntry(id, f"own_games:{game}", multi_agent=id != "plain", evaluation=plan)
+        monkeypatch.setitem(ENVS._entries, id, entry)
+    monkeypatch.setitem(sys.modules, "own_games", sys.modules[__name__])
+
+
+def test_an_environment_without_presets_has_the_general_one(own):
+    assert presets_of("own") == (GENERAL,)
+    assert default_preset("own") == GENERAL
+    assert default_preset("ma_rtfm") == "demo"
+    assert presets_of("ma_rtfm")[-1] == GENERAL
+    with pytest.raises(ConfigurationError, match=r"'quick' is not made for 'own'.*; own has: general"):
+        find_preset("quick", "own")
+    with pytest.raises(ConfigurationError, match=r"unknown preset of own 'generel'.*did you mean 'general'"):
+        find_preset("generel", "own")
+    with pytest.raises(ConfigurationError, match="unknown env 'onw'"):
+        find_preset("general", "onw")
+
+
+@pytest.mark.parametrize(("env", "sets"), [("own", ("easy", "hard")), ("bare", ("train",))])
+def test_it_is_judged_on_the_sets_of_the_environments_plan(own, env, sets):
+    settings = make_settings(env, preset=GENERAL)
+    assert (settings.agent, settings.agents) == ("fieldread", 2)
+    assert settings.preset.watched_sets == sets
+    assert settings.preset.selection_set == sets[0]
+    assert settings.make_network() is not None
+    assert "action_mask" in settings.describe(""), "every action counts where a game shows no mask"
+    assert not settings.imitates
+
+
+def test_an_agent_of_ones_own_that_asks_for_the_fields_is_preferred(own, monkeypatch):
+    class Mine(FieldRead):
+        accepts = Accepts(grid=False, fields=("numbers", "action_mask"))
+
+    monkeypatch.setattr(sys.modules[__name__], "mine", lambda spec: Mine(spec, FieldReadConfig()), raising=False)
+    monkeypatch.setitem(AGENTS._entries, "mine", AgentEntry("mine", "own_games:mine"))
+    assert find_preset(GENERAL, "own").agent == "mine"
+
+
+def test_what_does_not_describe_itself_is_told_how(own):
+    with pytest.raises(ConfigurationError, match=r"a Undescribed without describe\(\).*add describe\(\)"):
+        ENVS["plain"].describe()
+
+
+def test_where_choices_have_no_task_nobody_chooses_by_overlap():
+    spec = EnvSpec((Text("choices", (3, 4), 0, 9),), 1, TextChoices(3, 4), WORDS, 5)
+    assert "overlap" not in compared("messenger", spec)
