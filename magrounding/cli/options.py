@@ -41,7 +41,8 @@ def parse_options(text: str, known: Mapping[str, Any], flag: str) -> dict[str, A
     for item in _BETWEEN_OPTIONS.split(text):
         name, value = _split(item, known, flag)
         default = known[name]
-        if not _is_of_kind(value, default) or (isinstance(value, int | float) and value < 0):
+        told = default is not None and not _is_of_kind(value, default)  # of None the option itself says what it takes
+        if told or (isinstance(value, int | float) and value < 0):
             raise ConfigurationError(f"{flag} takes values like {name}={json.dumps(default)}, got {item!r}")
         options[name] = value
     return options
