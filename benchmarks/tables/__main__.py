@@ -16,6 +16,7 @@ from benchmarks.tables.lge import GUIDE, with_guide
 from benchmarks.tables.messenger import takes_corpus, with_corpus
 from benchmarks.tables.page import Filled, figure, markdown, to_json
 from benchmarks.tables.runs import check_folder, finished_runs, in_order, jobs_of, learn
+from magrounding.output import show_anything
 from magrounding.agents.weights import versions
 from magrounding.cli.command import REPEATABLE, CommandLine, items, run_command
 from magrounding.envs.messenger.manual import find_corpus
@@ -62,6 +63,7 @@ class Arguments:
 
 def main() -> int:
     """Run the command and return its exit code."""
+    show_anything()
     arguments = tyro.cli(Arguments, prog=PROG)
     stopped = "stopped; the state is saved, and the same command goes on"
     return run_command(lambda: print_tables() if arguments.list else fill(arguments), lambda: stopped, REPEATABLE)

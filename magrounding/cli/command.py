@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from magrounding.errors import ConfigurationError, MagroundingError
+from magrounding.output import show_anything
 from magrounding.pretrained import PREFIX
 
 BAD_INPUT = 2
@@ -46,6 +47,7 @@ class CommandLine:
         """The arguments as a dataclass; SystemExit with code 2 where it has no such ones, 0 after `--help`."""
         import tyro
 
+        show_anything()
         try:
             return tyro.cli(arguments, prog=self.prog, args=self.arguments, description=description)
         except BrokenPipeError:
@@ -65,6 +67,7 @@ def run_command(
         interrupted: the sentence for Ctrl-C.
         refused: what to do where a file cannot be written or read.
     """
+    show_anything()
     try:
         command()
         sys.stdout.flush()

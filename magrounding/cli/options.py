@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from magrounding.cli.command import items
 from magrounding.errors import ConfigurationError, choose
 from magrounding.registry import EnvConfig, EnvEntry, is_simulator
+from magrounding.storage import json_text
 
 if TYPE_CHECKING:
     from magrounding.agents.policy import Policy
@@ -43,7 +44,7 @@ def parse_options(text: str, known: Mapping[str, Any], flag: str) -> dict[str, A
         default = known[name]
         told = default is not None and not _is_of_kind(value, default)  # of None the option itself says what it takes
         if told or (isinstance(value, int | float) and value < 0):
-            raise ConfigurationError(f"{flag} takes values like {name}={json.dumps(default)}, got {item!r}")
+            raise ConfigurationError(f"{flag} takes values like {name}={json_text(default)}, got {item!r}")
         options[name] = value
     return options
 
@@ -73,7 +74,7 @@ def read_options(
             raise ConfigurationError(f"{ENV_FLAG} does not set {name}: {reserved[name]} does")
         default = known[name]
         if value is not None and default is not None and not _is_of_kind(value, default):
-            raise ConfigurationError(f"{ENV_FLAG} takes values like {name}={json.dumps(default)}, got {item!r}")
+            raise ConfigurationError(f"{ENV_FLAG} takes values like {name}={json_text(default)}, got {item!r}")
         options[name] = value
     return options
 

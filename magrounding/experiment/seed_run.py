@@ -46,6 +46,9 @@ class Position:
     metrics_size: int = 0  # bytes of metrics.jsonl that belong to this state
     finished: bool = False
 
+    def __post_init__(self) -> None:
+        self.best = -math.inf if self.best is None else self.best  # JSON has no −∞
+
 
 class SeedRun:
     """The curriculum of one seed.

@@ -21,7 +21,7 @@ from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound
 from magrounding.registry import env_entry
 from magrounding.spec import EnvSpec, FixedActions
-from magrounding.storage import digest, naming, write_atomic
+from magrounding.storage import digest, json_text, naming, write_atomic
 from magrounding.vector import Info, Observation, VectorEnv
 from magrounding.version import __version__
 
@@ -325,7 +325,7 @@ def _digest(obs: Observation, alive: np.ndarray, row: int, spec: EnvSpec) -> str
 
 
 def _line(content: Mapping[str, Any]) -> str:
-    return json.dumps({**content, CHECK: digest(content)[:_DIGITS]}, separators=(",", ":")) + "\n"
+    return json_text({**content, CHECK: digest(content)[:_DIGITS]}, compact=True) + "\n"
 
 
 def _read(path: Path, *, whole: bool) -> tuple[Header, list[SavedGame]]:

@@ -176,7 +176,8 @@ def test_what_is_frozen_does_not_learn(policy):
 )
 def test_a_bonus_of_nothing_stays_nothing(policy, options, first, last):
     learner = PPOLearner(policy, replace(PPOConfig(warm_up=100, anneal_steps=1000), **options))
-    assert learner.bonus(0) == pytest.approx(first) and learner.bonus(550) == pytest.approx((first + last) / 2)
+    assert learner.bonus(0) == pytest.approx(first)
+    assert learner.bonus(550) == pytest.approx((first + last) / 2)
     assert learner.bonus(1100) == learner.bonus(10**9) == pytest.approx(last)
 
 
