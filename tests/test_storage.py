@@ -35,10 +35,11 @@ def test_a_sealed_file_with_what_is_no_number_is_read_again(tmp_path):
 
 def test_json_is_written_in_one_place():
     """Everybody else's would hold NaN as soon as a mean of nothing comes along."""
-    calls = []
-    for folder in ("magrounding", "benchmarks"):
-        for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Attribute) and ast.unparse(node) in ("json.dump", "json.dumps"):
-                    calls.append(str(path.relative_to(ROOT)))
-    assert set(calls) == {"magrounding/storage.py"}
+    writers = {
+        str(path.relative_to(ROOT))
+        for folder in ("magrounding", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in ("json.dump", "json.dumps")
+    }
+    assert writers == {"magrounding/storage.py"}

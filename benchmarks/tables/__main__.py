@@ -16,12 +16,12 @@ from benchmarks.tables.lge import GUIDE, with_guide
 from benchmarks.tables.messenger import takes_corpus, with_corpus
 from benchmarks.tables.page import Filled, figure, markdown, to_json
 from benchmarks.tables.runs import check_folder, finished_runs, in_order, jobs_of, learn
-from magrounding.output import show_anything
 from magrounding.agents.weights import versions
 from magrounding.cli.command import REPEATABLE, CommandLine, items, run_command
 from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MissingExtra, choose
 from magrounding.experiment.settings import check_seed
+from magrounding.output import show_anything
 from magrounding.play.evaluate import PLAYS
 from magrounding.storage import write_atomic, write_json
 

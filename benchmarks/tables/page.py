@@ -9,8 +9,9 @@ from typing import Any
 from benchmarks.tables.layout import Cell, Row, Table, Training
 from magrounding.experiment.baselines import PLAYERS
 from magrounding.experiment.comparison import about_curves, plot_comparison
+from magrounding.experiment.markdown import code, table
 from magrounding.experiment.progress import duration
-from magrounding.experiment.report import percent, published, spread, table, teacher
+from magrounding.experiment.report import percent, published, spread, teacher
 from magrounding.experiment.results import TEXT, RunResults
 from magrounding.experiment.statistics import summarise
 from magrounding.play.evaluate import GREEDY, PLAYS, TRUE_MANUAL
@@ -100,7 +101,7 @@ def markdown(filled: Filled, picture: str | None) -> str:
         "\n".join(f"* preset `{name}`: {about}" for name, about in _presets(filled).items()),
         "\n".join(f"* text of {label}: {text}" for label, text in filled.texts().items()),
         f"![win rates during training]({picture})\n\n{about_curves(filled.runs.values())}" if picture else "",
-        f"Command: `{filled.command}`",
+        f"Command: {code(filled.command)}",
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 

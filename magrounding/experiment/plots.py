@@ -52,8 +52,14 @@ def plot_curves(results: RunResults) -> bytes:
     for stage, panel in zip(stages, panels, strict=True):
         _draw_stage(results, stage, panel)
     settings = results.settings
-    figure.suptitle(f"{settings.env}, {settings.agents} × {settings.agent}, preset {settings.preset.name}")
+    figure.suptitle(plain(f"{settings.env}, {settings.agents} × {settings.agent}, preset {settings.preset.name}"))
     return finish(figure, panels, scale_of(settings))
+
+
+def plain(text: str) -> str:
+    """A string of a person's for a figure: shown as it is, no formula, no label that legends leave out."""
+    line = "".join(each if each.isprintable() else " " for each in text).replace("$", r"\$")
+    return f" {line}" if line.startswith("_") else line
 
 
 def make_figure(panels: int, width: float = 3.2, height: float = 4.2) -> tuple[Figure, list[Axes]]:
@@ -122,7 +128,7 @@ def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
                     strict=True,
                 )
                 face = colour if name == "train" else "white"
-                label = f"evaluation ({play}), {name}" if k == 0 else None
+                label = plain(f"evaluation ({play}), {name}") if k == 0 else None
                 marker = "o" if name == "train" else "D"
                 panel.plot(
                     steps, means, marker, color=colour, markerfacecolor=face, markersize=6, label=label, zorder=3
@@ -135,4 +141,4 @@ def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
         if who in others:
             mean = scale.factor * others[who][scale.quantity]
             panel.axhline(mean, color="0.35", linestyle=style, linewidth=1.2, label=who)
-    panel.set_title(results.settings.stage_name(stage), fontsize=11)
+    panel.set_title(plain(results.settings.stage_name(stage)), fontsize=11)

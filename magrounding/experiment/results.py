@@ -13,7 +13,8 @@ from magrounding.errors import CheckpointError
 from magrounding.experiment.baselines import Summary, read_baselines
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
 from magrounding.experiment.settings import RunSettings
-from magrounding.experiment.statistics import Statistics, summarise
+from magrounding.experiment.statistics import Statistics
+from magrounding.experiment.statistics import over_seeds as statistics_over_seeds
 from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
 from magrounding.play.loading import CONFIG_FILE, seed_folder
 from magrounding.registry import load
@@ -82,13 +83,8 @@ class RunResults:
         """
         where = {"stage": stage, "phase": phase, "set": evaluation_set, "play": play, "manual": manual}
         wanted = quantity or self.settings.measure
-        scores = [
-            line[wanted]
-            for seed in self.settings.seeds
-            for line in self.select("evaluation", seed, when="after", **where)
-            if wanted in line
-        ]
-        return summarise(scores) if scores else None
+        lines = (self.select("evaluation", seed, when="after", **where) for seed in self.settings.seeds)
+        return statistics_over_seeds((line for of_seed in lines for line in of_seed), wanted)
 
     def learnt_by(self, stage: str, phase: str) -> str:
         """How the weights after a phase came about; where it ended with those that it began with, it taught nothing."""

@@ -18,7 +18,7 @@ from magrounding.experiment.evaluations import PLAYED_AS
 from magrounding.experiment.progress import Display
 from magrounding.experiment.results import comparable
 from magrounding.experiment.settings import RunSettings, read_settings
-from magrounding.experiment.statistics import Statistics, summarise
+from magrounding.experiment.statistics import Statistics, over_seeds
 from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, Evaluation, evaluate
 from magrounding.play.loading import load_team, seed_folder
 from magrounding.play.origin import DescribedGames
@@ -117,8 +117,7 @@ class Score:
 
     def over_seeds(self, measure: str) -> Statistics | None:
         """Statistics of an entry of the summaries over the seeds that have it; None where none has."""
-        values = [summary[measure] for summary in self.by_seed.values() if measure in summary]
-        return summarise(values) if values else None
+        return over_seeds(self.by_seed.values(), measure)
 
 
 @dataclass(frozen=True)

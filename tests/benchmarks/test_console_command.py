@@ -136,6 +136,6 @@ def test_what_a_terminal_cannot_show_is_replaced(arguments, encoding):
 
 def test_what_ends_a_game_is_no_character(monkeypatch):
     """The function of a command may print anything at any time."""
-    with open(os.devnull, "w", encoding="ascii", errors="strict") as terminal:
+    with Path(os.devnull).open("w", encoding="ascii", errors="strict") as terminal:
         monkeypatch.setattr(sys, "stdout", terminal)
         assert run_command(lambda: print("won … 84.7 % ± 2 · ≥ ü")) == 0
