@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Colours that colour-blind eyes distinguish too (Okabe and Ito)."""
+
+
+MOST_BESIDE = 5
+"""Panels in one row."""
+_FULL = 0.98
+"""Of a figure's width, what a legend or a title may take."""
+_DODGE = 3.0
+"""Points that the markers of two evaluation sets are moved apart: they are evaluated at the same steps."""
+
+
+_FEW_MARKERS = 12
+"""Evaluations of a stage; more have smaller markers."""
 
 
 class Scale(NamedTuple):
@@ -63,27 +75,33 @@ def plain(text: str) -> str:
 
 
 def make_figure(panels: int, width: float = 3.2, height: float = 4.2) -> tuple[Figure, list[Axes]]:
-    """A figure with a row of panels, each so many inches wide and high."""
+    """A figure with panels in rows of MOST_BESIDE at most, each so many inches wide and high."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(max(6.0, width * panels), height), layout="constrained")
+    columns = min(panels, MOST_BESIDE)
+    rows = -(-panels // columns)
+    figure = Figure(figsize=(max(6.0, width * columns), height * rows), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, list(figure.subplots(1, panels, sharey=True, squeeze=False)[0])
+    places = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+    for empty in places[panels:]:
+        empty.remove()
+    return figure, list(places[:panels])
 
 
 def finish(figure: Figure, panels: Sequence[Axes], scale: Scale) -> bytes:
     """Axes of win rates or scores over steps, one legend for all panels, and the PNG."""
     for panel in panels:
-        panel.set_xlabel("environment steps")
         panel.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
         panel.locator_params(axis="x", nbins=4)
         panel.set_xlim(left=0)  # one point or few would stand on an axis that begins beside them
-    return save(figure, panels, 2 * len(panels), scale)
+    for panel in panels[-MOST_BESIDE:]:
+        panel.set_xlabel("environment steps")
+    return save(figure, panels, scale)
 
 
-def save(figure: Figure, panels: Sequence[Axes], columns: int, scale: Scale) -> bytes:
-    """Axes of win rates or scores, one legend for all panels in so many columns at most, and the PNG."""
+def save(figure: Figure, panels: Sequence[Axes], scale: Scale) -> bytes:
+    """Axes of win rates or scores, one legend for all panels, and the PNG."""
     handles: dict[str, Artist] = {}
     for panel in panels:
         if scale is WIN_RATES:
@@ -93,10 +111,28 @@ def save(figure: Figure, panels: Sequence[Axes], columns: int, scale: Scale) -> 
         panel.spines[["top", "right"]].set_visible(False)
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    panels[0].set_ylabel(scale.label)
-    columns = max(1, min(len(handles), columns))
-    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns, frameon=False)
+    for panel in panels[::MOST_BESIDE]:
+        panel.set_ylabel(scale.label)
+    _fit_legend(figure, handles)
     return to_png(figure)
+
+
+def _fit_legend(figure: Figure, handles: Mapping[str, Artist]) -> None:
+    """A legend below the panels in as many columns as fit beside each other; what it and the title take is added."""
+    if not handles:
+        return
+    style: dict[str, Any] = {"loc": "outside lower center", "frameon": False}
+    for columns in range(len(handles), 0, -1):
+        legend = figure.legend(list(handles.values()), list(handles), ncols=columns, **style)
+        figure.draw_without_rendering()
+        box = legend.get_window_extent()
+        if box.width <= _FULL * figure.bbox.width or columns == 1:
+            break
+        legend.remove()
+    title = max((text.get_window_extent().width for text in figure.texts), default=0.0)
+    widest = max(box.width, title) / _FULL
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(max(width, widest / figure.dpi), height + box.height / figure.dpi)
 
 
 def to_png(figure: Figure) -> bytes:
@@ -107,38 +143,61 @@ def to_png(figure: Figure) -> bytes:
 
 
 def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
-    scale = scale_of(results.settings)
+    scale, windowed = scale_of(results.settings), results.settings.windowed
     for k, seed in enumerate(results.settings.seeds):
-        colour = COLOURS[k % len(COLOURS)]
-        windowed = results.settings.windowed
         lines = [line for line in results.select("train", seed, stage=stage) if windowed in line]
-        start = results.start_of(seed, stage)
         if lines:
-            steps, means = zip(
-                *((line["total_steps"] - start, scale.factor * line[windowed]) for line in lines), strict=True
-            )
-            panel.plot(steps, means, color=colour, linewidth=1.6, label=f"training, seed {seed}")
-        for name in results.settings.preset.watched_sets:
-            play = results.settings.preset.selection_play
-            points = results.select("evaluation", seed, stage=stage, set=name, play=play, manual=TRUE_MANUAL)
-            if points:
-                # An evaluation after a phase stands where the phase ended; hollow markers are held-out games.
-                steps, means = zip(
-                    *((line["total_steps"] - start, scale.factor * line[scale.quantity]) for line in points),
-                    strict=True,
-                )
-                face = colour if name == "train" else "white"
-                label = plain(f"evaluation ({play}), {name}") if k == 0 else None
-                marker = "o" if name == "train" else "D"
-                panel.plot(
-                    steps, means, marker, color=colour, markerfacecolor=face, markersize=6, label=label, zorder=3
-                )
-        if k == 0 and len(results.settings.preset.of_stage(stage)) > 1:
-            for ended in results.select("phase", seed, stage=stage, phase=IMITATE):
-                panel.axvline(ended["total_steps"] - start, color="0.6", linewidth=1.0, label="imitation ends")
+            start = results.start_of(seed, stage)
+            steps = [line["total_steps"] - start for line in lines]
+            means = [scale.factor * line[windowed] for line in lines]
+            colour = COLOURS[k % len(COLOURS)]
+            panel.plot(steps, means, color=colour, linewidth=1.2, label=f"training, seed {seed}")
+    for k, name in enumerate(results.settings.preset.watched_sets):
+        _draw_evaluations(results, stage, name, k, panel)
+    if len(results.settings.preset.of_stage(stage)) > 1:
+        seed = results.settings.seeds[0]
+        for ended in results.select("phase", seed, stage=stage, phase=IMITATE):
+            where = ended["total_steps"] - results.start_of(seed, stage)
+            panel.axvline(where, color="0.6", linewidth=1.0, label="imitation ends")
     others = results.baselines.get(f"{stage}/train", {})
     for who, style in (("oracle", "--"), ("random", ":")):
         if who in others:
             mean = scale.factor * others[who][scale.quantity]
             panel.axhline(mean, color="0.35", linestyle=style, linewidth=1.2, label=who)
     panel.set_title(plain(results.settings.stage_name(stage)), fontsize=11)
+
+
+def _draw_evaluations(results: RunResults, stage: str, name: str, k: int, panel: Axes) -> None:
+    """Evaluations on the k-th of the watched sets: a marker for the mean over seeds, a bar from least to most.
+
+    One after a phase stands where the phase ended; hollow markers are held-out games.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    settings, scale = results.settings, scale_of(results.settings)
+    play, found = settings.preset.selection_play, dict[int, list[float]]()
+    for seed in settings.seeds:
+        start = results.start_of(seed, stage)
+        for line in results.select("evaluation", seed, stage=stage, set=name, play=play, manual=TRUE_MANUAL):
+            found.setdefault(line["total_steps"] - start, []).append(scale.factor * line[scale.quantity])
+    if not found:
+        return
+    aside = (k - (len(settings.preset.watched_sets) - 1) / 2) * 2 * _DODGE / 72
+    figure = panel.get_figure(root=True)
+    moved = panel.transData + ScaledTranslation(aside, 0, figure.dpi_scale_trans)
+    steps, means = sorted(found), [float(np.mean(found[step])) for step in sorted(found)]
+    ends = [[mean - min(found[step]), max(found[step]) - mean] for step, mean in zip(steps, means, strict=True)]
+    trained = name == "train"
+    panel.errorbar(
+        steps,
+        means,
+        np.maximum(0.0, np.transpose(ends)),
+        fmt="o" if trained else "D",
+        color="0.15",
+        markerfacecolor="0.15" if trained else "white",
+        markersize=4.5 if len(steps) <= _FEW_MARKERS else 2.5,
+        elinewidth=1.0,
+        label=plain(f"evaluation ({play}), {name}"),
+        transform=moved,
+        zorder=3,
+    )

@@ -32,7 +32,7 @@ def plot_zero_shot(results: ZeroShot) -> bytes:
         )
         panel.set_xlim(-0.5, len(results.sets) - 0.5)
     figure.suptitle(plain(f"{first.title}, {results.episodes:,} games on each set"))
-    return save(figure, panels, 4, scale)
+    return save(figure, panels, scale)
 
 
 def _draw_references(results: ZeroShot, scale: Scale, panel: Axes) -> None:
