@@ -25,8 +25,8 @@ def match_report(results: Results, picture: str, command: str) -> str:
         f"{games:,} games of the same seeds for every line-up ({options}). Brackets are 95 % intervals over games, "
         f"{'of wins those of Jeffreys, of others' if won else ''} by bootstrap. The difference is "
         f"{'of win rates' if won else 'of scores'} and is paired: game by game, against the first line-up. Ratings are "
-        "Bradley–Terry on the Elo scale, their mean being 0; one that plays alone has none. In each game the line-up that "
-        f"{'wins' if won else 'has the higher score'} has beaten one that {'does not' if won else 'has less'}; others "
+        "Bradley–Terry on the Elo scale, their mean being 0; one that plays alone has none. In each game the line-up "
+        f"that {'wins' if won else 'has the higher score'} has beaten one that {'does not' if won else 'has less'}; others "
         "are drawn."
         + (f" {' and '.join(counted).capitalize()} are means over games, agent by agent." if counted else "")
         + (f" Text: {text}." if text else ""),

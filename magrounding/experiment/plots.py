@@ -175,18 +175,21 @@ def _draw_evaluations(results: RunResults, stage: str, name: str, k: int, panel:
     from matplotlib.transforms import ScaledTranslation
 
     settings, scale = results.settings, scale_of(results.settings)
-    play, found = settings.preset.selection_play, dict[int, list[float]]()
+    play, by_seed = settings.preset.selection_play, dict[int, dict[int, float]]()
     for seed in settings.seeds:
         start = results.start_of(seed, stage)
         for line in results.select("evaluation", seed, stage=stage, set=name, play=play, manual=TRUE_MANUAL):
-            found.setdefault(line["total_steps"] - start, []).append(scale.factor * line[scale.quantity])
-    if not found:
+            of_step = by_seed.setdefault(line["total_steps"] - start, {})
+            of_step[seed] = scale.factor * line[scale.quantity]  # the last one, which is that of the report
+    if not by_seed:
         return
     aside = (k - (len(settings.preset.watched_sets) - 1) / 2) * 2 * _DODGE / 72
     figure = panel.get_figure(root=True)
     moved = panel.transData + ScaledTranslation(aside, 0, figure.dpi_scale_trans)
-    steps, means = sorted(found), [float(np.mean(found[step])) for step in sorted(found)]
-    ends = [[mean - min(found[step]), max(found[step]) - mean] for step, mean in zip(steps, means, strict=True)]
+    steps = sorted(by_seed)
+    found = [list(by_seed[step].values()) for step in steps]
+    means = [float(np.mean(each)) for each in found]
+    ends = [[mean - min(each), max(each) - mean] for mean, each in zip(means, found, strict=True)]
     trained = name == "train"
     panel.errorbar(
         steps,
