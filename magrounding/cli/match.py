@@ -46,8 +46,8 @@ class Arguments:
     split: str | None = None
     """Evaluation set the games are from; by default the one that the environment keeps from training."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """An option of the games, name=value; may be repeated, or several separated by commas, e.g. size=10. A game of a
-    world that simulates batches is over after max_cycles=80 steps unless this says otherwise."""
+    """An option of the games, name=value; may be repeated, or several separated by commas, e.g. size=10. A game of
+    RTFM is over after max_cycles=80 steps unless this says otherwise, one of another world after its own limit."""
     games: int = 200
     """Games of each line-up."""
     seed: int = 0

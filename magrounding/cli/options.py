@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from magrounding.training.algorithm import AlgorithmConfig
 
 ENV_FLAG = "--env-option"
-MAX_CYCLES = 80
-"""Steps after which a game of a world that simulates batches is over, unless another number is asked for."""
 WORKERS = 2
 """Processes that share the games of a simulator of one game, unless another number is asked for."""
 _WEIGHTS = "weights"
@@ -116,9 +114,7 @@ def game_options(
     elif agents not in (None, 1):
         raise ConfigurationError(f"{entry.id} is played by one agent, got {agents}")
     reserved = {**chosen_elsewhere(entry, "--stage"), **dict.fromkeys(chosen, "--split")}
-    if "max_cycles" in entry.options and not is_simulator(configure(entry, options)):
-        options["max_cycles"] = MAX_CYCLES
-    return options | parse_env_options(env_option, entry, reserved)
+    return entry.with_limit() | options | parse_env_options(env_option, entry, reserved)
 
 
 def choose_workers(asked: int | None, config: EnvConfig) -> int:

@@ -26,8 +26,8 @@ def match_report(results: Results, picture: str, command: str) -> str:
         f"{'of wins those of Jeffreys, of others' if won else ''} by bootstrap. The difference is "
         f"{'of win rates' if won else 'of scores'} and is paired: game by game, against the first line-up. Ratings are "
         "Bradley–Terry on the Elo scale, their mean being 0; one that plays alone has none. In each game the line-up "
-        f"that {'wins' if won else 'has the higher score'} has beaten one that {'does not' if won else 'has less'}; others "
-        "are drawn."
+        f"that {'wins' if won else 'has the higher score'} has beaten one that {'does not' if won else 'has less'}; "
+        "others are drawn."
         + (f" {' and '.join(counted).capitalize()} are means over games, agent by agent." if counted else "")
         + (f" Text: {text}." if text else ""),
         _table(results),
