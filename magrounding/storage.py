@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -52,11 +53,16 @@ def write_atomic(path: Path, data: bytes | str) -> None:
 
 
 def check_place(path: Path) -> None:
-    """CheckpointError where no file can be written to `path`: before hours of work that would end there."""
+    """CheckpointError where no file can be written to `path`: before hours of work that would end there.
+
+    Folders that are missing are not made: whatever is refused next leaves nothing behind.
+    """
+    there = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
+        with tempfile.TemporaryFile(dir=there):
             pass
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     except OSError as error:
         raise CheckpointError(
             f"{path} cannot be written ({error.strerror or error}): name another file with --out"

@@ -67,7 +67,7 @@ class Filled:
         found = {}
         for seed in run.settings.seeds:
             if cell.evaluation_set is None:
-                lines = [line.get(run.settings.windowed) for line in run.select("train", seed, **where)]
+                lines = [line.get(run.settings.windowed(cell.stage)) for line in run.select("train", seed, **where)]
             else:
                 how = {"set": cell.evaluation_set, "play": play, "when": "after", "manual": TRUE_MANUAL}
                 lines = [self._measure(line) for line in run.select("evaluation", seed, **where, **how)]

@@ -17,7 +17,7 @@ from magrounding.experiment.progress import Display
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.lineup import Lineup
 from magrounding.registry import env_entry, is_simulator
-from magrounding.storage import write_atomic, write_json
+from magrounding.storage import check_place, write_atomic, write_json
 from magrounding.threads import plan_threads, using
 
 NAME = "match"
@@ -81,6 +81,7 @@ def match(arguments: Arguments, line: CommandLine) -> None:
         raise ConfigurationError("a match needs at least one line-up: name players with --players")
     stage = options.get(entry.stage_option)
     folder = arguments.out or Path("runs") / "-".join(filter(None, (NAME, entry.id, stage)))
+    check_place(folder / f"{NAME}.json")
     with (
         using(plan_threads(1, arguments.games, simulators=is_simulator(config))),
         Display(quiet=arguments.quiet) as display,

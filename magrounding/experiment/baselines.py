@@ -29,7 +29,7 @@ PLAYERS = RANDOM, OVERLAP, ORACLE
 def compared(env: str, spec: EnvSpec) -> tuple[str, ...]:
     """Who plays beside the trained teams of an environment: OVERLAP where there are texts to choose from."""
     overlap = isinstance(spec.actions, TextChoices)
-    return (RANDOM, *[OVERLAP] * overlap, *[ORACLE] * bool(has_expert(env)))
+    return (RANDOM, *[OVERLAP] * overlap, *[ORACLE] * has_expert(env, spec))
 
 
 _TEAMS: Mapping[str, Callable[[VectorEnv], Actor]] = {

@@ -10,7 +10,7 @@ from magrounding.experiment.evaluations import AFTER
 from magrounding.experiment.markdown import code, shown, table
 from magrounding.experiment.plots import COLOURS, finish, make_figure, plain, scale_of
 from magrounding.experiment.progress import duration
-from magrounding.experiment.report import interval, shown_as, spread
+from magrounding.experiment.report import interval, shown_as, spread, what_is_measured
 from magrounding.experiment.results import TEXT, RunResults
 from magrounding.experiment.statistics import METHOD, Statistics, over_seeds
 from magrounding.play.evaluate import MANUALS, SAMPLED, TRUE_MANUAL
@@ -52,7 +52,7 @@ def comparison(runs: Runs, picture: str) -> str:
     """
     check_comparable(runs)
     first = next(iter(runs.values())).settings
-    what = "Scores" if first.measure == "score" else "Win rates"
+    what = what_is_measured(first, shared_stages(runs))
     agents = f"{first.agents} agent{'s' if first.agents > 1 else ''}"
     sections = [
         f"# {first.env}, {agents}: " + ", ".join(map(shown, runs)),
@@ -128,7 +128,7 @@ def about_curves(runs: Iterable[RunResults]) -> str:
 def stage_table(runs: Runs, stage: str) -> str:
     """Run × evaluation set and wrong manual, with the cost; random and oracle below."""
     settings = next(iter(runs.values())).settings
-    plan, show = settings.entry.evaluation, shown_as(settings.measure)
+    plan, show = settings.entry.evaluation, shown_as(settings.measure(stage))
     found = {name: [row for row in _rows(run) if row[0] == stage] for name, run in runs.items()}
     sets = [name for name in plan.sets_of(stage) if any(row[2] == name for rows in found.values() for row in rows)]
     wrong = [m for m in MANUALS if m != TRUE_MANUAL and any(m in run.settings.wrong_manuals for run in runs.values())]
@@ -170,7 +170,7 @@ def _cost(run: RunResults, stage: str) -> list[str]:
 
 def _baseline(runs: Runs, stage: str, which: str, who: str) -> Statistics | None:
     """What random or the oracle reached: in the run that let it play most games, as those of others are among them."""
-    found = [(run.baselines.get(f"{stage}/{which}", {}).get(who), run.settings.measure) for run in runs.values()]
+    found = [(run.baselines.get(f"{stage}/{which}", {}).get(who), run.settings.measure(stage)) for run in runs.values()]
     played = [over_seeds([summary], measure) for summary, measure in found if summary is not None]
     return max(filter(None, played), key=lambda each: each.games, default=None)
 
@@ -181,25 +181,27 @@ def plot_comparison(runs: Runs) -> bytes:
 
     check_comparable(runs)
     stages = shared_stages(runs)
-    figure, panels = make_figure(len(stages))
+    settings = next(iter(runs.values())).settings
+    scales = [scale_of(settings, stage) for stage in stages]
+    figure, panels = make_figure(len(stages), alike=len(set(scales)) == 1)
     for stage, panel in zip(stages, panels, strict=True):
         for k, (name, run) in enumerate(runs.items()):
             _draw(run, stage, name, COLOURS[k % len(COLOURS)], panel)
-        panel.set_title(plain(next(iter(runs.values())).settings.stage_name(stage)), fontsize=11)
+        panel.set_title(plain(settings.stage_name(stage)), fontsize=11)
         panel.add_line(Line2D([], [], color="0.35", linestyle=":", linewidth=1.2, label="training games"))
-    return finish(figure, panels, scale_of(next(iter(runs.values())).settings))
+    return finish(figure, panels, scales)
 
 
 def _draw(run: RunResults, stage: str, name: str, colour: str, panel: Axes) -> None:
-    scale = scale_of(run.settings)
+    scale, windowed = scale_of(run.settings, stage), run.settings.windowed(stage)
     held_out = [which for which in run.settings.preset.watched_sets if which != "train"]
     points: dict[int, dict[int, float]] = {}  # steps → seed → win rate or score
     games: dict[int, dict[int, float]] = {}
     for seed in run.settings.seeds:
         start = run.start_of(seed, stage)
         for line in run.select("train", seed, stage=stage):
-            if run.settings.windowed in line:
-                games.setdefault(line["total_steps"] - start, {})[seed] = line[run.settings.windowed]
+            if windowed in line:
+                games.setdefault(line["total_steps"] - start, {})[seed] = line[windowed]
         for which in held_out[-1:]:
             # A phase ends with an evaluation of its best weights: a point of the curve only where there is no other.
             play = run.settings.preset.selection_play

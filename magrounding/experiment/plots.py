@@ -52,20 +52,20 @@ class Scale(NamedTuple):
 WIN_RATES, SCORES = Scale("win_rate", 100.0, "games won (%)"), Scale("score", 1.0, "score")
 
 
-def scale_of(settings: RunSettings) -> Scale:
-    """What figures of a run show."""
-    return SCORES if settings.measure == SCORES.quantity else WIN_RATES
+def scale_of(settings: RunSettings, stage: str) -> Scale:
+    """What figures of a run show of a stage."""
+    return SCORES if settings.measure(stage) == SCORES.quantity else WIN_RATES
 
 
 def plot_curves(results: RunResults) -> bytes:
     """A PNG with one panel for each stage."""
-    stages = results.settings.stages
-    figure, panels = make_figure(len(stages))
+    stages, settings = results.settings.stages, results.settings
+    scales = [scale_of(settings, stage) for stage in stages]
+    figure, panels = make_figure(len(stages), alike=len(set(scales)) == 1)
     for stage, panel in zip(stages, panels, strict=True):
         _draw_stage(results, stage, panel)
-    settings = results.settings
     figure.suptitle(plain(f"{settings.env}, {settings.agents} × {settings.agent}, preset {settings.preset.name}"))
-    return finish(figure, panels, scale_of(settings))
+    return finish(figure, panels, scales)
 
 
 def plain(text: str) -> str:
@@ -74,8 +74,10 @@ def plain(text: str) -> str:
     return f" {line}" if line.startswith("_") else line
 
 
-def make_figure(panels: int, width: float = 3.2, height: float = 4.2) -> tuple[Figure, list[Axes]]:
-    """A figure with panels in rows of MOST_BESIDE at most, each so many inches wide and high."""
+def make_figure(
+    panels: int, width: float = 3.2, height: float = 4.2, *, alike: bool = True
+) -> tuple[Figure, list[Axes]]:
+    """A figure with panels in rows of MOST_BESIDE at most, each so many inches wide and high; `alike`: of one scale."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -83,27 +85,27 @@ def make_figure(panels: int, width: float = 3.2, height: float = 4.2) -> tuple[F
     rows = -(-panels // columns)
     figure = Figure(figsize=(max(6.0, width * columns), height * rows), layout="constrained")
     FigureCanvasAgg(figure)
-    places = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+    places = figure.subplots(rows, columns, sharey=alike, squeeze=False).ravel()
     for empty in places[panels:]:
         empty.remove()
     return figure, list(places[:panels])
 
 
-def finish(figure: Figure, panels: Sequence[Axes], scale: Scale) -> bytes:
-    """Axes of win rates or scores over steps, one legend for all panels, and the PNG."""
+def finish(figure: Figure, panels: Sequence[Axes], scales: Sequence[Scale]) -> bytes:
+    """Axes of win rates or scores, one scale a panel, over steps, one legend for all panels, and the PNG."""
     for panel in panels:
         panel.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
         panel.locator_params(axis="x", nbins=4)
         panel.set_xlim(left=0)  # one point or few would stand on an axis that begins beside them
     for panel in panels[-MOST_BESIDE:]:
         panel.set_xlabel("environment steps")
-    return save(figure, panels, scale)
+    return save(figure, panels, scales)
 
 
-def save(figure: Figure, panels: Sequence[Axes], scale: Scale) -> bytes:
-    """Axes of win rates or scores, one legend for all panels, and the PNG."""
+def save(figure: Figure, panels: Sequence[Axes], scales: Sequence[Scale]) -> bytes:
+    """Axes of win rates or scores, one scale a panel, one legend for all panels, and the PNG."""
     handles: dict[str, Artist] = {}
-    for panel in panels:
+    for panel, scale in zip(panels, scales, strict=True):
         if scale is WIN_RATES:
             panel.set_ylim(-2, 102)
             panel.set_yticks(np.arange(0, 101, 20))
@@ -111,8 +113,9 @@ def save(figure: Figure, panels: Sequence[Axes], scale: Scale) -> bytes:
         panel.spines[["top", "right"]].set_visible(False)
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    for panel in panels[::MOST_BESIDE]:
-        panel.set_ylabel(scale.label)
+    for k, (panel, scale) in enumerate(zip(panels, scales, strict=True)):
+        if k % MOST_BESIDE == 0 or scale is not scales[k - 1]:
+            panel.set_ylabel(scale.label)
     _fit_legend(figure, handles)
     return to_png(figure)
 
@@ -143,7 +146,7 @@ def to_png(figure: Figure) -> bytes:
 
 
 def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
-    scale, windowed = scale_of(results.settings), results.settings.windowed
+    scale, windowed = scale_of(results.settings, stage), results.settings.windowed(stage)
     for k, seed in enumerate(results.settings.seeds):
         lines = [line for line in results.select("train", seed, stage=stage) if windowed in line]
         if lines:
@@ -174,7 +177,7 @@ def _draw_evaluations(results: RunResults, stage: str, name: str, k: int, panel:
     """
     from matplotlib.transforms import ScaledTranslation
 
-    settings, scale = results.settings, scale_of(results.settings)
+    settings, scale = results.settings, scale_of(results.settings, stage)
     play, by_seed = settings.preset.selection_play, dict[int, dict[int, float]]()
     for seed in settings.seeds:
         start = results.start_of(seed, stage)

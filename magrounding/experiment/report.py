@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from magrounding.experiment.plots import plot_curves
 from magrounding.experiment.presets import Promotion
 from magrounding.experiment.progress import duration
 from magrounding.experiment.results import TEXT, RunResults, read_results
+from magrounding.experiment.settings import RunSettings
 from magrounding.experiment.statistics import METHOD, Statistics
 from magrounding.play.evaluate import OTHER_GAME, PLAYS, REASSIGNED, TRUE_MANUAL
 from magrounding.spec import SNAPSHOT
@@ -66,7 +67,7 @@ def _how_to_read(results: RunResults) -> str:
         better = f"No training games were evaluated, which would choose one of the two: {shared} greedy play."
     names = ", ".join(dict.fromkeys(name for *_, name in _left_out(results)))
     left_out = f"Sets with maps that these networks cannot look at were not played: {names}." if names else ""
-    measured = "Scores" if results.settings.measure == "score" else "Win rates"
+    measured = what_is_measured(results.settings, results.settings.stages)
     note = results.settings.entry.evaluation.note
     return (
         f"{measured} of the weights at the end of each phase, or of the best where it was evaluated before its end "
@@ -134,13 +135,13 @@ def _sources(results: RunResults) -> str:
 
 def results_table(results: RunResults) -> str:
     """Stage × phase × set: trained team in both ways of playing, interval, those who learnt nothing, paper."""
-    rows, better, measure = [], results.better_play, results.settings.measure
-    show, left_out = shown_as(measure), _left_out(results)
+    rows, better, left_out = [], results.better_play, _left_out(results)
     overlap = any(OVERLAP in others for others in results.baselines.values())
     players = (RANDOM, *[OVERLAP] * overlap, ORACLE)
     named = results.settings.stage_name
     for stage, phase, name in results.reported():
-        learnt = results.learnt_by(stage, phase)
+        learnt, measure = results.learnt_by(stage, phase), results.settings.measure(stage)
+        show = shown_as(measure)
         wins = {play: results.final(stage, phase, name, play) for play in PLAYS}
         won, length = wins[better], results.final(stage, phase, name, better, "length")
         if won is None or length is None:
@@ -190,13 +191,15 @@ def _wrong_games(results: RunResults) -> str:
 
 def reading_table(results: RunResults) -> str:
     """Stage × phase: win rates with the true manual and with wrong ones, in the better way of playing."""
-    settings, rows, show = results.settings, [], shown_as(results.settings.measure)
+    settings, rows = results.settings, []
     name, manuals = settings.entry.evaluation.reading_set, (TRUE_MANUAL, *settings.wrong_manuals)
     for stage, phase in settings.phases() if settings.wrong_manuals else ():
         wins = [results.final(stage, phase.name, name, results.better_play, manual=manual) for manual in manuals]
+        measure = settings.measure(stage)
+        show = shown_as(measure)
         if wins[-1] is not None:
             others = results.baselines.get(f"{stage}/{name}", {})
-            floor = show(others["random"][settings.measure]) if "random" in others else "–"
+            floor = show(others["random"][measure]) if "random" in others else "–"
             cells = (spread(each, show=show) for each in wins)
             rows.append((settings.stage_name(stage), results.learnt_by(stage, phase.name), *cells, floor))
     if not rows:
@@ -302,7 +305,7 @@ def _games(results: RunResults) -> str:
 def _simulators(results: RunResults) -> list[tuple[str, str]]:
     """What a report says of worlds whose games cannot be kept, and of workers that died or hung."""
     settings, lines = results.settings, []
-    if SNAPSHOT not in settings.describe(settings.stages[0]).capabilities:
+    if any(SNAPSHOT not in settings.describe(stage).capabilities for stage in settings.stages):
         lines.append(("resuming", "these games cannot be saved: where a stopped run goes on, new ones begin"))
     faults = [line for seed in settings.seeds for line in results.select("fault", seed)]
     if faults:
@@ -366,6 +369,12 @@ def games_of(statistics: Statistics) -> str:
     """How many games a number is of: those of each seed."""
     one = f"{statistics.games:,} game{'s' if statistics.games != 1 else ''}"
     return one if statistics.seeds == 1 else f"{statistics.seeds} × {one}"
+
+
+def what_is_measured(settings: RunSettings, stages: Iterable[str]) -> str:
+    """What numbers of some stages are, in the plural, at the beginning of a sentence."""
+    what = dict.fromkeys("scores" if settings.measure(stage) == "score" else "win rates" for stage in stages)
+    return " and ".join(what).capitalize()
 
 
 def shown_as(measure: str) -> Callable[[float], str]:

@@ -82,7 +82,7 @@ class RunResults:
         By default of the run's measure, its win rate or its score.
         """
         where = {"stage": stage, "phase": phase, "set": evaluation_set, "play": play, "manual": manual}
-        wanted = quantity or self.settings.measure
+        wanted = quantity or self.settings.measure(stage)
         lines = (self.select("evaluation", seed, when="after", **where) for seed in self.settings.seeds)
         return statistics_over_seeds((line for of_seed in lines for line in of_seed), wanted)
 
@@ -105,10 +105,21 @@ class RunResults:
         Held-out games have no say, or its numbers would be the better of two on the very games they are about. Where a
         run was not evaluated on training games, greedy.
         """
+        rows = [row for row in self.reported() if row[2] == "train"]
+        found = {play: [self.final(*row, play) for row in rows] for play in PLAYS}
+        largest: dict[str, float] = {}  # a score counts no more than a win rate where a run has stages of both
+        for (stage, *_), *each in zip(rows, *found.values(), strict=True):
+            known = [abs(row.mean) for row in each if row is not None]
+            measure = self.settings.measure(stage)
+            largest[measure] = max([largest.get(measure, 0.0), *known])
 
         def total(play: str) -> float:
-            rows = [self.final(*row, play) for row in self.reported() if row[2] == "train"]
-            return sum(row.mean for row in rows if row is not None)
+            means = zip(rows, found[play], strict=True)
+            return sum(
+                reached.mean / (largest[self.settings.measure(stage)] or 1.0)
+                for (stage, *_), reached in means
+                if reached is not None
+            )
 
         return max(PLAYS, key=total)
 

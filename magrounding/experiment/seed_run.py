@@ -77,7 +77,6 @@ class SeedRun:
     ) -> None:
         self.settings, self.seed, self.folder, self.device = settings, seed, folder, device
         self.preset = settings.preset
-        self._measure = settings.measure
         self.at = Position()
         self._plan, self._map, self._display, self._stop = plan, parallel_map, display, stop
         self._clock = Clock()
@@ -93,6 +92,10 @@ class SeedRun:
     @property
     def stage(self) -> str:
         return self.settings.stages[self.at.stage]
+
+    @property
+    def _measure(self) -> str:
+        return self.settings.measure(self.stage)
 
     @property
     def phase(self) -> Phase:
@@ -317,7 +320,7 @@ class SeedRun:
             line["length"] = float(np.concatenate([games.length for games in self._games]).mean())
             line.update({f"agent_{i}/return": float(value) for i, value in enumerate(returns)})
         if self._window:
-            line[self.settings.windowed] = self._window_mean()
+            line[self.settings.windowed(self.stage)] = self._window_mean()
         for i in range(self.settings.num_learners):
             own = [losses[i] for losses in self._losses]
             for name in dict.fromkeys(name for each in own for name in each):  # what was not learnt has no loss

@@ -149,7 +149,7 @@ class ZeroShot:
     @property
     def measure(self) -> str:
         """What the runs go by, see `RunSettings.measure`."""
-        return self.contenders[0].settings.measure
+        return self.contenders[0].settings.measure(self.contenders[0].stage)
 
     @property
     def plays(self) -> tuple[str, ...]:

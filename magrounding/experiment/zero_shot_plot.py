@@ -18,7 +18,7 @@ def plot_zero_shot(results: ZeroShot) -> bytes:
     """A PNG with one panel for each way of playing."""
     figure, panels = make_figure(len(results.plays), width=2 + 1.1 * len(results.sets))
     first = results.contenders[0]
-    scale = scale_of(first.settings)
+    scale = scale_of(first.settings, first.stage)
     for play, panel in zip(results.plays, panels, strict=True):
         _draw_references(results, scale, panel)
         _draw_runs(results, play, scale, panel)
@@ -32,7 +32,7 @@ def plot_zero_shot(results: ZeroShot) -> bytes:
         )
         panel.set_xlim(-0.5, len(results.sets) - 0.5)
     figure.suptitle(plain(f"{first.title}, {results.episodes:,} games on each set"))
-    return save(figure, panels, scale)
+    return save(figure, panels, [scale] * len(panels))
 
 
 def _draw_references(results: ZeroShot, scale: Scale, panel: Axes) -> None:
