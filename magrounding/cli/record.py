@@ -66,7 +66,7 @@ class Arguments:
     seed: int = 0
     """Other seeds record other games."""
     max_cycles: int | None = None
-    """Steps after which a game is over (default: that of the run that plays; else 80 in RTFM, elsewhere the world's own)."""
+    """Steps after which a game is over (default: those of the run that plays; else 80 in RTFM, or the world's own)."""
     workers: int | None = None
     """Processes that share the games of a simulator of one game (default: 2); 0 plays them in this one."""
     quiet: bool = False

@@ -94,6 +94,13 @@ class Contender:
             )
         return result.summary()
 
+    def alike(self) -> dict[str, tuple[str, ...]]:
+        """Set that was played → the others of the stage whose games go the same way for all the teams that played."""
+        plan = self.settings.entry.evaluation
+        played = [(name, result.heeds) for of_team in self._found.values() for name, result in of_team.items()]
+        heeds = {name: frozenset().union(*(heeded for other, heeded in played if other == name)) for name, _ in played}
+        return {name: plan.alike(name, heeds[name], plan.sets_of(self.stage)) for name in heeds}
+
 
 @dataclass(frozen=True)
 class Score:
@@ -132,6 +139,7 @@ class ZeroShot:
         published: set → the papers' numbers, the main result first.
         together: scores of mixed teams, see `cross_play`.
         text: whose sentences the games are worded in, where the world says.
+        alike: player → set → others of the stage whose games go the same way for that player.
     """
 
     contenders: Sequence[Contender]
@@ -141,6 +149,7 @@ class ZeroShot:
     published: Mapping[str, Sequence[PublishedResult]]
     together: Sequence[Score] = ()
     text: str = ""
+    alike: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
     @property
     def sets(self) -> tuple[str, ...]:
@@ -239,13 +248,15 @@ def zero_shot(
     tables += load(plan.published_others) if plan.published_others else ()
     tables += load(plan.published_ablations) if plan.published_ablations else ()
     tables = [comparable(first.played, table) for table in tables]
+    baselines = {name: others.play(name, first.options(name)) for name in chosen}
     return ZeroShot(
         contenders,
         episodes,
         scores,
-        {name: others.play(name, first.options(name)) for name in chosen},
+        baselines,
         {name: [table[first.stage, name] for table in tables if (first.stage, name) in table] for name in chosen},
         text=entry.describe(**first.options(chosen[0])).source,
+        alike={**{who.name: who.alike() for who in contenders}, **others.alike(known)},
     )
 
 

@@ -72,6 +72,16 @@ def zero_shot_report(results: ZeroShot, picture: str, command: str) -> str:
     return "\n\n".join(sections) + "\n"
 
 
+def _same_elsewhere(results: ZeroShot) -> str:
+    """Which sets that were not asked for would give a player the results of one that was."""
+    said = []
+    for who, sets in results.alike.items():
+        for name, others in sets.items():
+            if unasked := [other for other in others if other not in results.sets]:
+                said.append(f"{shown(who)}: {', '.join(unasked)} as {name}.")
+    return " ".join(("Some sets that were not played here look the same to a player.", *said)) if said else ""
+
+
 def _played_once(results: ZeroShot) -> str:
     """Who did not play which sets, as their results are those of another."""
     rows: dict[str, list[dict[str, Any]]] = {}
@@ -94,8 +104,8 @@ def tables(results: ZeroShot) -> str:
         sections += [f"## {name}", set_table(results, name)]
     played = [summary for score in (*results.scores, *results.together) for summary in score.by_seed.values()]
     played += [summary for of_set in results.baselines.values() for summary in of_set.values()]
-    lost = lost_games(played)
-    return "\n\n".join((*sections, legend, *([lost] if lost else [])))
+    notes = legend, _played_once(results), _same_elsewhere(results), lost_games(played)
+    return "\n\n".join((*sections, *filter(None, notes)))
 
 
 def overview(results: ZeroShot) -> str:
