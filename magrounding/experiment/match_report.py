@@ -42,7 +42,7 @@ def _table(results: Results) -> str:
     won = results.measure == "won"
     show = percent if won else "{:.2f}".format
     agents = len(next(iter(results.games.values()))[0].returns)
-    heads = ["line-up", "games", "wins" if won else "score", "difference", "steps", "timed out"]
+    heads = ["line-up", "wins" if won else "score", "games", "difference", "steps", "timed out"]
     heads += [f"return of agent {i}" for i in range(agents)] + [*_counted(results), "rating"]
     rows = []
     for name, games in results.games.items():
@@ -55,8 +55,8 @@ def _table(results: Results) -> str:
         rating = _with_interval(rated.get(name), "{:+.0f}".format)
         cells = [
             code(name),
-            f"{len(games):,}",
             _with_interval(mean_interval(outcomes), show),
+            f"{len(games):,}",
             difference,
             f"{steps:.1f}",
             percent(float(late)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
     from magrounding.experiment.results import RunResults
     from magrounding.experiment.settings import RunSettings
@@ -124,18 +125,26 @@ def _fit_legend(figure: Figure, handles: Mapping[str, Artist]) -> None:
     """A legend below the panels in as many columns as fit beside each other; what it and the title take is added."""
     if not handles:
         return
-    style: dict[str, Any] = {"loc": "outside lower center", "frameon": False}
-    for columns in range(len(handles), 0, -1):
-        legend = figure.legend(list(handles.values()), list(handles), ncols=columns, **style)
-        figure.draw_without_rendering()
-        box = legend.get_window_extent()
-        if box.width <= _FULL * figure.bbox.width or columns == 1:
+    legend = _legend(figure, handles, len(handles))
+    for columns in range(len(handles) - 1, 0, -1):
+        if legend.get_window_extent().width <= _FULL * figure.bbox.width:
             break
         legend.remove()
+        legend = _legend(figure, handles, columns)
+    box = legend.get_window_extent()
     title = max((text.get_window_extent().width for text in figure.texts), default=0.0)
-    widest = max(box.width, title) / _FULL
     width, height = figure.get_size_inches()
-    figure.set_size_inches(max(width, widest / figure.dpi), height + box.height / figure.dpi)
+    widest = max(box.width, title) / _FULL / figure.dpi
+    figure.set_size_inches(max(width, widest), height + box.height / figure.dpi)
+
+
+def _legend(figure: Figure, handles: Mapping[str, Artist], columns: int) -> Legend:
+    """A legend below the panels, laid out so that its size is known."""
+    legend = figure.legend(
+        list(handles.values()), list(handles), loc="outside lower center", ncols=columns, frameon=False
+    )
+    figure.draw_without_rendering()
+    return legend
 
 
 def to_png(figure: Figure) -> bytes:
@@ -187,8 +196,7 @@ def _draw_evaluations(results: RunResults, stage: str, name: str, k: int, panel:
     if not by_seed:
         return
     aside = (k - (len(settings.preset.watched_sets) - 1) / 2) * 2 * _DODGE / 72
-    figure = panel.get_figure(root=True)
-    moved = panel.transData + ScaledTranslation(aside, 0, figure.dpi_scale_trans)
+    moved = panel.transData + ScaledTranslation(aside, 0, panel.figure.dpi_scale_trans)
     steps = sorted(by_seed)
     found = [list(by_seed[step].values()) for step in steps]
     means = [float(np.mean(each)) for each in found]

@@ -226,7 +226,7 @@ def _runs(results: ZeroShot) -> str:
     return table(("run", "agent", "learnt by", "seeds", "trained with", "command"), rows)
 
 
-def _statistics(score: Score) -> dict[str, dict[str, float]]:
+def _statistics(score: Score) -> dict[str, dict[str, float | None]]:
     """Measure → statistics over seeds."""
     names = dict.fromkeys(
         name for summary in score.by_seed.values() for name in summary if name not in ("games", PLAYED_AS)

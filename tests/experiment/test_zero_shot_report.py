@@ -76,7 +76,7 @@ def test_a_set(found):
     assert heads[4:] == ["steps", "steps to win", "subgoal conflicts"]  # what nobody measured has no column
     assert a[3].startswith("60.0 % [")  # the middle three of five
     assert a[4:] == ["10.00 ± 1.58", "5.00 ± 0.00", "–"]
-    assert b[2:] == ["40.0 %", "–", "8.00", "–", "25.0 %"]
+    assert b[2:] == ["40.0 %", "40.0 % [15.3 %, 69.6 %] of 10 games", "8.00", "–", "25.0 %"]
     assert together[0] == "a with b"
     assert random[2:] == ["5.0 %", "–", "–", "–", "–"]
     assert oracle[2:] == ["100.0 %", "–", "6.00", "–", "–"]
@@ -131,7 +131,7 @@ def test_the_figure_shows_them(found, monkeypatch):
     monkeypatch.setattr(Axes, "hlines", record_line)
     picture = imread(io.BytesIO(plot_zero_shot(found)))
     assert ("paper", 59.0, [1.0]) in drawn
-    assert ("b", 40.0, [0.0, 0.0]) in drawn
+    assert ("b", 40.0, [24.7, 29.6]) in drawn
     won = found.score("a", "train", "greedy").over_seeds("win_rate")
     assert ("a", 60.0, [round(100 * (won.iqm - won.low), 1), round(100 * (won.high - won.iqm), 1)]) in drawn
     assert lines == 2 * [("oracle", 100.0), ("random", 5.0)]
