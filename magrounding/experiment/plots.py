@@ -26,6 +26,8 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 MOST_BESIDE = 5
 """Panels in one row."""
+_LINE = 0.3
+"""Inches that a line of a legend takes at most."""
 _FULL = 0.98
 """Of a figure's width, what a legend or a title may take."""
 _DODGE = 3.0
@@ -125,6 +127,8 @@ def _fit_legend(figure: Figure, handles: Mapping[str, Artist]) -> None:
     """A legend below the panels in as many columns as fit beside each other; what it and the title take is added."""
     if not handles:
         return
+    width, height = figure.get_size_inches()
+    figure.set_figheight(height + _LINE * len(handles))  # room for the longest legend while it is measured
     legend = _legend(figure, handles, len(handles))
     for columns in range(len(handles) - 1, 0, -1):
         if legend.get_window_extent().width <= _FULL * figure.bbox.width:
@@ -133,7 +137,6 @@ def _fit_legend(figure: Figure, handles: Mapping[str, Artist]) -> None:
         legend = _legend(figure, handles, columns)
     box = legend.get_window_extent()
     title = max((text.get_window_extent().width for text in figure.texts), default=0.0)
-    width, height = figure.get_size_inches()
     widest = max(box.width, title) / _FULL / figure.dpi
     figure.set_size_inches(max(width, widest), height + box.height / figure.dpi)
 
@@ -201,7 +204,7 @@ def _draw_evaluations(results: RunResults, stage: str, name: str, k: int, panel:
     found = [list(by_seed[step].values()) for step in steps]
     means = [float(np.mean(each)) for each in found]
     ends = [[mean - min(each), max(each) - mean] for mean, each in zip(means, found, strict=True)]
-    trained = name == "train"
+    trained, mean = name == "train", ", mean over seeds" if len(settings.seeds) > 1 else ""
     panel.errorbar(
         steps,
         means,
@@ -211,7 +214,10 @@ def _draw_evaluations(results: RunResults, stage: str, name: str, k: int, panel:
         markerfacecolor="0.15" if trained else "white",
         markersize=4.5 if len(steps) <= _FEW_MARKERS else 2.5,
         elinewidth=1.0,
-        label=plain(f"evaluation ({play}), {name}"),
+        label=plain(f"evaluation ({play}), {name}{mean}"),
         transform=moved,
         zorder=3,
     )
+    for end in (min, max):  # what is moved aside says nothing of the axes by itself
+        panel.update_datalim(list(zip(steps, map(end, found), strict=True)))
+    panel.autoscale_view()

@@ -1,6 +1,7 @@
 """Tables and figure of a zero-shot evaluation, from numbers made by hand."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -136,3 +137,13 @@ def test_the_figure_shows_them(found, monkeypatch):
     assert ("a", 60.0, [round(100 * (won.iqm - won.low), 1), round(100 * (won.high - won.iqm), 1)]) in drawn
     assert lines == 2 * [("oracle", 100.0), ("random", 5.0)]
     assert picture[..., :3].min() < 0.5 < picture[..., :3].mean()
+
+
+def test_sets_that_were_not_asked_for_but_look_the_same_are_told(found):
+    """Else a call for each of them gives equal rows without a word."""
+    alike = {"a": {"train": (), "eval": ("eval_new",)}, "b": {"eval": ("train",)}, "random": {"eval": ("eval_new",)}}
+    assert "look the same" not in tables(found)
+    told = tables(replace(found, alike=alike)).splitlines()[-1]
+    assert told == (
+        "Some sets that were not played here look the same to a player. a: eval_new as eval. random: eval_new as eval."
+    )
