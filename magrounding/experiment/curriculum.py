@@ -142,16 +142,23 @@ def _check_learning(settings: RunSettings) -> None:
     """Make the networks and learners of all phases once, and forget them; worlds that are alike need one network.
 
     Raises:
-        ConfigurationError: a network or a learner that cannot be made, or a contrastive loss that a network has not.
+        ConfigurationError: a network or a learner that cannot be made, a contrastive loss that a network has not, or a
+            stage whose networks cannot go on from those of the stage before.
         MissingExtra: a learner needs a package that is not installed.
     """
     networks: dict[tuple[EnvSpec, tuple[str, ...]], Policy] = {}
+    network: Policy | None = None
     for stage, phase in settings.phases():
         spec, frozen, learner = settings.describe(stage, **phase.games), settings.frozen(phase), phase.learner
         if (spec, frozen) not in networks:
             networks[spec, frozen] = make_policy(settings.agent, spec, **settings.policy_options)
             freeze(networks[spec, frozen], frozen)
-        network = networks[spec, frozen]
+        before, network = network, networks[spec, frozen]
+        if before is not None and (unlike := _unlike(before, network)):
+            raise ConfigurationError(
+                f"agent {settings.agent!r} cannot go on to {settings.stage_name(stage)} from what it learnt before: "
+                f"{unlike} has another shape there; train that stage in a run of its own"
+            )
         if learner.weights.get(CONTRAST) and not network.contrasts:
             raise ConfigurationError(
                 f"agent {settings.agent!r} as it is configured has no contrastive loss, by which {stage} is to be "
@@ -164,6 +171,13 @@ def _check_learning(settings: RunSettings) -> None:
             raise
         except ValueError as error:  # an optimiser's, of a rate that cannot be
             raise ConfigurationError(f"{learner.algorithm} cannot learn {stage} with its options: {error}") from error
+
+
+def _unlike(one: Policy, other: Policy) -> str:
+    """The name of the first weight by which two networks cannot take over one another's; "" where they can."""
+    shapes = [{name: tensor.shape for name, tensor in each.state_dict().items()} for each in (one, other)]
+    names = dict.fromkeys(name for each in shapes for name in each)
+    return next((name for name in names if shapes[0].get(name) != shapes[1].get(name)), "")
 
 
 def check_regrets(settings: RunSettings) -> None:

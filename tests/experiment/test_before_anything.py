@@ -135,3 +135,11 @@ def test_what_cannot_be_done_is_named():
             session.choose(0, forbidden)
     finally:
         session.close()
+
+
+def test_a_stage_whose_networks_cannot_go_on_is_refused(tmp_path):
+    """Else a run dies after its first stage: s6 has other words than s1."""
+    settings = tiny_settings(stages=("s1", "s6"))
+    with pytest.raises(ConfigurationError, match=r"cannot go on to s6 .*: reader.words.weight has another shape there"):
+        run_curriculum(settings, tmp_path / "run")
+    assert not list(tmp_path.iterdir())
