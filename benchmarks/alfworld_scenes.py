@@ -20,6 +20,7 @@ import tyro
 import magrounding as mg
 from magrounding.cli.command import items, run_command
 from magrounding.errors import choose
+from magrounding.output import show_anything
 from magrounding.play.actor import Actor, make_expert
 from magrounding.play.episodes import quotas
 from magrounding.play.evaluate import play
@@ -59,6 +60,7 @@ class WithoutGoal(OtherManuals):
 
 def main() -> int:
     """Run the command and return its exit code."""
+    show_anything()
     arguments = tyro.cli(Arguments, prog="python -m benchmarks.alfworld_scenes")
     return run_command(lambda: report(arguments), lambda: "stopped")
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from magrounding.cli.command import CommandLine, run_command
 from magrounding.errors import ConfigurationError, MissingExtra
-from magrounding.storage import write_json
+from magrounding.storage import json_text, write_json
 from magrounding.threads import available_cores
 
 MEDIAN, LATE = 50, 99
@@ -144,7 +144,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
         "load_average": [round(each, 2) for each in os.getloadavg()],
         "python": platform.python_version(),
     }
-    print(json.dumps(result, indent=2))
+    print(json_text(result, indent=2))
     if arguments.json is not None:
         write_json(arguments.json, result)
 

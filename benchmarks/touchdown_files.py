@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from magrounding.errors import ConfigurationError, DataNotFound, MagroundingError
+from magrounding.output import show_anything
 from magrounding.single.touchdown import files
 from magrounding.single.touchdown.city import City
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS, SPLITS
@@ -97,6 +98,7 @@ def make_folder(graph: Path, routes: Path, features: Path, out: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Make the folder as the command line says."""
+    show_anything()
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.touchdown_files",
         description=__doc__,

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from reprlib import Repr
 
 _SHORTEST = 3
 """Letters of a name below which anything is like it."""
 _ALIKE = 0.75
 """Share of letters in common from which on one name is taken for another: one or two of six are wrong."""
+_SHORT = Repr()
+"""What came is shown, but not all of a text that is no name at all."""
+_SHORT.maxstring = _SHORT.maxother = 80
 
 
 class MagroundingError(Exception):
@@ -63,7 +67,7 @@ def choose(kind: str, value: str, known) -> str:
     known = tuple(known)
     if not isinstance(value, str) or value not in known:  # an array would be compared with each by itself
         there = f"choose from: {', '.join(known)}" if known else "there is none"
-        raise ConfigurationError(f"unknown {kind} {value!r}; {there}{did_you_mean(value, known)}")
+        raise ConfigurationError(f"unknown {kind} {_SHORT.repr(value)}; {there}{did_you_mean(value, known)}")
     return value
 
 

@@ -88,6 +88,10 @@ class EvaluationPlan:
         first, second = self.differences.get(one), self.differences.get(other)
         return one == other or (first is not None and second is not None and not (first | second) & frozenset(heeds))
 
+    def alike(self, one: str, heeds: Collection[str], among: Iterable[str]) -> tuple[str, ...]:
+        """The other sets among some whose games go as those of one do, for players who heed no more than that."""
+        return tuple(other for other in among if other != one and self.same_games(one, other, heeds))
+
     def baseline_games(self, games: int) -> int:
         """How many of an evaluation's games random teams and agents with wrong texts play; a few in any case."""
         check_count("games", games, 1)

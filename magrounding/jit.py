@@ -30,12 +30,13 @@ def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """`numba.njit(cache=True, **options)`, which also works where numba finds no place for a cache.
 
     Args:
-        options: of `numba.njit`.
+        options: of `numba.njit`; by default without what lets C call the compiled code.
     """
+    options = {"no_cfunc_wrapper": True, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:
         try:
-            return numba.njit(cache=True, no_cfunc_wrapper=True, **options)(function)
+            return numba.njit(cache=True, **options)(function)
         except RuntimeError:  # no place that can be written to
             folder = _own_folder()
         if folder is None:

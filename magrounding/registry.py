@@ -109,6 +109,9 @@ class EnvEntry:
         layouts: values of its option `layout`, in which the same manual's statements lie in other rows; in the first
             each has one of its own.
         evaluation: in which of its games agents are judged; by default in those that it makes without options.
+        played_limit: `max_cycles` of games that are played to be seen, compared or learnt from (`match`, `play`,
+            `record`, `serve`) where nobody names a limit, of a world whose own is far longer than its games; None: its
+            own limit.
     """
 
     __repr__ = brief
@@ -123,6 +126,7 @@ class EnvEntry:
     multi_agent: bool = False
     layouts: tuple[str, ...] = ()
     evaluation: EvaluationPlan = field(default_factory=EvaluationPlan)
+    played_limit: int | None = None
 
     def in_layouts(self) -> tuple[dict[str, str], ...]:
         """The options that make each of its layouts; no option where it has one only."""
@@ -164,6 +168,10 @@ class EnvEntry:
             ConfigurationError: an option that does not exist, or a value that cannot be.
         """
         return describe(self.configure(**options))
+
+    def with_limit(self) -> dict[str, Any]:
+        """The option that limits games that are played where nobody names a limit; none where the world's own does."""
+        return {} if self.played_limit is None else {"max_cycles": self.played_limit}
 
     def with_stage(self, stage: str) -> dict[str, Any]:
         """The option that chooses a stage."""

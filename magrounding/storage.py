@@ -5,8 +5,10 @@ Those are written beside their place, flushed to disk, then moved there in one o
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -93,11 +95,16 @@ def write_atomic(path: Path, data: bytes | str) -> None:
 
 
 def check_place(path: Path) -> None:
-    """CheckpointError where no file can be written to `path`: before hours of work that would end there."""
+    """CheckpointError where no file can be written to `path`: before hours of work that would end there.
+
+    Folders that are missing are not made: whatever is refused next leaves nothing behind.
+    """
+    there = next(folder for folder in path.absolute().parents if os.path.lexists(folder))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
+        with tempfile.TemporaryFile(dir=there):
             pass
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     except OSError as error:
         raise CheckpointError(
             f"{path} cannot be written ({error.strerror or error}): name another file with --out"
@@ -122,10 +129,35 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
+def json_text(content: Any, *, indent: int | None = None, compact: bool = False, sort_keys: bool = False) -> str:
+    """Content as JSON that every reader takes: what is no finite number (NaN, ±∞) is null, as JSON has none.
+
+    Args:
+        content: dictionaries, lists, strings and numbers.
+        indent: spaces of each level; None: all in one line.
+        compact: no spaces at all.
+        sort_keys: entries in the order of their names.
+    """
+    layout: dict[str, Any] = {"indent": indent, "sort_keys": sort_keys, "separators": (",", ":") if compact else None}
+    try:
+        return json.dumps(content, allow_nan=False, **layout)
+    except ValueError:  # rare, and looking for it takes longer than writing
+        return json.dumps(_finite(content), allow_nan=False, **layout)
+
+
+def _finite(content: Any) -> Any:
+    """Content with None in the place of what is no finite number."""
+    if isinstance(content, float):
+        return content if math.isfinite(content) else None
+    if isinstance(content, Mapping):
+        return {name if not isinstance(name, float) else str(name): _finite(value) for name, value in content.items()}
+    return [_finite(each) for each in content] if isinstance(content, list | tuple) else content
+
+
 def write_json(path: Path, content: Mapping[str, Any], *, sealed: bool = False) -> None:
     """Put `content` at `path` as indented JSON, atomically; sealed, `read_json` notices every change of a value."""
     seal = {SEAL: digest(content)} if sealed else {}
-    write_atomic(path, json.dumps({**content, **seal}, indent=2) + "\n")
+    write_atomic(path, json_text({**content, **seal}, indent=2) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -149,8 +181,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def digest(content: Mapping[str, Any]) -> str:
     """SHA-256 of JSON-able content, whatever the order of its entries."""
-    plain = json.loads(json.dumps(content))  # keys that are numbers become strings before they are sorted
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+    plain = json.loads(json_text(content))  # keys that are numbers become strings before they are sorted
+    return hashlib.sha256(json_text(plain, sort_keys=True).encode()).hexdigest()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 import magrounding as mg
 from magrounding.errors import ConfigurationError
-from magrounding.registry import ENVS
+from magrounding.registry import ENVS, env_entry
+from magrounding.spec import HEEDED
 from tests.experiment.tiny_runs import tiny_settings
 
 
@@ -40,3 +41,10 @@ def test_runs_are_judged_on_sets_of_their_environment(sets, monkeypatch):
     assert settings.entry.evaluation.reading_set == "train"
     with pytest.raises(ConfigurationError, match="unknown evaluation set of ma_rtfm 'eval'; choose from: train"):
         tiny_settings(**known | sets)
+
+
+def test_sets_whose_games_go_alike_are_those_that_differ_in_nothing_heeded():
+    plan = env_entry("ma_rtfm").evaluation
+    sets = tuple(plan.sets)
+    assert "eval_new" in plan.alike("eval", frozenset(), sets)
+    assert plan.alike("eval", HEEDED, sets) == ()

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "magrounding"
 
 LAYERS = (
-    ("brief", "errors", "jit", "machine", "plain", "seeding", "storage", "threads", "version", "vocabulary"),
+    ("brief", "errors", "jit", "machine", "output", "plain", "seeding", "storage", "threads", "version", "vocabulary"),
     ("spec",),
     ("capabilities", "texts", "vector", "evaluation_plan", "registry"),
     ("registration",),
@@ -48,6 +48,7 @@ LATE = {
     ("magrounding/envs/messenger/games.py", "magrounding.envs.messenger.world"): "a question compiles no kernels",
     ("magrounding/envs/rtfm/games.py", "magrounding.envs.rtfm.world"): "a question compiles no kernels",
     ("magrounding/envs/render.py", "magrounding.envs.drawing.picture"): "Pillow: only pictures need it",
+    ("magrounding/simulators/bootstrap.py", "magrounding.output"): "only after sys.path is the parent's",
     ("magrounding/simulators/bootstrap.py", "magrounding.simulators.worker"): "only after sys.path is the parent's",
     ("magrounding/simulators/game.py", "magrounding.texts"): "numba: workers that need none start faster",
     ("magrounding/single/alfworld/options.py", "magrounding.single.alfworld.env"): "a question loads no scenes",

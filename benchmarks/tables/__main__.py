@@ -20,7 +20,9 @@ from magrounding.agents.weights import versions
 from magrounding.cli.command import REPEATABLE, CommandLine, items, run_command
 from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MissingExtra, choose
+from magrounding.experiment.curriculum import check_run
 from magrounding.experiment.settings import check_seed
+from magrounding.output import show_anything
 from magrounding.play.evaluate import PLAYS
 from magrounding.storage import write_atomic, write_json
 
@@ -62,6 +64,7 @@ class Arguments:
 
 def main() -> int:
     """Run the command and return its exit code."""
+    show_anything()
     arguments = tyro.cli(Arguments, prog=PROG)
     stopped = "stopped; the state is saved, and the same command goes on"
     return run_command(lambda: print_tables() if arguments.list else fill(arguments), lambda: stopped, REPEATABLE)
@@ -141,6 +144,8 @@ def _train(wanted: Sequence[tuple[Table, Row]], arguments: Arguments) -> None:
     jobs = in_order(job for table, row in wanted for job in jobs_of(table, row, arguments.preset, arguments.budget))
     for job, seed in product(jobs, seeds):  # before anything is trained
         check_folder(job.folder(arguments.out, seed), job.settings(seed))
+    for job in jobs:
+        check_run(job.settings(seeds[0]))
     for i, job in enumerate(jobs, 1):
         for seed in seeds:
             print(f"run {i} of {len(jobs)}, seed {seed}: {job.name}", flush=True)

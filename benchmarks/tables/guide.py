@@ -13,7 +13,7 @@ from magrounding.agents.guide import load_guide
 from magrounding.agents.guide.metrics import BASELINE, GuideMetrics, frequent_actions, guide_metrics, set_metrics
 from magrounding.cli import guide as guide_command
 from magrounding.errors import CheckpointError
-from magrounding.experiment.report import table
+from magrounding.experiment.markdown import code, table
 from magrounding.single.scienceworld.trajectories import Trajectory, learnable
 from magrounding.storage import write_atomic, write_json
 
@@ -87,7 +87,7 @@ def _page(found: Mapping[str, GuideMetrics], known: list[Trajectory], held_out: 
         table(("model", "k", "RSR@k", "MAP", "GAR", "GAR %", "GARR"), lines),
         "## RSR@50 of each task",
         table(("task", *found), per_task),
-        f"Command: `{command}`",
+        f"Command: {code(command)}",
     )
     return "\n\n".join(sections) + "\n"
 

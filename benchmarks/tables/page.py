@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.tables.layout import Cell, Row, Table, Training
 from magrounding.experiment.baselines import PLAYERS
 from magrounding.experiment.comparison import about_curves, plot_comparison
+from magrounding.experiment.markdown import code, table
 from magrounding.experiment.progress import duration
-from magrounding.experiment.report import percent, published, spread, table, teacher
+from magrounding.experiment.report import interval, percent, published, spread, teacher
 from magrounding.experiment.results import TEXT, RunResults
-from magrounding.experiment.statistics import summarise
+from magrounding.experiment.statistics import METHOD, Reached, summarise
 from magrounding.play.evaluate import GREEDY, PLAYS, TRUE_MANUAL
 
 NOT_RUN = "not run"
@@ -57,8 +58,8 @@ class Filled:
         }
         return {label: "; ".join(filter(None, found)) for label, found in stated.items() if any(found)}
 
-    def win_rates(self, row: Row, cell: Cell, play: str) -> dict[int, float]:
-        """Seed → win rate, or score as a part of 100, of the seeds that have it."""
+    def reached(self, row: Row, cell: Cell, play: str) -> dict[int, Reached]:
+        """Seed → win rate, or score as a part of 100, and of how many games it is, of the seeds that have it."""
         run = self.run(row, cell)
         if run is None:
             return {}
@@ -66,7 +67,8 @@ class Filled:
         found = {}
         for seed in run.settings.seeds:
             if cell.evaluation_set is None:
-                lines = [line.get(run.settings.windowed) for line in run.select("train", seed, **where)]
+                name = run.settings.windowed(cell.stage)
+                lines = [Reached.of({name: line.get(name)}, name) for line in run.select("train", seed, **where)]
             else:
                 how = {"set": cell.evaluation_set, "play": play, "when": "after", "manual": TRUE_MANUAL}
                 lines = [self._measure(line) for line in run.select("evaluation", seed, **where, **how)]
@@ -78,11 +80,15 @@ class Filled:
         """What one of PLAYERS reached in a column's games; None where it was not played, or rows differ in games."""
         places = {f"{c.stage}/{c.evaluation_set}" for row in self.table.rows if (c := row.cells.get(column))}
         summaries = [run.baselines[place].get(who) for run in self.runs.values() for place in places & {*run.baselines}]
-        rates = {self._measure(summary) for summary in summaries if summary}
+        found = [self._measure(summary) for summary in summaries if summary]
+        rates = {each.value for each in found if each is not None}
         return rates.pop() if len(rates) == 1 else None
 
-    def _measure(self, line: Mapping[str, Any]) -> float:
-        return line["score"] / 100 if self.table.scores else line["win_rate"]
+    def _measure(self, line: Mapping[str, Any]) -> Reached | None:
+        found = Reached.of(line, "score" if self.table.scores else "win_rate")
+        if found is None or not self.table.scores:
+            return found
+        return replace(found, value=found.value / 100, std=None if found.std is None else found.std / 100)
 
 
 def markdown(filled: Filled, picture: str | None) -> str:
@@ -91,6 +97,7 @@ def markdown(filled: Filled, picture: str | None) -> str:
         f"# {filled.table.title}",
         _caption(filled),
         filled_table(filled),
+        _intervals(filled),
         "\n".join(f"* {column}: {_games(filled.table, column)}" for column in filled.table.columns),
         "\n".join(
             f"* {row.label}: {NOT_RUN}: {filled.skipped[row.id]}"
@@ -100,7 +107,7 @@ def markdown(filled: Filled, picture: str | None) -> str:
         "\n".join(f"* preset `{name}`: {about}" for name, about in _presets(filled).items()),
         "\n".join(f"* text of {label}: {text}" for label, text in filled.texts().items()),
         f"![win rates during training]({picture})\n\n{about_curves(filled.runs.values())}" if picture else "",
-        f"Command: `{filled.command}`",
+        f"Command: {code(filled.command)}",
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -143,13 +150,26 @@ def filled_table(filled: Filled) -> str:
 
 
 def _cell(filled: Filled, row: Row, cell: Cell) -> str:
-    rates, paper = filled.win_rates(row, cell, filled.play), "–" if cell.paper is None else published(cell.paper)
+    rates, paper = filled.reached(row, cell, filled.play), "–" if cell.paper is None else published(cell.paper)
     run = filled.run(row, cell)
     if not rates or run is None:
         return f"{NOT_RUN} ({paper})"
     ends = [run.select("phase", seed, stage=cell.stage)[-1] for seed in rates if cell.evaluation_set is not None]
     kept = sum(line["best_steps"] == 0 for line in ends)
     return f"{spread(summarise(list(rates.values())))}{f' †{kept}' if kept else ''} ({paper})"
+
+
+def _intervals(filled: Filled) -> str:
+    """Row × column: interquartile mean, its interval, and of how many games it is."""
+    rows = []
+    for row in filled.table.rows:
+        found = [
+            filled.reached(row, cell, filled.play) if cell else {} for cell in map(row.cells.get, filled.table.columns)
+        ]
+        cells = [interval(summarise(list(each.values()))) if each else "" for each in found]
+        if any(cells):
+            rows.append((row.label, *cells))
+    return f"{METHOD}\n\n{table(('IQM, 95 % interval', *filled.table.columns), rows)}" if rows else ""
 
 
 def _facts(filled: Filled, row: Row) -> list[str]:
@@ -193,15 +213,18 @@ def to_json(filled: Filled, versions: Mapping[str, str]) -> dict[str, Any]:
     """Everything that the table is made of, both ways of playing included."""
 
     def of_cell(row: Row, cell: Cell) -> dict[str, Any]:
-        found = {play: filled.win_rates(row, cell, play) for play in PLAYS}
+        found = {play: filled.reached(row, cell, play) for play in PLAYS}
         return {
             "stage": cell.stage,
             "set": cell.evaluation_set,
             "paper": cell.paper and cell.paper._asdict(),
             "play": {
-                play: {"seeds": rates, "statistics": summarise(list(rates.values())).to_dict()}
-                for play, rates in found.items()
-                if rates
+                play: {
+                    "seeds": {seed: each.value for seed, each in reached.items()},
+                    "statistics": summarise(list(reached.values())).to_dict(),
+                }
+                for play, reached in found.items()
+                if reached
             },
         }
 

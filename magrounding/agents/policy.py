@@ -241,7 +241,7 @@ class Policy(nn.Module, ABC):
         """
         return Auxiliary()
 
-    def looks_at(self, spec: EnvSpec) -> bool:
+    def uses_all(self, spec: EnvSpec) -> bool:
         """Whether it makes use of every field of a world that it is made for."""
         accepts = self.accepts
         if accepts.also is None:

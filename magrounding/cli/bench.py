@@ -99,10 +99,11 @@ def check(options: Options) -> None:
     if options.json is not None and not options.json.absolute().parent.is_dir():
         raise ConfigurationError(f"--json {options.json}: its folder does not exist; make it first")
     _workers(options)
+    from magrounding.experiment.curriculum import check_run
+
     if options.learner is not None:
-        settings = _learner_settings(options)
-        if options.beside is not None:
-            _changed(settings, _changes(options)).make_network()
+        for changes in _variants(options):
+            check_run(_changed(_learner_settings(options), changes))
 
 
 def run(options: Options) -> dict[str, Any]:
@@ -177,8 +178,7 @@ def learner_speed(options: Options) -> list[dict[str, Any]]:
         made.start()
         return made
 
-    own = {"bf16": options.bf16}
-    variants = [own] if options.beside is None else [own, {**own, **_changes(options)}]
+    variants = _variants(options)
     with using(plan):
         measured = []
         for changes in variants:
@@ -261,6 +261,12 @@ def _changed(settings: RunSettings, changes: Mapping[str, Any]) -> RunSettings:
     learner = change_learner(config, {name: value for name, value in changes.items() if name in known})
     changed = settings.with_network({name: value for name, value in changes.items() if name not in known})
     return replace(changed, preset=replace(changed.preset, phases={stage: (replace(phase, learner=learner),)}))
+
+
+def _variants(options: Options) -> list[dict[str, Any]]:
+    """What is changed of the preset's settings in each of those that are measured."""
+    own = {"bf16": options.bf16}
+    return [own] if options.beside is None else [own, {**own, **_changes(options)}]
 
 
 def _changes(options: Options) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from magrounding.errors import ConfigurationError, MagroundingError
+from magrounding.output import show_anything
 from magrounding.pretrained import PREFIX
 from magrounding.storage import user_path
 
@@ -51,6 +52,7 @@ class CommandLine:
         """The arguments as a dataclass; SystemExit with code 2 where it has no such ones, 0 after `--help`."""
         import tyro
 
+        show_anything()
         try:
             typed = tyro.cli(_explained(arguments), prog=self.prog, args=self.arguments, description=description)
             return _at_home(typed)
@@ -103,6 +105,7 @@ def run_command(
         interrupted: the sentence for Ctrl-C.
         refused: what to do where a file cannot be written or read.
     """
+    show_anything()
     try:
         command()
         sys.stdout.flush()

@@ -23,7 +23,7 @@ from magrounding.experiment.zero_shot_report import tables, to_json, zero_shot_r
 from magrounding.play.evaluate import PLAYS
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import EnvEntry, describe
-from magrounding.storage import write_atomic, write_json
+from magrounding.storage import check_place, write_atomic, write_json
 from magrounding.threads import plan_threads, using
 
 NAME = "zero_shot"
@@ -76,6 +76,8 @@ def report(arguments: Arguments, line: CommandLine) -> None:
     """Play, print the tables, write the files."""
     if arguments.quiet and arguments.out is None:
         raise ConfigurationError("--quiet prints nothing but where the report is: name a folder for it with --out")
+    if arguments.out is not None:
+        check_place(arguments.out / f"{NAME}.json")
     results = evaluate_runs(arguments)
     if not arguments.quiet:
         print(tables(results))

@@ -17,7 +17,7 @@ from magrounding.experiment.progress import Display
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.lineup import Lineup
 from magrounding.registry import env_entry
-from magrounding.storage import write_atomic, write_json
+from magrounding.storage import check_place, write_atomic, write_json
 from magrounding.threads import plan_threads, using
 
 NAME = "match"
@@ -46,8 +46,8 @@ class Arguments:
     split: str | None = derived("the one that the environment keeps from training")
     """Evaluation set the games are from."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """An option of the games, name=value; may be repeated, or several separated by commas, e.g. size=10. A game of a
-    world that simulates batches is over after max_cycles=80 steps unless this says otherwise."""
+    """An option of the games, name=value; may be repeated, or several separated by commas, e.g. size=10. A game of
+    RTFM is over after max_cycles=80 steps unless this says otherwise, one of another world after its own limit."""
     games: int = 200
     """Games of each line-up."""
     seed: int = 0
@@ -81,6 +81,7 @@ def match(arguments: Arguments, line: CommandLine) -> None:
         raise ConfigurationError("a match needs at least one line-up: name players with --players")
     stage = options.get(entry.stage_option)
     folder = arguments.out or Path("runs") / "-".join(filter(None, (NAME, entry.id, stage)))
+    check_place(folder / f"{NAME}.json")
     with (
         using(plan_threads(1, arguments.games)),
         Display(quiet=arguments.quiet) as display,

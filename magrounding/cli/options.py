@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 from magrounding.cli.command import items
 from magrounding.errors import ConfigurationError, choose
 from magrounding.registry import EnvConfig, EnvEntry, describe, is_simulator
+from magrounding.storage import json_text
 
 if TYPE_CHECKING:
     from magrounding.agents.policy import Policy
     from magrounding.training.algorithm import AlgorithmConfig
 
 ENV_FLAG = "--env-option"
-MAX_CYCLES = 80
-"""Steps after which a game of a world that simulates batches is over, unless another number is asked for."""
 WORKERS = 2
 """Processes that share the games of a simulator of one game, unless another number is asked for."""
 _WEIGHTS = "weights"
@@ -41,8 +40,9 @@ def parse_options(text: str, known: Mapping[str, Any], flag: str) -> dict[str, A
     for item in _BETWEEN_OPTIONS.split(text):
         name, value = _split(item, known, flag)
         default = known[name]
-        if not _is_of_kind(value, default) or (isinstance(value, int | float) and value < 0):
-            raise ConfigurationError(f"{flag} takes values like {name}={json.dumps(default)}, got {item!r}")
+        told = default is not None and not _is_of_kind(value, default)  # of None the option itself says what it takes
+        if told or (isinstance(value, int | float) and value < 0):
+            raise ConfigurationError(f"{flag} takes values like {name}={json_text(default)}, got {item!r}")
         options[name] = value
     return options
 
@@ -72,7 +72,7 @@ def read_options(
             raise ConfigurationError(f"{ENV_FLAG} does not set {name}: {reserved[name]} does")
         default = known[name]
         if value is not None and default is not None and not _is_of_kind(value, default):
-            raise ConfigurationError(f"{ENV_FLAG} takes values like {name}={json.dumps(default)}, got {item!r}")
+            raise ConfigurationError(f"{ENV_FLAG} takes values like {name}={json_text(default)}, got {item!r}")
         options[name] = value
     return options
 
@@ -114,9 +114,7 @@ def game_options(
     elif agents not in (None, 1):
         raise ConfigurationError(f"{entry.id} is played by one agent, got {agents}")
     reserved = {**chosen_elsewhere(entry, "--stage"), **dict.fromkeys(chosen, "--split")}
-    if "max_cycles" in entry.options and not is_simulator(configure(entry, options)):
-        options["max_cycles"] = MAX_CYCLES
-    return options | parse_env_options(env_option, entry, reserved)
+    return entry.with_limit() | options | parse_env_options(env_option, entry, reserved)
 
 
 def choose_workers(asked: int | None, config: EnvConfig) -> int:

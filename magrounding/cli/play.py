@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from magrounding.play.terminal import Terminal
 
 
+NOTHING_KEPT = "no game was played to its end, so none is kept"
+
+
 @dataclass(frozen=True)
 class Arguments:
     """Play games at this terminal, together with agents, or watch agents play."""
@@ -74,7 +77,11 @@ def play(arguments: Arguments) -> None:
         session = Session(entry.id, options, lineup, arguments.seed, arguments.play == GREEDY)
         with closing(session):
             file = None if arguments.out is None else GameWriter(arguments.out, session.header)
+            before = 0 if file is None else len(file.games)
             run_terminal(terminal(session, lambda played: file and file.write([played.saved()]), arguments.seconds))
+    if file is not None:
+        kept = len(file.games) - before
+        print(f"{arguments.out}: {kept} game{'s' if kept > 1 else ''} more" if kept else NOTHING_KEPT)
 
 
 def find_terminal() -> type[Terminal]:

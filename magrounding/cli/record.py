@@ -12,7 +12,6 @@ import tyro
 from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.cli.keyboard import Keyboard
 from magrounding.cli.options import (
-    MAX_CYCLES,
     choose_workers,
     chosen_elsewhere,
     configure,
@@ -66,7 +65,7 @@ class Arguments:
     """An option of the environment, name=value; may be repeated, or several separated by commas, e.g. size=10."""
     seed: int = 0
     """Other seeds record other games."""
-    max_cycles: int | None = derived("80; of simulators, their own limit")
+    max_cycles: int | None = derived("those of the run that plays; else 80 in RTFM, or the world's own limit")
     """Steps after which a game is over."""
     workers: int | None = derived("2")
     """Processes that share the games of a simulator of one game; 0 plays them in this one."""
@@ -153,17 +152,15 @@ def _options(arguments: Arguments, source: str) -> dict[str, Any]:
     options |= parse_env_options(arguments.env_option, entry, reserved)
     if arguments.max_cycles is not None:
         options["max_cycles"] = arguments.max_cycles
-    elif "max_cycles" in entry.options and not is_simulator(configure(entry, options)):
-        options["max_cycles"] = MAX_CYCLES
     if not source:
-        return options
+        return entry.with_limit() | options
     settings = read_settings(find_run(source))
     if (settings.env, settings.agents) != (entry.id, options.get("agents", 1)):
         raise CheckpointError(
             f"the run in {source} plays {settings.env} with {settings.agents} agents, "
             f"not {entry.id} with {options.get('agents', 1)}"
         )
-    return {**settings.env_options, **options}
+    return entry.with_limit() | settings.env_options | options
 
 
 def _stage(arguments: Arguments, entry: EnvEntry) -> str:

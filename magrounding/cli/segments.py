@@ -12,9 +12,10 @@ from magrounding.agents.running_text.segments import EDGES, LEARNT, ROWS, SEGMEN
 from magrounding.agents.weights import STATE_FILE, fit_weights, save_weights
 from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.experiment.markdown import table
 from magrounding.experiment.presets import find_preset
 from magrounding.experiment.progress import duration
-from magrounding.experiment.report import percent, table
+from magrounding.experiment.report import percent
 from magrounding.experiment.segmenting import (
     check_known,
     facts_found,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ PLAYERS = RANDOM, OVERLAP, ORACLE
 def compared(env: str, spec: EnvSpec) -> tuple[str, ...]:
     """Who plays beside the trained teams of an environment: OVERLAP where a task is read and texts are chosen."""
     overlap = isinstance(spec.actions, TextChoices) and bool(spec.lasting_texts)
-    return (RANDOM, *[OVERLAP] * overlap, *[ORACLE] * bool(has_expert(env)))
+    return (RANDOM, *[OVERLAP] * overlap, *[ORACLE] * has_expert(env, spec))
 
 
 _TEAMS: Mapping[str, Callable[[VectorEnv], Actor]] = {
@@ -61,6 +61,14 @@ class Comparison:
         """Summaries of those `compared`, by name, on a set that has these options."""
         players = compared(self._entry.id, self._entry.describe(**options))
         return {who: self._play(who, evaluation_set, options) for who in players}
+
+    def alike(self, sets: Sequence[str]) -> dict[str, dict[str, tuple[str, ...]]]:
+        """Player → set that was played → the others among these whose games go the same way for that player."""
+        plan = self._entry.evaluation
+        return {
+            who: {name: plan.alike(name, result.heeds, sets) for name, result in found.items()}
+            for who, found in self._found.items()
+        }
 
     def _play(self, who: str, evaluation_set: str, options: Mapping[str, Any]) -> Summary:
         found = self._found.setdefault(who, {})

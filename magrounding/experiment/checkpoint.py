@@ -21,7 +21,7 @@ from torch import Tensor
 from magrounding.agents.weights import check_origin, fit_weights, parse_tensors, versions
 from magrounding.errors import CheckpointError
 from magrounding.play.player import Player
-from magrounding.storage import write_atomic
+from magrounding.storage import json_text, write_atomic
 from magrounding.training.learner import Learner
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
@@ -37,7 +37,7 @@ def save_checkpoint(path: Path, record: Mapping[str, Any], tensors: Mapping[str,
         record: JSON-able counters and the origin: "env", "agents", "vocabulary".
         tensors: everything that is an array, names divided by "/".
     """
-    text = json.dumps({"format": FORMAT, "versions": versions(), **record})
+    text = json_text({"format": FORMAT, "versions": versions(), **record})
     metadata = {"record": text, "digest": digest(text, tensors)}
     write_atomic(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata=metadata))
 

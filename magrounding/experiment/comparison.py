@@ -6,11 +6,17 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.plots import COLOURS, finish, make_figure, scale_of
+from magrounding.experiment.evaluations import AFTER
+from magrounding.experiment.markdown import code, shown, table
+from magrounding.experiment.plots import COLOURS, finish, make_figure, plain, scale_of
 from magrounding.experiment.progress import duration
-from magrounding.experiment.report import shown_as, spread, table
-from magrounding.experiment.results import RunResults
+from magrounding.experiment.report import interval, shown_as, spread, what_is_measured
+from magrounding.experiment.results import TEXT, RunResults
+from magrounding.experiment.statistics import METHOD, Statistics, over_seeds
 from magrounding.play.evaluate import MANUALS, SAMPLED, TRUE_MANUAL
+from magrounding.play.lineup import ORACLE, RANDOM
+from magrounding.registry import agent_entry
+from magrounding.storage import json_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,13 +52,14 @@ def comparison(runs: Runs, picture: str) -> str:
     """
     check_comparable(runs)
     first = next(iter(runs.values())).settings
-    what = "Scores" if first.measure == "score" else "Win rates"
+    what = what_is_measured(first, shared_stages(runs))
     agents = f"{first.agents} agent{'s' if first.agents > 1 else ''}"
     sections = [
-        f"# {first.env}, {agents}: " + ", ".join(runs),
+        f"# {first.env}, {agents}: " + ", ".join(map(shown, runs)),
         f"{what} after the last phase of each stage, in the way of playing (greedy or sampled) in which each run "
-        "is better on training games; ± is the standard deviation over seeds. Every run met the same games. The wrong "
-        f"manuals were read in the games of `{first.entry.evaluation.reading_set}`.",
+        "is better on training games; ± is the standard deviation over seeds. "
+        f"{METHOD} {met_games(runs)} The wrong manuals were read in the games of "
+        f"`{first.entry.evaluation.reading_set}`.",
         *(f"## {first.stage_name(stage)}\n\n{stage_table(runs, stage)}" for stage in shared_stages(runs)),
         f"![{what.lower()} during training]({picture})",
         about_curves(runs.values()),
@@ -61,18 +68,52 @@ def comparison(runs: Runs, picture: str) -> str:
             ("run", "agent", "preset", "seeds", "learnt by", "command"),
             [
                 (
-                    name,
+                    shown(name),
                     f"`{run.settings.agent}`",
                     f"`{run.settings.preset.name}`",
                     str(len(run.settings.seeds)),
                     "; ".join(dict.fromkeys(run.learnt_by(stage, phase) for stage, phase, _ in run.reported())),
-                    f"`{run.config.get('command') or 'run_curriculum'}`",
+                    code(run.config.get("command") or "run_curriculum"),
                 )
                 for name, run in runs.items()
             ],
         ),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def met_games(runs: Runs) -> str:
+    """Whether all runs met the same games, in a sentence or two: how many, of which options and texts."""
+    counts = {name: sorted(_games(run)) for name, run in runs.items()}
+    options = {name: _options_of_games(run, runs.values()) for name, run in runs.items()}
+    texts = {name: run.config.get(TEXT, "") for name, run in runs.items()}
+    said = []
+    if len({tuple(each) for each in counts.values()}) > 1:
+        each = ", ".join(f"{shown(name)} {' or '.join(f'{games:,}' for games in met)}" for name, met in counts.items())
+        said.append(f"their numbers on each set differ: {each}")
+    for option in dict.fromkeys(option for found in options.values() for option in found):
+        values = {name: found.get(option) for name, found in options.items()}
+        if len({json_text(value) for value in values.values()}) > 1:
+            said.append(f"{option} is {', '.join(f'{value} for {shown(name)}' for name, value in values.items())}")
+    if len(set(texts.values())) > 1:
+        said.append("their texts are " + ", ".join(f"{text or 'not told'} ({shown(n)})" for n, text in texts.items()))
+    if not said:
+        each = " or ".join(f"{games:,}" for games in next(iter(counts.values())))
+        return f"Every run met the same games, {each} on each set."
+    return f"The runs did not meet the same games: {'; '.join(said)}."
+
+
+def _games(run: RunResults) -> set[int]:
+    """How many games evaluations after phases had, those with wrong manuals aside."""
+    lines = (run.select("evaluation", seed, when=AFTER, manual=TRUE_MANUAL) for seed in run.settings.seeds)
+    return {int(line["games"]) for of_seed in lines for line in of_seed if "games" in line}
+
+
+def _options_of_games(run: RunResults, runs: Iterable[RunResults]) -> dict[str, Any]:
+    """Options of a run's games, the environment's own included, but those by which networks are shown more of them."""
+    shown_only = {option for each in runs for option in agent_entry(each.settings.agent).env_options}
+    options = {**run.settings.entry.options, **run.settings.env_options}
+    return {name: value for name, value in options.items() if name not in shown_only}
 
 
 def about_curves(runs: Iterable[RunResults]) -> str:
@@ -87,7 +128,7 @@ def about_curves(runs: Iterable[RunResults]) -> str:
 def stage_table(runs: Runs, stage: str) -> str:
     """Run × evaluation set and wrong manual, with the cost; random and oracle below."""
     settings = next(iter(runs.values())).settings
-    plan, show = settings.entry.evaluation, shown_as(settings.measure)
+    plan, show = settings.entry.evaluation, shown_as(settings.measure(stage))
     found = {name: [row for row in _rows(run) if row[0] == stage] for name, run in runs.items()}
     sets = [name for name in plan.sets_of(stage) if any(row[2] == name for rows in found.values() for row in rows)]
     wrong = [m for m in MANUALS if m != TRUE_MANUAL and any(m in run.settings.wrong_manuals for run in runs.values())]
@@ -97,18 +138,20 @@ def stage_table(runs: Runs, stage: str) -> str:
         if not rows:
             continue
         phase = rows[-1][1]
-        reached = [spread(run.final(stage, phase, which, run.better_play), show=show) for which in sets]
+        reached = [run.final(stage, phase, which, run.better_play) for which in sets]
         misled = [
             spread(run.final(stage, phase, plan.reading_set, run.better_play, manual=manual), show=show)
             for manual in wrong
         ]
-        lines.append([name, *reached, *misled, *_cost(run, stage)])
-    for who in ("random", "oracle"):
-        played = {which: _baseline(runs, stage, which, who) for which in sets}
-        if any(share is not None for share in played.values()):
-            lines.append([who, *(show(p) if p is not None else "–" for p in played.values()), *["–"] * len(wrong)])
-            lines[-1] += ["", ""]
-    return table(("run", *sets, *(f"manual: {m}" for m in wrong), "environment steps", "training"), lines)
+        known = [interval(each, show) for each in reached]
+        lines.append([shown(name), *(spread(each, show=show) for each in reached), *known, *misled, *_cost(run, stage)])
+    for who in (RANDOM, ORACLE):
+        played = [_baseline(runs, stage, which, who) for which in sets]
+        if any(each is not None for each in played):
+            known = [interval(each, show) for each in played]
+            lines.append([who, *(spread(each, show=show) for each in played), *known, *["–"] * len(wrong), "", ""])
+    heads = ("run", *sets, *(f"{name}: interval" for name in sets), *(f"manual: {m}" for m in wrong))
+    return table((*heads, "environment steps", "training"), lines)
 
 
 def _rows(run: RunResults) -> list[tuple[str, str, str]]:
@@ -125,12 +168,11 @@ def _cost(run: RunResults, stage: str) -> list[str]:
     return [f"{steps:,.0f}", duration(seconds)]
 
 
-def _baseline(runs: Runs, stage: str, which: str, who: str) -> float | None:
-    for run in runs.values():
-        summary = run.baselines.get(f"{stage}/{which}", {}).get(who)
-        if summary is not None:
-            return summary[run.settings.measure]
-    return None
+def _baseline(runs: Runs, stage: str, which: str, who: str) -> Statistics | None:
+    """What random or the oracle reached: in the run that let it play most games, as those of others are among them."""
+    found = [(run.baselines.get(f"{stage}/{which}", {}).get(who), run.settings.measure(stage)) for run in runs.values()]
+    played = [over_seeds([summary], measure) for summary, measure in found if summary is not None]
+    return max(filter(None, played), key=lambda each: each.games, default=None)
 
 
 def plot_comparison(runs: Runs) -> bytes:
@@ -139,32 +181,34 @@ def plot_comparison(runs: Runs) -> bytes:
 
     check_comparable(runs)
     stages = shared_stages(runs)
-    figure, panels = make_figure(len(stages))
+    settings = next(iter(runs.values())).settings
+    scales = [scale_of(settings, stage) for stage in stages]
+    figure, panels = make_figure(len(stages), alike=len(set(scales)) == 1)
     for stage, panel in zip(stages, panels, strict=True):
         for k, (name, run) in enumerate(runs.items()):
             _draw(run, stage, name, COLOURS[k % len(COLOURS)], panel)
-        panel.set_title(next(iter(runs.values())).settings.stage_name(stage), fontsize=11)
+        panel.set_title(plain(settings.stage_name(stage)), fontsize=11)
         panel.add_line(Line2D([], [], color="0.35", linestyle=":", linewidth=1.2, label="training games"))
-    return finish(figure, panels, scale_of(next(iter(runs.values())).settings))
+    return finish(figure, panels, scales)
 
 
 def _draw(run: RunResults, stage: str, name: str, colour: str, panel: Axes) -> None:
-    scale = scale_of(run.settings)
+    scale, windowed = scale_of(run.settings, stage), run.settings.windowed(stage)
     held_out = [which for which in run.settings.preset.watched_sets if which != "train"]
     points: dict[int, dict[int, float]] = {}  # steps → seed → win rate or score
     games: dict[int, dict[int, float]] = {}
     for seed in run.settings.seeds:
         start = run.start_of(seed, stage)
         for line in run.select("train", seed, stage=stage):
-            if run.settings.windowed in line:
-                games.setdefault(line["total_steps"] - start, {})[seed] = line[run.settings.windowed]
+            if windowed in line:
+                games.setdefault(line["total_steps"] - start, {})[seed] = line[windowed]
         for which in held_out[-1:]:
             # A phase ends with an evaluation of its best weights: a point of the curve only where there is no other.
             play = run.settings.preset.selection_play
             for line in run.select("evaluation", seed, stage=stage, set=which, play=play, manual=TRUE_MANUAL):
                 points.setdefault(line["total_steps"] - start, {}).setdefault(seed, line[scale.quantity])
     _line(panel, games, scale, color=colour, linestyle=":", linewidth=1.2)
-    label = f"{name} ({held_out[-1]})" if held_out else name
+    label = plain(f"{name} ({held_out[-1]})" if held_out else name)
     _line(panel, points, scale, color=colour, marker="D", markersize=4, linewidth=1.6, label=label)
 
 

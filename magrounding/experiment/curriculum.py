@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from magrounding.agents.building import freeze, make_policy
 from magrounding.agents.policy import CONTRAST, Policy
@@ -25,6 +26,7 @@ from magrounding.play.demonstrations import find_demonstrations
 from magrounding.play.loading import CONFIG_FILE, seed_folder
 from magrounding.play.origin import DescribedGames
 from magrounding.play.recording import check_texts
+from magrounding.registry import is_simulator
 from magrounding.spec import EnvSpec
 from magrounding.storage import read_json, remove_partial, write_json
 from magrounding.threads import plan_threads, using
@@ -60,8 +62,7 @@ def run_curriculum(
         OSError: the disk refused; the last checkpoint is whole.
     """
     where = resolve_device(device)
-    _check_learning(settings)  # bad options come to light before anything is written
-    demonstrators = _check_teaching(settings)
+    demonstrators = check_run(settings)  # what cannot work comes to light before anything is written
     if resume:
         read_json(folder / CONFIG_FILE)
     else:
@@ -89,11 +90,42 @@ def run_curriculum(
             for seed in settings.seeds:
                 own = seed_folder(folder, seed, len(settings.seeds))
                 SeedRun(settings, seed, own, where, shown, stop).run()
-            others = " and ".join(compared(settings.env, settings.describe(settings.stages[0])))
+            players = (who for stage in settings.stages for who in compared(settings.env, settings.describe(stage)))
+            others = " and ".join(dict.fromkeys(players))
             shown.say(f"playing the comparison games of {others}, writing the report")
             with stop.immediate():
                 play_missing(settings, folder, shown)
                 write_report(folder)
+
+
+def check_run(settings: RunSettings) -> dict[str, str]:
+    """Tell what cannot work in any stage of a run, before it writes or measures anything.
+
+    Returns:
+        Path → who played, of every file of demonstrations in use.
+
+    Raises:
+        CheckpointError: a file of demonstrations that is missing, changed, damaged, or of other games.
+        ConfigurationError: networks, learners, experts or games that cannot be.
+        DataNotFound: games without their files.
+        MissingExtra: games or learners without a package.
+    """
+    _check_learning(settings)
+    demonstrators = _check_teaching(settings)
+    _check_games(settings)
+    return demonstrators
+
+
+def _check_games(settings: RunSettings) -> None:
+    """Make one game of each kind that a run of a simulator is to play, as that alone tells what it lacks."""
+    known: list[dict[str, Any]] = []
+    for stage, phase in settings.phases():
+        sets = (settings.preset.selection_set, *settings.evaluation_sets(stage, phase))
+        for options in (settings.phase_options(stage, phase), *(settings.stage_options(stage, each) for each in sets)):
+            config = settings.entry.configure(**options)
+            if options not in known and is_simulator(config):
+                known.append(options)
+                config.make_env(None).close()
 
 
 def _check_text(settings: RunSettings, folder: Path) -> None:
@@ -116,16 +148,23 @@ def _check_learning(settings: RunSettings) -> None:
     """Make the networks and learners of all phases once, and forget them; worlds that are alike need one network.
 
     Raises:
-        ConfigurationError: a network or a learner that cannot be made, or a contrastive loss that a network has not.
+        ConfigurationError: a network or a learner that cannot be made, a contrastive loss that a network has not, or a
+            stage whose networks cannot go on from those of the stage before.
         MissingExtra: a learner needs a package that is not installed.
     """
     networks: dict[tuple[EnvSpec, tuple[str, ...]], Policy] = {}
+    network: Policy | None = None
     for stage, phase in settings.phases():
         spec, frozen, learner = settings.describe(stage, **phase.games), settings.frozen(phase), phase.learner
         if (spec, frozen) not in networks:
             networks[spec, frozen] = make_policy(settings.agent, spec, **settings.policy_options)
             freeze(networks[spec, frozen], frozen)
-        network = networks[spec, frozen]
+        before, network = network, networks[spec, frozen]
+        if before is not None and (unlike := _unlike(before, network)):
+            raise ConfigurationError(
+                f"agent {settings.agent!r} cannot go on to {settings.stage_name(stage)} from what it learnt before: "
+                f"{unlike} has another shape there; train that stage in a run of its own"
+            )
         if learner.weights.get(CONTRAST) and not network.contrasts:
             raise ConfigurationError(
                 f"agent {settings.agent!r} as it is configured has no contrastive loss, by which {stage} is to be "
@@ -138,6 +177,13 @@ def _check_learning(settings: RunSettings) -> None:
             raise
         except ValueError as error:  # an optimiser's, of a rate that cannot be
             raise ConfigurationError(f"{learner.algorithm} cannot learn {stage} with its options: {error}") from error
+
+
+def _unlike(one: Policy, other: Policy) -> str:
+    """The name of the first weight by which two networks cannot take over one another's; "" where they can."""
+    shapes = [{name: tensor.shape for name, tensor in each.state_dict().items()} for each in (one, other)]
+    names = dict.fromkeys(name for each in shapes for name in each)
+    return next((name for name in names if shapes[0].get(name) != shapes[1].get(name)), "")
 
 
 def check_regrets(settings: RunSettings) -> None:
@@ -181,10 +227,13 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
         if shared and teaching.carry_memory and (settings.demonstrations or teaching.demonstrations):
             raise ConfigurationError("carry_memory=true takes a network for each agent: add --no-share-parameters")
     if not settings.demonstrations:
-        if settings.imitates and not has_expert(settings.env):
-            raise ConfigurationError(
-                f"{settings.env} has no expert that can teach: learn from --demonstrations, or without imitation"
-            )
+        for stage, phase, _ in settings.taught():
+            if not has_expert(settings.env, settings.describe(stage, **phase.games)):
+                where = f" in stage {stage!r}" if stage else ""
+                raise ConfigurationError(
+                    f"{settings.env} has no expert that can teach{where}: learn from --demonstrations, or without "
+                    "imitation"
+                )
         return {}
     if not settings.imitates:
         raise ConfigurationError(

@@ -122,7 +122,7 @@ class Evaluations:
 
     def _say(self, session: StageSession, play: str, results: dict[tuple[str, str], Line]) -> None:
         """One line about a way of playing, for all sets and texts."""
-        measure, plan = self._settings.measure, self._settings.entry.evaluation
+        measure, plan = self._settings.measure(session.stage), self._settings.entry.evaluation
         show = "{:.1%}".format if measure == "win_rate" else "{:.2f}".format
         sets: dict[str, list[str]] = {}
         wrong = []

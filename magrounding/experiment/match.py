@@ -155,15 +155,19 @@ def ratings(results: Results) -> dict[str, Interval]:
     """Bradley–Terry ratings on the Elo scale, their mean being 0.
 
     In each game the line-up with the better outcome has beaten the other; equal outcomes count half for both. Intervals
-    are of a bootstrap over games.
+    are of a bootstrap over games, of which it takes two. A line-up alone has no rating.
     """
     names = list(results.games)
+    if len(names) < 2:
+        return {}
     outcomes = np.stack([results.outcomes(name) for name in names])
     beaten = np.zeros((len(names), len(names), outcomes.shape[1]))
     for i, j in combinations(range(len(names)), 2):
         beaten[i, j] = (np.sign(outcomes[i] - outcomes[j]) + 1) / 2
         beaten[j, i] = 1 - beaten[i, j]
     whole = _bradley_terry(beaten.sum(-1))
+    if outcomes.shape[1] < 2:
+        return {name: Interval(float(value), None, None) for name, value in zip(names, whole, strict=True)}
     drawn = np.stack([_bradley_terry(beaten[..., rows].sum(-1)) for rows in resampled(outcomes.shape[1], 200)])
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
     return {name: Interval(*map(float, each)) for name, *each in zip(names, whole, low, high, strict=True)}

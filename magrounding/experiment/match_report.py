@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from magrounding.experiment.markdown import code, table
 from magrounding.experiment.match import Results, ratings
-from magrounding.experiment.plots import COLOURS, make_figure, to_png
-from magrounding.experiment.report import percent, table
+from magrounding.experiment.plots import COLOURS, make_figure, plain, to_png
+from magrounding.experiment.report import percent
 from magrounding.experiment.statistics import RESAMPLES, Interval, mean_interval
 from magrounding.registry import env_entry
 
@@ -21,16 +22,17 @@ def match_report(results: Results, picture: str, command: str) -> str:
     won, counted = results.measure == "won", _counted(results)
     sections = [
         f"# Match: {results.env}",
-        f"{games:,} games of the same seeds for every line-up ({options}). Brackets are 95 % bootstrap intervals over "
-        f"games. The difference is {'of win rates' if won else 'of scores'} and is paired: game by game, against the "
-        "first line-up. Ratings are Bradley–Terry on the Elo scale, their mean being 0: in each game the line-up that "
-        f"{'wins' if won else 'has the higher score'} has beaten one that {'does not' if won else 'has less'}; others "
-        "are drawn."
+        f"{games:,} games of the same seeds for every line-up ({options}). Brackets are 95 % intervals over games, "
+        f"{'of wins those of Jeffreys, of others' if won else ''} by bootstrap. The difference is "
+        f"{'of win rates' if won else 'of scores'} and is paired: game by game, against the first line-up. Ratings are "
+        "Bradley–Terry on the Elo scale, their mean being 0; one that plays alone has none. In each game the line-up "
+        f"that {'wins' if won else 'has the higher score'} has beaten one that {'does not' if won else 'has less'}; "
+        "others are drawn."
         + (f" {' and '.join(counted).capitalize()} are means over games, agent by agent." if counted else "")
         + (f" Text: {text}." if text else ""),
         _table(results),
         f"![{'win rates' if won else 'scores'} and ratings]({picture})",
-        f"Command: `{command}`",
+        f"Command: {code(command)}",
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -40,7 +42,7 @@ def _table(results: Results) -> str:
     won = results.measure == "won"
     show = percent if won else "{:.2f}".format
     agents = len(next(iter(results.games.values()))[0].returns)
-    heads = ["line-up", "wins" if won else "score", "difference", "steps", "timed out"]
+    heads = ["line-up", "wins" if won else "score", "games", "difference", "steps", "timed out"]
     heads += [f"return of agent {i}" for i in range(agents)] + [*_counted(results), "rating"]
     rows = []
     for name, games in results.games.items():
@@ -50,10 +52,11 @@ def _table(results: Results) -> str:
         )
         steps, late = np.mean([game.length for game in games]), np.mean([game.timed_out for game in games])
         returns = np.mean([game.returns for game in games], axis=0)
-        rating = _with_interval(rated[name], "{:+.0f}".format)
+        rating = _with_interval(rated.get(name), "{:+.0f}".format)
         cells = [
-            f"`{name}`",
+            code(name),
             _with_interval(mean_interval(outcomes), show),
+            f"{len(games):,}",
             difference,
             f"{steps:.1f}",
             percent(float(late)),
@@ -79,7 +82,7 @@ def to_json(results: Results, command: str, versions: dict[str, str]) -> dict[st
         lineups[name] = {
             results.measure: vars(mean_interval(outcomes)),
             "difference_from_first": vars(mean_interval(outcomes - results.outcomes(first))),
-            "rating": vars(rated[name]),
+            "rating": vars(rated[name]) if name in rated else None,
             "length": float(np.mean([game.length for game in games])),
             "timed_out": float(np.mean([game.timed_out for game in games])),
             "returns": np.mean([game.returns for game in games], axis=0).tolist(),
@@ -97,11 +100,13 @@ def plot_match(results: Results) -> bytes:
     figure, (left, right) = make_figure(2, width=4.5, height=1.4 + 0.45 * len(names))
     for panel, found, factor, title in (
         (left, outcomes, 100 if won else 1, "games won (%)" if won else "score"),
-        (right, [rated[name] for name in names], 1, "rating (Elo)"),
+        (right, [rated.get(name) for name in names], 1, "rating (Elo)"),
     ):
         for k, each in enumerate(found):
-            value, low, high = factor * each.value, factor * each.low, factor * each.high
-            below, above = max(0.0, value - low), max(0.0, high - value)
+            if each is None:
+                continue
+            value, *ends = (factor * (each.value if end is None else end) for end in (each.value, each.low, each.high))
+            below, above = max(0.0, value - ends[0]), max(0.0, ends[1] - value)
             panel.errorbar(value, k, xerr=[[below], [above]], fmt="o", color=COLOURS[k % len(COLOURS)], capsize=4)
         panel.set_xlabel(title)
         panel.grid(axis="x", alpha=0.3)
@@ -109,12 +114,17 @@ def plot_match(results: Results) -> bytes:
     if won:
         left.set_xlim(-2, 102)
     right.locator_params(axis="x", nbins=5)
-    left.set_yticks(range(len(names)), [name.replace(",", ",\n") for name in names], fontsize=8)
+    left.set_yticks(range(len(names)), [plain(name).replace(",", ",\n") for name in names], fontsize=8)
     left.set_ylim(len(names) - 0.5, -0.5)
     return to_png(figure)
 
 
-def _with_interval(estimate: Interval, show: Any) -> str:
+def _with_interval(estimate: Interval | None, show: Any) -> str:
+    """An estimate and its interval; – where there is none, and no interval where one game says nothing of others."""
+    if estimate is None:
+        return "–"
+    if estimate.low is None or estimate.high is None:
+        return show(estimate.value)
     return f"{show(estimate.value)} [{show(estimate.low)}, {show(estimate.high)}]"
 
 

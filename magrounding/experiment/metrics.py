@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from magrounding.errors import CheckpointError
-from magrounding.storage import naming
+from magrounding.storage import json_text, naming
 
 METRICS_FILE = "metrics.jsonl"
 TENSORBOARD_FOLDER = "tensorboard"
@@ -71,7 +71,7 @@ class MetricsLog:
         Raises:
             OSError: the disk refused; it names the file.
         """
-        body = json.dumps(line).encode()[:-1]
+        body = json_text(line).encode()[:-1]
         self._check = zlib.crc32(body, self._check)
         data = body + _BEFORE_CHECK + f'{self._check:08x}"}}\n'.encode()
         with naming(self.path):

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from magrounding.errors import CheckpointError
-from magrounding.storage import SEAL, digest, naming
+from magrounding.storage import SEAL, digest, json_text, naming
 
 OWNER_FILE = "owner.json"
 
@@ -83,7 +83,7 @@ class RunOwner:
         with _locked(path) as file:
             _check_free(path, file.read())
             content = asdict(Process.this())
-            self._record = json.dumps({**content, SEAL: digest(content)}).encode()
+            self._record = json_text({**content, SEAL: digest(content)}).encode()
             with naming(path):
                 file.truncate(0)
                 file.seek(0)

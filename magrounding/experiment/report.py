@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from magrounding.envs.published import PublishedResult
 from magrounding.experiment.baselines import ORACLE, OVERLAP, RANDOM
 from magrounding.experiment.evaluations import AFTER, lost_games, played_once
+from magrounding.experiment.markdown import code, shown, table
 from magrounding.experiment.plots import plot_curves
 from magrounding.experiment.presets import Promotion
 from magrounding.experiment.progress import duration
 from magrounding.experiment.results import TEXT, RunResults, read_results
-from magrounding.experiment.statistics import Statistics
+from magrounding.experiment.settings import RunSettings
+from magrounding.experiment.statistics import METHOD, Statistics
 from magrounding.play.evaluate import OTHER_GAME, PLAYS, REASSIGNED, TRUE_MANUAL
 from magrounding.spec import SNAPSHOT
 from magrounding.storage import write_atomic
@@ -53,12 +56,8 @@ def report(results: RunResults) -> str:
 
 
 def _how_to_read(results: RunResults) -> str:
-    spread_note = (
-        "There is one seed, so nothing is known of the spread."
-        if len(results.settings.seeds) == 1
-        else "± is the standard deviation over seeds; the interval is a 95 % bootstrap interval of the interquartile "
-        "mean."
-    )
+    one = len(results.settings.seeds) == 1
+    spread_note = f"{'There is one seed' if one else '± is the standard deviation over seeds'}. {METHOD}"
     players = {who for summaries in results.baselines.values() for who in summaries}
     shared = f"{'interval, steps and share of the oracle' if ORACLE in players else 'interval and steps'} are of"
     if any(name == "train" for _, _, name in results.reported()):
@@ -68,7 +67,7 @@ def _how_to_read(results: RunResults) -> str:
         better = f"No training games were evaluated, which would choose one of the two: {shared} greedy play."
     names = ", ".join(dict.fromkeys(name for *_, name in _left_out(results)))
     left_out = f"Sets with maps that these networks cannot look at were not played: {names}." if names else ""
-    measured = "Scores" if results.settings.measure == "score" else "Win rates"
+    measured = what_is_measured(results.settings, results.settings.stages)
     note = results.settings.entry.evaluation.note
     return (
         f"{measured} of the weights at the end of each phase, or of the best where it was evaluated before its end "
@@ -136,13 +135,13 @@ def _sources(results: RunResults) -> str:
 
 def results_table(results: RunResults) -> str:
     """Stage × phase × set: trained team in both ways of playing, interval, those who learnt nothing, paper."""
-    rows, better, measure = [], results.better_play, results.settings.measure
-    show, left_out = shown_as(measure), _left_out(results)
+    rows, better, left_out = [], results.better_play, _left_out(results)
     overlap = any(OVERLAP in others for others in results.baselines.values())
     players = (RANDOM, *[OVERLAP] * overlap, ORACLE)
     named = results.settings.stage_name
     for stage, phase, name in results.reported():
-        learnt = results.learnt_by(stage, phase)
+        learnt, measure = results.learnt_by(stage, phase), results.settings.measure(stage)
+        show = shown_as(measure)
         wins = {play: results.final(stage, phase, name, play) for play in PLAYS}
         won, length = wins[better], results.final(stage, phase, name, better, "length")
         if won is None or length is None:
@@ -150,7 +149,7 @@ def results_table(results: RunResults) -> str:
                 rows.append((named(stage), learnt, name, "not reached", *[""] * (6 + len(players))))
             continue
         others = results.baselines.get(f"{stage}/{name}", {})
-        beside = [show(others[who][measure]) if who in others else "–" for who in players]
+        beside = [_beside(others[who], won, show, measure) if who in others else "–" for who in players]
         best = others.get(ORACLE, {}).get(measure)
         share = percent(won.mean / best) if best else "–"
         paper = results.published.get((stage, name))
@@ -164,6 +163,12 @@ def results_table(results: RunResults) -> str:
     if not any(row[-1] for row in rows):  # where games do not tell their facts, or networks cannot tell what they read
         heads, rows = heads[:-1], [row[:-1] for row in rows]
     return table(heads, rows)
+
+
+def _beside(summary: Mapping[str, Any], won: Statistics, show: Callable[[float], str], measure: str) -> str:
+    """What another player reached in the games of a row, and how many those were where they were fewer."""
+    games = int(summary.get("games") or won.games)
+    return show(summary[measure]) + (f" of {games:,}" if games != won.games else "")
 
 
 def _reading(results: RunResults) -> str:
@@ -186,13 +191,15 @@ def _wrong_games(results: RunResults) -> str:
 
 def reading_table(results: RunResults) -> str:
     """Stage × phase: win rates with the true manual and with wrong ones, in the better way of playing."""
-    settings, rows, show = results.settings, [], shown_as(results.settings.measure)
+    settings, rows = results.settings, []
     name, manuals = settings.entry.evaluation.reading_set, (TRUE_MANUAL, *settings.wrong_manuals)
     for stage, phase in settings.phases() if settings.wrong_manuals else ():
         wins = [results.final(stage, phase.name, name, results.better_play, manual=manual) for manual in manuals]
+        measure = settings.measure(stage)
+        show = shown_as(measure)
         if wins[-1] is not None:
             others = results.baselines.get(f"{stage}/{name}", {})
-            floor = show(others["random"][settings.measure]) if "random" in others else "–"
+            floor = show(others["random"][measure]) if "random" in others else "–"
             cells = (spread(each, show=show) for each in wins)
             rows.append((settings.stage_name(stage), results.learnt_by(stage, phase.name), *cells, floor))
     if not rows:
@@ -257,7 +264,7 @@ def facts(results: RunResults) -> str:
     """Everything that has to be equal for the numbers to come again."""
     settings, config, preset = results.settings, results.config, results.settings.preset
     lines = [
-        ("command", f"`{config.get('command') or 'run_curriculum'}`"),
+        ("command", code(config.get("command") or "run_curriculum")),
         ("seeds", ", ".join(map(str, settings.seeds))),
         ("environment", _options(settings.env_options)),
         *([(TEXT, results.config[TEXT])] if results.config.get(TEXT) else []),
@@ -298,7 +305,7 @@ def _games(results: RunResults) -> str:
 def _simulators(results: RunResults) -> list[tuple[str, str]]:
     """What a report says of worlds whose games cannot be kept, and of workers that died or hung."""
     settings, lines = results.settings, []
-    if SNAPSHOT not in settings.describe(settings.stages[0]).capabilities:
+    if any(SNAPSHOT not in settings.describe(stage).capabilities for stage in settings.stages):
         lines.append(("resuming", "these games cannot be saved: where a stopped run goes on, new ones begin"))
     faults = [line for seed in settings.seeds for line in results.select("fault", seed)]
     if faults:
@@ -321,19 +328,15 @@ def teacher(results: RunResults) -> str:
     """Whom, or what, the phases of imitation of a run learnt from."""
     if results.settings.demonstrations:
         players = results.config.get("demonstrators", {}).items()
-        return "demonstrations from " + ", ".join(f"`{path}` (played by {who})" for path, who in players)
+        return "demonstrations from " + ", ".join(
+            f"{code(str(path))} (played by {shown(who)})" for path, who in players
+        )
     who = "the scripted oracle" if results.settings.entry.oracle else "the environment's scripted expert"
     oracles = {teaching.oracle for _, _, teaching in results.settings.taught()}
     if others := oracles - {""}:
         other = f"the oracle `{', '.join(sorted(others))}`, not the one of the tables"
         who = f"{who} and {other}" if "" in oracles else other
     return who
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-    body = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(row) + " |" for row in body)
 
 
 def published(result: PublishedResult) -> str:
@@ -354,11 +357,24 @@ def spread(statistics: Statistics | None, *, bold: bool = False, show: Callable[
     return mean if statistics.seeds == 1 else f"{mean} ± {show(statistics.std)}"
 
 
-def interval(statistics: Statistics, show: Callable[[float], str] = percent) -> str:
-    """Interquartile mean of a share and its interval; nothing is known of either with one seed."""
-    if statistics.seeds == 1:
+def interval(statistics: Statistics | None, show: Callable[[float], str] = percent) -> str:
+    """Interquartile mean, its interval and the games of each seed; – where nothing is known of an interval."""
+    if statistics is None or not statistics.has_interval:
         return "–"
-    return f"{show(statistics.iqm)} [{show(statistics.low)}, {show(statistics.high)}]"
+    value = f"{show(statistics.iqm)} [{show(statistics.low)}, {show(statistics.high)}]"
+    return f"{value} of {games_of(statistics)}" if statistics.games else value
+
+
+def games_of(statistics: Statistics) -> str:
+    """How many games a number is of: those of each seed."""
+    one = f"{statistics.games:,} game{'s' if statistics.games != 1 else ''}"
+    return one if statistics.seeds == 1 else f"{statistics.seeds} × {one}"
+
+
+def what_is_measured(settings: RunSettings, stages: Iterable[str]) -> str:
+    """What numbers of some stages are, in the plural, at the beginning of a sentence."""
+    what = dict.fromkeys("scores" if settings.measure(stage) == "score" else "win rates" for stage in stages)
+    return " and ".join(what).capitalize()
 
 
 def shown_as(measure: str) -> Callable[[float], str]:

@@ -13,7 +13,8 @@ from magrounding.errors import CheckpointError, choose
 from magrounding.experiment.baselines import Summary, read_baselines
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
 from magrounding.experiment.settings import RunSettings
-from magrounding.experiment.statistics import Statistics, summarise
+from magrounding.experiment.statistics import Statistics
+from magrounding.experiment.statistics import over_seeds as statistics_over_seeds
 from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
 from magrounding.play.loading import CONFIG_FILE, seed_folder
 from magrounding.registry import load
@@ -103,14 +104,9 @@ class RunResults:
         By default of the run's measure, its win rate or its score.
         """
         where = {"stage": stage, "phase": phase, "set": evaluation_set, "play": play, "manual": manual}
-        wanted = quantity or self.settings.measure
-        scores = [
-            line[wanted]
-            for seed in self.settings.seeds
-            for line in self.select("evaluation", seed, when="after", **where)
-            if wanted in line
-        ]
-        return summarise(scores) if scores else None
+        wanted = quantity or self.settings.measure(stage)
+        lines = (self.select("evaluation", seed, when="after", **where) for seed in self.settings.seeds)
+        return statistics_over_seeds((line for of_seed in lines for line in of_seed), wanted)
 
     def learnt_by(self, stage: str, phase: str) -> str:
         """How the weights after a phase came about; where it ended with those that it began with, it taught nothing."""
@@ -131,10 +127,21 @@ class RunResults:
         Held-out games have no say, or its numbers would be the better of two on the very games they are about. Where a
         run was not evaluated on training games, greedy.
         """
+        rows = [row for row in self.reported() if row[2] == "train"]
+        found = {play: [self.final(*row, play) for row in rows] for play in PLAYS}
+        largest: dict[str, float] = {}  # a score counts no more than a win rate where a run has stages of both
+        for (stage, *_), *each in zip(rows, *found.values(), strict=True):
+            known = [abs(row.mean) for row in each if row is not None]
+            measure = self.settings.measure(stage)
+            largest[measure] = max([largest.get(measure, 0.0), *known])
 
         def total(play: str) -> float:
-            rows = [self.final(*row, play) for row in self.reported() if row[2] == "train"]
-            return sum(row.mean for row in rows if row is not None)
+            means = zip(rows, found[play], strict=True)
+            return sum(
+                reached.mean / (largest[self.settings.measure(stage)] or 1.0)
+                for (stage, *_), reached in means
+                if reached is not None
+            )
 
         return max(PLAYS, key=total)
 

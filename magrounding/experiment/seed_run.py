@@ -45,6 +45,9 @@ class Position:
     metrics_size: int = 0  # bytes of metrics.jsonl that belong to this state
     finished: bool = False
 
+    def __post_init__(self) -> None:
+        self.best = -math.inf if self.best is None else self.best  # JSON has no −∞
+
 
 class SeedRun:
     """The curriculum of one seed.
@@ -69,7 +72,6 @@ class SeedRun:
     ) -> None:
         self.settings, self.seed, self.folder, self.device = settings, seed, folder, device
         self.preset = settings.preset
-        self._measure = settings.measure
         self.at = Position()
         self._display, self._stop = display, stop
         self._clock = Clock()
@@ -85,6 +87,10 @@ class SeedRun:
     @property
     def stage(self) -> str:
         return self.settings.stages[self.at.stage]
+
+    @property
+    def _measure(self) -> str:
+        return self.settings.measure(self.stage)
 
     @property
     def phase(self) -> Phase:
@@ -307,7 +313,7 @@ class SeedRun:
             line["length"] = float(np.concatenate([games.length for games in self._games]).mean())
             line.update({f"agent_{i}/return": float(value) for i, value in enumerate(returns)})
         if self._window:
-            line[self.settings.windowed] = self._window_mean()
+            line[self.settings.windowed(self.stage)] = self._window_mean()
         for i in range(self.settings.num_learners):
             own = [losses[i] for losses in self._losses]
             for name in dict.fromkeys(name for each in own for name in each):  # what was not learnt has no loss

@@ -94,15 +94,13 @@ class RunSettings:
     def entry(self) -> EnvEntry:
         return self._entry
 
-    @property
-    def measure(self) -> str:
-        """What promotion, selection and reports go by: an entry of `Evaluation.summary`."""
-        return "score" if self.describe(self.stages[0]).outcome == SCORE else "win_rate"
+    def measure(self, stage: str) -> str:
+        """What promotion, selection and reports go by in a stage: an entry of `Evaluation.summary`."""
+        return "score" if self.describe(stage).outcome == SCORE else "win_rate"
 
-    @property
-    def windowed(self) -> str:
+    def windowed(self, stage: str) -> str:
         """What a run's log calls the measure's mean over the last training games (see `Promotion.window`)."""
-        return f"window_{self.measure}"
+        return f"window_{self.measure(stage)}"
 
     @property
     def imitates(self) -> bool:

@@ -2,23 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
+from scipy.special import betaincinv, ndtri
 from scipy.stats import trim_mean
 
 RESAMPLES = 2000
 """Bootstrap samples of an interval."""
 
+METHOD = (
+    "Intervals are 95 % bootstrap intervals over seeds and games: seeds are drawn with replacement, and what each of "
+    "them reaches from what its games leave open; all seeds meet the same games, so that more seeds do not make up for "
+    "few games."
+)
+"""What reports say of the intervals of `summarise`."""
+
+_QUANTILES = (np.random.default_rng(1).permutation(RESAMPLES) + 0.5) / RESAMPLES
+"""[RESAMPLES] how lucky the games of each bootstrap sample are."""
+_SHARES = ("win_rate", "timed_out")
+"""Entries of summaries that are shares of games, and beginnings of the names of others."""
+_DEVIATIONS = {"score": "score_std"}
+"""Entry of summaries that is a mean over games → the one that is its deviation from game to game."""
+
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and its 95 % bootstrap interval."""
+    """An estimate and its 95 % interval over games; None for its ends where one game says nothing of others."""
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What one seed reached in its games.
+
+    Attributes:
+        value: mean over the games.
+        games: how many; 0: not known.
+        std: deviation of single games; None: not known, or it is a share of the games.
+        is_share: whether it is a share of the games.
+    """
+
+    value: float
+    games: int = 0
+    std: float | None = None
+    is_share: bool = False
+
+    @classmethod
+    def of(cls, summary: Mapping[str, Any], measure: str) -> Reached | None:
+        """An entry of `Evaluation.summary`, or of what was read back of it; None where it has no such number."""
+        value = summary.get(measure)
+        if value is None or not math.isfinite(value):
+            return None
+        std = summary.get(_DEVIATIONS.get(measure, ""))
+        return cls(float(value), int(summary.get("games") or 0), std, measure.startswith(_SHARES))
+
+    @property
+    def varies(self) -> bool:
+        """Whether it is known how much other games would change it."""
+        return self.games > 0 and (self.is_share or (self.std is not None and self.games > 1))
+
+    def drawn(self, quantiles: np.ndarray) -> np.ndarray:
+        """What it might be over all games there are [R], at quantiles [R] of what its games leave open.
+
+        Of a share Jeffreys' posterior, which also knows that 10 wins in 10 games are no certainty (Brown, Cai and
+        DasGupta 2001); of another mean the normal one.
+        """
+        if not self.varies:
+            return np.full(len(quantiles), self.value)
+        if self.is_share:
+            won = min(1.0, max(0.0, self.value)) * self.games
+            return betaincinv(won + 0.5, self.games - won + 0.5, quantiles)
+        return self.value + ndtri(quantiles) * (self.std or 0.0) / math.sqrt(self.games)
 
 
 @dataclass(frozen=True)
@@ -29,7 +90,9 @@ class Statistics:
         seeds: how many.
         mean, std: over seeds; std is the sample deviation (n − 1), 0 for one seed.
         iqm: interquartile mean over all runs.
-        low, high: ends of the bootstrap interval of the interquartile mean; both equal it where there is one seed.
+        low, high: ends of its 95 % interval over seeds and games; both equal it where neither says anything.
+        games: of each seed, the fewest where they differ; 0: not known.
+        has_interval: whether `low` and `high` say anything.
     """
 
     seeds: int
@@ -38,9 +101,14 @@ class Statistics:
     iqm: float
     low: float
     high: float
+    games: int = 0
+    has_interval: bool = True
 
-    def to_dict(self) -> dict[str, float]:
-        return asdict(self)
+    def to_dict(self) -> dict[str, float | None]:
+        """JSON-able; the ends of an interval that is not known are None."""
+        content = asdict(self)
+        known = content.pop("has_interval")
+        return content if known else {**content, "low": None, "high": None}
 
 
 def interquartile_mean(scores: np.ndarray) -> float:
@@ -70,20 +138,55 @@ def resampled(count: int, resamples: int = RESAMPLES) -> np.ndarray:
 
 
 def mean_interval(outcomes: np.ndarray) -> Interval:
-    """The mean of outcomes [G]; the difference of two is paired where theirs are subtracted one by one."""
+    """The mean of outcomes [G] of games; the difference of two is paired where theirs are subtracted one by one.
+
+    Of games won and lost (1 and 0) the interval is Jeffreys', of other outcomes a bootstrap over games.
+    """
+    outcomes = np.asarray(outcomes, np.float64)
+    if not outcomes.size:
+        return Interval(math.nan, None, None)
+    value = float(outcomes.mean())
+    if np.isin(outcomes, (0.0, 1.0)).all():
+        low, high = Reached(value, len(outcomes), is_share=True).drawn(np.array([0.025, 0.975]))
+        return Interval(value, min(float(low), value), max(float(high), value))
+    if len(outcomes) == 1:
+        return Interval(value, None, None)
     low, high = np.quantile(outcomes[resampled(len(outcomes))].mean(1), [0.025, 0.975])
-    return Interval(float(outcomes.mean()), float(low), float(high))
+    return Interval(value, float(low), float(high))
 
 
-def summarise(scores: Sequence[float]) -> Statistics:
-    """Statistics of one quantity, one score a seed."""
-    values = np.asarray(scores, np.float64)
-    low, high = bootstrap_interval(values[:, None])
+def over_seeds(summaries: Iterable[Mapping[str, Any]], measure: str) -> Statistics | None:
+    """Statistics of an entry of summaries, one a seed, over those that have it; None where none has."""
+    found = [each for summary in summaries if (each := Reached.of(summary, measure)) is not None]
+    return summarise(found) if found else None
+
+
+def summarise(scores: Sequence[float | Reached]) -> Statistics:
+    """Statistics of one quantity, one score a seed.
+
+    The interval is of the interquartile mean, by percentiles of a hierarchical bootstrap: in each sample seeds are
+    drawn with replacement (Agarwal et al. 2021), and each seed's mean over games from what its games leave open
+    (`Reached.drawn`). All seeds meet the same games, so games are as lucky for one seed of a sample as for the others.
+    With one seed it is the interval over games.
+    """
+    found = [each if isinstance(each, Reached) else Reached(float(each)) for each in scores]
+    values = np.array([each.value for each in found])
+    known = len(found) > 1 or found[0].varies
+    iqm = low = high = interquartile_mean(values)
+    if any(each.varies for each in found):
+        drawn = np.stack([each.drawn(_QUANTILES) for each in found])
+        sampled = resampled(len(found)) if len(found) > 1 else np.zeros((RESAMPLES, 1), np.int64)
+        means = trim_mean(np.take_along_axis(drawn.T, sampled, 1), 0.25, axis=1)
+        low, high = (float(end) for end in np.quantile(means, [0.025, 0.975]))
+    elif known:
+        low, high = bootstrap_interval(values[:, None])
     return Statistics(
         seeds=len(values),
         mean=float(values.mean()),
         std=float(values.std(ddof=1)) if len(values) > 1 else 0.0,
-        iqm=interquartile_mean(values),
-        low=low,
-        high=high,
+        iqm=iqm,
+        low=min(low, iqm),
+        high=max(high, iqm),
+        games=min(each.games for each in found),
+        has_interval=known,
     )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from magrounding.errors import CheckpointError, DataNotFound
+from magrounding.experiment.markdown import shown, table
 from magrounding.experiment.statistics import mean_interval
 from magrounding.storage import read_json
 
@@ -46,14 +47,20 @@ def study_report(people: Sequence[Mapping[str, Any]]) -> str:
         raise CheckpointError("these are data of several studies: keep each in a folder of its own")
     finished = sum(one["finished"] for one in people)
     games = [game for one in people for game in one["games"]]
-    lines = [f"# {people[0]['study']}", "", f"{len(people)} participants, {finished} to the end, {len(games)} games."]
+    lines = [
+        f"# {shown(people[0]['study'])}",
+        "",
+        f"{len(people)} participants, {finished} to the end, {len(games)} games.",
+    ]
     lines += ["Brackets are 95 % bootstrap intervals over participants, of whom each counts once.", ""]
-    lines += ["| line-up | participants | games | wins | score | steps | seconds |", "|---|---|---|---|---|---|---|"]
     try:
-        for name in dict.fromkeys(name for one in people for name in one["order"]):
-            lines.append(_row(name, [[g for g in one["games"] if g["condition"] == name] for one in people]))
+        rows = [
+            _row(name, [[g for g in one["games"] if g["condition"] == name] for one in people])
+            for name in dict.fromkeys(name for one in people for name in one["order"])
+        ]
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"a game in these data is damaged: {error}") from None
+    lines += [table(("line-up", "participants", "games", "wins", "score", "steps", "seconds"), rows)]
     asked: dict[str, Counter[str]] = {}
     for one in people:
         for question, answer in one["answers"].items():
@@ -62,33 +69,27 @@ def study_report(people: Sequence[Mapping[str, Any]]) -> str:
                 pairs = given.items() if isinstance(given, dict) else [(question, given)]
                 for name, said in pairs:
                     asked.setdefault(f"{name}, {condition}" if condition else name, Counter())[str(said)] += 1
-    lines += ["", "| question | answers |", "|---|---|"] if asked else []
-    lines += [f"| {_cell(question)} | {_counted(counts)} |" for question, counts in asked.items()]
+    answers = [(shown(question), _counted(counts)) for question, counts in asked.items()]
+    lines += ["", table(("question", "answers"), answers)] if asked else []
     return "\n".join(lines) + "\n"
 
 
-def _row(name: str, games: list[list[dict[str, Any]]]) -> str:
+def _row(name: str, games: list[list[dict[str, Any]]]) -> tuple[str, ...]:
     played = [each for each in games if each]
 
     def mean(entry: str) -> np.ndarray:
         return np.array([np.mean([float(game[entry]) for game in each]) for each in played])
 
     if not played:
-        return f"| {_cell(name)} | 0 | 0 | – | – | – | – |"
+        return (shown(name), "0", "0", *["–"] * 4)
     wins = mean("won")
     rate = mean_interval(wins)
-    interval = f" [{100 * rate.low:.0f}, {100 * rate.high:.0f}]" if len(wins) > 1 else ""
-    numbers = f"{mean('score').mean():.2f} | {mean('length').mean():.1f} | {mean('seconds').mean():.0f}"
-    return f"| {_cell(name)} | {len(played)} | {sum(map(len, played))} | {rate.value:.0%}{interval} | {numbers} |"
+    known = "" if rate.low is None or rate.high is None else f" [{100 * rate.low:.0f}, {100 * rate.high:.0f}]"
+    numbers = f"{mean('score').mean():.2f}", f"{mean('length').mean():.1f}", f"{mean('seconds').mean():.0f}"
+    return (shown(name), str(len(played)), str(sum(map(len, played))), f"{rate.value:.0%}{known}", *numbers)
 
 
 def _counted(counts: Counter[str]) -> str:
     if len(counts) > _LONGEST_LIST:
         return f"{counts.total()} answers in words of their own"
-    return "; ".join(f"{_cell(answer) or '(nothing)'}: {count}" for answer, count in counts.most_common())
-
-
-def _cell(text: str) -> str:
-    """A text of somebody else's within a table."""
-    written = text.encode("utf-8", "replace").decode()  # a lone surrogate cannot be printed
-    return " ".join(written.split()).replace("|", "\\|").replace("<", "&lt;")
+    return "; ".join(f"{shown(answer) or '(nothing)'}: {count}" for answer, count in counts.most_common())

@@ -19,7 +19,7 @@ from magrounding.experiment.evaluations import PLAYED_AS
 from magrounding.experiment.progress import Display
 from magrounding.experiment.results import comparable
 from magrounding.experiment.settings import RunSettings, read_settings
-from magrounding.experiment.statistics import Statistics, summarise
+from magrounding.experiment.statistics import Statistics, over_seeds
 from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, Evaluation, evaluate
 from magrounding.play.loading import load_team, seed_folder
 from magrounding.play.origin import DescribedGames
@@ -97,6 +97,13 @@ class Contender:
             )
         return result.summary()
 
+    def alike(self) -> dict[str, tuple[str, ...]]:
+        """Set that was played → the others of the stage whose games go the same way for all the teams that played."""
+        plan = self.settings.entry.evaluation
+        played = [(name, result.heeds) for of_team in self._found.values() for name, result in of_team.items()]
+        heeds = {name: frozenset().union(*(heeded for other, heeded in played if other == name)) for name, _ in played}
+        return {name: plan.alike(name, heeds[name], plan.sets_of(self.stage)) for name in heeds}
+
 
 @dataclass(frozen=True)
 class Score:
@@ -122,8 +129,7 @@ class Score:
 
     def over_seeds(self, measure: str) -> Statistics | None:
         """Statistics of an entry of the summaries over the seeds that have it; None where none has."""
-        values = [summary[measure] for summary in self.by_seed.values() if measure in summary]
-        return summarise(values) if values else None
+        return over_seeds(self.by_seed.values(), measure)
 
 
 @dataclass(frozen=True)
@@ -138,6 +144,7 @@ class ZeroShot:
         published: set → the papers' numbers, the main result first.
         together: scores of mixed teams, see `cross_play`.
         text: whose sentences the games are worded in, where the world says.
+        alike: player → set → others of the stage whose games go the same way for that player.
     """
 
     __repr__ = brief
@@ -149,6 +156,7 @@ class ZeroShot:
     published: Mapping[str, Sequence[PublishedResult]]
     together: Sequence[Score] = ()
     text: str = ""
+    alike: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
     @property
     def sets(self) -> tuple[str, ...]:
@@ -157,7 +165,7 @@ class ZeroShot:
     @property
     def measure(self) -> str:
         """What the runs go by, see `RunSettings.measure`."""
-        return self.contenders[0].settings.measure
+        return self.contenders[0].settings.measure(self.contenders[0].stage)
 
     @property
     def plays(self) -> tuple[str, ...]:
@@ -247,13 +255,15 @@ def zero_shot(
     tables += load(plan.published_others) if plan.published_others else ()
     tables += load(plan.published_ablations) if plan.published_ablations else ()
     tables = [comparable(first.played, table) for table in tables]
+    baselines = {name: others.play(name, first.options(name)) for name in chosen}
     return ZeroShot(
         contenders,
         episodes,
         scores,
-        {name: others.play(name, first.options(name)) for name in chosen},
+        baselines,
         {name: [table[first.stage, name] for table in tables if (first.stage, name) in table] for name in chosen},
         text=entry.describe(**first.options(chosen[0])).source,
+        alike={**{who.name: who.alike() for who in contenders}, **others.alike(known)},
     )
 
 

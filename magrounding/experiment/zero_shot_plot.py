@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from magrounding.experiment.plots import COLOURS, Scale, make_figure, save, scale_of
+from magrounding.experiment.plots import COLOURS, Scale, make_figure, plain, save, scale_of
 from magrounding.experiment.zero_shot import ZeroShot
 
 if TYPE_CHECKING:
@@ -18,15 +18,21 @@ def plot_zero_shot(results: ZeroShot) -> bytes:
     """A PNG with one panel for each way of playing."""
     figure, panels = make_figure(len(results.plays), width=2 + 1.1 * len(results.sets))
     first = results.contenders[0]
-    scale = scale_of(first.settings)
+    scale = scale_of(first.settings, first.stage)
     for play, panel in zip(results.plays, panels, strict=True):
         _draw_references(results, scale, panel)
         _draw_runs(results, play, scale, panel)
         panel.set_title(f"{play} play", fontsize=11)
-        panel.set_xticks(range(len(results.sets)), results.sets, rotation=25, ha="right", rotation_mode="anchor")
+        panel.set_xticks(
+            range(len(results.sets)),
+            [plain(name) for name in results.sets],
+            rotation=25,
+            ha="right",
+            rotation_mode="anchor",
+        )
         panel.set_xlim(-0.5, len(results.sets) - 0.5)
-    figure.suptitle(f"{first.title}, {results.episodes:,} games on each set")
-    return save(figure, panels, 4, scale)
+    figure.suptitle(plain(f"{first.title}, {results.episodes:,} games on each set"))
+    return save(figure, panels, [scale] * len(panels))
 
 
 def _draw_references(results: ZeroShot, scale: Scale, panel: Axes) -> None:
@@ -72,5 +78,5 @@ def _draw_runs(results: ZeroShot, play: str, scale: Scale, panel: Axes) -> None:
                 markersize=6,
                 capsize=3,
                 linestyle="none",
-                label=who,
+                label=plain(who),
             )

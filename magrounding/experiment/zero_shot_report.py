@@ -7,8 +7,10 @@ from typing import Any
 
 from magrounding.experiment.baselines import Summary
 from magrounding.experiment.evaluations import PLAYED_AS, lost_games, played_once
-from magrounding.experiment.report import interval, percent, published, shown_as, spread, table
+from magrounding.experiment.markdown import code, shown, table
+from magrounding.experiment.report import interval, percent, published, shown_as, spread
 from magrounding.experiment.results import TEXT
+from magrounding.experiment.statistics import METHOD, over_seeds
 from magrounding.experiment.zero_shot import Score, ZeroShot
 from magrounding.play.loading import CONFIG_FILE
 from magrounding.storage import read_json
@@ -57,18 +59,27 @@ def zero_shot_report(results: ZeroShot, picture: str, command: str) -> str:
     sections = [
         f"# Zero-shot: {first.title}, {agents}",
         f"{results.episodes:,} games on each set, the same for all players ({games}, then the set's own options). "
-        "Greedy play takes the most likely action, sampled play draws one. ± is the standard deviation over seeds; the "
-        "interval is a 95 % bootstrap interval of the interquartile mean over seeds. "
-        f"{note} {_played_once(results)}".strip(),
+        "Greedy play takes the most likely action, sampled play draws one. ± is the standard deviation over seeds. "
+        f"{METHOD} {note}".strip(),
         *([f"Text: {results.text}."] if results.text else []),
         tables(results),
         f"![win rates]({picture})",
         "Points are interquartile means with their intervals, small ones single seeds, stars the paper's main result.",
         "## Runs",
         _runs(results),
-        f"Command: `{command}`",
+        f"Command: {code(command)}",
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _same_elsewhere(results: ZeroShot) -> str:
+    """Which sets that were not asked for would give a player the results of one that was."""
+    said = []
+    for who, sets in results.alike.items():
+        for name, others in sets.items():
+            if unasked := [other for other in others if other not in results.sets]:
+                said.append(f"{shown(who)}: {', '.join(unasked)} as {name}.")
+    return " ".join(("Some sets that were not played here look the same to a player.", *said)) if said else ""
 
 
 def _played_once(results: ZeroShot) -> str:
@@ -93,8 +104,8 @@ def tables(results: ZeroShot) -> str:
         sections += [f"## {name}", set_table(results, name)]
     played = [summary for score in (*results.scores, *results.together) for summary in score.by_seed.values()]
     played += [summary for of_set in results.baselines.values() for summary in of_set.values()]
-    lost = lost_games(played)
-    return "\n\n".join((*sections, legend, *([lost] if lost else [])))
+    notes = legend, _played_once(results), _same_elsewhere(results), lost_games(played)
+    return "\n\n".join((*sections, *filter(None, notes)))
 
 
 def overview(results: ZeroShot) -> str:
@@ -102,7 +113,7 @@ def overview(results: ZeroShot) -> str:
     sets, measure = results.sets, results.measure
     show = shown_as(measure)
     rows = [
-        (who, play, *(spread(results.score(who, name, play).over_seeds(measure), show=show) for name in sets))
+        (shown(who), play, *(spread(results.score(who, name, play).over_seeds(measure), show=show) for name in sets))
         for who in _names(results)
         for play in results.plays
     ]
@@ -123,12 +134,11 @@ def set_table(results: ZeroShot, evaluation_set: str) -> str:
             score = results.score(who, evaluation_set, play)
             reached = score.over_seeds(results.measure)
             cells = [spread(score.over_seeds(name), show=MEASURES[name][1]) for name in measures]
-            rows.append(
-                (who, play, spread(reached, show=show), "–" if reached is None else interval(reached, show), *cells)
-            )
+            rows.append((shown(who), play, spread(reached, show=show), interval(reached, show), *cells))
     for who, summary in results.baselines[evaluation_set].items():
         cells = [MEASURES[name][1](summary[name]) if name in summary else "–" for name in measures]
-        rows.append((who, "", show(summary[results.measure]), "–", *cells))
+        known = interval(over_seeds([summary], results.measure), show)
+        rows.append((who, "", show(summary[results.measure]), known, *cells))
     rows += [
         (f"paper: {paper.source}", "", published(paper), *["–"] * (1 + len(measures)))
         for paper in results.published[evaluation_set]
@@ -153,7 +163,7 @@ def cross_table(results: ZeroShot) -> str:
             for who in dict.fromkeys(score.members)
         ]
         mixed = [spread(score.over_seeds(name)) for name in ("win_rate", *places)]
-        rows.append((score.who, score.evaluation_set, score.play, ", ".join(own), *mixed))
+        rows.append((shown(score.who), score.evaluation_set, score.play, ", ".join(own), *mixed))
     heads = (
         "who",
         "set",
@@ -212,11 +222,11 @@ def _runs(results: ZeroShot) -> str:
         config = read_json(who.folder / CONFIG_FILE)
         command, text = config.get("command") or "run_curriculum", config.get(TEXT)
         trained = ", ".join(filter(None, (trained, f"text: {text}" if text else "")))
-        rows.append((who.name, f"`{settings.agent}`", learnt, seeds, trained, f"`{command}`"))
+        rows.append((shown(who.name), f"`{settings.agent}`", learnt, seeds, trained, code(command)))
     return table(("run", "agent", "learnt by", "seeds", "trained with", "command"), rows)
 
 
-def _statistics(score: Score) -> dict[str, dict[str, float]]:
+def _statistics(score: Score) -> dict[str, dict[str, float | None]]:
     """Measure → statistics over seeds."""
     names = dict.fromkeys(
         name for summary in score.by_seed.values() for name in summary if name not in ("games", PLAYED_AS)

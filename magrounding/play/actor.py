@@ -70,10 +70,16 @@ class ExpertActor(Expert, Actor, Protocol):
     """An expert that plays by what it knows."""
 
 
-def has_expert(env: str) -> bool:
-    """Whether an environment has an expert, by its oracle or within its simulator."""
+def has_expert(env: str, spec: EnvSpec | None = None) -> bool:
+    """Whether an environment has an expert, by its oracle or within its simulator.
+
+    Args:
+        env: its id.
+        spec: of the games in question, as a simulator may have one for some of its tasks only; by default of those that
+            the environment makes without options.
+    """
     entry = env_entry(env)
-    return entry.oracle is not None or EXPERT in entry.describe().capabilities
+    return entry.oracle is not None or EXPERT in (spec or entry.describe()).capabilities
 
 
 def check_oracle(env: str, oracle: str) -> None:

@@ -37,7 +37,7 @@ from magrounding.machine import machine_memory
 from magrounding.play.archive import DAMAGE, Archive, Kind
 from magrounding.play.origin import Games
 from magrounding.registry import env_entry
-from magrounding.storage import user_path, write_atomic
+from magrounding.storage import json_text, user_path, write_atomic
 from magrounding.vector import Observation
 from magrounding.version import __version__
 
@@ -148,7 +148,7 @@ class Demonstrations:
         arrays = {name: getattr(self, name) for name in _arrays(self.header, len(self.game))}
         arrays |= {f"{_OBSERVATION}{name}": array for name, array in self.observation.items()}
         arrays |= {f"{_TEXT}{name}": array for name, array in self.texts.items()}
-        header = np.frombuffer(json.dumps(asdict(self.header)).encode(), np.uint8)
+        header = np.frombuffer(json_text(asdict(self.header)).encode(), np.uint8)
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **{_HEADER: header}, **arrays)
         write_atomic(path, buffer.getvalue())

@@ -72,13 +72,18 @@ class Evaluation:
     faults: int = 0
 
     def summary(self) -> dict[str, float]:
-        """Plain numbers for logs and tables; `steps_to_win` only where a game was won, FAULTS where one was lost so."""
+        """Plain numbers for logs and tables.
+
+        `steps_to_win` is there only where a game was won, FAULTS where one was lost so, and `score_std`, the deviation
+        from game to game, where there are two.
+        """
         numbers = {
             "games": len(self.won),
             "win_rate": float(self.won.mean()),
             "length": float(self.length.mean()),
             "return": float(self.returns.mean()),
             "score": float(self.score.mean()),
+            **({"score_std": float(self.score.std(ddof=1))} if len(self.score) > 1 else {}),
             "timed_out": float(self.timed_out.mean()),
             **({} if self.fact_accuracy is None else {"fact_accuracy": self.fact_accuracy}),
             **self.diagnosis,

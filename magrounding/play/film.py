@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import html
 import io
-import json
 import math
 import tempfile
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ import numpy as np
 from PIL import Image
 
 from magrounding.errors import ConfigurationError, MissingExtra, choose
+from magrounding.storage import json_text
 
 GIF, PNG, MP4 = ENDINGS = (".gif", ".png", ".mp4")
 _LAST_FRAMES = 3
@@ -92,7 +92,7 @@ def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], abou
             # The median cut merges rare colours, such as an element's, which says what beats a monster.
             small.quantize(method=Image.Quantize.FASTOCTREE).save(file, "png", optimize=True)
             sources.append("data:image/png;base64," + base64.b64encode(file.getvalue()).decode())
-    steps = json.dumps([{"src": src, "text": text} for src, text in zip(sources, texts, strict=True)])
+    steps = json_text([{"src": src, "text": text} for src, text in zip(sources, texts, strict=True)])
     return _PAGE.format(
         title=html.escape(title),
         about=html.escape(about),

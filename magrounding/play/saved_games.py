@@ -22,7 +22,7 @@ from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound
 from magrounding.registry import env_entry
 from magrounding.spec import EnvSpec, FixedActions
-from magrounding.storage import digest, naming, write_atomic
+from magrounding.storage import digest, json_text, naming, write_atomic
 from magrounding.vector import Info, Observation, VectorEnv
 from magrounding.version import __version__
 
@@ -115,7 +115,7 @@ class SavedGame:
 
 
 class GameWriter:
-    """Appends games to a file, each whole or not at all; a file that exists goes on.
+    """Appends games to a file, each whole or not at all; a file that exists goes on. One without games is not made.
 
     Args:
         path: the file.
@@ -126,18 +126,18 @@ class GameWriter:
     """
 
     def __init__(self, path: Path, header: Header) -> None:
-        self._path = path
+        self._path, self._header, self._begun = path, header, False
+        self.games: list[SavedGame] = []
         if path.exists():
             found, self.games = _read(path, whole=False)
             if found != header:
                 raise CheckpointError(f"{path} holds other games: name another folder with --out")
-            kept = [asdict(found), *map(asdict, self.games)]
-        else:
-            self.games, kept = [], [asdict(header)]
-        write_atomic(path, "".join(map(_line, kept)))  # without a line that a kill cut short
 
     def write(self, games: Sequence[SavedGame]) -> None:
         """Append some games."""
+        if not self._begun:  # without a line that a kill cut short
+            write_atomic(self._path, to_text(self._header, self.games))
+            self._begun = True
         self.games += games
         with naming(self._path), self._path.open("a", encoding="utf-8") as file:
             file.write("".join(_line(asdict(game)) for game in games))
@@ -148,9 +148,12 @@ def read_games(path: Path) -> tuple[Header, list[SavedGame]]:
 
     Raises:
         DataNotFound: there is no such file.
-        CheckpointError: it is none of saved games, of another version, or damaged.
+        CheckpointError: it is none of saved games, of another version, or damaged, or holds no game.
     """
-    return _read(path, whole=True)
+    header, games = _read(path, whole=True)
+    if not games:
+        raise CheckpointError(f"{path} holds no game: none was played to its end; play one, or name another file")
+    return header, games
 
 
 def parse_games(data: bytes, name: str) -> tuple[Header, list[SavedGame]]:
@@ -330,7 +333,7 @@ def _digest(obs: Observation, alive: np.ndarray, row: int, spec: EnvSpec) -> str
 
 
 def _line(content: Mapping[str, Any]) -> str:
-    return json.dumps({**content, CHECK: digest(content)[:_DIGITS]}, separators=(",", ":")) + "\n"
+    return json_text({**content, CHECK: digest(content)[:_DIGITS]}, compact=True) + "\n"
 
 
 def _read(path: Path, *, whole: bool) -> tuple[Header, list[SavedGame]]:

@@ -155,10 +155,13 @@ class Session:
             InvalidAction: an agent that is no person's or does not act, or a move that is not legal.
         """
         if agent not in self.people or agent not in self.living:
-            raise InvalidAction(f"agent {agent} is not for a person to move now; waiting: {self.waiting}")
+            waiting = ", ".join(map(self._called, self.waiting)) or "nobody"
+            raise InvalidAction(f"{self._called(agent)} is not for a person to move now; waiting: {waiting}")
         legal = self._game.obs["action_mask"][0, agent]
         if not 0 <= action < len(legal) or not legal[action]:
-            raise InvalidAction(f"agent {agent} cannot do {action!r} now")
+            what = repr(self._name(agent, action)) if 0 <= action < len(legal) else repr(action)
+            able = ", ".join(repr(move.name) for move in self.moves(agent))
+            raise InvalidAction(f"{self._called(agent)} cannot do {what} now; it can do {able}")
         self.chosen[agent] = action
 
     def advance(self) -> bool:
@@ -246,6 +249,11 @@ class Session:
             for agent in agents
         }
         return tuple(plain_text(spec.words, row.tolist()) for row in rows[written]), reliance
+
+    def _called(self, agent: int) -> str:
+        """What the game calls an agent, as people read it; the number of one that there is not."""
+        names = self._shown.possible_agents
+        return str(names[agent]).replace("_", " ") if 0 <= agent < len(names) else f"agent {agent}"
 
     def _name(self, agent: int, action: int) -> str:
         return action_name(self.vec.spec, self._game.obs, 0, agent, action)

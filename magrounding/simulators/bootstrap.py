@@ -53,8 +53,10 @@ def main() -> None:
         os.set_inheritable(descriptor, False)  # a simulator's own processes must not hold the pipes open
     path, packed = pickle.loads(os.pread(recipe, os.fstat(recipe).st_size, 0))
     sys.path[:] = path
+    from magrounding.output import show_anything
     from magrounding.simulators.worker import serve
 
+    show_anything()
     serve(packed, commands, answers, arena, (range(*bounds[:2]), range(*bounds[2:])))
 
 

@@ -35,6 +35,19 @@ def share(default: float) -> float:
     return field(default=default, metadata={"most": 1})
 
 
+def falling(first: float, last: float, over: float, steps: int) -> float:
+    """What falls, or rises, evenly from `first` to `last` over so many steps, after `steps` of them."""
+    return first + (last - first) * min(1.0, steps / max(1.0, over))
+
+
+def end_of_fall(first: float, last: float | None, usual: float) -> float:
+    """Where what begins at `first` ends: at `last`, or where none was named at what is usual, or lower if it began so.
+
+    What is said to fall never rises by itself: a weight of 0 stays 0.
+    """
+    return min(first, usual) if last is None else last
+
+
 @dataclass(frozen=True)
 class Teaching:
     """How an algorithm wants to be taught: what it says of the expert whose LABELS it learns from.
@@ -136,9 +149,11 @@ class AlgorithmConfig:
     def _check(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            if isinstance(each.default, bool) or not isinstance(each.default, int | float):
+            optional = "None" in str(each.type)
+            absent = optional and each.default is None and ("float" in str(each.type) or "int" in str(each.type))
+            if isinstance(each.default, bool) or not (absent or isinstance(each.default, int | float)):
                 continue
-            if value is None and "None" in str(each.type):
+            if value is None and optional:
                 continue
             if isinstance(value, bool) or not isinstance(value, Real):
                 raise ConfigurationError(f"{each.name} of algorithm {self.algorithm} is a number, not {value!r}")

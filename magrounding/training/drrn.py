@@ -15,10 +15,10 @@ from magrounding.agents.drrn.choice_values import ChoiceValues
 from magrounding.agents.policy import Policy
 from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import CHOICES
-from magrounding.training.algorithm import count, share
+from magrounding.training.algorithm import count, end_of_fall, falling, share
 from magrounding.training.choice_replay import ChoiceReplay, Transitions
 from magrounding.training.experience import Column
-from magrounding.training.q_learning import QLearner, QLearningConfig, falling, td_loss
+from magrounding.training.q_learning import QLearner, QLearningConfig, td_loss
 from magrounding.training.target_texts import TargetTexts
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ class DrrnLearnerConfig(QLearningConfig):
             replay and the batches are the other half.
         delta: the error beyond which the loss is linear.
         temperature: that Q is divided by before actions are drawn from its softmax.
-        final_temperature: what it has become after `exploration` environment steps; sampled play has it too.
+        final_temperature: what it has become after `exploration` environment steps; sampled play has it too. None: 1,
+            or `temperature` where that is less.
         reward_scale: rewards are learnt so many times as large.
         schedule: "run": temperature falls once in the whole curriculum; "stage": in every stage.
     """
@@ -58,14 +59,14 @@ class DrrnLearnerConfig(QLearningConfig):
     priority: str = "positive"
     delta: float = 1.0
     temperature: float = 1.0
-    final_temperature: float = 1.0
+    final_temperature: float | None = None
     reward_scale: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         choose("priority", self.priority, PRIORITIES)
         for name in ("delta", "temperature", "final_temperature", "reward_scale"):
-            if not getattr(self, name) > 0:
+            if getattr(self, name) is not None and not getattr(self, name) > 0:
                 raise ConfigurationError(f"{name} of algorithm drrn is more than 0, not {getattr(self, name)}")
         drawn, kept = self.batch, self.replay_transitions
         if self.priority == "off_as_code":
@@ -75,6 +76,15 @@ class DrrnLearnerConfig(QLearningConfig):
                 f"algorithm drrn draws {drawn} transitions of the {kept:,} that it keeps: set batch to less, "
                 "replay_transitions to more, or priority_fraction to less than 1"
             )
+
+    @property
+    def last_temperature(self) -> float:
+        """The temperature once it has fallen."""
+        return end_of_fall(self.temperature, self.final_temperature, usual=1.0)
+
+    def temperature_at(self, steps: int) -> float:
+        """The temperature after so many environment steps."""
+        return falling(self.temperature, self.last_temperature, self.exploration, steps)
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> DrrnLearner:
         if not isinstance(policy, ChoiceValues):
@@ -122,16 +132,15 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
         return nn.ModuleDict({"agent": self.network, "target": self.target})
 
     def explore(self, steps: int) -> None:
-        c = self.config
-        self.network.temperature.fill_(falling(c.temperature, c.final_temperature, c.exploration, steps))
+        self.network.temperature.fill_(self.config.temperature_at(steps))
         self.network.shown = self.network.encoded = self.target.encoded = 0
 
     def metrics(self, steps: int) -> dict[str, float]:
         """Temperature; and of acting and learning, the texts that were referred to and those that were encoded."""
-        c, network = self.config, self.network
+        network = self.network
         encoded = network.encoded + (0 if self.target is network else self.target.encoded)
         return {
-            "temperature": falling(c.temperature, c.final_temperature, c.exploration, steps),
+            "temperature": self.config.temperature_at(steps),
             "texts_shown": float(network.shown),
             "texts_encoded": float(encoded),
             "replay_positive": self.replay_buffer.positive / max(1, len(self.replay_buffer)),
@@ -211,7 +220,7 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
 
     def _finish(self) -> None:
         """Outside of a rollout, play is as it will be at the end."""
-        self.network.temperature.fill_(self.config.final_temperature)
+        self.network.temperature.fill_(self.config.last_temperature)
 
 
 def _row(spec: EnvSpec, field: str, name: str) -> tuple[int, ...]:

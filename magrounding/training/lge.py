@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 from magrounding.agents.lge import NO_GUIDE, Lge
 from magrounding.agents.policy import Policy
 from magrounding.errors import ConfigurationError, choose
-from magrounding.training.algorithm import share
+from magrounding.training.algorithm import falling, share
 from magrounding.training.drrn import DrrnLearner, DrrnLearnerConfig
-from magrounding.training.q_learning import falling
 
 if TYPE_CHECKING:
     from magrounding.spec import EnvSpec

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from magrounding.training.algorithm import end_of_fall, falling
 from magrounding.training.experience import Column
 from magrounding.training.minibatch import MinibatchConfig, MinibatchLearner
 from magrounding.training.returns import normalised_returns
@@ -24,8 +25,8 @@ class PPOConfig(MinibatchConfig):
 
     Attributes:
         clip: bound on how far the ratio of probabilities may leave 1.
-        entropy: weight of the entropy bonus, at the start; it falls linearly over warm-up and annealing.
-        final_entropy: and in the end.
+        entropy: weight of the entropy bonus, at the start; it changes linearly over warm-up and annealing.
+        final_entropy: and in the end; None: .001, or `entropy` where that is less.
         clip_values: bound also how far a value may leave what it was, by the same number.
         normalise_advantages: to mean 0 and deviation 1 over a rollout.
         normalised_returns: the flavour of MESSENGER's program: values learn the normalised returns of a rollout, and
@@ -38,7 +39,7 @@ class PPOConfig(MinibatchConfig):
     learning_rate: float = 7e-4
     warm_up: float = 20_000
     clip: float = 0.2
-    final_entropy: float = 0.001
+    final_entropy: float | None = None
     clip_values: bool = False
     normalise_advantages: bool = True
     normalised_returns: bool = False
@@ -53,8 +54,8 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
     def bonus(self, steps: int) -> float:
         """Weight of the entropy after so many environment steps of the schedule."""
         c = self.config
-        part = min(1.0, steps / (c.warm_up + c.anneal_steps))
-        return c.entropy + (c.final_entropy - c.entropy) * part
+        last = end_of_fall(c.entropy, c.final_entropy, usual=0.001)
+        return falling(c.entropy, last, c.warm_up + c.anneal_steps, steps)
 
     def update(self, column: Column, steps: int) -> dict[str, float]:
         """Learn from one agent's column; see `Learner.update`."""

@@ -140,11 +140,6 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
         return dict(zip(metrics, torch.stack(list(metrics.values())).tolist(), strict=True))
 
 
-def falling(first: float, last: float, over: float, steps: int) -> float:
-    """What falls, or rises, evenly from `first` to `last` over so many steps, after `steps` of them."""
-    return first + (last - first) * min(1.0, steps / max(1.0, over))
-
-
 def td_loss(value: Tensor, target: Tensor, known: Tensor, delta: float | None = None) -> Tensor:
     """The mean of an error over what is known: squared, or Huber's (1964) beyond `delta` linear and below half of it.
 

@@ -15,10 +15,10 @@ from magrounding.agents.policy import STATE, Policy
 from magrounding.agents.qmix.mixer import MIXERS, make_mixer
 from magrounding.agents.qmix.q_network import PLAY_EPSILON, QNetwork
 from magrounding.errors import ConfigurationError, choose
-from magrounding.training.algorithm import count, share
+from magrounding.training.algorithm import count, falling, share
 from magrounding.training.episode_replay import EpisodeBatch, EpisodeReplay, load_tianshou
 from magrounding.training.experience import Column
-from magrounding.training.q_learning import QLearner, QLearningConfig, falling, td_loss
+from magrounding.training.q_learning import QLearner, QLearningConfig, td_loss
 from magrounding.training.returns import gae
 
 if TYPE_CHECKING:

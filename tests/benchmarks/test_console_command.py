@@ -12,7 +12,7 @@ import pytest
 import benchmarks
 from magrounding import __version__
 from magrounding.cli import main as console
-from magrounding.cli.command import CLOSED, CommandLine
+from magrounding.cli.command import CLOSED, CommandLine, run_command
 from magrounding.registry import load
 from magrounding.storage import write_json
 
@@ -121,3 +121,21 @@ def test_training_says_how_to_go_on_with_the_command_that_was_typed(monkeypatch,
     again = f"go on with: {prog} --out '{tmp_path}/a run' --resume --device cpu\n"
     assert capsys.readouterr().err == f"stopped; the state is saved, {again}"
     assert commands == [f"{prog} --env ma_rtfm --agents 3 --out '{tmp_path}/a run' --device cpu"]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252:strict"])
+@pytest.mark.parametrize("arguments", [["--help"], ["match", "--help"], ["réseau"]])
+def test_what_a_terminal_cannot_show_is_replaced(arguments, encoding):
+    line = [sys.executable, "-m", "magrounding.cli.main", *arguments]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, timeout=60)
+    assert done.returncode == (0 if "--help" in arguments else 2)
+    assert b"Traceback" not in done.stderr
+    assert b"usage: magrounding" in done.stdout or b"unknown command" in done.stderr
+
+
+def test_what_ends_a_game_is_no_character(monkeypatch):
+    """The function of a command may print anything at any time."""
+    with Path(os.devnull).open("w", encoding="ascii", errors="strict") as terminal:
+        monkeypatch.setattr(sys, "stdout", terminal)
+        assert run_command(lambda: print("won … 84.7 % ± 2 · ≥ ü")) == 0

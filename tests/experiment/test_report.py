@@ -85,7 +85,7 @@ def test_the_table_has_the_numbers(run):
         "train",
         "**60.0 %** ± 28.3 %",  # the sample deviation of 0.4 and 0.8
         "15.0 % ± 7.1 %",
-        "60.0 % [40.0 %, 80.0 %]",
+        "60.0 % [22.0 %, 92.3 %] of 2 × 10 games",  # over seeds and games: wider than from the one seed to the other
         "7.5",
         "5.0 %",
         "99.0 %",
@@ -107,7 +107,7 @@ def test_the_better_way_of_playing_leads(run):
     swapped = replace(run, lines=lines)
     assert swapped.better_play == "sampled"
     row = results_table(swapped).splitlines()[2]
-    assert "| 15.0 % ± 7.1 % | **60.0 %** ± 28.3 % | 60.0 % [40.0 %, 80.0 %] | 7.5 |" in row
+    assert "| 15.0 % ± 7.1 % | **60.0 %** ± 28.3 % | 60.0 % [22.0 %, 92.3 %] of 2 × 10 games | 7.5 |" in row
     assert "**Sampled** play wins more" in report(swapped)
 
 
@@ -187,7 +187,7 @@ def test_a_stage_of_two_phases_has_rows_for_each(run):
 
 def test_one_seed_has_no_deviation(run):
     alone = RunResults(run.folder, tiny_settings(seeds=(0,)), run.config, {0: run.lines[0]}, {}, {})
-    row = "| s1 | reinforcement alone | train | **40.0 %** | 10.0 % | – |"
+    row = "| s1 | reinforcement alone | train | **40.0 %** | 10.0 % | 40.0 % [15.3 %, 69.6 %] of 10 games |"
     assert row in results_table(alone)
 
 

@@ -2,9 +2,16 @@
 
 import numpy as np
 import pytest
-from scipy.stats import bootstrap, norm, trim_mean
+from scipy.stats import beta, bootstrap, norm, trim_mean
 
-from magrounding.experiment.statistics import bootstrap_interval, interquartile_mean, summarise
+from magrounding.experiment.statistics import (
+    Reached,
+    bootstrap_interval,
+    interquartile_mean,
+    mean_interval,
+    over_seeds,
+    summarise,
+)
 
 
 @pytest.mark.parametrize("size", [4, 5, 8, 10, 40])
@@ -71,3 +78,70 @@ def test_a_summary_of_seeds():
     assert 0.2 <= summary.low < 0.5 < summary.high <= 0.8
     alone = summarise([0.7])
     assert (alone.seeds, alone.mean, alone.std, alone.low, alone.high) == (1, 0.7, 0.0, 0.7, 0.7)
+    assert not alone.has_interval
+    assert (alone.to_dict()["low"], alone.to_dict()["high"]) == (None, None)
+
+
+def wins(*rates, games=200):
+    return summarise([Reached(rate, games, is_share=True) for rate in rates])
+
+
+def test_the_interval_of_one_seed_is_that_of_its_games():
+    found, expected = wins(0.85), beta(170.5, 30.5).ppf([0.025, 0.975])
+    assert (found.low, found.high) == (pytest.approx(expected[0], abs=1e-3), pytest.approx(expected[1], abs=1e-3))
+    assert (found.seeds, found.games, found.has_interval) == (1, 200, True)
+
+
+def test_ten_wins_in_ten_games_are_no_certainty():
+    found = wins(1.0, games=10)
+    assert found.low == pytest.approx(0.78, abs=0.01)
+    assert (found.iqm, found.high) == (1.0, 1.0)
+    assert wins(0.0, games=10).low == 0.0
+
+
+def test_seeds_that_agree_do_not_make_up_for_few_games():
+    one, two, many = wins(0.85), wins(0.845, 0.85), wins(*[0.85] * 5)
+    for found in (two, many):
+        assert found.high - found.low == pytest.approx(one.high - one.low, abs=0.01)
+
+
+def test_seeds_that_differ_widen_the_interval():
+    near, far = wins(0.84, 0.85, 0.86), wins(0.6, 0.85, 1.0)
+    assert far.low < near.low
+    assert far.high > near.high
+    exact = summarise([0.6, 0.85, 1.0])
+    assert far.low <= exact.low + 0.02
+
+
+@pytest.mark.parametrize("seeds", [1, 3, 5])
+def test_intervals_over_games_and_seeds_cover(seeds):
+    """Games are harder or easier for all seeds alike, as all of them meet the same ones."""
+    rng, hits = np.random.default_rng(seeds), 0
+    for _ in range(120):
+        hard = rng.normal(size=200)
+        rates = [(1.2 + hard + rng.normal(0, 0.05) + rng.normal(size=200) > 0).mean() for _ in range(seeds)]
+        found = wins(*rates)
+        hits += found.low <= norm.cdf(1.2 / np.sqrt(2)) <= found.high
+    assert hits / 120 > 0.88
+
+
+def test_scores_have_the_deviation_from_game_to_game():
+    summary = {"games": 100, "score": 10.0, "score_std": 5.0}
+    found = over_seeds([summary], "score")
+    assert (found.low, found.high) == (pytest.approx(9.02, abs=0.01), pytest.approx(10.98, abs=0.01))
+    assert not over_seeds([{**summary, "games": 1, "score_std": None}], "score").has_interval
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan")])
+def test_what_was_not_measured_does_not_count(nothing):
+    assert over_seeds([{"win_rate": nothing}], "win_rate") is None
+    assert over_seeds([], "win_rate") is None
+    found = over_seeds([{"win_rate": nothing}, {"win_rate": 0.5, "games": 10}], "win_rate")
+    assert (found.seeds, found.mean) == (1, 0.5)
+
+
+def test_one_game_says_little_of_wins_and_nothing_of_scores():
+    won = mean_interval(np.array([1.0]))
+    assert (won.value, won.high) == (1.0, 1.0)
+    assert won.low < 0.2
+    assert mean_interval(np.array([3.0])) == type(won)(3.0, None, None)

@@ -1,6 +1,7 @@
 """Tables and figure of a zero-shot evaluation, from numbers made by hand."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +77,7 @@ def test_a_set(found):
     assert heads[4:] == ["steps", "steps to win", "subgoal conflicts"]  # what nobody measured has no column
     assert a[3].startswith("60.0 % [")  # the middle three of five
     assert a[4:] == ["10.00 ± 1.58", "5.00 ± 0.00", "–"]
-    assert b[2:] == ["40.0 %", "–", "8.00", "–", "25.0 %"]
+    assert b[2:] == ["40.0 %", "40.0 % [15.3 %, 69.6 %] of 10 games", "8.00", "–", "25.0 %"]
     assert together[0] == "a with b"
     assert random[2:] == ["5.0 %", "–", "–", "–", "–"]
     assert oracle[2:] == ["100.0 %", "–", "6.00", "–", "–"]
@@ -131,8 +132,18 @@ def test_the_figure_shows_them(found, monkeypatch):
     monkeypatch.setattr(Axes, "hlines", record_line)
     picture = imread(io.BytesIO(plot_zero_shot(found)))
     assert ("paper", 59.0, [1.0]) in drawn
-    assert ("b", 40.0, [0.0, 0.0]) in drawn
+    assert ("b", 40.0, [24.7, 29.6]) in drawn
     won = found.score("a", "train", "greedy").over_seeds("win_rate")
     assert ("a", 60.0, [round(100 * (won.iqm - won.low), 1), round(100 * (won.high - won.iqm), 1)]) in drawn
     assert lines == 2 * [("oracle", 100.0), ("random", 5.0)]
     assert picture[..., :3].min() < 0.5 < picture[..., :3].mean()
+
+
+def test_sets_that_were_not_asked_for_but_look_the_same_are_told(found):
+    """Else a call for each of them gives equal rows without a word."""
+    alike = {"a": {"train": (), "eval": ("eval_new",)}, "b": {"eval": ("train",)}, "random": {"eval": ("eval_new",)}}
+    assert "look the same" not in tables(found)
+    told = tables(replace(found, alike=alike)).splitlines()[-1]
+    assert told == (
+        "Some sets that were not played here look the same to a player. a: eval_new as eval. random: eval_new as eval."
+    )

@@ -356,3 +356,8 @@ def test_others_are_refused():
     vec = ToyGames()
     with pytest.raises(ConfigurationError, match="DRRN trains networks that value choices, not Baseline"):
         FEW.make_learner(build_policy("conv", vec.spec, {}, 0), SPEC, 4, 0)
+
+
+@pytest.mark.parametrize(("first", "last"), [(2.0, 1.0), (0.5, 0.5)])
+def test_a_temperature_that_falls_does_not_rise_by_itself(first, last):
+    assert replace(FEW, temperature=first, exploration=10).temperature_at(10) == pytest.approx(last)

@@ -162,3 +162,27 @@ def test_what_is_frozen_does_not_learn(policy):
     assert same == {names[0], "carry.weight", "carry.bias"}  # a memory that this policy does not use
     with pytest.raises(ConfigurationError, match="toypolicy has no parameter whose name begins with 'nose'"):
         freeze(policy, ["nose"])
+
+
+@pytest.mark.parametrize(
+    ("options", "first", "last"),
+    [
+        ({}, 0.01, 0.001),
+        ({"entropy": 0.0}, 0.0, 0.0),
+        ({"entropy": 0.0004}, 0.0004, 0.0004),
+        ({"entropy": 0.0, "final_entropy": 0.02}, 0.0, 0.02),
+        ({"entropy": 0.05, "final_entropy": 0.0}, 0.05, 0.0),
+    ],
+)
+def test_a_bonus_of_nothing_stays_nothing(policy, options, first, last):
+    learner = PPOLearner(policy, replace(PPOConfig(warm_up=100, anneal_steps=1000), **options))
+    assert learner.bonus(0) == pytest.approx(first)
+    assert learner.bonus(550) == pytest.approx((first + last) / 2)
+    assert learner.bonus(1100) == learner.bonus(10**9) == pytest.approx(last)
+
+
+def test_a_bonus_that_ends_as_no_number_is_refused():
+    with pytest.raises(ConfigurationError, match="final_entropy of algorithm ppo is a number, not 'much'"):
+        PPOConfig(final_entropy="much")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="final_entropy of algorithm ppo is at least 0, not -1"):
+        PPOConfig(final_entropy=-1)

@@ -19,7 +19,7 @@ import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
 from magrounding.single.wording import plain_text
-from magrounding.storage import WRONG_JSON, text_of
+from magrounding.storage import WRONG_JSON, json_text, text_of
 from magrounding.texts import content_keys
 
 SHIPPED = Path(__file__).with_name("data") / "pieces.json.gz"
@@ -122,7 +122,7 @@ class Pieces:
 
     def to_json(self) -> str:
         """For `from_json`."""
-        return json.dumps({"pieces": list(self.scores.items())}, separators=(",", ":"))
+        return json_text({"pieces": list(self.scores.items())}, compact=True)
 
     @classmethod
     def from_json(cls, text: str | bytes, source: Path | str) -> Pieces:

@@ -28,6 +28,8 @@ _NOTE = (
     "and eval_new."
 )
 
+_PLAYED_LIMIT = 80
+"""Steps of a game that commands play: its own limit is the paper's 1,000, which a team that has given up walks out."""
 _TASKS = (
     "simple_stationary_single_monster",
     "simple_stationary_single_item",
@@ -50,6 +52,7 @@ ENVS = (
         oracle="magrounding.envs.rtfm.oracle:Oracle",
         other_oracles={"rollout": "magrounding.envs.rtfm.rollout_oracle:RolloutOracle"},
         layouts=LAYOUTS,
+        played_limit=_PLAYED_LIMIT,
         evaluation=EvaluationPlan(
             sets=_SETS,
             rules_text="manual",
@@ -66,6 +69,7 @@ ENVS = (
         stages=("permutation", "released", "new_edge", "new_node"),
         curriculum=("permutation",),
         oracle="magrounding.envs.rtfm.oracle:Oracle",
+        played_limit=_PLAYED_LIMIT,
         evaluation=EvaluationPlan(by_split(("train", "eval")), rules_text="manual"),
     ),
     EnvEntry(
@@ -78,6 +82,7 @@ ENVS = (
         other_oracles={"rollout": "magrounding.envs.rtfm.rollout_oracle:RolloutOracle"},
         multi_agent=True,
         layouts=LAYOUTS,
+        played_limit=_PLAYED_LIMIT,
         evaluation=EvaluationPlan(
             sets=_SETS,
             stage_sets={"s6": _PROSE_SETS},

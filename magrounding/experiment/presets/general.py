@@ -55,7 +55,7 @@ def fitting_agent(spec: EnvSpec) -> str:
         if entry.algorithm or entry.built_on or entry.env_options:
             continue
         policy = _built(entry.id, spec)
-        if policy is not None and policy.looks_at(spec):
+        if policy is not None and policy.uses_all(spec):
             fits.append((len({*policy.accepts.fields} - {MASK}) + policy.accepts.grid, entry.id, policy))
     fits.sort(key=lambda fit: -fit[0])
     # One after another, as a first look compiles kernels; `fieldread`, which looks at anything, is always there.

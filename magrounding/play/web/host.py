@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from magrounding.play.web.room import Keep, Room
 from magrounding.play.web.sprites import Sprites
 from magrounding.play.web.study import LONGEST_PACE, Participants
 from magrounding.play.web.worker import Worker
+from magrounding.storage import json_text
 
 _CODE_BYTES = 9
 _OF_STUDIES = ("enter", "proceed", "finish")
@@ -163,7 +163,7 @@ class Host:
 
     def offered(self) -> str:
         """What the page lists, as JSON."""
-        return json.dumps({"worlds": self.offers.listed(), "most_pace": LONGEST_PACE})
+        return json_text({"worlds": self.offers.listed(), "most_pace": LONGEST_PACE})
 
     async def _study(self, guest: Guest, message: Message) -> dict[str, Any]:
         """What a participant says."""
@@ -193,6 +193,6 @@ class Host:
             self.part(guest, for_good=False)
         answer = room.join(guest, seat, token)
         guest.room = room
-        guest.send(json.dumps(answer))
+        guest.send(json_text(answer))
         room.welcome(guest)
         return None

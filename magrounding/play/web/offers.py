@@ -24,8 +24,6 @@ from magrounding.storage import read_json
 _NUMBERS = ("agents", "size", "max_cycles", "sight", "occupants", "chase_range")
 _WORDS = {"death": ("team", "individual"), "put_aside": ("destroyed", "left"), "manual": ("true", "reassigned")}
 """Options that are words of a list. Any other option that is a text may name a file: the host alone sets it."""
-_CYCLES = 80
-"""Steps of a game of a world whose own limit is longer than the server's."""
 _LARGEST_SEED = 2**31
 
 
@@ -238,7 +236,7 @@ class Offers:
             return {"name": name, "values": [False, True], "default": default}
         most = {"agents": self.limits.agents, "max_cycles": self.limits.steps}.get(name, self.limits.size)
         if name == "max_cycles" and default is not None and default > most:
-            default = _CYCLES
+            default = min(most, entry.played_limit or most)
         return {"name": name, "least": 1, "most": most, "default": default}
 
     def _check(self, entry: EnvEntry, name: str, value: Any) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from magrounding.errors import MagroundingError
 from magrounding.play.saved_games import SavedGame, parse_games
 from magrounding.play.session import Session
@@ -11,6 +9,7 @@ from magrounding.play.web.frames import about_game, frame, pursuits
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers
 from magrounding.play.web.sprites import Sprites
+from magrounding.storage import json_text
 
 _NAME = "the upload"
 _OTHERWISE = "the game goes another way now than when it was saved"
@@ -54,7 +53,7 @@ def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
         for k in range(len(shown) - 1):
             shown[k]["pursues"] = pursuits(session.views[k].scene, session.views[k + 1].scene)
         about |= {"games": len(games), "game": number}
-        return json.dumps({"game": about, "frames": shown}, separators=(",", ":"))
+        return json_text({"game": about, "frames": shown}, compact=True)
     finally:
         session.close()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from magrounding.play.web.offers import Plan
 from magrounding.play.web.seats import Seats, Visitor
 from magrounding.play.web.sprites import Sprites
 from magrounding.play.web.worker import Worker
+from magrounding.storage import json_text
 
 SAME, NEXT = "same", "next"
 SEEDS = (SAME, NEXT)
@@ -351,4 +351,4 @@ class Room:
 
 
 def _text(message: dict[str, Any]) -> str:
-    return json.dumps(message, separators=(",", ":"))
+    return json_text(message, compact=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
@@ -15,6 +14,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from magrounding.play.web.host import Guest, Host
 from magrounding.play.web.limits import Bucket
 from magrounding.play.web.messages import Refusal, parse, ref_of
+from magrounding.storage import json_text
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 PAGE = "index.html"
@@ -243,7 +243,7 @@ class _Talk:
             self._strikes += 1
             answer = {"type": "refused", "code": "internal", "sentence": str(Refusal("internal"))}
         if answer is not None:
-            self._send(json.dumps(answer if ref is None else {**answer, "ref": ref}))
+            self._send(json_text(answer if ref is None else {**answer, "ref": ref}))
 
     def _send(self, text: str | None) -> None:
         """Put a text into the queue, or None to close; who lets it fill up is let go."""

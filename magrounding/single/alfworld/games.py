@@ -13,7 +13,7 @@ from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.alfworld.folders import FOLDERS, find_splits
 from magrounding.single.alfworld.problem import GAME_FILE, game_of
 from magrounding.single.alfworld.scenes import SPLITS, Scene
-from magrounding.storage import read_text, user_path
+from magrounding.storage import json_text, read_text, user_path
 
 SHIPPED = Path(__file__).parent / "data" / "scenes.json.gz"
 """The scenes that come with the package, by split."""
@@ -28,7 +28,7 @@ def shipped_scenes(split: str) -> tuple[Scene, ...]:
 
 def save_scenes(path: Path, scenes: dict[str, list[Scene]]) -> None:
     """Write a file like SHIPPED: the same scenes, the same bytes."""
-    text = json.dumps({split: [scene.as_dict() for scene in some] for split, some in scenes.items()})
+    text = json_text({split: [scene.as_dict() for scene in some] for split, some in scenes.items()})
     with path.open("wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
         packed.write(text.encode())
 

@@ -8,16 +8,16 @@ its own, which are `--train 240 --valid 48 --test 96 --seed 0`.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from magrounding.errors import CheckpointError, MagroundingError
+from magrounding.output import show_anything
 from magrounding.single.alfworld.engine import Engine
 from magrounding.single.alfworld.games import save_scenes
 from magrounding.single.alfworld.problem import GAME_FILE, TASK_FILE, game_of, task_of
 from magrounding.single.alfworld.scenes import SPLITS, Scene, draw_scenes
-from magrounding.storage import user_path
+from magrounding.storage import json_text, user_path
 
 COUNTS = {"train": 240, "valid": 48, "test": 96}
 """Scenes of the package, by split."""
@@ -37,8 +37,8 @@ def write_games(out: Path, scenes: dict[str, list[Scene]]) -> int:
         for number, scene in enumerate(some):
             game, folder = game_of(scene), out / split / scene.name / f"trial_{number:05d}"
             folder.mkdir(parents=True)
-            (folder / GAME_FILE).write_text(json.dumps(game), encoding="utf-8")
-            (folder / TASK_FILE).write_text(json.dumps(task_of(scene)), encoding="utf-8")
+            (folder / GAME_FILE).write_text(json_text(game), encoding="utf-8")
+            (folder / TASK_FILE).write_text(json_text(task_of(scene)), encoding="utf-8")
             written += 1
     return written
 
@@ -53,6 +53,7 @@ def solvable(scene: Scene, engine: Engine) -> bool:
 
 def main(arguments: list[str] | None = None) -> int:
     """Make games as the command line says."""
+    show_anything()
     parser = argparse.ArgumentParser(prog="python -m magrounding.single.alfworld.generate", description=__doc__)
     parser.add_argument("--out", type=user_path, help="folder to write games to")
     parser.add_argument("--pack", type=user_path, help="file to write the scenes alone to")

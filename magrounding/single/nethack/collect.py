@@ -7,7 +7,6 @@ games had, in the order of the alphabet; numbers have ids of their own. It also 
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from importlib.metadata import version
 from typing import Any
@@ -15,12 +14,13 @@ from typing import Any
 import nle.nethack
 import numpy as np
 
+from magrounding.output import show_anything
 from magrounding.single.nethack.env import NetHackEnv
 from magrounding.single.nethack.options import NetHack
 from magrounding.single.nethack.tasks import GOALS, PROMPTS
 from magrounding.single.one_agent import AGENT
 from magrounding.single.wording import split
-from magrounding.storage import user_path
+from magrounding.storage import json_text, user_path
 
 _FEWEST = 3
 """Games that have a word: what is engraved in the dust is garbled."""
@@ -28,6 +28,7 @@ _FEWEST = 3
 
 def main() -> None:
     """Play, and write the list."""
+    show_anything()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=user_path, required=True, help="the file to write")
     parser.add_argument("--games", type=int, default=4000, help="training games at random")
@@ -55,7 +56,7 @@ def main() -> None:
         "simulator": f"nle {version('nle')}",
         "words": sorted(word for word in words if not word.isdecimal()),
     }
-    arguments.out.write_text(json.dumps(content, indent=0) + "\n", encoding="utf-8")
+    arguments.out.write_text(json_text(content, indent=0) + "\n", encoding="utf-8")
 
 
 def _names() -> list[str]:

@@ -8,23 +8,24 @@ long the texts were.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import version
 
+from magrounding.output import show_anything
 from magrounding.single.scienceworld.java import Java
 from magrounding.single.scienceworld.simulation import Moment, Simulation
 from magrounding.single.scienceworld.tasks import TASKS, variations
 from magrounding.single.wording import split
-from magrounding.storage import user_path
+from magrounding.storage import json_text, user_path
 
 HEAP = 400
 
 
 def main() -> None:
     """Play, and write the list."""
+    show_anything()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=user_path, required=True, help="the file to write")
     parser.add_argument("--variations", type=int, default=3, help="training variations of each task")
@@ -46,7 +47,7 @@ def main() -> None:
         "simulator": f"scienceworld {version('scienceworld')}",
         "words": sorted(word for word in words if not word.isdecimal()),
     }
-    arguments.out.write_text(json.dumps(content, indent=0) + "\n", encoding="utf-8")
+    arguments.out.write_text(json_text(content, indent=0) + "\n", encoding="utf-8")
 
 
 def _texts(simulation: Simulation, task: str, count: int, steps: int) -> Iterator[tuple[str, str]]:

@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.progress import track
 
 from magrounding.errors import MagroundingError
+from magrounding.output import show_anything
 from magrounding.simulators.faults import SimulatorError
 from magrounding.single.scienceworld.gold import find_gold, play_gold
 from magrounding.single.scienceworld.java import Java, shared_java
@@ -45,6 +46,7 @@ class Item(NamedTuple):
 
 def main() -> int:
     """Find, play and write."""
+    show_anything()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=user_path, required=True, help="the file to write, or to go on with")
     parser.add_argument("--train", type=int, default=12, help="training variations of each task")

@@ -10,7 +10,7 @@ from pathlib import Path
 from magrounding.errors import ConfigurationError
 from magrounding.single.scienceworld.gold import WON, Gold
 from magrounding.single.scienceworld.simulation import Moment
-from magrounding.storage import WRONG_JSON, read_text
+from magrounding.storage import WRONG_JSON, json_text, read_text
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def append_trajectory(path: Path, trajectory: Trajectory) -> None:
     """Add a line to a file that `read_trajectories` has read or that is not there yet."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(trajectory), separators=(",", ":")) + "\n")
+        file.write(json_text(asdict(trajectory), compact=True) + "\n")
 
 
 def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory]:

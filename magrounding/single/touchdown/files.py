@@ -22,7 +22,7 @@ import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS
-from magrounding.storage import WRONG_JSON, lines_of, read_text, text_of, user_path, write_atomic
+from magrounding.storage import WRONG_JSON, json_text, lines_of, read_text, text_of, user_path, write_atomic
 
 NODES, LINKS, PANOIDS, WORDS = "nodes.txt", "links.txt", "panoids.txt", "words.json"
 PANORAMAS = ("panoramas.npy", "panoramas.npz")
@@ -206,7 +206,7 @@ def require_empty(folder: Path) -> None:
 
 def write_words(folder: Path, words: Vocabulary) -> None:
     """Write the words of a folder."""
-    write_atomic(folder / WORDS, json.dumps({"words": words.words, "longest": words.longest}) + "\n")
+    write_atomic(folder / WORDS, json_text({"words": words.words, "longest": words.longest}) + "\n")
 
 
 def write_panoramas(folder: Path, names: list[str], classes: np.ndarray, pack: bool = False) -> None:
@@ -234,7 +234,7 @@ def _as_json(route: Route) -> str:
         "start_heading": route.heading,
         "main_pano": route.nodes[-1],
     }
-    return json.dumps(said)
+    return json_text(said)
 
 
 def _text(file: Path) -> str:

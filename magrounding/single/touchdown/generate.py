@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from magrounding.errors import MagroundingError
+from magrounding.output import show_anything
 from magrounding.single.touchdown.files import Link, Node, Route, Vocabulary, require_empty, write_city
 from magrounding.single.touchdown.instructions import instruction, words_of_phrases
 from magrounding.single.touchdown.layout import CLASSES, SPLITS
@@ -120,6 +121,7 @@ def _walk(city: City, start: int, goal: int, rng: np.random.Generator) -> list[i
 
 def main(arguments: list[str] | None = None) -> int:
     """Make a city as the command line says."""
+    show_anything()
     parser = argparse.ArgumentParser(prog="python -m magrounding.single.touchdown.generate", description=__doc__)
     parser.add_argument("--out", type=user_path, required=True, help="folder to write to")
     parser.add_argument("--seed", type=int, default=0)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from magrounding.errors import ConfigurationError, MagroundingError
+from magrounding.output import show_anything
 from magrounding.single.touchdown import files
 from magrounding.single.touchdown.graph import FAR, Graph
 from magrounding.single.touchdown.layout import LIMIT, SPLITS
@@ -69,6 +70,7 @@ def route_statistics(folder: Path) -> dict[str, dict[str, float]]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Print what a folder holds."""
+    show_anything()
     parser = argparse.ArgumentParser(prog="python -m magrounding.single.touchdown.statistics", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=files.SHIPPED)
     parser.add_argument("--public", action="store_true", help="fail unless it is Touchdown's published graph")

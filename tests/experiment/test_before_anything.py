@@ -1,0 +1,145 @@
+"""What cannot work in any stage of a run is told before anything is written or measured."""
+
+from dataclasses import replace
+
+import pytest
+
+from magrounding.cli import bench, evaluate, play, watch
+from magrounding.cli.command import CommandLine
+from magrounding.cli.options import game_options
+from magrounding.errors import CheckpointError, ConfigurationError, InvalidAction, MissingExtra
+from magrounding.experiment.curriculum import check_run, run_curriculum
+from magrounding.experiment.settings import make_settings
+from magrounding.play.lineup import Lineup
+from magrounding.play.saved_games import GameWriter, read_games
+from magrounding.play.session import Session
+from magrounding.registry import ENVS, env_entry
+from magrounding.storage import check_place
+from tests.experiment.tiny_runs import tiny_settings
+
+
+def test_a_simulator_that_is_not_installed_leaves_no_folder(tmp_path, monkeypatch):
+    settings = make_settings("babyai", preset="quick")
+
+    def missing(*_):
+        raise MissingExtra("BabyAI", "babyai")
+
+    monkeypatch.setattr("magrounding.single.babyai.options.BabyAI.make_env", missing)
+    for _ in range(2):
+        with pytest.raises(MissingExtra, match="BabyAI needs an optional package"):
+            run_curriculum(settings, tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_stage_is_asked_for_its_expert(tmp_path):
+    settings = make_settings("nethack", preset="quick", stages=("silg", "score"))
+    with pytest.raises(ConfigurationError, match="nethack has no expert that can teach in stage 'score'"):
+        run_curriculum(settings, tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_stage_has_a_measure_of_its_own():
+    settings = make_settings("nethack", preset="quick", stages=("silg", "score"))
+    assert [settings.measure(stage) for stage in settings.stages] == ["win_rate", "score"]
+    assert settings.windowed("score") == "window_score"
+    other_way = replace(settings, stages=("score", "silg"))
+    assert [other_way.measure(stage) for stage in other_way.stages] == ["score", "win_rate"]
+
+
+def test_settings_that_work_are_let_through():
+    assert check_run(tiny_settings()) == {}
+
+
+@pytest.mark.parametrize("learner", ["choiceread", "panoread"])
+def test_a_network_that_the_world_refuses_is_refused_before_it_is_measured(monkeypatch, capsys, learner):
+    def measure(*_, **__):
+        raise AssertionError("the world is measured")
+
+    for name in ("creation_cost", "vector_speed", "single_speed", "get_context"):
+        monkeypatch.setattr(bench, name, measure)
+    line = ("--env", "messenger", "--learner", learner, "--preset", "quick", "--seconds", "0.1")
+    assert bench.main(CommandLine("magrounding bench", line)) == 2
+    assert capsys.readouterr().err.startswith(f"error: {learner} ")
+
+
+def test_a_place_is_tried_and_no_folder_made(tmp_path):
+    check_place(tmp_path / "new" / "deep" / "file.json")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(CheckpointError, match="folder cannot be written"):
+        check_place(tmp_path / "folder")
+
+
+def test_an_evaluation_that_could_not_be_written_is_not_played(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("mine")
+    monkeypatch.setattr(evaluate, "evaluate_runs", lambda *_: pytest.fail("games are played"))
+    line = ("--pretrained", "any", "--out", str(tmp_path / "file" / "out"))
+    assert evaluate.main(CommandLine("magrounding evaluate", line)) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("env", "limits"), [("messenger", {"s1": 4, "s2": 64, "s3": 128}), ("ma_rtfm", {"s1": 80})])
+def test_games_have_the_limit_of_their_world_where_nobody_names_one(env, limits):
+    entry = env_entry(env)
+    for stage, limit in limits.items():
+        assert entry.describe(**game_options(entry, stage, None, None, ())).max_cycles == limit
+        named = game_options(entry, stage, None, None, ("max_cycles=7",))
+        assert entry.describe(**named).max_cycles == 7
+
+
+def test_only_a_world_that_says_so_has_another_limit_than_its_own():
+    for entry in ENVS.values():
+        options = game_options(entry, None, None, None, ())
+        if "max_cycles" in entry.options and entry.played_limit is None:
+            assert "max_cycles" not in options or options["max_cycles"] == entry.options["max_cycles"]
+
+
+S1 = {"stage": "s1", "agents": 2, "max_cycles": 20}
+
+
+def test_a_session_left_before_its_end_leaves_no_file(tmp_path, capsys, monkeypatch):
+    class Left:
+        return_code = 0
+
+        def __init__(self, *_):
+            pass
+
+        def run(self):
+            pass
+
+    monkeypatch.setattr(play, "find_terminal", lambda: Left)
+    line = ("--env", "ma_rtfm", "--stage", "s1", "--players", "random", "--out", str(tmp_path / "a" / "games.jsonl"))
+    assert play.main(CommandLine("magrounding play", line)) == 0
+    assert not list(tmp_path.iterdir())
+    assert capsys.readouterr().out == "no game was played to its end, so none is kept\n"
+
+
+def test_a_file_without_a_game_says_so(tmp_path, capsys):
+    session = Session("ma_rtfm", S1, Lineup.parse("random", 2))
+    GameWriter(tmp_path / "games.jsonl", session.header).write([])  # as earlier versions left one
+    session.close()
+    with pytest.raises(CheckpointError, match="holds no game: none was played to its end"):
+        read_games(tmp_path / "games.jsonl")
+    assert watch.main(CommandLine("magrounding watch", (str(tmp_path / "games.jsonl"),))) == 2
+    assert "holds no game" in capsys.readouterr().err
+
+
+def test_what_cannot_be_done_is_named():
+    session = Session("messenger", {"stage": "s1"}, Lineup.parse("human", 1))
+    try:
+        legal = {move.action: move.name for move in session.moves(0)}
+        mask = session._game.obs["action_mask"][0, 0]
+        mask[next(iter(legal))] = 0
+        forbidden = next(iter(legal))
+        with pytest.raises(InvalidAction, match=f"agent 0 cannot do '{legal[forbidden]}' now; it can do"):
+            session.choose(0, forbidden)
+    finally:
+        session.close()
+
+
+def test_a_stage_whose_networks_cannot_go_on_is_refused(tmp_path):
+    """Else a run dies after its first stage: s6 has other words than s1."""
+    settings = tiny_settings(stages=("s1", "s6"))
+    with pytest.raises(ConfigurationError, match=r"cannot go on to s6 .*: reader.words.weight has another shape there"):
+        run_curriculum(settings, tmp_path / "run")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,86 @@
+"""Figures of any number of stages: panels in rows, a legend within the picture, markers beside each other."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from magrounding.experiment.plots import MOST_BESIDE, SCORES, WIN_RATES, finish, make_figure, plot_curves
+from magrounding.experiment.results import RunResults
+from tests.experiment.tiny_runs import tiny_settings
+
+
+@pytest.fixture
+def saved(monkeypatch):
+    """The figures that were saved."""
+    figures = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, file, **_: figures.append(figure) or file.write(b"png"))
+    return figures
+
+
+def check_legend(figure):
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.width
+    assert 0 <= box.y0 < box.y1 <= figure.bbox.height
+    for panel in figure.axes:
+        assert panel.get_window_extent().height > 150
+        assert panel.get_tightbbox().y0 >= box.y1 - 1
+
+
+@pytest.mark.parametrize("stages", [1, 2, 5, 20])
+@pytest.mark.parametrize("labels", [1, 8, 30])
+def test_panels_stand_in_rows_and_the_legend_fits(saved, stages, labels):
+    figure, panels = make_figure(stages)
+    for panel in panels:
+        for k in range(labels):
+            panel.plot([0, 1e5], [k, 2 * k], label=f"evaluation (sampled), seed {k} of these")
+    finish(figure, panels, [WIN_RATES] * stages)
+    assert len(figure.axes) == stages
+    assert figure.get_figwidth() < 3.3 * MOST_BESIDE
+    check_legend(saved[0])
+
+
+def test_a_label_wider_than_the_panels_widens_the_figure(saved):
+    figure, panels = make_figure(1)
+    panels[0].plot([0, 1], label="long " * 40)
+    finish(figure, panels, [SCORES])
+    check_legend(saved[0])
+
+
+def results(tmp_path, seeds=(0, 1), stages=("s1", "s2")):
+    lines = {}
+    for seed in seeds:
+        lines[seed] = [
+            {"kind": "evaluation", "seed": seed, "stage": stage, "phase": "reinforce", "set": name, "play": "sampled"}
+            | {"steps": steps, "total_steps": steps, "manual": "true", "when": "within", "win_rate": 0.5 + seed / 10}
+            for stage in stages
+            for steps in (100, 200)
+            for name in ("train", "eval")
+        ]
+    return RunResults(tmp_path, tiny_settings(seeds=seeds, stages=stages), {}, lines, {}, {})
+
+
+def test_markers_of_two_sets_stand_beside_each_other(saved, tmp_path):
+    plot_curves(results(tmp_path))
+    figure = saved[0]
+    figure.draw_without_rendering()
+    for panel in figure.axes:
+        places = [container.lines[0].get_transform().transform([[100.0, 55.0]])[0] for container in panel.containers]
+        assert len(places) == 2
+        assert abs(places[0] - places[1])[0] >= 4 * figure.dpi / 72  # more than a marker is wide
+        (train, held_out) = (np.asarray(container.lines[0].get_data(), float) for container in panel.containers)
+        np.testing.assert_allclose(train, [[100, 200], [55, 55]])
+        np.testing.assert_allclose(train, held_out)
+
+
+def test_stages_of_different_measures_have_axes_of_their_own(saved, tmp_path, monkeypatch):
+    run = results(tmp_path)
+    monkeypatch.setattr(type(run.settings), "measure", lambda self, stage: "score" if stage == "s2" else "win_rate")
+    for line in (line for lines in run.lines.values() for line in lines):
+        line["score"] = 1000.0
+    plot_curves(run)
+    first, second = saved[0].axes
+    assert (first.get_ylabel(), second.get_ylabel()) == ("games won (%)", "score")
+    assert first.get_ylim()[1] == 102
+    assert second.get_ylim()[1] > 900
