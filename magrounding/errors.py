@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from reprlib import Repr
 
 _SHORTEST = 3
 """Letters of a name below which anything is like it."""
 _ALIKE = 0.75
 """Share of letters in common from which on one name is taken for another: one or two of six are wrong."""
-_SHORT = Repr()
-"""What came is shown, but not all of a text that is no name at all."""
-_SHORT.maxstring = _SHORT.maxother = 80
+_LONGEST = 300
+"""Letters of a word that an error shows whole: more are neither a name nor a path."""
 
 
 class MagroundingError(Exception):
     """Base of every error that a command prints as one line."""
 
     def __str__(self) -> str:
-        return " ".join(line.strip() for line in super().__str__().splitlines())  # arrays are printed in several
+        words = super().__str__().split()  # arrays are printed in several lines
+        return " ".join(word if len(word) <= _LONGEST else f"{word[:80]}…{word[-20:]}" for word in words)
 
 
 class ConfigurationError(MagroundingError, ValueError):
@@ -67,7 +66,7 @@ def choose(kind: str, value: str, known) -> str:
     known = tuple(known)
     if not isinstance(value, str) or value not in known:  # an array would be compared with each by itself
         there = f"choose from: {', '.join(known)}" if known else "there is none"
-        raise ConfigurationError(f"unknown {kind} {_SHORT.repr(value)}; {there}{did_you_mean(value, known)}")
+        raise ConfigurationError(f"unknown {kind} {value!r}; {there}{did_you_mean(value, known)}")
     return value
 
 
