@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-_PLAIN = re.compile(r"[^\W_](?:[\w .,:;()/%+=@'’?–×·-]*[\w).%?'’])?")
-"""What Markdown shows as it is."""
-_OUTER_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
-"""One that is not within a word, and may begin or end what is emphasised."""
+_SPECIAL = re.compile(
+    r"[`*\[~]"  # code, emphasis, links, what is struck out
+    r"|\\(?=[!-/:-@\[-`{-~])"  # a backslash before what it would take away
+    r"|(?<![^\W_])_(?=\S)"  # the beginning of emphasis: within a word none begins
+    r"|(?<!\w)\$(?=\S)"  # likewise of a formula
+)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -18,19 +20,21 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def shown(text: str) -> str:
-    """A string of a person's, such as a name, as Markdown that shows it as it is, in one line.
-
-    What Markdown could take for something else is set as `code`.
-    """
-    return text if _PLAIN.fullmatch(text) and not _OUTER_UNDERSCORE.search(text) else code(text)
+    """A string of a person's, such as a name, as Markdown that shows it as it is, in one line."""
+    line = re.sub(r"&(?=#?\w+;)", "&amp;", _in_one_line(text)).replace("<", "&lt;")
+    return _SPECIAL.sub(r"\\\g<0>", line)
 
 
 def code(text: str) -> str:
     """A string as it is, in one line, set as code."""
-    line = " ".join(text.encode("utf-8", "replace").decode().split())  # a lone surrogate cannot be written
+    line = _in_one_line(text)
     longest = max(map(len, re.findall("`+", line)), default=0)
     fence, space = "`" * (longest + 1), " " if line.startswith("`") or line.endswith("`") else ""
     return f"{fence}{space}{line}{space}{fence}" if line else ""
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.encode("utf-8", "replace").decode().split())  # a lone surrogate cannot be written
 
 
 def _cell(text: str) -> str:

@@ -82,6 +82,7 @@ def test_runs_side_by_side(finished, dividing, monkeypatch, capsys, tmp_path):
     for row, name in ((reads, "reads"), (divides, "divides")):
         known = statistics[name]["win_rate"]
         expected = f"{100 * known['iqm']:.1f} % [{100 * known['low']:.1f} %, {100 * known['high']:.1f} %]"
+        expected += f" of {known['seeds']} × {known['games']} games"
         assert row[heads.index("IQM, 95 % interval")] == expected
         assert "%" in row[heads.index("subgoal conflicts")]
     picture = imread(io.BytesIO((tmp_path / "zero_shot.png").read_bytes()))
