@@ -25,6 +25,9 @@ inner_njit = register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 That is a fifth of the time to compile. Called from Python they run as plain Python: slow, and right.
 """
 
+_KERNELS: list[Any] = []
+"""What `cached_njit` has made in this process."""
+
 
 def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """`numba.njit(cache=True, **options)`, which also works where numba finds no place for a cache.
@@ -35,6 +38,11 @@ def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     options = {"no_cfunc_wrapper": True, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:
+        kernel = compiled(function)
+        _KERNELS.append(kernel)
+        return kernel
+
+    def compiled(function: Callable[..., Any]) -> Any:
         try:
             return numba.njit(cache=True, **options)(function)
         except RuntimeError:  # no place that can be written to
@@ -51,6 +59,13 @@ def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             settings.CACHE_DIR = before
 
     return decorate
+
+
+def compiled_before(package: str) -> bool:
+    """Whether compiled code of a package's kernels is kept on disk; True where it has none, or no place for it."""
+    kernels = [each for each in _KERNELS if each.__module__.startswith(f"{package}.")]
+    folders = {path for each in kernels if isinstance(each, Dispatcher) and (path := each.stats.cache_path)}
+    return not folders or any(next(Path(folder).glob("*.nbi"), None) for folder in folders)
 
 
 class FixedTypes:

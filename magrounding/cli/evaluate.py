@@ -62,6 +62,8 @@ class Arguments:
     """Folder for zero_shot.json, zero_shot.md and zero_shot.png."""
     device: str = "auto"
     """auto, cpu or cuda."""
+    threads: int | None = derived("the cores that it may run on")
+    """Cores to compute with, beside the processes of simulators."""
     quiet: bool = False
     """Print nothing but where the report is (--out), and errors."""
 
@@ -102,7 +104,7 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
     settings = read_settings(next(iter(folders.values())))
     options = _env_options(arguments, settings.entry)
     device = resolve_device(arguments.device)
-    threads = plan_threads(settings.agents, arguments.episodes, cuda=device.type == "cuda")
+    threads = plan_threads(settings.agents, arguments.episodes, threads=arguments.threads, cuda=device.type == "cuda")
     with using(threads), Display(quiet=arguments.quiet) as display:
         contenders = open_runs(folders, arguments.stage, names_of("--seeds", arguments.seeds), device)
         sets = names_of("--splits", arguments.splits)

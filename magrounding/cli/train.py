@@ -83,6 +83,8 @@ class Arguments:
     """Continue the run in the folder, with the settings it was started with."""
     device: str = "auto"
     """auto, cpu or cuda."""
+    threads: int | None = derived("the cores that it may run on")
+    """Cores to compute with, beside the processes of simulators."""
     bf16: bool = derived("no", False)
     """Compute networks in bfloat16."""
     quiet: bool = False
@@ -103,7 +105,13 @@ def train(arguments: Arguments, line: CommandLine) -> None:
         settings = replace(settings, share_parameters=False)
     display = Display(quiet=arguments.quiet)
     run_curriculum(
-        settings, folder, resume=arguments.resume, device=arguments.device, display=display, command=str(line)
+        settings,
+        folder,
+        resume=arguments.resume,
+        device=arguments.device,
+        threads=arguments.threads,
+        display=display,
+        command=str(line),
     )
     print(folder / REPORT_FILE if arguments.quiet else f"report: {folder / REPORT_FILE}")
 
@@ -304,5 +312,6 @@ def _how_to_resume(arguments: Arguments, line: CommandLine) -> str:
     if not (folder / CONFIG_FILE).exists():
         return "stopped before the run began"
     device = () if arguments.device == "auto" else ("--device", arguments.device)
-    again = CommandLine(line.prog, ("--out", str(folder), "--resume", *device))
+    threads = () if arguments.threads is None else ("--threads", str(arguments.threads))
+    again = CommandLine(line.prog, ("--out", str(folder), "--resume", *device, *threads))
     return f"stopped; the state is saved, go on with: {again}"

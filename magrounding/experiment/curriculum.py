@@ -61,7 +61,16 @@ def run_curriculum(
         KeyboardInterrupt: after Ctrl-C; the state is saved.
         OSError: the disk refused; the last checkpoint is whole.
     """
-    where = resolve_device(device)
+    where, shown = resolve_device(device), display or Display()
+    plan = plan_threads(
+        settings.agents,
+        settings.max_envs,
+        learners=settings.num_learners,
+        threads=threads,
+        cuda=where.type == "cuda",
+    )
+    cores = f"{plan.cores} thread{'s' if plan.cores > 1 else ''}"
+    shown.say(f"{settings.title} · {where.type}, {cores} · {folder}")
     demonstrators = check_run(settings)  # what cannot work comes to light before anything is written
     if resume:
         read_json(folder / CONFIG_FILE)
@@ -79,14 +88,7 @@ def run_curriculum(
             about = {"versions": versions(), "command": command, "demonstrators": demonstrators}
             about |= {TEXT: text} if (text := settings.describe(settings.stages[0]).source) else {}
             write_json(folder / CONFIG_FILE, {**settings.to_dict(), **about}, sealed=True)
-        plan = plan_threads(
-            settings.agents,
-            settings.max_envs,
-            learners=settings.num_learners,
-            threads=threads,
-            cuda=where.type == "cuda",
-        )
-        with StopRequest() as stop, using(plan), display or Display() as shown:
+        with StopRequest() as stop, using(plan), shown:
             for seed in settings.seeds:
                 own = seed_folder(folder, seed, len(settings.seeds))
                 SeedRun(settings, seed, own, where, shown, stop).run()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Column
 
 from magrounding.play.evaluate import Tell
+
+_BAR, _WIDE = 24, 140
+"""Columns of a bar, and of a terminal that has room for one."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,17 @@ class Status:
     measure: str = "win_rate"
 
     @property
-    def numbers(self) -> str:
+    def numbers(self) -> tuple[str, ...]:
+        """What there is to say, the most important first."""
         what, form = ("score", ".2f") if self.measure == "score" else ("wins", ".1%")
         reached = f"{what} –" if self.mean is None else f"{what} {self.mean:{form}}"
         total = "" if self.budget is None else f" of {self.budget:,}"
-        left = duration(self.seconds_left)
-        return f"{self.steps:,}{total} steps, {reached}, {self.speed:,.0f} steps/s, {left} left"
+        return (
+            f"{duration(self.seconds_left)} left",
+            reached,
+            f"{self.steps:,}{total} steps",
+            f"{self.speed:,.0f} steps/s",
+        )
 
 
 def duration(seconds: float | None) -> str:
@@ -75,9 +84,9 @@ class Display:
         self._plain_every = plain_every
         self._last_line = -float("inf")
         self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.percentage:>3.0f}%  {task.fields[numbers]}"),
+            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+            *[BarColumn(bar_width=_BAR)] * (bars.width >= _WIDE),
+            TextColumn("{task.percentage:>3.0f}%  {task.fields[numbers]}", table_column=Column(no_wrap=True)),
             console=bars,
             transient=True,
             redirect_stdout=False,  # what is piped elsewhere stays there
@@ -99,12 +108,13 @@ class Display:
         if self.live:
             if self._training is None:
                 self._training = self._progress.add_task("", total=1.0, numbers="")
-            what, done = f"seed {status.seed}  [bold]{status.stage}[/bold]", status.part or 0.0
-            self._progress.update(self._training, description=what, completed=done, numbers=status.numbers)
+            what, done = f"seed {status.seed}  {status.stage}", status.part or 0.0
+            numbers = self._fitting(status.numbers, len(what))
+            self._progress.update(self._training, description=what, completed=done, numbers=numbers)
         if not (self.live and self.console.is_terminal) and time.monotonic() - self._last_line >= self._plain_every:
             self._last_line = time.monotonic()
             part = "" if status.part is None else f" {status.part:.0%}"
-            self.say(f"seed {status.seed} {status.stage}{part}: {status.numbers}")
+            self.say(f"seed {status.seed} {status.stage}{part}: {', '.join(status.numbers)}")
 
     @contextmanager
     def games(self, what: str, total: int) -> Iterator[Tell]:
@@ -119,6 +129,14 @@ class Display:
             yield tell
         finally:
             self._progress.remove_task(task)
+
+    def _fitting(self, numbers: Sequence[str], described: int) -> str:
+        """As many numbers as fit the terminal's line behind a description of so many letters; one at least."""
+        width = self._progress.console.width
+        room = width - described - (_BAR + 1 if width >= _WIDE else 0) - len(" 100%  ")
+        while len(numbers) > 1 and len(", ".join(numbers)) > room:
+            numbers = numbers[:-1]
+        return ", ".join(numbers)
 
     def say(self, line: str) -> None:
         """Print a line that stays."""

@@ -108,6 +108,13 @@ class RunSettings:
         return next(self.taught(), None) is not None
 
     @property
+    def title(self) -> str:
+        """Environment, agents and preset in a line."""
+        team = f"{self.agents} × {self.agent}" if self.agents > 1 else self.agent
+        shared = ", shared" if self.agents > 1 and self.share_parameters else ""
+        return f"{self.env} · {team}{shared} · preset {self.preset.name}"
+
+    @property
     def num_learners(self) -> int:
         """Networks that learn apart."""
         return 1 if self.share_parameters else self.agents

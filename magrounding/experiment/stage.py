@@ -29,6 +29,7 @@ from magrounding.experiment.checkpoint import (
 from magrounding.experiment.progress import Display
 from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
 from magrounding.experiment.settings import RunSettings
+from magrounding.jit import compiled_before
 from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations, find_demonstrations
 from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, Tell, evaluate
@@ -308,6 +309,8 @@ class StageSession:
         Games begin anew afterwards, and the network is a copy: nothing of it remains.
         """
         since = time.perf_counter()
+        if not compiled_before(type(getattr(self.vec, "world", None)).__module__.rpartition(".")[0]):
+            self._display.say(f"compiling {self.settings.env}, the first time on this machine: about half a minute")
         observation, info = self.vec.reset(seed=self._games_seed)
         if self._teacher is not None:
             self._teacher.label()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from itertools import count, product
 
 import numpy as np
@@ -331,15 +332,15 @@ def test_the_display_prints_plain_lines_without_a_terminal():
         display.show(Status(0, "s2", None, 2000, None, 321.0, None))
         display.show(Status(0, "find-plant", 0.5, 1000, 41.75, 321.0, 65.0, measure="score"))
     assert out.getvalue().rstrip("\n").splitlines() == [
-        "seed 0 s1 50%: 1,000 steps, wins 25.0%, 321 steps/s, 1 min 05 s left",
-        "seed 0 s2: 2,000 steps, wins –, 321 steps/s, unknown time left",
-        "seed 0 find-plant 50%: 1,000 steps, score 41.75, 321 steps/s, 1 min 05 s left",
+        "seed 0 s1 50%: 1 min 05 s left, wins 25.0%, 1,000 steps, 321 steps/s",
+        "seed 0 s2: unknown time left, wins –, 2,000 steps, 321 steps/s",
+        "seed 0 find-plant 50%: 1 min 05 s left, score 41.75, 1,000 steps, 321 steps/s",
     ]
 
 
 def test_the_display_is_live_on_a_terminal():
     out = io.StringIO()
-    with Display(Console(file=out, width=120, force_terminal=True)) as display:
+    with Display(Console(file=out, width=140, force_terminal=True)) as display:
         display.show(Status(7, "s4", 0.5, 1000, 0.25, 321.0, 65.0))
         display.say("a line that stays")
     for part in ("seed 7", "s4", "50%", "wins 25.0%", "321 steps/s", "1 min 05 s left", "a line that stays"):
@@ -353,3 +354,14 @@ def test_durations():
 def test_metrics_lines_are_json(finished):
     for line in (finished / METRICS_FILE).read_text().splitlines():
         json.loads(line)
+
+
+@pytest.mark.parametrize("width", [60, 80, 110, 139, 140, 200])
+def test_the_time_left_fits_a_terminal_of_any_width(width):
+    out = io.StringIO()
+    with Display(Console(file=out, width=width, force_terminal=True)) as display:
+        display.show(Status(7, "simple_stationary", 0.5, 100_000, 0.25, 12_321.0, 8 * 3600.0, budget=1_000_000))
+        display._progress.refresh()
+    line = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\n", out.getvalue())
+    assert "50%  8 h 00 min left" in line
+    assert ("12,321 steps/s" in line) == (width > 80)
