@@ -55,7 +55,7 @@ class CommandLine:
         show_anything()
         try:
             typed = tyro.cli(_explained(arguments), prog=self.prog, args=self.arguments, description=description)
-            return _at_home(typed)
+            return arguments(**{name: _at_home(value) for name, value in vars(typed).items()})
         except BrokenPipeError:
             sys.exit(_closed())
         except ConfigurationError as error:
@@ -137,15 +137,11 @@ def items(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
-def _at_home(arguments: Arguments) -> Arguments:
+def _at_home(value: Any) -> Any:
     """The same, "~" at the beginning of a path being a home: a shell leaves it as it is in "--out=~/x"."""
-    for name, value in vars(arguments).items():
-        if isinstance(value, Path):
-            object.__setattr__(arguments, name, user_path(value))  # they are frozen for who reads them
-        elif isinstance(value, tuple):
-            found = tuple(user_path(each) if isinstance(each, Path) else each for each in value)
-            object.__setattr__(arguments, name, found)
-    return arguments
+    if isinstance(value, tuple):
+        return tuple(map(_at_home, value))
+    return user_path(value) if isinstance(value, Path) else value
 
 
 def _end(sentence: str, code: int) -> int:

@@ -65,7 +65,7 @@ def run(monkeypatch, capsys, *arguments):
         (["--env", "chess"], "unknown env 'chess'; choose from: .*ma_rtfm"),
         (["--env", "ma_rtfm", "--stages", "s1,s9"], "unknown stage of ma_rtfm 's9'; choose from: s1, s2"),
         (["--env", "ma_rtfm", "--agent", "gpt"], "unknown agent 'gpt'; choose from: .*txt2pi"),
-        (["--env", "ma_rtfm", "--preset", "huge"], "unknown preset 'huge'; choose from: .*demo"),
+        (["--env", "ma_rtfm", "--preset", "huge"], "unknown preset of ma_rtfm 'huge'; choose from: .*demo"),
         (["--env", "ma_rtfm", "--agents", "0"], "number of agents must be positive, got 0"),
         (["--env", "ma_rtfm", "--agents", "-2"], "number of agents must be positive, got -2"),
         (["--env", "ma_rtfm", "--agents", "40"], "40 agents|larger|fit|cells"),

@@ -84,7 +84,7 @@ def test_networks_are_compared_too(monkeypatch):
         (["--seconds", "0"], "got 0"),
         (["--threads", "-1"], "got -1"),
         (["--learner", "oracle"], "unknown agent 'oracle'"),
-        (["--preset", "giant"], "unknown preset 'giant'"),
+        (["--preset", "giant"], "unknown preset of ma_rtfm 'giant'"),
         (["--beside", "speed=9"], "unknown option for --beside 'speed'"),
         (["--beside", "chunk=none"], "got 'chunk=none'"),
         (["--beside", "head=big"], "unknown head 'big'"),
