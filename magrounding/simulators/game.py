@@ -16,6 +16,7 @@ from magrounding.spec import EnvSpec
 
 _SUCCESS = ("won", "is_success", "success")
 _NOTHING: Mapping[str, Any] = {}
+_PACKAGE = __name__.partition(".")[0]
 
 
 class Game:
@@ -49,14 +50,15 @@ class Game:
     def _bind(self) -> None:
         """Find the row's places in the arena."""
         parts, seen, row = observed(self._face.observation_space(self._agents[0])), self._arena.observation, self._row
-        self._mask_may_lack = MASK not in parts
+        self._mask_may_lack, env = MASK not in parts, self._face.env
+        ours = type(env).__module__.startswith(f"{_PACKAGE}.")  # an env itself, not what somebody wraps around it
         self._shared: list[FieldWriter] = []
         self._own: list[list[FieldWriter]] = [[] for _ in self._agents]
         for field in self._spec.fields:
             bounds = field_bounds(field, parts.get(field.name))
             for i in range(1 if field.shared else len(self._agents)):
                 view = seen[field.name][row : row + 1] if field.shared else seen[field.name][row, i : i + 1]
-                writer = FieldWriter(field, view.reshape(field.shape), *bounds, self._face.env)
+                writer = FieldWriter(field, view.reshape(field.shape), *bounds, env, trusted=ours)
                 (self._shared if field.shared else self._own[i]).append(writer)
         arrays = self._arena
         each = arrays.rewards, arrays.returns, arrays.terminated, arrays.truncated, arrays.illegal

@@ -25,14 +25,17 @@ class FieldWriter:
         view: [*shape] of the field's dtype, in an arena.
         low, high: inclusive bounds, for each number or for all.
         env: whose it is.
+        trusted: leave out the bounds, of an env that tests hold to them.
     """
 
-    def __init__(self, field: Field, view: np.ndarray, low: np.ndarray, high: np.ndarray, env: Any) -> None:
+    def __init__(
+        self, field: Field, view: np.ndarray, low: np.ndarray, high: np.ndarray, env: Any, *, trusted: bool = False
+    ) -> None:
         self.name, self._view, self._env = field.name, view, env
         self._dtype, self._shape = view.dtype, view.shape
         self._low, self._high = _within(low, view, lowest=True), _within(high, view, lowest=False)
         self._blank = np.ones_like(view) if field.name == MASK else np.clip(np.zeros_like(view), self._low, self._high)
-        self._free = view.dtype.kind in "iu" and _is_everything(self._low, self._high)
+        self._free = trusted or (view.dtype.kind in "iu" and _is_everything(self._low, self._high))
         self._fits = np.zeros((2, *view.shape), np.bool_)
         self._above, self._below = self._fits[0:1].reshape(view.shape), self._fits[1:2].reshape(view.shape)
         self._all_fit = np.ones_like(self._fits).tobytes()
