@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from magrounding.errors import CheckpointError
 from magrounding.experiment.progress import duration
 from magrounding.single.scienceworld.trajectories import learnable
 from magrounding.storage import check_place
+from magrounding.threads import ThreadPlan, using
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,9 @@ def run(arguments: Arguments, command: str) -> GuideMetrics:
     guide = Guide(LanguageModelEncoder(arguments.language_model) if arguments.language_model else HashedEncoder())
     print(f"{len(examples_of(train)):,} gold actions of {len(train):,} training variations", flush=True)
     start = time.monotonic()
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    # A language model's operations are large enough for torch's own threads.
+    threads = nullcontext() if arguments.language_model else using(ThreadPlan())
+    with threads, Progress(console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("epochs", total=learning.epochs)
         loss = learn_guide(
             guide,

@@ -28,6 +28,7 @@ from magrounding.experiment.settings import RunSettings, check_seed, read_settin
 from magrounding.play.loading import CONFIG_FILE, load_team, seed_folder
 from magrounding.pretrained import find_run
 from magrounding.storage import check_place, read_json, write_json
+from magrounding.threads import ThreadPlan, using
 
 OPTION = "segments"
 """Of networks that read by relread."""
@@ -69,6 +70,7 @@ def main(line: CommandLine) -> int:
     return run_command(lambda: put_behind(arguments, str(line)))
 
 
+@using(ThreadPlan())
 def put_behind(arguments: Arguments, command: str) -> None:
     """Learn to cut, say how well, and write the team down."""
     choose("way to find statements --by", arguments.by, SEGMENTS)
