@@ -16,7 +16,7 @@ from magrounding.experiment.match_report import match_report, plot_match, to_jso
 from magrounding.experiment.progress import Display
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.lineup import Lineup
-from magrounding.registry import env_entry
+from magrounding.registry import describe, env_entry
 from magrounding.storage import check_place, write_atomic, write_json
 from magrounding.threads import plan_threads, using
 
@@ -76,7 +76,7 @@ def match(arguments: Arguments, line: CommandLine) -> None:
     entry = env_entry(arguments.env)
     options = game_options(entry, arguments.stage, arguments.agents, arguments.split, arguments.env_option)
     config = configure(entry, options)
-    lineups = [Lineup.parse(text, config.describe().num_agents) for text in arguments.players]
+    lineups = [Lineup.parse(text, describe(config).num_agents) for text in arguments.players]
     if not lineups:
         raise ConfigurationError("a match needs at least one line-up: name players with --players")
     stage = options.get(entry.stage_option)

@@ -16,7 +16,7 @@ from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import GameWriter
 from magrounding.play.session import Session
-from magrounding.registry import env_entry
+from magrounding.registry import describe, env_entry
 from magrounding.storage import check_place
 from magrounding.threads import ThreadPlan, using
 
@@ -69,7 +69,7 @@ def play(arguments: Arguments) -> None:
         raise ConfigurationError(f"--seconds must be more than 0, got {arguments.seconds:g}")
     entry = env_entry(arguments.env)
     options = game_options(entry, arguments.stage, arguments.agents, arguments.split, arguments.env_option)
-    lineup = Lineup.parse(arguments.players, configure(entry, options).describe().num_agents)
+    lineup = Lineup.parse(arguments.players, describe(configure(entry, options)).num_agents)
     terminal = find_terminal()
     if arguments.out is not None:
         check_place(arguments.out)

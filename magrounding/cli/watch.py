@@ -27,6 +27,7 @@ from magrounding.play.saved_games import SavedLineup, open_games, read_games
 from magrounding.play.session import Session
 from magrounding.play.team import Team, TeamMemory
 from magrounding.pretrained import PREFIX, find_run
+from magrounding.registry import describe
 from magrounding.storage import write_atomic
 from magrounding.threads import ThreadPlan, using
 
@@ -117,7 +118,7 @@ def _watch_run(arguments: Arguments, run: str) -> None:
     elsewhere = {**chosen_elsewhere(entry, "--stage"), "agents": "the training of the run", **of_split}
     asked = parse_env_options(arguments.env_option, entry, elsewhere)
     options = {**settings.stage_options(stage.split("/")[0], games), **asked}
-    spec = configure(entry, options).describe()
+    spec = describe(configure(entry, options))
     team = load_team(run, arguments.trained_seed, stage).for_games(DescribedGames(entry.id, options, spec))
     if not team.spec.reads_alike(spec):
         raise ConfigurationError(f"the team was trained to read and see other things than a game with {asked} shows")

@@ -5,9 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import gymnasium
+
 from magrounding.envs.parallel import WorldEnv
+from magrounding.envs.seen import drawn
 from magrounding.envs.vector import WorldVectorEnv
-from magrounding.errors import check_bool
+from magrounding.errors import ConfigurationError, check_bool
 from magrounding.plain import plain
 from magrounding.registry import describe, env_entry, is_simulator
 from magrounding.simulators.vectorize import check_workers, vectorize
@@ -22,18 +25,26 @@ def make(id: str, *, render_mode: str | None = None, **options: Any) -> Parallel
 
     Args:
         id: environment id, e.g. "ma_rtfm".
-        render_mode: None, "ansi" or "rgb_array".
+        render_mode: None, "ansi" or "rgb_array"; "ansi" of a game that draws nothing says what its agents see.
         options: options of the environment, see its documentation.
 
     Raises:
-        ConfigurationError: an unknown id, option or render mode, or a game that is larger than the memory.
+        ConfigurationError: an unknown id, option or render mode, a game that is larger than the memory, or one of an
+            environment of your own that is no ParallelEnv.
     """
     entry = env_entry(id)
     options = entry.check_options(options)
     config = entry.configure(**options)
-    describe(config).require_memory(1)
+    spec = describe(config)
+    spec.require_memory(1)
     if is_simulator(config):
-        return config.make_env(render_mode)
+        env = config.make_env(render_mode)
+        if isinstance(env, gymnasium.Env):
+            raise ConfigurationError(
+                f"{id} makes Gymnasium's {type(env).__name__}, where one game is a PettingZoo ParallelEnv: "
+                f"make_vec({id!r}, num_envs), training and matches play it as it is"
+            )
+        return drawn(env, spec, render_mode)
     return WorldEnv(config.make_world(1, 1), id=id, options=options, render_mode=render_mode)
 
 

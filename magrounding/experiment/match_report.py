@@ -22,7 +22,8 @@ def match_report(results: Results, picture: str, command: str) -> str:
     won, counted = results.measure == "won", _counted(results)
     sections = [
         f"# Match: {results.env}",
-        f"{games:,} games of the same seeds for every line-up ({options}). Brackets are 95 % intervals over games, "
+        f"{games:,} game{'s' if games > 1 else ''} of the same seeds for every line-up ({options}). "
+        "Brackets are 95 % intervals over games, "
         f"{'of wins those of Jeffreys, of others' if won else ''} by bootstrap. The difference is "
         f"{'of win rates' if won else 'of scores'} and is paired: game by game, against the first line-up. Ratings are "
         "Bradley–Terry on the Elo scale, their mean being 0; one that plays alone has none. In each game the line-up "

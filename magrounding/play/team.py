@@ -14,7 +14,7 @@ from magrounding.agents.respelling import respell
 from magrounding.errors import ConfigurationError
 from magrounding.play.origin import Origin
 from magrounding.play.player import Player, Shown, shown_to
-from magrounding.spec import EnvSpec
+from magrounding.spec import MASK, EnvSpec
 from magrounding.threads import map_agents
 from magrounding.vector import check_actions, check_count, check_rows
 
@@ -284,8 +284,9 @@ class Team:
         if max(places.values(), default=0) >= self.num_agents or (info is None and 0 < len(obs) < self.num_agents):
             raise self.origin.refuse(f"a game of the agents {', '.join(obs)}")
         for agent, seen in obs.items():
-            self.origin.check_seen(seen, (), shared=())
             about = {} if info is None else info.get(agent, {})
+            seen = self._with_mask(seen, about)
+            self.origin.check_seen(seen, (), shared=())
             key = about.get("document") if isinstance(about, Mapping) else None
             if key is not None and not isinstance(key, int | np.integer):
                 raise ConfigurationError(f"'document' in the infos of {agent} is a whole number, got {key!r}")
@@ -296,6 +297,14 @@ class Team:
             player = memory[places[agent]]
             actions[agent] = int(player.choose(shown, restarts, greedy=greedy, explain=explain).action[0])
         return actions
+
+    def _with_mask(self, seen: Any, about: Any) -> Any:
+        """An observation with the mask of a game that need not show one: as in its infos, else every action counts."""
+        if not isinstance(seen, Mapping) or MASK in seen or MASK not in self.spec:
+            return seen
+        given = about.get(MASK) if isinstance(about, Mapping) else None
+        mask = self.spec[MASK]
+        return {**seen, MASK: np.ones(mask.shape, mask.dtype) if given is None else np.asarray(given)}
 
     def _check_words(self, seen: Mapping[str, np.ndarray], about: Any) -> None:
         """Refuse a manual whose ids stand for other words in the games that are played, as the infos of an env say it.

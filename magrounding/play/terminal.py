@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar, TextIO
 
 from rich.text import Text
 from textual import events
@@ -14,7 +15,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from magrounding.errors import InvalidAction, MagroundingError
+from magrounding.errors import ConfigurationError, InvalidAction, MagroundingError
 from magrounding.play.action_names import letters_of
 from magrounding.play.colours import coloured, marked
 from magrounding.play.session import Move, Session, View
@@ -81,6 +82,15 @@ class Terminal(App[None]):
         self._listed = len(names) > _FEW
         self._letters = {} if self._listed else letters_of(names)
         self._keys = self._letters | {name: action for action, name in enumerate(names) if name in _ARROWS}
+
+    def run(self, *args: Any, **options: Any) -> None:
+        """Show the game until people leave it; ConfigurationError without a terminal, which would be waited for."""
+        if not (_is_terminal(sys.__stdin__) and _is_terminal(sys.__stderr__)):  # textual's own
+            raise ConfigurationError(
+                "a game is shown at a terminal, and input or error output is a file or a pipe here: call it without "
+                "redirection, or let agents play with `magrounding match`"
+            )
+        super().run(*args, **options)
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -251,3 +261,8 @@ class Terminal(App[None]):
             for move in self.session.moves(mover):
                 text.append(keys[move.action], style="bold cyan").append(f":{move.name}  ")
         return text
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person can be behind a stream of this process."""
+    return stream is not None and not stream.closed and stream.isatty()

@@ -27,6 +27,8 @@ def spec_of(env: Any) -> EnvSpec:
 
 def check_declarations(env: Any) -> EnvSpec:
     """Names, metadata and spaces, and that they are what the spec says; returns the spec."""
+    parallel = hasattr(env, "possible_agents") and hasattr(env, "observation_space")
+    require(parallel, "agents", f"a PettingZoo ParallelEnv is checked, this is a {type(env).__name__}")
     agents, spec = env.possible_agents, spec_of(env)
     require(len(agents) > 0 and len(set(agents)) == len(agents), "agents", f"possible_agents is {agents}")
     require(len(agents) == spec.num_agents, "agents", f"there are {len(agents)}, the spec says {spec.num_agents}")

@@ -1,0 +1,142 @@
+"""Games of one's own that show no mask and draw nothing: every command plays them, and shows them in words."""
+
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Discrete
+from pettingzoo import ParallelEnv
+
+import magrounding as mg
+from magrounding.cli import match, play, replay, train, watch
+from magrounding.cli.command import CommandLine
+from magrounding.envs.checks import ConformanceError, check_parallel_env
+from magrounding.errors import ConfigurationError
+from magrounding.registry import ENVS
+from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Grid, Text
+from magrounding.vocabulary import Vocabulary
+
+WORDS = Vocabulary(("go", "north", "south", "lamp"))
+
+
+class Lamps(ParallelEnv):
+    """Two agents go where the text says, for one step."""
+
+    def __init__(self, agents=2):
+        self.possible_agents = [f"agent_{i}" for i in range(agents)]
+        self.agents, self.metadata = [], {"name": "lamps", "render_modes": []}
+        fields = (
+            Text("manual", (2, 3), 0, 4, shared=True, lifetime=EPISODE),
+            Grid("grid", (2, 2, 1), 0, 4),
+            Field("speed", (2,), -1, 1, "float32"),
+        )
+        self.spec = EnvSpec(fields, agents, FixedActions(("north", "south")), WORDS.words, 1)
+        self.space, self.actions = self.spec.space(), Discrete(2)
+        self.rng = np.random.default_rng()
+
+    def describe(self):
+        return self.spec
+
+    def make_env(self, render_mode=None):
+        return Lamps(len(self.possible_agents))
+
+    def observation_space(self, agent):
+        return self.space
+
+    def action_space(self, agent):
+        return self.actions
+
+    def reset(self, seed=None, options=None):
+        self.rng = self.rng if seed is None else np.random.default_rng(seed)
+        self.agents, self.way = list(self.possible_agents), int(self.rng.integers(2))
+        return self.look(), {agent: {} for agent in self.agents}
+
+    def step(self, actions):
+        acted, self.agents = self.agents, []
+        won = all(action == self.way for action in actions.values())
+        each = self.look(), float(won), True, False, {"won": won}
+        return tuple(
+            part if type(part) is dict and i == 0 else dict.fromkeys(acted, part) for i, part in enumerate(each)
+        )
+
+    def look(self):
+        manual = np.stack([WORDS.encode(f"go {('north', 'south')[self.way]}", 3), WORDS.encode("", 3)])
+        grid = np.array([[[0], [4]], [[0], [0]]], np.int16)
+        return {
+            agent: {"manual": manual, "grid": grid, "speed": np.zeros(2, np.float32)} for agent in self.possible_agents
+        }
+
+
+class Single(gymnasium.Env):
+    """A game as Gymnasium has it, that describes itself."""
+
+    observation_space, action_space = gymnasium.spaces.Dict(x=gymnasium.spaces.Box(0, 9, (), np.int64)), Discrete(2)
+
+    def __init__(self):
+        self.spec = EnvSpec((Field("x", (), 0, 9, "int64"),), 1, FixedActions(("a", "b")), (), 3)
+
+    def describe(self):
+        return self.spec
+
+    def make_env(self, render_mode=None):
+        return Single()
+
+    def reset(self, *, seed=None, options=None):
+        return {"x": np.int64(1)}, {}
+
+    def step(self, action):
+        return {"x": np.int64(1)}, 0.0, True, False, {}
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch):
+    for id, game in (("lamps", "Lamps"), ("single", "Single")):
+        entry = mg.EnvEntry(id, f"games_of_ones_own:{game}", multi_agent=game == "Lamps")
+        monkeypatch.setitem(ENVS._entries, id, entry)
+    monkeypatch.setitem(sys.modules, "games_of_ones_own", sys.modules[__name__])
+
+
+def call(command, *words):
+    return command.main(CommandLine("magrounding", tuple(map(str, words))))
+
+
+def test_what_agents_see_is_said_in_words_where_a_game_draws_nothing():
+    env = mg.make("lamps", render_mode="ansi")
+    env.reset(seed=0)
+    way = env.unwrapped.spec.actions.names[env.unwrapped.way]
+    assert env.render().splitlines() == [
+        *("manual:", f"  go {way}"),
+        *("agent_0's grid:", "  .     lamp", "  .     .", "agent_1's grid:", "  .     lamp", "  .     ."),
+        *("agent_0's speed:", "  [0. 0.]", "agent_1's speed:", "  [0. 0.]"),
+    ]
+    assert type(mg.make("lamps")) is Lamps
+    with pytest.raises(ConfigurationError, match="Lamps has no render mode 'rgb_array': give it `render`"):
+        mg.make("lamps", render_mode="rgb_array")
+
+
+def test_a_gymnasium_env_is_told_from_a_parallel_env():
+    with pytest.raises(ConfigurationError, match=r"makes Gymnasium's Single.*make_vec\('single', num_envs\)"):
+        mg.make("single")
+    with pytest.raises(ConformanceError, match="a PettingZoo ParallelEnv is checked, this is a Single"):
+        check_parallel_env(Single)
+
+
+def test_commands_play_and_show_games_without_a_mask(tmp_path, capsys):
+    run, games = tmp_path / "run", tmp_path / "games"
+    assert call(train, "--env", "lamps", "--budget", "0.001", "--workers", "0", "--agents", "3", "--out", run) == 0
+    capsys.readouterr()
+    assert call(watch, "--run", run) == 0
+    assert "agent_2's speed:" in capsys.readouterr().out
+    line = ("--env", "lamps", "--agents", "3", "--games", "2", "--out", games)
+    assert call(match, *line, "--players", f"run:{run}", "random") == 0
+    capsys.readouterr()
+    assert call(replay, games / "games_0.jsonl", "--game", "1") == 0
+    assert "manual:\n  go " in capsys.readouterr().out
+
+
+def test_a_terminal_that_is_none_is_said(monkeypatch, capsys):
+    pytest.importorskip("textual")
+    monkeypatch.setattr(sys, "__stdin__", None)  # as of a process that a scheduler has started
+    assert call(play, "--env", "lamps", "--players", "random") == 2
+    assert "a game is shown at a terminal" in capsys.readouterr().err
