@@ -6,6 +6,7 @@ this process finds it. Nothing depends on them: what they could not compile is c
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import subprocess
@@ -29,7 +30,8 @@ Task = tuple[Callable[..., None], tuple[Any, ...]]
 """A function that calls kernels, and its arguments: all can be pickled."""
 
 _PROGRAM = """
-import pickle, sys
+import gc, pickle, sys
+gc.disable()
 sys.path[:] = pickle.load(sys.stdin.buffer)
 function, arguments = pickle.load(sys.stdin.buffer)
 function(*arguments)
@@ -44,6 +46,7 @@ class _Processes(event.Listener):
         self.running: list[subprocess.Popen[bytes]] = []
 
     def on_start(self, event: event.Event) -> None:
+        gc.disable()  # a tenth of the time to compile would go into looking for garbage
         kept = event.data["dispatcher"].stats.cache_path is not None
         tasks, self._tasks = self._tasks, []
         if kept and available_cores() > 1:
@@ -56,13 +59,15 @@ class _Processes(event.Listener):
 @contextmanager
 def compiled_beside(tasks: list[Task]) -> Iterator[None]:
     """If numba compiles anything within, it compiles what `tasks` call at the same time: at the end it is on disk."""
-    processes = _Processes(tasks)
+    processes, collects = _Processes(tasks), gc.isenabled()
     try:
         with event.install_listener("numba:compile", processes):
             yield
         for process in processes.running:
             process.wait()
     finally:
+        if collects:
+            gc.enable()
         for process in processes.running:
             process.kill()
             process.wait()
