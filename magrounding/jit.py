@@ -54,14 +54,14 @@ def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 class FixedTypes:
-    """A kernel of `cached_njit(*arguments)` for one caller, whose arguments have the same types in every call.
+    """A kernel of `cached_njit` for one caller, whose arguments have the same types in every call.
 
     Numba looks at the types of all arguments in each call to choose what it has compiled for them: 8 of the 12 µs that
     one game's step takes, with its fifty arrays. Here the first call chooses. Later arguments are trusted: arrays of
     another type, layout or number of axes would be read as what they are not.
 
     Args:
-        kernel: what `cached_njit` made of a function of `*arguments`.
+        kernel: what `cached_njit` made of a function of positional arguments, none of them `*arguments`.
     """
 
     def __init__(self, kernel: Callable[..., None]) -> None:

@@ -80,8 +80,7 @@ def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path, monkeypatch):
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="Python looks at types always")
 def test_types_of_arguments_are_looked_at_once():
     @jit.cached_njit()
-    def add(*arguments):
-        numbers, number = arguments
+    def add(numbers, number):
         for i in range(len(numbers)):
             numbers[i] += number
 

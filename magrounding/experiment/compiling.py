@@ -47,7 +47,8 @@ class _Processes(event.Listener):
 
     def on_start(self, event: event.Event) -> None:
         gc.disable()  # a tenth of the time to compile would go into looking for garbage
-        kept = event.data["dispatcher"].stats.cache_path is not None
+        data: Any = event.data
+        kept = data["dispatcher"].stats.cache_path is not None
         tasks, self._tasks = self._tasks, []
         if kept and available_cores() > 1:
             self.running += [process for task in tasks if (process := _start(task)) is not None]
