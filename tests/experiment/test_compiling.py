@@ -73,9 +73,14 @@ def test_a_task_that_fails_or_cannot_be_pickled_changes_nothing(kernel, tmp_path
 
 
 def test_an_error_within_ends_the_processes(kernel):
-    with pytest.raises(KeyError), compiled_beside([(time.sleep, (60,))]):
+    def fail():
         kernel(1)
         raise KeyError
+
+    since = time.monotonic()
+    with pytest.raises(KeyError), compiled_beside([(time.sleep, (600,))]):
+        fail()
+    assert time.monotonic() - since < 300
 
 
 def test_what_is_compiled_beside_is_what_a_session_calls():
