@@ -25,9 +25,6 @@ inner_njit = register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 That is a fifth of the time to compile. Called from Python they run as plain Python: slow, and right.
 """
 
-_KERNELS: list[Any] = []
-"""What `cached_njit` has made in this process."""
-
 
 def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """`numba.njit(cache=True, **options)`, which also works where numba finds no place for a cache.
@@ -38,11 +35,6 @@ def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     options = {"no_cfunc_wrapper": True, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:
-        kernel = compiled(function)
-        _KERNELS.append(kernel)
-        return kernel
-
-    def compiled(function: Callable[..., Any]) -> Any:
         try:
             return numba.njit(cache=True, **options)(function)
         except RuntimeError:  # no place that can be written to
@@ -61,35 +53,28 @@ def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-def compiled_before(package: str) -> bool:
-    """Whether compiled code of a package's kernels is kept on disk; True where it has none, or no place for it."""
-    kernels = [each for each in _KERNELS if each.__module__.startswith(f"{package}.")]
-    folders = {path for each in kernels if isinstance(each, Dispatcher) and (path := each.stats.cache_path)}
-    return not folders or any(next(Path(folder).glob("*.nbi"), None) for folder in folders)
-
-
 class FixedTypes:
-    """A kernel of `cached_njit(*arguments)` for one caller, whose arguments have the same types in every call.
+    """A kernel of `cached_njit` for one caller, whose arguments have the same types in every call.
 
     Numba looks at the types of all arguments in each call to choose what it has compiled for them: 8 of the 12 µs that
     one game's step takes, with its fifty arrays. Here the first call chooses. Later arguments are trusted: arrays of
     another type, layout or number of axes would be read as what they are not.
 
     Args:
-        kernel: what `cached_njit` made of a function of `*arguments`.
+        kernel: what `cached_njit` made of a function of positional arguments, none of them `*arguments`.
     """
 
     def __init__(self, kernel: Callable[..., None]) -> None:
         self._kernel = kernel
-        self._compiled: Callable[[tuple[Any, ...]], None] | None = None
+        self._compiled: Callable[..., None] | None = None
 
     def __call__(self, *arguments: Any) -> None:
         if self._compiled is not None:
-            self._compiled(arguments)
+            self._compiled(*arguments)
             return
         self._kernel(*arguments)
         if isinstance(self._kernel, Dispatcher):  # and not Python, with NUMBA_DISABLE_JIT=1
-            self._compiled = self._kernel.get_overload((self._kernel.typeof_pyval(arguments),))
+            self._compiled = self._kernel.get_overload(tuple(map(self._kernel.typeof_pyval, arguments)))
 
 
 def _own_folder() -> Path | None:

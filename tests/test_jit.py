@@ -80,8 +80,7 @@ def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path, monkeypatch):
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="Python looks at types always")
 def test_types_of_arguments_are_looked_at_once():
     @jit.cached_njit()
-    def add(*arguments):
-        numbers, number = arguments
+    def add(numbers, number):
         for i in range(len(numbers)):
             numbers[i] += number
 
@@ -91,19 +90,3 @@ def test_types_of_arguments_are_looked_at_once():
     kernel(numbers, 3)
     assert numbers.tolist() == [5, 5, 5]
     assert len(add.overloads) == 1
-
-
-def test_a_package_is_known_to_have_been_compiled(tmp_path, monkeypatch):
-    folder = tmp_path / "apackage"
-    folder.mkdir()
-    (folder / "__init__.py").write_text("")
-    (folder / "kernels.py").write_text(
-        "from magrounding.jit import cached_njit\n\n\n@cached_njit()\ndef double(x):\n    return 2 * x\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    assert jit.compiled_before("apackage")  # nothing of it is imported: nothing to compile
-    from apackage import kernels
-
-    assert not jit.compiled_before("apackage")
-    assert kernels.double(3) == 6
-    assert jit.compiled_before("apackage")

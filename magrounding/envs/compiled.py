@@ -35,10 +35,11 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
         num_envs: B.
         game: what is played, kept for pickling.
         num_threads: threads that share the rows; episodes do not depend on it.
-        kernels: module with `start_rows(first, last, slots, rules, tables, games, views, results)`,
-            `step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, results)`, which
-            writes the last observations of chunk `first` … `last` from row `first` of `finals` on, and
-            `write_states(rules, tables, games, states)`.
+        kernels: module with `start_rows(first, last, slots, rules, tables, games, views, results)`, which starts the
+            rows that are done, `step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals,
+            results)`, which writes the last observations of chunk `first` … `last` from row `first` of `finals` on and
+            starts nothing, and `write_states(rules, tables, games, states)`. Two, so that generating games is compiled
+            once.
         rules, tables: what they read.
         games: NamedTuple of the arrays that they change; `scalars` is one of them.
 
@@ -81,8 +82,11 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
             scalars[:, SEED] = seeds
             scalars[:, EPISODE] = 0
         self.final_rows = self.final_rows[:0]
-        arrays = self._slots, self._rules, self._tables, self._games, self._views, self._results
-        self._threads.run(self._start_rows, *arrays)
+        for array in vars(self.out).values():
+            array[:] = 0
+        self.out.done[:] = True
+        self._start()
+        self.out.done[:] = False
 
     def step(self, actions: np.ndarray, auto_reset: bool) -> None:
         actions = np.ascontiguousarray(actions, np.int64)  # compiled code trusts that it gets these, see `FixedTypes`
@@ -92,7 +96,14 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
         self._threads.run(self._step_rows, actions, auto_reset, self._slots, *arrays)
         if auto_reset:
             self.final_rows = np.flatnonzero(self.out.done)
-            self._close_ranks()
+            if len(self.final_rows):
+                self._start()
+                self._close_ranks()
+
+    def _start(self) -> None:
+        """Start the episode that each row's seed and episode number name, where a row is done."""
+        arrays = self._slots, self._rules, self._tables, self._games, self._views, self._results
+        self._threads.run(self._start_rows, *arrays)
 
     def _close_ranks(self) -> None:
         """Each chunk of rows wrote its final observations from its own first row on: put them behind one another."""
@@ -162,21 +173,6 @@ def shuffled_place(key, k, count):
         if theirs < mine or (theirs == mine and other < k):
             rank += 1
     return rank
-
-
-@inner_njit
-def clear_results(first, last, out):
-    """Nothing has been played of games first … last-1, and all of them are to be started (`done`)."""
-    for b in range(first, last):
-        out.done[b] = True
-        out.won[b] = False
-        out.length[b] = 0
-        for a in range(out.rewards.shape[1]):
-            out.terminated[b, a] = False
-            out.truncated[b, a] = False
-            out.illegal[b, a] = False
-            out.rewards[b, a] = 0
-            out.returns[b, a] = 0
 
 
 @inner_njit

@@ -69,12 +69,13 @@ class WorldOracle(ABC, Generic[World]):
             [B, n, A] bool, never empty and never a masked action; staying for who can do nothing else.
 
         Raises:
-            CallOrderError: before the first reset.
+            CallOrderError: before the first reset, unless there are no `rows`, which only compiles what thinks.
             ConfigurationError: rows that are none of the games.
         """
-        if not self._world._games.keys.any():
+        chosen = self._every if rows is None else check_rows(rows, len(self._every))
+        if len(chosen) and not self._world._games.keys.any():
             raise CallOrderError("call reset() before asking an oracle")
-        self._label(self._every if rows is None else check_rows(rows, len(self._every)))
+        self._label(chosen)
         return self._labels.copy()
 
     def act(

@@ -16,6 +16,7 @@ from magrounding.agents.building import build_policy, freeze
 from magrounding.agents.policy import Policy
 from magrounding.agents.weights import fit_weights
 from magrounding.envs.make import make_vec
+from magrounding.envs.vector import WorldVectorEnv
 from magrounding.experiment.checkpoint import (
     pack_arrays,
     pack_learners,
@@ -26,14 +27,14 @@ from magrounding.experiment.checkpoint import (
     unpack_learners,
     unpack_players,
 )
+from magrounding.experiment.compiling import Task, call_expert, call_network, compiled_beside
 from magrounding.experiment.progress import Display
 from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
 from magrounding.experiment.settings import RunSettings
-from magrounding.jit import compiled_before
 from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations, find_demonstrations
 from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, Tell, evaluate
-from magrounding.play.player import Player, shown_to
+from magrounding.play.player import Player
 from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.team import Team
 from magrounding.threads import active_plan, map_agents
@@ -309,15 +310,22 @@ class StageSession:
         Games begin anew afterwards, and the network is a copy: nothing of it remains.
         """
         since = time.perf_counter()
-        if not compiled_before(type(getattr(self.vec, "world", None)).__module__.rpartition(".")[0]):
-            self._display.say(f"compiling {self.settings.env}, the first time on this machine: about half a minute")
-        observation, info = self.vec.reset(seed=self._games_seed)
+        said = f"compiling {self.settings.env}, the first time on this machine: about a quarter of a minute"
+        with compiled_beside(self._called_later(), lambda: self._display.say(said)):
+            observation, info = self.vec.reset(seed=self._games_seed)
+            self.vec.step(np.zeros((self.vec.num_envs, self.vec.num_agents), np.int64))
         if self._teacher is not None:
             self._teacher.label()
-        policy = copy.deepcopy(self.players[0].policy)
-        player = Player(policy, self.vec.spec, self.vec.num_envs)
-        shown = shown_to(0, observation, self.vec.spec, info.document)
-        output = policy(player.batch(shown, np.ones(self.vec.num_envs, np.bool_)))
-        (output.logits.softmax(-1).sum() + output.value.sum()).backward()
-        self.vec.step(np.zeros((self.vec.num_envs, self.vec.num_agents), np.int64))
+        call_network(copy.deepcopy(self.players[0].policy), self.vec.spec, observation, info.document)
         self.clock.add("starting", since)
+
+    def _called_later(self) -> list[Task]:
+        """What calls the kernels of network and teacher, without those of the simulator."""
+        policy, spec, num_envs = self.players[0].policy, self.vec.spec, self.vec.num_envs
+        tasks: list[Task] = []
+        if next(policy.parameters()).device.type == "cpu":
+            tasks.append((call_network, (policy, spec, spec.allocate(num_envs), np.zeros(num_envs, np.int64))))
+        teaching = self.phase.learner.teaching
+        if self._teacher is not None and teaching is not None and isinstance(self.vec, WorldVectorEnv):
+            tasks.append((call_expert, (self.vec.id, self.vec.options, teaching.oracle)))
+        return tasks

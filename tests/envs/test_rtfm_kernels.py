@@ -20,15 +20,15 @@ STEPS = """
 from numba import njit
 from magrounding.envs.rtfm.dynamics import add
 @njit
-def start_rows(array):
-    add(array)
+def start_rows(first, last, slots, rules, tables, games, views, out):
+    add(out)
 """
 COMPILED = "from __future__ import annotations\n\nimport zlib\nfrom pathlib import Path\n\n\n"
 PROGRAM = """
 import numpy as np
 from magrounding.envs.rtfm.kernels import start_rows
 array = np.zeros(1)
-start_rows(array)
+start_rows(0, 1, None, None, None, None, None, array)
 print(array[0], sum(start_rows.stats.cache_hits.values()))
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from magrounding.envs.compiled import copy_row, document_key, shuffled_place
 from magrounding.envs.messenger.arrays import (
@@ -33,7 +34,7 @@ from magrounding.jit import inner_njit
 from magrounding.seeding import LAYOUT, NUM_STREAMS, TASK, TEXT, below, stream_key
 
 
-@inner_njit
+@njit(inline="always")  # called in one place
 def start_games(first, last, rules, tables, games, manual, out):
     """Generate, in each row that is done, the episode that its seed and episode number name, text and all."""
     for b in range(first, last):

@@ -33,7 +33,7 @@ from magrounding.jit import inner_njit
 from magrounding.seeding import LAYOUT, NUM_STREAMS, ORDER, TASK, TEXT, below, stream_key
 
 
-@inner_njit
+@njit(inline="always")  # called in one place
 def start_games(first, last, rules, tables, games, manual, goal, out):
     """Generate, in each row that is done, the episode that its seed and episode number name, text and all."""
     for b in range(first, last):

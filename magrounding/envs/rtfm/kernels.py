@@ -47,19 +47,19 @@ def _entry_points(version: int):
     """`start_rows`, `step_rows`, `write_states`, `write_facts` of `steps` and `observe`. The condition is true."""
 
     @cached_njit(nogil=True)
-    def start_rows(*arguments):
+    def start_rows(first, last, slots, rules, tables, games, views, out):
         if version:
-            steps.start_rows(*arguments)
+            steps.start_rows(first, last, slots, rules, tables, games, views, out)
 
     @cached_njit(nogil=True)
-    def step_rows(*arguments):
+    def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out):
         if version:
-            steps.step_rows(*arguments)
+            steps.step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out)
 
     @cached_njit(nogil=True)
-    def write_states(*arguments):
+    def write_states(rules, tables, games, states):
         if version:
-            observe.write_states(*arguments)
+            observe.write_states(rules, tables, games, states)
 
     @cached_njit(nogil=True)
     def write_facts(*arguments):

@@ -1,32 +1,32 @@
-"""Kernels of a reset and of a step: games are generated, played and shown, chunk by chunk."""
+"""Kernels that start games and that play a step of them, and show them, chunk by chunk."""
 
 from __future__ import annotations
 
-from magrounding.envs.compiled import clear_results, copy_document, copy_row, document_key
+from numba import njit
+
+from magrounding.envs.compiled import copy_document, copy_row, document_key
 from magrounding.envs.rtfm.arrays import EPISODE, STEP
 from magrounding.envs.rtfm.dynamics import play_games
 from magrounding.envs.rtfm.generate import salt_of, start_games, write_text
 from magrounding.envs.rtfm.observe import show_games
-from magrounding.jit import inner_njit
 from magrounding.seeding import TEXT
 
 
-@inner_njit
+@njit(inline="always")  # the kernel is nothing else
 def start_rows(first, last, slots, rules, tables, games, views, out):
-    """Start the episode that each row's seed and episode number name, and show it."""
-    clear_results(first, last, out)
+    """Start the episode that the seed and episode number of each row name that is done, and show it."""
     start_games(first, last, rules, tables, games, views.manual, views.goal, out)
     for b in range(first, last):
-        out.done[b] = False
-    show_games(first, last, True, out.done, slots, rules, tables.background, games.entities, views)
+        slots[b] = b
+    show_games(first, last, False, out.done, slots, rules, tables.background, games.entities, views)
 
 
-@inner_njit
+@njit(inline="always")  # the kernel is nothing else
 def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out):
     """Play a step of games first … last-1 and show them.
 
-    With `auto_reset`, a game that has ended shows its end in a row of `finals` (from row `first` on, in order) and
-    starts its next episode.
+    With `auto_reset`, a game that has ended shows its end in a row of `finals` (from row `first` on, in order), and is
+    ready for `start_rows` to start its next episode.
     """
     play_games(first, last, actions, rules, games, out)
     if rules.resample_text:
@@ -46,5 +46,4 @@ def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, vie
         show_games(first, last, False, out.done, slots, rules, tables.background, games.entities, finals)
         for b in range(first, last):
             games.scalars[b, EPISODE] += out.done[b]
-        start_games(first, last, rules, tables, games, views.manual, views.goal, out)
     show_games(first, last, True, out.done, slots, rules, tables.background, games.entities, views)

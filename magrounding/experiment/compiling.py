@@ -1,0 +1,119 @@
+"""Kernels compiled in processes of their own, beside what this process compiles: a first run starts in half the time.
+
+Numba compiles one kernel at a time in a process. The others leave what they compile in numba's cache on disk, where
+this process finds it. Nothing depends on them: what they could not compile is compiled here, when it is called.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numba.core import event
+
+from magrounding.agents.policy import Policy
+from magrounding.envs.make import make_vec
+from magrounding.play.actor import make_expert
+from magrounding.play.player import Player, shown_to
+from magrounding.spec import EnvSpec
+from magrounding.threads import available_cores
+from magrounding.vector import Observation
+
+Task = tuple[Callable[..., None], tuple[Any, ...]]
+"""A function that calls kernels, and its arguments: all can be pickled."""
+
+_PROGRAM = """
+import gc, pickle, sys
+gc.disable()
+sys.path[:] = pickle.load(sys.stdin.buffer)
+function, arguments = pickle.load(sys.stdin.buffer)
+function(*arguments)
+"""
+
+
+class _Processes(event.Listener):
+    """Starts a process for each task as soon as numba compiles anything here: what it finds on disk is no event."""
+
+    def __init__(self, tasks: list[Task], tell: Callable[[], None]) -> None:
+        self._tasks, self._tell = tasks, tell
+        self._began = False
+        self.running: list[subprocess.Popen[bytes]] = []
+
+    def on_start(self, event: event.Event) -> None:
+        gc.disable()  # a tenth of the time to compile would go into looking for garbage
+        if not self._began:
+            self._began = True
+            self._tell()
+        data: Any = event.data
+        kept = data["dispatcher"].stats.cache_path is not None
+        tasks, self._tasks = self._tasks, []
+        if kept and available_cores() > 1:
+            self.running += [process for task in tasks if (process := _start(task)) is not None]
+
+    def on_end(self, event: event.Event) -> None:
+        pass
+
+
+@contextmanager
+def compiled_beside(tasks: list[Task], tell: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """If numba compiles anything within, compile what `tasks` call at the same time: at the end it is on disk.
+
+    Args:
+        tasks: what calls other kernels.
+        tell: called once, when numba begins.
+    """
+    processes, collects = _Processes(tasks, tell), gc.isenabled()
+    try:
+        with event.install_listener("numba:compile", processes):
+            yield
+        for process in processes.running:
+            process.wait()
+    finally:
+        if collects:
+            gc.enable()
+        for process in processes.running:
+            process.kill()
+            process.wait()
+
+
+def call_network(policy: Policy, spec: EnvSpec, observation: Observation, document: np.ndarray) -> None:
+    """Call a network and its gradient once, on a batch of games; its gradients change."""
+    num_envs = len(document)
+    player = Player(policy, spec, num_envs)
+    output = policy(player.batch(shown_to(0, observation, spec, document), np.ones(num_envs, np.bool_)))
+    (output.logits.softmax(-1).sum() + output.value.sum()).backward()
+
+
+def call_expert(env: str, options: dict[str, Any], oracle: str) -> None:
+    """Let an expert think about none of an environment's games."""
+    expert = make_expert(make_vec(env, 1, **options), oracle)
+    expert.best_actions(np.zeros(0, np.int64))
+
+
+def _start(task: Task) -> subprocess.Popen[bytes] | None:
+    """A process, silent, that calls the task with one thread; None where there can be none."""
+    try:
+        packed = pickle.dumps(sys.path) + pickle.dumps(task)
+        process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=dict(os.environ, OMP_NUM_THREADS="1"),
+        )
+    except Exception:  # no process is to be had, or a network of a person's own cannot be pickled
+        return None
+    assert process.stdin is not None
+    try:
+        process.stdin.write(packed)
+        process.stdin.close()
+    except BrokenPipeError:  # it ended early
+        pass
+    return process

@@ -1,0 +1,104 @@
+"""Kernels are compiled in several processes, where that is of use, and without them all goes on."""
+
+import gc
+import time
+from pathlib import Path
+
+import numba
+import pytest
+import torch
+
+from magrounding.agents.relread import kernels
+from magrounding.envs.rtfm import oracle
+from magrounding.experiment import compiling
+from magrounding.experiment.compiling import compiled_beside
+from magrounding.experiment.settings import make_settings
+from magrounding.experiment.stage import StageSession
+from magrounding.jit import cached_njit
+
+pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch):
+    monkeypatch.setattr(compiling, "available_cores", lambda: 2)
+
+
+@pytest.fixture
+def kernel(tmp_path, monkeypatch):
+    """A function that numba has never compiled, and keeps."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+
+    @cached_njit()
+    def double(number):
+        return 2 * number
+
+    return double
+
+
+def test_tasks_are_done_when_something_was_compiled(kernel, tmp_path):
+    with compiled_beside([(Path.touch, (tmp_path / "done",))]):
+        kernel(1)
+        assert not gc.isenabled()
+    assert (tmp_path / "done").exists()
+    assert gc.isenabled()
+
+
+def test_nothing_is_started_or_said_for_what_is_compiled_already(kernel, tmp_path):
+    said = []
+    with compiled_beside([], lambda: said.append("compiling")):
+        kernel(1)
+    assert said == ["compiling"]
+    with compiled_beside([(Path.touch, (tmp_path / "done",))], lambda: said.append("again")):
+        kernel(2)
+    assert not (tmp_path / "done").exists()
+    assert said == ["compiling"]
+
+
+def test_nothing_is_started_where_one_core_is_there(kernel, tmp_path, monkeypatch):
+    monkeypatch.setattr(compiling, "available_cores", lambda: 1)
+    with compiled_beside([(Path.touch, (tmp_path / "done",))]):
+        kernel(1)
+    assert not (tmp_path / "done").exists()
+
+
+def test_nothing_is_started_where_numba_keeps_nothing(tmp_path):
+    with compiled_beside([(Path.touch, (tmp_path / "done",))]):
+        numba.njit(lambda number: 2 * number)(1)
+    assert not (tmp_path / "done").exists()
+
+
+def test_a_task_that_fails_or_cannot_be_pickled_changes_nothing(kernel, tmp_path, capfd):
+    tasks = [(Path.rmdir, (tmp_path / "none",)), (lambda: None, ()), (Path.touch, (tmp_path / "done",))]
+    with compiled_beside(tasks):
+        assert kernel(1) == 2
+    assert (tmp_path / "done").exists()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_error_within_ends_the_processes(kernel):
+    def fail():
+        kernel(1)
+        raise KeyError
+
+    since = time.monotonic()
+    with pytest.raises(KeyError), compiled_beside([(time.sleep, (600,))]):
+        fail()
+    assert time.monotonic() - since < 300
+
+
+def test_what_is_compiled_beside_is_what_a_session_calls():
+    def compiled():
+        found = [each for module in (kernels, oracle) for each in vars(module).values() if hasattr(each, "signatures")]
+        return {each.__name__: list(each.signatures) for each in found}
+
+    session = StageSession(make_settings("ma_rtfm", preset="demo", stages=("s1",)), "s1", 0, 0, torch.device("cpu"))
+    for function, arguments in session._called_later():
+        function(*arguments)
+    before = compiled()
+    assert before["_relate_back"]
+    assert before["label_stationary"]
+    session.start()
+    session.iterate(0)
+    assert compiled() == before
+    session.close()
