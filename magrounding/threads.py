@@ -3,8 +3,8 @@
 Torch computes each operation with one thread. Its pool of threads waits by spinning, so where another program needs a
 core, every small operation waits for a thread that is not running: with three agents in S1 of `ma_rtfm` on two cores,
 one busy process left 3 to 30 % of the speed. What is divided among threads here are larger pieces, which sleep when
-they have nothing to do: agents, parts of a minibatch (whole games), rows of a simulated batch. That is also faster
-where nothing else runs (docs/performance.md, and `python -m benchmarks.busy` on your machine).
+they have nothing to do: agents, parts of a minibatch (whole games), rows of a simulated batch. Where nothing else runs
+that is as fast (docs/performance.md has what was measured, `python -m benchmarks.busy` measures your machine).
 
 `using(plan)` says what a process may use; `map_agents` and `map_parts` run things side by side within it, and one
 after the other without it. Gradients of the parts of a minibatch are added in the order of the parts, so a run repeats
