@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,11 +31,7 @@ def tracked():
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory):
     """(files of the source distribution, files of the wheel), both relative to the root."""
-    if find_spec("setuptools") is None:
-        pytest.skip("needs setuptools")
-    import setuptools
-
-    if int(setuptools.__version__.partition(".")[0]) < 77:
+    if find_spec("setuptools") is None or int(version("setuptools").partition(".")[0]) < 77:
         pytest.skip("needs setuptools of version 77, as pyproject.toml says")
     folder = tmp_path_factory.mktemp("packed")
     command = [sys.executable, "-c", LISTS, str(folder)]
