@@ -99,7 +99,8 @@ def finish(figure: Figure, panels: Sequence[Axes], scales: Sequence[Scale]) -> b
     for panel in panels:
         panel.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
         panel.locator_params(axis="x", nbins=4)
-        panel.set_xlim(left=0)  # one point or few would stand on an axis that begins beside them
+        # One point would stand on an axis that begins beside it; markers stand a little to the right of their places.
+        panel.set_xlim(0, 1.04 * panel.get_xlim()[1])
     for panel in panels[-MOST_BESIDE:]:
         panel.set_xlabel("environment steps")
     return save(figure, panels, scales)
