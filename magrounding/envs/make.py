@@ -33,8 +33,7 @@ def make(id: str, *, render_mode: str | None = None, **options: Any) -> Parallel
             environment of your own that is no ParallelEnv.
     """
     entry = env_entry(id)
-    options = entry.check_options(options)
-    config = entry.configure(**options)
+    config, options = entry.configure(**options), entry.check_options(options)
     spec = describe(config)
     spec.require_memory(1)
     if is_simulator(config):
@@ -77,8 +76,7 @@ def make_vec(
     copy = plain(copy)
     check_bool("copy", copy)
     entry = env_entry(id)
-    options = entry.check_options(options)
-    config = entry.configure(**options)
+    config, options = entry.configure(**options), entry.check_options(options)
     spec = describe(config)
     spec.require_memory(num_envs)
     if is_simulator(config):

@@ -115,18 +115,18 @@ class Learner(ABC, Generic[Config]):
         return np.array_split(games, max(1, parts))
 
     def differentiate(self, losses: Sequence[LossOf]) -> list[dict[str, Tensor]]:
-        """Set every weight's gradient to that of the sum of some losses, which are computed side by side.
+        """Set every parameter's gradient to that of the sum of some losses, which are computed side by side.
 
         Returns:
             What the log is to say of each loss.
         """
-        weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
-        learning = [weight for weight in weights if weight.requires_grad]
         self.optimizer.zero_grad(set_to_none=True)
         if len(losses) == 1:
             loss, log = losses[0]()
             loss.backward()
             return [{name: each.detach() for name, each in log.items()}]
+        parameters = [each for group in self.optimizer.param_groups for each in group["params"]]
+        learning = [each for each in parameters if each.requires_grad]
 
         def gradients_of(loss_of: LossOf) -> tuple[tuple[Tensor | None, ...], dict[str, Tensor]]:
             loss, log = loss_of()
@@ -137,13 +137,13 @@ class Learner(ABC, Generic[Config]):
         logs = []
         for gradients, log in map_parts(gradients_of, losses):
             logs.append({name: each.detach() for name, each in log.items()})
-            for weight, gradient in zip(learning, gradients, strict=True):
+            for parameter, gradient in zip(learning, gradients, strict=True):
                 if gradient is None:
                     continue
-                if weight.grad is None:  # a copy, as two weights may have been given one and the same tensor
-                    weight.grad = torch.empty_like(weight).copy_(gradient)
+                if parameter.grad is None:  # a copy, as two may have been given one and the same tensor
+                    parameter.grad = torch.empty_like(parameter).copy_(gradient)
                 else:
-                    weight.grad.add_(gradient)
+                    parameter.grad.add_(gradient)
         return logs
 
     def replay(self, column: Column, games: np.ndarray) -> Replay:
