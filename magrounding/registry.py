@@ -7,7 +7,6 @@ called by functions that run before the first look-up: the entry points of insta
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +20,7 @@ from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, MagroundingError, choose
 from magrounding.evaluation_plan import EvaluationPlan
 from magrounding.plain import plain
+from magrounding.schema import Option, options_of
 from magrounding.spec import EnvSpec
 
 if TYPE_CHECKING:
@@ -137,10 +137,14 @@ class EnvEntry:
         return load(self.game)
 
     @cached_property
+    def schema(self) -> dict[str, Option]:
+        """Name → option. `render_mode`, which PettingZoo envs take, is none: `make` and `make_env` have it."""
+        return {name: option for name, option in options_of(self.factory).items() if name != "render_mode"}
+
+    @cached_property
     def options(self) -> dict[str, Any]:
-        """Option → default. `render_mode`, which PettingZoo envs take, is none: `make` and `make_env` have it."""
-        known = inspect.signature(self.factory).parameters
-        return {name: each.default for name, each in known.items() if name != "render_mode"}
+        """Option → default."""
+        return {name: option.default for name, option in self.schema.items()}
 
     def configure(self, **options: Any) -> EnvConfig:
         """The configuration with these options; ConfigurationError for an option that does not exist or cannot be."""

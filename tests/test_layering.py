@@ -12,10 +12,23 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "magrounding"
 
 LAYERS = (
-    ("brief", "errors", "jit", "machine", "output", "plain", "seeding", "storage", "threads", "version", "vocabulary"),
+    (
+        "brief",
+        "errors",
+        "jit",
+        "machine",
+        "output",
+        "plain",
+        "schema",
+        "seeding",
+        "storage",
+        "threads",
+        "version",
+        "vocabulary",
+    ),
     ("spec",),
     ("capabilities", "texts", "vector", "evaluation_plan", "registry"),
-    ("registration",),
+    ("options", "registration"),
     ("envs", "simulators"),
     ("single", "adapters"),
     ("agents",),
