@@ -109,6 +109,7 @@ class EnvEntry:
         layouts: values of its option `layout`, in which the same manual's statements lie in other rows; in the first
             each has one of its own.
         evaluation: in which of its games agents are judged; by default in those that it makes without options.
+        version: of its id in other registries, "<id>-v0"; a change of dynamics, texts, rewards or masks raises it.
         played_limit: `max_cycles` of games that are played to be seen, compared or learnt from (`match`, `play`,
             `record`, `serve`) where nobody names a limit, of a world whose own is far longer than its games; None: its
             own limit.
@@ -126,7 +127,13 @@ class EnvEntry:
     multi_agent: bool = False
     layouts: tuple[str, ...] = ()
     evaluation: EvaluationPlan = field(default_factory=EvaluationPlan)
+    version: int = 0
     played_limit: int | None = None
+
+    @property
+    def versioned_id(self) -> str:
+        """What PettingZoo and Gymnasium call it, behind the namespace."""
+        return f"{self.id}-v{self.version}"
 
     def in_layouts(self) -> tuple[dict[str, str], ...]:
         """The options that make each of its layouts; no option where it has one only."""

@@ -38,7 +38,7 @@ INFINITE = "infinite"
 """Beside a type: infinity is a value as well, whatever the bounds; of other options every number is finite."""
 
 _PLACE = re.compile(r" - at `\$(.*)`$")
-_NOUNS = {"null": "None", "array": "list", "object": "dict"}
+_NOUNS = {"`": "", " | ": " or ", "null": "None", "array": "list", "object": "dict"}
 _EVERY = "*"
 
 
@@ -139,9 +139,10 @@ class Option:
             raise self._refused(value, str(error)) from None
         except TypeError:  # an annotation of somebody else's that is no data
             return value
-        if not _is_finite(found):
-            raise self._refused(value, "Expected `a finite number`")
-        return _without_lists(found)
+        try:
+            return _settled(found)
+        except ValueError:
+            raise self._refused(value, "Expected `a finite number`") from None
 
     def parse(self, text: str) -> Any:
         """The value in a word of a command line: JSON, or else a string.
@@ -166,7 +167,9 @@ class Option:
         wanted = _PLACE.sub("", reason).removeprefix("Expected ").split(", got ")[0]
         if literals := [name for part in _parts(self.type) if get_origin(part) is Literal for name in get_args(part)]:
             wanted = f"one of {', '.join(map(str, literals))}"
-        wanted = re.sub(r"`([^`]*)`", lambda found: " or ".join(map(_noun, found[1].split(" | "))), wanted)
+        wanted = re.sub(
+            r"`([^`]*)`", lambda found: " or ".join(_NOUNS.get(name, name) for name in found[1].split(" | ")), wanted
+        )
         return ConfigurationError(f"{self.name} of {self.owner} takes {wanted}{where}, got {value!r}")
 
 
@@ -320,23 +323,15 @@ def _marks(hint: Any) -> tuple[Any, ...]:
     return (*own, *(mark for part in inside if part is not ... for mark in _marks(part)))
 
 
-def _is_finite(value: Any) -> bool:
+def _settled(value: Any) -> Any:
+    """The same with tuples for lists, which JSON has only: options are compared. ValueError for infinity and NaN."""
     if isinstance(value, Mapping):
-        return all(map(_is_finite, value.values()))
-    if isinstance(value, tuple):
-        return all(map(_is_finite, value))
-    return not isinstance(value, float) or math.isfinite(value)
-
-
-def _without_lists(value: Any) -> Any:
-    """The same with tuples for lists, which JSON has only: options are compared."""
-    if isinstance(value, Mapping):
-        return {name: _without_lists(each) for name, each in value.items()}
-    return tuple(map(_without_lists, value)) if isinstance(value, list | tuple) else value
-
-
-def _noun(name: str) -> str:
-    return _NOUNS.get(name, name)
+        return {name: _settled(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(map(_settled, value))
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(value)
+    return value
 
 
 def _key(value: Mapping[str, Any] | tuple[Any, ...], key: str) -> Any:

@@ -194,8 +194,6 @@ def changed(config: RunConfig, arguments: Arguments) -> RunConfig:
         evaluation=replace(config.evaluation, **_given(evaluation)),
         **_given(simple),
     )
-    if arguments.env_option:
-        check_games(config)
     for name, value in assignments((arguments.network,) if arguments.network else (), "--network"):
         config = assign_network(config, name, value)
     for name, value in assignments((arguments.learning,) if arguments.learning else (), "--learning"):
@@ -205,13 +203,6 @@ def changed(config: RunConfig, arguments: Arguments) -> RunConfig:
     if (bf16 := _switch(arguments.bf16, arguments.no_bf16)) is not None:
         config = config.with_learners(lambda learner: replace(learner, bf16=bf16))
     return config if arguments.contrast is None else with_contrast(config, arguments.contrast)
-
-
-def check_games(config: RunConfig) -> None:
-    """ConfigurationError for options that make no game of a stage or of an evaluation set."""
-    for stage in config.stages:
-        for evaluation_set in (None, *config.entry.evaluation.sets_of(stage)):
-            configure(config.entry, config.stage_options(stage, evaluation_set))
 
 
 def with_contrast(config: RunConfig, weight: float) -> RunConfig:

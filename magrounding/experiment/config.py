@@ -102,10 +102,12 @@ class RunConfig(Options):
         complete = {
             "agents": agents,
             "stages": self.stages or entry.curriculum,
-            "env_options": entry.check_options({**self.env_options, **needed, **team}),
+            "env_options": {**self.env_options, **needed, **team},
         }
         for name, value in complete.items():
             object.__setattr__(self, name, value)
+        for stage in self.stages:
+            choose(f"stage of {self.env}", stage, entry.stages)
         if any(phase.learner.joint for _, phase in self.walk()):
             object.__setattr__(self, "share_parameters", True)
 
@@ -114,11 +116,12 @@ class RunConfig(Options):
         if not entry.multi_agent and self.agents != 1:
             several = ", ".join(env.id for env in ENVS.values() if env.multi_agent)
             raise ConfigurationError(f"{self.env} is played by one agent, got {self.agents}; several play: {several}")
-        for stage in self.stages:
-            choose(f"stage of {self.env}", stage, entry.stages)
         for what, values in (("stage", self.stages), ("seed", self.seeds)):
             if len(set(values)) < len(values):
                 raise ConfigurationError(f"each {what} can be named once, got {', '.join(map(str, values))}")
+        for stage in self.stages:
+            for evaluation_set in (None, *entry.evaluation.sets_of(stage)):
+                entry.configure(**self.stage_options(stage, evaluation_set))
         for stage, phase in self.walk():
             within = self.evaluation.watched_sets if self.evaluation.every else ()
             for name in (self.evaluation.selection_set, *within, *self.evaluation_sets(stage, phase)):
