@@ -15,10 +15,10 @@ from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.presets import IMITATE, Phase, Preset, Promotion, find_preset
 from magrounding.plain import make_plain
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
-from magrounding.play.loading import CONFIG_FILE
+from magrounding.play.run_folder import RunFolder
 from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry, is_simulator
 from magrounding.spec import SCORE, EnvSpec
-from magrounding.storage import digest, read_json
+from magrounding.storage import digest
 from magrounding.training.algorithm import Teaching, parse_config
 
 
@@ -319,4 +319,4 @@ def read_settings(folder: Path) -> RunSettings:
     """The settings of a run folder; CheckpointError where it is none."""
     if not folder.is_dir():
         raise CheckpointError(f"there is no run in {folder}: the folder does not exist")
-    return RunSettings.from_dict(read_json(folder / CONFIG_FILE))
+    return RunSettings.from_dict(RunFolder(folder).config())

@@ -8,7 +8,7 @@ import magrounding as mg
 from magrounding.agents.fieldread import FieldRead, FieldReadConfig
 from magrounding.agents.policy import Accepts
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.baselines import compared
+from magrounding.experiment.evaluate import compared
 from magrounding.experiment.presets import GENERAL, default_preset, find_preset, presets_of
 from magrounding.experiment.settings import make_settings
 from magrounding.registry import AGENTS, ENVS, AgentEntry

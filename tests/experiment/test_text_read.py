@@ -11,10 +11,10 @@ from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import CheckpointError, DataNotFound
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.match import Results
-from magrounding.experiment.match_report import match_report
 from magrounding.experiment.presets import Promotion
+from magrounding.experiment.reports.match import match_report
+from magrounding.experiment.reports.zero_shot import to_json, zero_shot_report
 from magrounding.experiment.settings import RunSettings, read_settings
-from magrounding.experiment.zero_shot_report import to_json, zero_shot_report
 from magrounding.play.saved_games import SavedGame
 from tests.envs.people_corpus import small_corpus, write_corpus
 from tests.experiment.tiny_runs import TINY, phases_of, quiet
