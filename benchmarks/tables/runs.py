@@ -15,9 +15,8 @@ from magrounding.errors import CheckpointError
 from magrounding.experiment.branch import beginning, branch
 from magrounding.experiment.config import RunConfig, make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.report import REPORT_FILE
 from magrounding.experiment.results import RunResults, over_seeds, read_results
-from magrounding.play.loading import CONFIG_FILE
+from magrounding.play.run_folder import RunFolder
 from magrounding.registry import env_entry
 
 
@@ -120,12 +119,12 @@ def learn(job: Job, seed: int, out: Path, device: str, command: str) -> bool:
 
 def is_finished(folder: Path) -> bool:
     """Whether a run's report is written, its last act."""
-    return (folder / REPORT_FILE).exists()
+    return RunFolder(folder).report.exists()
 
 
 def check_folder(folder: Path, settings: RunConfig) -> bool:
     """Whether a folder has a run; CheckpointError where it is of other settings."""
-    if not (folder / CONFIG_FILE).exists():
+    if not RunFolder(folder).holds_run:
         return False
     found = read_config(folder)
     if beginning(found, found.stages) != beginning(settings, settings.stages):

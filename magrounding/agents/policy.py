@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from magrounding.brief import brief
 from magrounding.errors import ConfigurationError
-from magrounding.spec import HEEDED, EnvSpec, FixedActions, Grid
+from magrounding.spec import EnvSpec, FixedActions, Grid
 
 TextEncoding = dict[str, Tensor]
 """What a policy keeps of U distinct texts: every tensor has U as its first dimension.
@@ -182,8 +182,8 @@ class Policy(nn.Module, ABC):
     Attributes:
         accepts: the worlds it is made for.
         reads: name → the text fields that it reads together, as one text. Fields that a world lacks are empty.
-        heeds: of `spec.HEEDED`, what its choices depend on. A network to which a word is nothing but the statements it
-            stands in heeds no NAMES.
+        depends_on_names: whether its choices change where every name of a thing is exchanged for another one. They do
+            not where a word is nothing to a network but the statements it stands in.
         word_rows: its parameters that have a row for each word, or piece of a word: name → the spelling of each row.
             For games with other words it is made anew as `type(self)(spec, self.config)`, and rows go with the
             spelling (`agents.respelling`). Empty: no parameter is about a word. None: it reads none but its own.
@@ -197,7 +197,7 @@ class Policy(nn.Module, ABC):
 
     accepts: ClassVar[Accepts] = Accepts()
     reads: Mapping[str, tuple[str, ...]] = MappingProxyType({"document": ("manual", "goal")})
-    heeds: frozenset[str] = frozenset(HEEDED)
+    depends_on_names: bool = True
     word_rows: Mapping[str, Sequence[str]] | None = None
     grid_shape: tuple[int, ...] | None = None
     needs: frozenset[str] = frozenset()

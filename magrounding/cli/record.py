@@ -105,7 +105,7 @@ def make_demonstrations(arguments: Arguments) -> None:
             display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
             with display, display.games(what, arguments.games) as bar:
                 tell = bar if display.live or arguments.quiet else _Progress(arguments.games).tell
-                shown = record(vec, player, arguments.games, first, played_by, tell=tell)
+                shown = record(vec, player, arguments.games, first, played_by, on_progress=tell)
         finally:
             vec.close()
     _keep(arguments, shown)

@@ -9,14 +9,13 @@ from pathlib import Path
 from magrounding.agents.building import build_policy
 from magrounding.agents.running_text.assumptions import parse_assumptions
 from magrounding.agents.running_text.segments import EDGES, LEARNT, ROWS, SEGMENTS, Delexicalised, Segmenter
-from magrounding.agents.weights import STATE_FILE, fit_weights, save_weights
+from magrounding.agents.weights import fit_weights, save_weights
 from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.markdown import table
 from magrounding.experiment.presets import find_preset
 from magrounding.experiment.progress import duration
-from magrounding.experiment.report import percent
 from magrounding.experiment.segmenting import (
     check_known,
     facts_found,
@@ -25,9 +24,10 @@ from magrounding.experiment.segmenting import (
     segmenters_of,
     statements_found,
 )
-from magrounding.play.loading import CONFIG_FILE, load_team, seed_folder
-from magrounding.pretrained import find_run
-from magrounding.storage import check_place, read_json, write_json
+from magrounding.experiment.tables import percent
+from magrounding.play.loading import load_team
+from magrounding.play.run_folder import RunFolder
+from magrounding.storage import check_place
 from magrounding.threads import ThreadPlan, using
 from magrounding.vector import check_count
 
@@ -79,9 +79,10 @@ def put_behind(arguments: Arguments, command: str) -> None:
     assume = parse_assumptions(arguments.assume)
     if assume and arguments.by != EDGES:
         raise ConfigurationError(f"--assume is what readers of edges assume: add --by {EDGES}, or leave it out")
-    if (arguments.out / CONFIG_FILE).exists():
+    run, out = RunFolder.find(arguments.run), RunFolder(arguments.out)
+    if out.holds_run:
         raise CheckpointError(f"{arguments.out} holds a run already: remove it first, or choose another --out")
-    settings, config = read_config(find_run(arguments.run)), read_json(find_run(arguments.run) / CONFIG_FILE)
+    settings, config = read_config(run.path), run.config()
     check_known(settings, arguments.statements)
     seeds, own = [str(k) for k in settings.seeds], arguments.trained_seed
     seed = int(choose("seed of this run", seeds[0] if own is None else str(own), seeds))
@@ -96,7 +97,7 @@ def put_behind(arguments: Arguments, command: str) -> None:
         state = policy.state_dict()
         kept = {k: v for k, v in trained.state_dict().items() if k in state and not k.startswith(_FOUND)}
         fit_weights(policy, {**state, **kept}, arguments.run)
-    check_place(arguments.out / CONFIG_FILE)
+    check_place(out.config_file)
     finders = segmenters_of(policies)
     if finders:
         start = time.monotonic()
@@ -106,11 +107,11 @@ def put_behind(arguments: Arguments, command: str) -> None:
         _show(learnt, changed, reads)
         for each in finders:
             each.load_state_dict(learnt.state_dict())
-    source = seed_folder(find_run(arguments.run), seed, len(settings.seeds)) / stage / STATE_FILE
-    record = {**read_json(source), "stage": reads, "vocabulary": spec.vocabulary_hash}
+    state = run.seed(seed, len(settings.seeds)).state(stage)
+    record = {**state, "stage": reads, "vocabulary": spec.vocabulary_hash}
     save_weights(arguments.out / reads, [policy.state_dict() for policy in policies], record)
     about = {"command": command, "team": arguments.run}
-    write_json(arguments.out / CONFIG_FILE, {**config, **changed.as_dict(), **about}, sealed=True)  # last: it is a run
+    out.write_config({**config, **changed.as_dict(), **about})  # last: it is a run
     print(f"{arguments.out}: a run like any other, e.g. magrounding evaluate --run {arguments.out}")
 
 

@@ -25,9 +25,8 @@ from magrounding.experiment.config import RunConfig, make_config, read_config
 from magrounding.experiment.curriculum import check_regrets, run_curriculum
 from magrounding.experiment.presets import default_preset
 from magrounding.experiment.progress import Display
-from magrounding.experiment.report import REPORT_FILE
 from magrounding.play.demonstrations import digests
-from magrounding.play.loading import CONFIG_FILE
+from magrounding.play.run_folder import RunFolder
 from magrounding.schema import assign, diff, has
 from magrounding.training.algorithm import AlgorithmConfig
 
@@ -117,7 +116,8 @@ def train(arguments: Arguments, line: CommandLine) -> None:
         display=display,
         command=str(line),
     )
-    print(folder / REPORT_FILE if arguments.quiet else f"report: {folder / REPORT_FILE}")
+    report = RunFolder(folder).report
+    print(report if arguments.quiet else f"report: {report}")
 
 
 def run_folder(arguments: Arguments) -> Path:
@@ -264,7 +264,7 @@ def _show(value: object) -> str:
 
 def _how_to_resume(arguments: Arguments, line: CommandLine) -> str:
     folder = run_folder(arguments)
-    if not (folder / CONFIG_FILE).exists():
+    if not RunFolder(folder).holds_run:
         return "stopped before the run began"
     device = () if arguments.device == "auto" else ("--device", arguments.device)
     threads = () if arguments.threads is None else ("--threads", str(arguments.threads))

@@ -68,7 +68,7 @@ class EnDiRelread(EnDi):
         config = config.for_world(spec)
         super().__init__(spec, config)
         self.reader = Relread(spec, config)
-        self.heeds = self.reader.heeds
+        self.depends_on_names = self.reader.depends_on_names
         self.word_rows = within("reader", self.reader.word_rows)
         last = nn.Linear(config.division_hidden, 2)
         with torch.no_grad():

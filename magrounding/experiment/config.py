@@ -17,11 +17,11 @@ from magrounding.experiment.evaluation_config import EvaluationConfig
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.presets import find_preset
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
-from magrounding.play.loading import CONFIG_FILE
+from magrounding.play.run_folder import RunFolder
 from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry, is_simulator
 from magrounding.schema import Natural, NonNegative, Options, Positive, Share, dump, load, options_of
 from magrounding.spec import SCORE, EnvSpec
-from magrounding.storage import digest, read_json
+from magrounding.storage import digest
 from magrounding.training.algorithm import IMITATE, AlgorithmConfig, Teaching
 
 REMAINING_STAGES = "*"
@@ -316,7 +316,7 @@ def read_config(folder: Path) -> RunConfig:
     """The configuration of a run folder; CheckpointError where it is none."""
     if not folder.is_dir():
         raise CheckpointError(f"there is no run in {folder}: the folder does not exist")
-    return parse_config(read_json(folder / CONFIG_FILE))
+    return parse_config(RunFolder(folder).config())
 
 
 def parse_config(content: Mapping[str, Any]) -> RunConfig:

@@ -11,24 +11,24 @@ from magrounding.agents.weights import versions
 from magrounding.capabilities import find_regrets
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
-from magrounding.experiment.baselines import compared, play_missing
-from magrounding.experiment.config import RunConfig, read_config
+from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.device import resolve_device
+from magrounding.experiment.evaluate import compared, play_missing
 from magrounding.experiment.interrupt import StopRequest
-from magrounding.experiment.owner import OWNER_FILE, RunOwner
+from magrounding.experiment.owner import RunOwner
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display
-from magrounding.experiment.report import write_report
+from magrounding.experiment.reports.run import write_report
 from magrounding.experiment.results import TEXT
 from magrounding.experiment.seed_run import SeedRun
 from magrounding.play.actor import check_oracle, has_expert, make_expert
 from magrounding.play.demonstrations import find_demonstrations
-from magrounding.play.loading import CONFIG_FILE, seed_folder
 from magrounding.play.origin import DescribedGames
 from magrounding.play.recording import check_texts
+from magrounding.play.run_folder import RunFolder
 from magrounding.registry import is_simulator
 from magrounding.spec import EnvSpec
-from magrounding.storage import read_json, remove_partial, write_json
+from magrounding.storage import remove_partial
 from magrounding.threads import plan_threads, using
 from magrounding.training.algorithm import Teaching
 
@@ -61,7 +61,7 @@ def run_curriculum(
         KeyboardInterrupt: after Ctrl-C; the state is saved.
         OSError: the disk refused; the last checkpoint is whole.
     """
-    where, shown = resolve_device(device), display or Display()
+    run, where, shown = RunFolder(folder), resolve_device(device), display or Display()
     plan = plan_threads(
         settings.agents,
         settings.max_envs,
@@ -73,31 +73,31 @@ def run_curriculum(
     shown.say(f"{settings.title} · {where.type}, {cores} · {folder}")
     demonstrators = check_run(settings)  # what cannot work comes to light before anything is written
     if resume:
-        read_json(folder / CONFIG_FILE)
+        run.config()
     else:
-        _refuse_foreign(folder)
+        run.refuse_foreign()
     with RunOwner(folder):
         remove_partial(folder)
         if resume:
-            if read_config(folder).digest != settings.digest:
+            config = run.config()
+            if parse_config(config).digest != settings.digest:
                 raise CheckpointError(f"the run in {folder} has other settings: resume it with its own (read_config)")
-            _check_text(settings, folder)
-        elif (folder / CONFIG_FILE).exists():
+            _check_text(settings, folder, config.get(TEXT))
+        elif run.holds_run:
             raise CheckpointError(f"{folder} exists already: add --resume to go on with it, or name another with --out")
         else:
             about = {"versions": versions(), "command": command, "demonstrators": demonstrators}
             about |= {TEXT: text} if (text := settings.describe(settings.stages[0]).source) else {}
-            write_json(folder / CONFIG_FILE, {**settings.as_dict(), **about}, sealed=True)
+            run.write_config({**settings.as_dict(), **about})
         with StopRequest() as stop, using(plan), shown:
             for seed in settings.seeds:
-                own = seed_folder(folder, seed, len(settings.seeds))
-                SeedRun(settings, seed, own, where, shown, stop).run()
+                SeedRun(settings, seed, run.seed(seed, len(settings.seeds)), where, shown, stop).run()
             players = (who for stage in settings.stages for who in compared(settings.env, settings.describe(stage)))
             others = " and ".join(dict.fromkeys(players))
             shown.say(f"playing the comparison games of {others}, writing the report")
             with stop.immediate():
-                play_missing(settings, folder, shown)
-                write_report(folder)
+                play_missing(settings, run, shown)
+                write_report(run)
 
 
 def check_run(settings: RunConfig) -> dict[str, str]:
@@ -130,20 +130,13 @@ def _check_games(settings: RunConfig) -> None:
                 config.make_env(None).close()
 
 
-def _check_text(settings: RunConfig, folder: Path) -> None:
+def _check_text(settings: RunConfig, folder: Path, before: str | None) -> None:
     """CheckpointError where a run began with other sentences than its files hold now."""
-    before, now = read_json(folder / CONFIG_FILE).get(TEXT), settings.describe(settings.stages[0]).source
+    now = settings.describe(settings.stages[0]).source
     if before is not None and before != now:
         raise CheckpointError(
             f"the run in {folder} read {before}, which is {now} now: restore the files, or train again"
         )
-
-
-def _refuse_foreign(folder: Path) -> None:
-    """CheckpointError for what is neither empty nor a run's, before anything is written into it."""
-    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if names.isdisjoint((CONFIG_FILE, OWNER_FILE)) and (names or (folder.exists() and not folder.is_dir())):
-        raise CheckpointError(f"{folder} exists already and holds no run: name another with --out")
 
 
 def _check_learning(settings: RunConfig) -> None:

@@ -6,23 +6,23 @@ import math
 import time
 from collections import deque
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.agents.weights import STATE_FILE, save_weights
+from magrounding.agents.weights import save_weights
 from magrounding.errors import CheckpointError
-from magrounding.experiment.checkpoint import CHECKPOINT_FILE, load_checkpoint, save_checkpoint, select
+from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint, select
 from magrounding.experiment.config import RunConfig
-from magrounding.experiment.evaluations import Evaluations
+from magrounding.experiment.evaluate import Evaluations
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display, Status
 from magrounding.experiment.stage import StageSession
+from magrounding.play.run_folder import SeedFolder
 from magrounding.training.clock import TRAINING, Clock
 from magrounding.training.rollout import FinishedGames
 
@@ -55,7 +55,7 @@ class SeedRun:
     Args:
         settings: of the run.
         seed: its seed.
-        folder: where its files go.
+        folder: its files.
         device: of the networks.
         display: what the person sees.
         stop: Ctrl-C.
@@ -65,7 +65,7 @@ class SeedRun:
         self,
         settings: RunConfig,
         seed: int,
-        folder: Path,
+        folder: SeedFolder,
         device: torch.device,
         display: Display,
         stop: StopRequest,
@@ -100,7 +100,7 @@ class SeedRun:
         """Train all phases of all stages that are left; KeyboardInterrupt after Ctrl-C, the state saved."""
         self._load()
         with MetricsLog(self.folder, self.at.metrics_size) as self._log:
-            written = self._log.path, self._log.write, lambda: self._line("evaluation")
+            written = self.folder, self._log.write, lambda: self._line("evaluation")
             self._evaluations = Evaluations(self.settings, self.seed, *written, self._display, self._stop)
             self._last_tick = time.monotonic()
             while not self.at.finished:
@@ -111,7 +111,7 @@ class SeedRun:
                     self.seed,
                     self.device,
                     self._clock,
-                    self.folder,
+                    self.folder.path,
                     self._display,
                 )
                 try:
@@ -123,10 +123,10 @@ class SeedRun:
 
     def _load(self) -> None:
         """Take up the state of an earlier process, where there is one."""
-        path = self.folder / CHECKPOINT_FILE
+        path = self.folder.checkpoint
         if not path.exists():
             # A stage's weights are written after a checkpoint: to begin again would write over what was learnt.
-            if any(any(self.folder.glob(f"{depth}/{STATE_FILE}")) for depth in ("*", "*/*")):
+            if self.folder.has_weights():
                 raise CheckpointError(f"{path} is missing, but weights were trained here: restore it")
             return
         record, tensors = load_checkpoint(path, **self.settings.origin)
@@ -148,7 +148,7 @@ class SeedRun:
 
     def _enter(self, session: StageSession) -> None:
         """Bring a session to where the phase stands: its beginning, or where a checkpoint left it."""
-        source = self.folder / CHECKPOINT_FILE
+        source = self.folder.checkpoint
         window = []
         if self._resumed:
             window = self._resumed["window"].tolist()
@@ -195,7 +195,7 @@ class SeedRun:
         if self.at.best > -math.inf and self.at.evaluated_at < self.at.steps:
             self._evaluate_within(session)
         if self._best:
-            session.inherit(self._best, self.folder / CHECKPOINT_FILE, optimizer=False)
+            session.inherit(self._best, self.folder.checkpoint, optimizer=False)
         else:
             self._best, self.at.best_steps = session.trained(), self.at.steps
         record = {
@@ -211,8 +211,8 @@ class SeedRun:
         }
         last_phase = self.at.phase + 1 == len(self.settings.of_stage(self.stage))
         last_stage = self.at.stage + 1 == len(self.settings.stages)
-        folder = self.folder / self.stage
-        save_weights(folder if last_phase else folder / self.phase.name, session.weights(), record)
+        place = self.stage if last_phase else f"{self.stage}/{self.phase.name}"
+        save_weights(self.folder.weights(place), session.weights(), record)
         self._evaluations.after(session, inherited=self.at.phase > 0 and self.at.best_steps == 0)
         self._tick()
         self._log.write(
@@ -365,6 +365,6 @@ class SeedRun:
             "settings": self.settings.digest,
             "position": asdict(self.at),
         }
-        save_checkpoint(self.folder / CHECKPOINT_FILE, record, tensors)
+        save_checkpoint(self.folder.checkpoint, record, tensors)
         self._last_save = time.monotonic()
         self._clock.add("saving", since)

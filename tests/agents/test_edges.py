@@ -213,5 +213,5 @@ def test_evaluations_say_how_many_facts_were_read():
     assert of_rows.summary()["fact_accuracy"] == 1
     of_text = evaluate(team, "ma_rtfm", {**options, "stage": "s5", "layout": "paragraph"}, 32)
     assert of_text.fact_accuracy < 0.5
-    misled = evaluate(team, "ma_rtfm", {**options, "stage": "s5"}, 4, manual="of another game")
-    assert "fact_accuracy" not in misled.summary()
+    shuffled = evaluate(team, "ma_rtfm", {**options, "stage": "s5"}, 4, manual="of another game")
+    assert "fact_accuracy" not in shuffled.summary()

@@ -19,7 +19,7 @@ from benchmarks.tables.silg import SILG
 from magrounding.agents.guide import Guide, save_guide
 from magrounding.agents.guide.encoder import HashedEncoder
 from magrounding.envs.published import PublishedResult
-from magrounding.experiment import baselines
+from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.phase import Promotion
 from magrounding.play.scripted import RandomTeam
@@ -53,7 +53,7 @@ def tiny(monkeypatch):
     """The table and its preset; the networks are those of `tiny_runs`, which take next to no time."""
     monkeypatch.setitem(TABLES, "tiny", TABLE)
     monkeypatch.setattr(QUICK_PRESET, BRIEF)
-    monkeypatch.setattr(baselines, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
+    monkeypatch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
     monkeypatch.setattr(
         runs, "run_curriculum", lambda *args, **options: run_curriculum(*args, **options, display=quiet())
     )

@@ -24,9 +24,9 @@ import torch._dynamo  # noqa: F401  with the first optimiser
 from magrounding.cli.command import CommandLine
 from magrounding.cli.train import main
 from magrounding.experiment.config import read_config
-from magrounding.experiment.owner import OWNER_FILE
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.presets import rtfm
+from magrounding.play.run_folder import OWNER_FILE
 from tests.experiment.tiny_runs import IMITATION, LEARNER, TINY, phases_of, timeless
 
 LINE = ("--env", "ma_rtfm", "--device", "cpu", "--out", "run")

@@ -14,11 +14,12 @@ import magrounding as mg
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import METRICS_FILE, MetricsLog, read_metrics
+from magrounding.experiment.metrics import MetricsLog, read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.progress import Display, Status, duration
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import MANUALS, PLAYS, REPORT_SEED, evaluate
+from magrounding.play.run_folder import METRICS_FILE, SeedFolder
 from magrounding.storage import read_json, write_json
 from magrounding.training.ppo import PPOConfig
 from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
@@ -299,24 +300,24 @@ def test_tensorboard_shows_no_step_twice(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     line = {"kind": "train", "stage": "s1", "phase": "reinforce", "total_steps": 0, "win_rate": 0.5}
-    with MetricsLog(tmp_path) as log:
+    with MetricsLog(SeedFolder(tmp_path)) as log:
         log.write(line)
         size = log.sync()
         log.write({**line, "total_steps": 10})
-    with MetricsLog(tmp_path, size) as log:
+    with MetricsLog(SeedFolder(tmp_path), size) as log:
         log.write({**line, "total_steps": 10, "win_rate": 0.75})
     assert [x["win_rate"] for x in read_metrics(tmp_path / METRICS_FILE)] == [0.5, 0.75]
     board = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
     assert [(x.step, x.value) for x in board.Scalars("s1/reinforce/win_rate")] == [(0, 0.5), (10, 0.75)]
     with pytest.raises(CheckpointError, match="shorter"):
-        MetricsLog(tmp_path, 10_000)
+        MetricsLog(SeedFolder(tmp_path), 10_000)
 
 
 def test_tensorboard_keeps_phases_plays_and_manuals_apart(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     places = list(product(("imitate", "reinforce"), ("within", "after"), PLAYS, MANUALS))
-    with MetricsLog(tmp_path) as log:
+    with MetricsLog(SeedFolder(tmp_path)) as log:
         for k, (phase, when, play, manual) in enumerate(places):
             where = {"stage": "s1", "phase": phase, "set": "eval", "when": when, "play": play, "manual": manual}
             log.write({"kind": "evaluation", "total_steps": 90, "win_rate": k / 100, **where})

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from magrounding.experiment.report import write_report
 
 import magrounding as mg
 from magrounding.errors import CheckpointError, MagroundingError
 from magrounding.experiment import seed_run
-from magrounding.experiment.baselines import read_baselines
 from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import METRICS_FILE, MetricsLog, read_metrics
+from magrounding.experiment.metrics import MetricsLog, read_metrics
 from magrounding.experiment.phase import Promotion
-from magrounding.experiment.report import write_report
 from magrounding.experiment.stage import StageSession
+from magrounding.play.run_folder import METRICS_FILE, RunFolder, SeedFolder
 from magrounding.storage import read_json, remove_partial, write_atomic, write_json
 from tests.experiment.tiny_runs import Killed, killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
 
@@ -91,12 +91,12 @@ def test_stops_within_one_report(finished, tmp_path, monkeypatch, stops):
 
 
 def test_a_size_is_right_before_anything_is_written(tmp_path):
-    with MetricsLog(tmp_path) as log:
+    with MetricsLog(SeedFolder(tmp_path)) as log:
         log.write(LINE)
         size = log.sync()
         log.write({**LINE, "total_steps": 10})
     for _ in range(2):
-        with MetricsLog(tmp_path, size) as log:
+        with MetricsLog(SeedFolder(tmp_path), size) as log:
             assert log.sync() == size == (tmp_path / METRICS_FILE).stat().st_size
 
 
@@ -263,7 +263,7 @@ def everything(folder):
     return (
         settings,
         read_json(folder / "config.json"),
-        read_baselines(folder),
+        RunFolder(folder).baselines(),
         read_metrics(folder / METRICS_FILE),
         json.dumps(record),
         {name: (tensor.dtype, tensor.shape, tensor.numpy().tobytes()) for name, tensor in tensors.items()},
@@ -306,7 +306,7 @@ def test_a_full_disk_names_the_file(full_disk):
 
     path = full_disk / "file"
     write_atomic(path, b"old")
-    log = MetricsLog(full_disk / "log")
+    log = MetricsLog(SeedFolder(full_disk / "log"))
     log.write(LINE)
     whole = log.path.read_bytes()
     with pytest.raises(OSError, match="No space"):
@@ -320,7 +320,7 @@ def test_a_full_disk_names_the_file(full_disk):
     assert log.path.read_bytes().startswith(whole)
     assert read_metrics(log.path)[0] == LINE
     (full_disk / "rest").unlink()
-    with MetricsLog(full_disk / "log", len(whole)) as log:  # and it goes on where its checkpoint was
+    with MetricsLog(SeedFolder(full_disk / "log"), len(whole)) as log:  # and it goes on where its checkpoint was
         log.write({**LINE, "total_steps": 10})
     assert [line["total_steps"] for line in read_metrics(log.path)] == [0, 10]
 
@@ -329,7 +329,7 @@ def test_a_disk_that_refuses_names_the_file(tmp_path, monkeypatch):
     def refuse(*arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    log = MetricsLog(tmp_path)
+    log = MetricsLog(SeedFolder(tmp_path))
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(OSError, match="No space left") as refused:
         write_atomic(tmp_path / "file", b"new")

@@ -8,8 +8,8 @@ import magrounding as mg
 from magrounding.agents.fieldread import FieldRead, FieldReadConfig
 from magrounding.agents.policy import Accepts
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.baselines import compared
 from magrounding.experiment.config import make_config
+from magrounding.experiment.evaluate import compared
 from magrounding.experiment.presets import GENERAL, default_preset, find_preset, presets_of
 from magrounding.registry import AGENTS, ENVS, AgentEntry
 from magrounding.spec import EnvSpec, FixedActions, Text, TextChoices

@@ -12,9 +12,9 @@ from magrounding.errors import CheckpointError, DataNotFound
 from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.match import Results
-from magrounding.experiment.match_report import match_report
 from magrounding.experiment.phase import Promotion
-from magrounding.experiment.zero_shot_report import to_json, zero_shot_report
+from magrounding.experiment.reports.match import match_report
+from magrounding.experiment.reports.zero_shot import to_json, zero_shot_report
 from magrounding.play.saved_games import SavedGame
 from tests.envs.people_corpus import small_corpus, write_corpus
 from tests.experiment.tiny_runs import TINY, phases_of, quiet

@@ -11,12 +11,14 @@ import torch
 from rich.console import Console
 
 from magrounding.agents.weights import load_weights
-from magrounding.experiment import baselines, curriculum, seed_run
+from magrounding.experiment import curriculum, seed_run
+from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.evaluation_config import EvaluationConfig
-from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.progress import Display
+from magrounding.play.run_folder import METRICS_FILE
 from magrounding.play.scripted import RandomTeam
 from magrounding.registry import ENVS
 from magrounding.training.algorithm import AlgorithmConfig
@@ -71,7 +73,7 @@ def tiny_run(folder: Path, *stages: str, **changes: Any) -> Path:
     brief = {"phases": phases_of({"*": Promotion(steps=60)}), "evaluate_every": None, "final_sets": ("eval",)}
     changes = {"seeds": (0, 1), **brief, **changes}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(baselines, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
+        patch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
         curriculum.run_curriculum(tiny_settings(stages=stages, **changes), folder, display=quiet())
     return folder
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.experiment.baselines import Comparison
+from magrounding.experiment.evaluate import Comparison
 from magrounding.play.evaluate import evaluate
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team

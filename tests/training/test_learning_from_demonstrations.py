@@ -11,7 +11,7 @@ from magrounding.agents.building import build_policy
 from magrounding.agents.policy import LABELS
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.experiment import baselines
+from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.config import make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.phase import Promotion
@@ -109,7 +109,7 @@ def test_who_divides_by_chance_draws_it_anew_for_what_others_played(shown):
 
 @pytest.fixture
 def weak_oracle(monkeypatch):
-    monkeypatch.setattr(baselines, "make_expert", lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions))
+    monkeypatch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions))
 
 
 @pytest.fixture

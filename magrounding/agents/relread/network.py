@@ -27,7 +27,7 @@ from magrounding.agents.respelling import within
 from magrounding.agents.running_text.edges import make_segments
 from magrounding.agents.running_text.segments import AUTO, EDGES, LEARNT, ROWS, Delexicalised
 from magrounding.schema import Count, Natural, Options
-from magrounding.spec import FACTS, HEEDED, SENTENCES, EnvSpec
+from magrounding.spec import FACTS, EnvSpec
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,7 @@ class Relread(DocumentPolicy):
             spec.vocabulary_size, config.kinship, config.meaning, config.motion, spec.words, phrases=config.phrases
         )
         self.segments = make_segments(config.segments, spec)
-        told_apart = self.reader.knows_words or isinstance(self.segments, Delexicalised)
-        self.heeds = frozenset(HEEDED if told_apart else (SENTENCES,))
+        self.depends_on_names = self.reader.knows_words or isinstance(self.segments, Delexicalised)
         self.word_rows = within("reader", self.reader.word_rows)
         if isinstance(self.segments, Delexicalised):
             own = within("segments", self.segments.word_rows)
