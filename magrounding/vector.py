@@ -18,6 +18,17 @@ from magrounding.spec import EnvSpec
 
 Observation = dict[str, np.ndarray]
 
+PER_AGENT = {
+    "rewards": np.float32,
+    "terminated": np.bool_,
+    "truncated": np.bool_,
+    "alive": np.bool_,
+    "illegal": np.bool_,
+    "returns": np.float32,
+}
+PER_ENV = {"done": np.bool_, "won": np.bool_, "score": np.float32, "length": np.int32, "document": np.int64}
+"""Arrays [B, n] and [B] of a step beside observations, and their dtypes; see `Info`."""
+
 
 @dataclass
 class Info(Mapping[str, Any]):
@@ -75,7 +86,7 @@ _KEYS = {"return" if name == "returns" else name: name for name in _NAMES}
 
 
 class OwnGames:
-    """What plays games, and a copy of which has games of its own: in those of a shallow copy both would play."""
+    """Base of envs whose copies are deep: a shallow copy would play the same episode."""
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
@@ -122,7 +133,7 @@ class VectorEnv(Protocol):
         ...
 
     def close(self) -> None:
-        """Release what the games hold."""
+        """Release what the envs hold."""
         ...
 
 
@@ -187,7 +198,7 @@ def check_actions(actions: ArrayLike, shape: tuple[int, ...], num_actions: int) 
 
 
 def action_numbers(actions: Mapping[str, SupportsIndex], agents: Sequence[str], num_actions: int) -> list[int]:
-    """What each agent plays, in their order; InvalidAction for anything but an integer in [0, A) for each of them."""
+    """Return each agent's action, in their order; InvalidAction for anything but an integer in [0, A) for each."""
     if not isinstance(actions, Mapping):
         raise InvalidAction(f"actions are a dict with an integer for each agent, got {type(actions).__name__}")
     if actions.keys() != set(agents):

@@ -1,4 +1,4 @@
-"""`BatchedVecEnv`: a whole vector env behind AgileRL's face of vectorised multi-agent envs, in one process.
+"""`BatchedVecEnv`: a whole vector env as one of AgileRL's vectorised multi-agent envs, in one process.
 
 One game a process goes through AgileRL's own: `AsyncPettingZooVecEnv([lambda: for_tensors(env, dead="padded"), …])`.
 """

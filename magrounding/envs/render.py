@@ -60,7 +60,7 @@ class Scene:
     outcome: str
 
     def marked(self, marks: np.ndarray) -> Scene:
-        """This scene, showing who claims what; marks [n, H, W] is 1 where an agent claims what is there."""
+        """Return this scene with claims: marks [n, H, W] is 1 where an agent claims what is there."""
         figures = (
             figure
             if figure.kind == "agent"
@@ -83,7 +83,7 @@ def in_no_order(figures: Iterable[Figure]) -> tuple[Figure, ...]:
 
 
 def ansi(scene: Scene) -> str:
-    """A scene as plain text: the map, a legend, who holds what, the goal, the manual, and how far the game has come."""
+    """Return a scene as plain text: the step, the map, inventories, a legend, the goal and the manual."""
     codes = _codes(scene)
     cells = np.where(scene.walls, "#", ".").astype(object)
     for figure, code in zip(scene.figures, codes, strict=True):

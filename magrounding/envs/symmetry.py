@@ -6,7 +6,7 @@ import numpy as np
 
 
 def symmetries(side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Where the turns and reflections of a board of side × side = N cells take its cells.
+    """Tabulate the turns and reflections of a board of side × side = N cells.
 
     Symmetry k is the same turn or reflection on boards of every size, and number 0 changes nothing.
 

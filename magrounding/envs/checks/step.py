@@ -1,4 +1,4 @@
-"""What each step promises by itself: names of agents, spaces, masks, texts, rewards and flags."""
+"""Checks of each step by itself: names of agents, spaces, masks, texts, rewards and flags."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MASK = "action_mask"
 
 
 def spec_of(env: Any) -> EnvSpec:
-    """What an env promises; ConfigurationError for one that does not say."""
+    """Return the spec of an env; ConfigurationError where it has none."""
     spec = getattr(env, "spec", None)
     if not isinstance(spec, EnvSpec):
         raise ConfigurationError(

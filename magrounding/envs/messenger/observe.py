@@ -47,7 +47,7 @@ def show_games(first, last, every, done, slots, rules, games, views):
 
 @inner_njit
 def _put_others(cells, viewer, draw, rules, entities):
-    """Everybody else, as many as a cell shows; slots come from draw // 2 on, forwards or backwards."""
+    """Put all others on the map, as many as a cell shows; slots come from draw // 2 on, forwards or backwards."""
     n, count = rules.agents, entities.shape[0]
     e, stride = draw // 2, 1 if draw % 2 else count - 1
     for _ in range(count):

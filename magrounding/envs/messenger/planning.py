@@ -61,7 +61,7 @@ def label(games, rules, tables, entities, labels):
             here[e, 0] = board[e, Y] * WIDTH + board[e, X]
         for role in (MESSAGE, GOAL):
             _divide(role, rules, tables, board, here, still, costs, choice, target)
-        _foresee(n, board, places, odds)
+        _predict_moves(n, board, places, odds)
         for a in range(n):
             most = np.float32(0)
             for move in range(5):
@@ -84,7 +84,7 @@ def _cell(board, a, move):
 
 @njit(inline="always")
 def _needs(board, a, role):
-    """Whether an agent now has to touch an entity of this role, MESSAGE or GOAL."""
+    """Tell whether an agent now has to touch an entity of this role, MESSAGE or GOAL."""
     return not board[a, DONE] and (role == GOAL) == (board[a, HOLDS] != 0)
 
 
@@ -116,7 +116,7 @@ def _divide(role, rules, tables, board, here, still, costs, choice, target):
 
 
 @inner_njit
-def _foresee(n, board, places, odds):
+def _predict_moves(n, board, places, odds):
     """Fill places [E, 5] and odds [E, 5] of each entity's next moves: it reacts on the nearest agent at work.
 
     Where several are as near, on any of them. That entities who wander block one another is left out.

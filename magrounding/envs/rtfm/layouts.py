@@ -1,4 +1,4 @@
-"""How a manual's statements lie in rows: one a row, two or three a row, or all in one row as running text."""
+"""Layouts of a manual's statements: one a row, two or three a row, or all in one row as running text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who lives in RTFM: monsters, items, elements, teams, and their words (facts of Zhong et al. 2020, appendix G)."""
+"""Monsters, items, elements and teams of RTFM, and their words (facts of Zhong et al. 2020, appendix G)."""
 
 from __future__ import annotations
 
@@ -94,5 +94,5 @@ def document_shape(task: Task, layout: str = "statements", constructions: tuple[
 
 
 def statement_of_letters(winner: str, loser: str) -> str:
-    """What a manual of rock-paper-scissors says of two letters."""
+    """Return a manual's statement about two letters of rock-paper-scissors."""
     return f"{winner} {BEATS} {loser} {STOP}"

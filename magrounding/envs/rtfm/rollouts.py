@@ -1,4 +1,4 @@
-"""Better moves than the rules of `evasion` know, by roll-outs: who may deviate tries it out in a model of the game."""
+"""Better moves than those of `evasion`, by roll-outs: deviations are tried out in a model of the environment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MODEL = 1 << 33
 
 
 class Search(NamedTuple):
-    """How much a roll-out oracle tries.
+    """Budget and thresholds of a roll-out oracle.
 
     Attributes:
         first_games: played on from a state for each move that is tried, to find the one that may be better.

@@ -1,4 +1,4 @@
-"""One face for PettingZoo parallel envs and Gymnasium envs: the former's."""
+"""One interface for PettingZoo parallel envs and Gymnasium envs: the former's."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _STEP = ("observations", "rewards", "terminations", "truncations", "infos")
 ByAgent = Mapping[Any, Any]
 
 
-class ParallelFace(Protocol):
-    """What a game asks of an env.
+class EnvAdapter(Protocol):
+    """Interface of an env in a row.
 
     Attributes:
         env: the env behind it.
@@ -35,11 +35,11 @@ class ParallelFace(Protocol):
     def agents(self) -> list[Any]: ...
 
     def observation_space(self, agent: Any) -> spaces.Space:
-        """What an agent sees."""
+        """Return the space of an agent's observations."""
         ...
 
     def action_space(self, agent: Any) -> spaces.Space:
-        """What an agent can do."""
+        """Return the space of an agent's actions."""
         ...
 
     def reset(self, seed: int) -> tuple[ByAgent, ByAgent]:
@@ -51,7 +51,7 @@ class ParallelFace(Protocol):
         ...
 
 
-class PettingZooFace:
+class PettingZooAdapter:
     """A PettingZoo parallel env as it is, if it answers as one.
 
     Raises:
@@ -120,7 +120,7 @@ class PettingZooFace:
         return ConfigurationError(f"{what} of {name_of(self.env)} are {shown(came)}: {expected} was expected")
 
 
-class GymnasiumFace:
+class GymnasiumAdapter:
     """A Gymnasium env as a game for agent_0; a ConfigurationError for what its `reset` and `step` may not return."""
 
     def __init__(self, env: gymnasium.Env) -> None:
@@ -154,10 +154,10 @@ class GymnasiumFace:
         return info
 
 
-def face_of(env: Any) -> ParallelFace:
-    """An env behind its face; ConfigurationError for what is neither PettingZoo's parallel nor Gymnasium's."""
+def adapt(env: Any) -> EnvAdapter:
+    """An env behind its adapter; ConfigurationError for what is neither PettingZoo's parallel nor Gymnasium's."""
     if isinstance(env, gymnasium.Env):
-        return GymnasiumFace(env)
+        return GymnasiumAdapter(env)
     if hasattr(env, "agent_iter"):
         raise ConfigurationError(
             f"{type(env).__name__} lets agents act in turn; make it parallel first: pettingzoo.utils.aec_to_parallel"
@@ -166,7 +166,7 @@ def face_of(env: Any) -> ParallelFace:
         raise ConfigurationError(
             f"make_env made a {type(env).__name__}; a PettingZoo ParallelEnv or a gymnasium.Env was expected"
         )
-    return PettingZooFace(env)
+    return PettingZooAdapter(env)
 
 
 def attribute(env: Any, name: str, default: Any = None) -> Any:
