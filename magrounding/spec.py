@@ -254,7 +254,6 @@ class EnvSpec:
 
     @property
     def num_actions(self) -> int:
-        """A."""
         return self.actions.count
 
     @property
@@ -264,7 +263,6 @@ class EnvSpec:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The words of the ids."""
         return Vocabulary(self.words[1:])
 
     @property
@@ -282,7 +280,6 @@ class EnvSpec:
 
     @cached_property
     def texts(self) -> tuple[Text, ...]:
-        """The text fields."""
         return tuple(field for field in self.fields if isinstance(field, Text))
 
     @cached_property

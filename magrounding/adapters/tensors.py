@@ -98,7 +98,6 @@ class TensorEnv(BaseParallelWrapper):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[Any, Any], dict[Any, dict[str, Any]]]:
-        """Start an episode, see the env's `reset`."""
         observations, infos = self.env.reset(seed=seed, options=options)
         self._count()
         return self._shown(observations), self._given(observations, infos)
@@ -106,7 +105,6 @@ class TensorEnv(BaseParallelWrapper):
     def step(
         self, actions: dict[Any, Any]
     ) -> tuple[dict[Any, Any], dict[Any, float], dict[Any, bool], dict[Any, bool], dict[Any, dict[str, Any]]]:
-        """Play one step, see the env's `step`."""
         acting = set(self.env.agents)
         if self._padded and isinstance(actions, Mapping):
             ignored = set(self.agents) - acting

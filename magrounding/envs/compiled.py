@@ -33,21 +33,6 @@ class Games(NamedTuple):
     entities: np.ndarray
 
 
-class Results(NamedTuple):
-    """Arrays of `StepBuffers`, in the same order; worlds of kernels have no score."""
-
-    rewards: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
-    alive: np.ndarray
-    illegal: np.ndarray
-    done: np.ndarray
-    won: np.ndarray
-    length: np.ndarray
-    returns: np.ndarray
-    document: np.ndarray
-
-
 class CompiledWorld(BatchedWorld, Generic[Config]):
     """B games in flat arrays, played by kernels.
 
@@ -101,7 +86,6 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
         self._start_rows, self._step_rows = FixedTypes(kernels.start_rows), FixedTypes(kernels.step_rows)
         self._write_states = FixedTypes(kernels.write_states)
         self._views, self._finals = self._view(views, self.observation), self._view(views, self.final_observation)
-        self._results = Results(*(getattr(self.out, name) for name in Results._fields))
         self._slots = np.zeros(num_envs, np.int64)
         self._state = np.zeros((num_envs, self.spec.state_size), np.int16)
         self._threads = RowThreads(num_envs, num_threads)
@@ -120,7 +104,7 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
             scalars[:, SEED] = seeds
             scalars[:, EPISODE] = 0
         self.final_rows = self.final_rows[:0]
-        for array in vars(self.out).values():
+        for array in self.out:
             array[:] = 0
         self.out.done[:] = True
         self._start()
@@ -130,7 +114,7 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
         actions = np.ascontiguousarray(actions, np.int64)  # compiled code trusts that it gets these, see `FixedTypes`
         if actions.shape != self.out.rewards.shape:
             raise InvalidAction(f"actions have shape {actions.shape}, expected {self.out.rewards.shape}")
-        arrays = self._rules, self._tables, self._games, self._views, self._finals, self._results
+        arrays = self._rules, self._tables, self._games, self._views, self._finals, self.out
         self._threads.run(self._step_rows, actions, auto_reset, self._slots, *arrays)
         if auto_reset:
             self.final_rows = np.flatnonzero(self.out.done)
@@ -140,7 +124,7 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
 
     def _start(self) -> None:
         """Start the episode that each row's seed and episode number name, where a row is done."""
-        arrays = self._slots, self._rules, self._tables, self._games, self._views, self._results
+        arrays = self._slots, self._rules, self._tables, self._games, self._views, self.out
         self._threads.run(self._start_rows, *arrays)
 
     def _close_ranks(self) -> None:
@@ -183,7 +167,7 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
         self.restore(state["snapshot"])
 
     def _memory(self) -> dict[str, np.ndarray]:
-        parts = {"games": self._games._asdict(), "out": vars(self.out), "observation": self.observation}
+        parts = {"games": self._games._asdict(), "out": self.out._asdict(), "observation": self.observation}
         return {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
 
 

@@ -13,9 +13,9 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
 from magrounding.capabilities import HasSnapshots, require_capability
+from magrounding.envs.drawing import rgb_array
 from magrounding.envs.make import make_vec
 from magrounding.envs.parallel import FRAMES_PER_SECOND, distances, map_sides, observation_space
-from magrounding.envs.render import rgb_array
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import CallOrderError, ConfigurationError, choose
 from magrounding.simulators.process import ProcessVectorEnv
@@ -49,10 +49,7 @@ class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndar
     """
 
     def __init__(
-        self,
-        vec: GameVec,
-        autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
-        render_mode: str | None = None,
+        self, vec: GameVec, autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP, render_mode: str | None = None
     ) -> None:
         self.vec = vec
         if vec.num_agents != 1:
@@ -87,7 +84,6 @@ class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndar
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words of the ids that observations hold."""
         return self.vec.spec.vocabulary
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
@@ -161,7 +157,6 @@ class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndar
         return tuple(rgb_array(self.vec.world.scene(row)) for row in range(self.num_envs))
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Release what the games hold."""
         if "vec" in vars(self):  # Gymnasium closes a copy, too, that could not be made
             self.vec.close()
 

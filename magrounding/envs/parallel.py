@@ -10,7 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from magrounding.envs.render import Scene, ansi, rgb_array
+from magrounding.envs.drawing import rgb_array
+from magrounding.envs.render import Scene, ansi
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError, choose
 from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid

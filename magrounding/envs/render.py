@@ -1,4 +1,4 @@
-"""Rendering of grid worlds: `ansi` text and `rgb_array` pictures of a Scene."""
+"""Scene: one moment of a grid world, and `ansi`, its text."""
 
 from __future__ import annotations
 
@@ -103,13 +103,6 @@ def ansi(scene: Scene) -> str:
     lines += ["", f"goal: {scene.goal}"] if scene.goal else [""]
     lines += ["manual:", *(f"  {statement}" for statement in scene.manual)]
     return "\n".join(lines)
-
-
-def rgb_array(scene: Scene) -> np.ndarray:
-    """A scene as a picture, [height, width, 3] uint8, of the same size for every scene."""
-    from magrounding.envs.drawing.picture import draw_scene  # Pillow, which only those who look need
-
-    return draw_scene(scene)
 
 
 def _codes(scene: Scene) -> list[str]:

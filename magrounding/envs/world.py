@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +14,7 @@ from magrounding.spec import EnvSpec
 from magrounding.vector import PER_AGENT, PER_ENV
 
 
-@dataclass
-class StepBuffers:
+class StepBuffers(NamedTuple):
     """Arrays that one step of B rows writes, valid until the next step.
 
     Attributes:

@@ -23,39 +23,28 @@ class Arena:
     Attributes:
         memory: the block, uint8.
         shown: its first bytes, everything that a step shows: `observation` to `episode`.
-        observation: [B, n, …], or [B, …] where shared.
-        rewards, terminated, truncated, alive, illegal, returns: [B, n] as in a step and its `Info`.
-        done, won, score, length, document: [B] likewise.
-        episode: [B] int64, number of the episode of its seed that a row plays.
-        final_observation: as `observation`; rows that have ended hold their last.
-        actions: [B, n] int64.
-        seeds: [B] int64, of the rows.
-        asked: [B] bool, rows that a command is for.
-        held: [B] bool, rows that a step leaves as they are.
-        state: [B, S] int16.
-        labels: [B, n, A] bool, the best actions; no action without the capability.
     """
 
-    observation: Observation
-    final_observation: Observation
-    rewards: np.ndarray
+    observation: Observation  # [B, n, …], or [B, …] where shared
+    final_observation: Observation  # likewise; rows that are done hold their last
+    rewards: np.ndarray  # [B, n], and so are the next five: as in a step and its `Info`
     terminated: np.ndarray
     truncated: np.ndarray
     alive: np.ndarray
     illegal: np.ndarray
     returns: np.ndarray
-    done: np.ndarray
+    done: np.ndarray  # [B], and so are the next four
     won: np.ndarray
     score: np.ndarray
     length: np.ndarray
     document: np.ndarray
-    episode: np.ndarray
-    actions: np.ndarray
-    seeds: np.ndarray
-    asked: np.ndarray
-    held: np.ndarray
-    state: np.ndarray
-    labels: np.ndarray
+    episode: np.ndarray  # [B] int64, number of the episode of its seed that a row plays
+    actions: np.ndarray  # [B, n] int64
+    seeds: np.ndarray  # [B] int64, of the rows
+    asked: np.ndarray  # [B] bool, rows that a command is for
+    held: np.ndarray  # [B] bool, rows that a step leaves as they are
+    state: np.ndarray  # [B, S] int16
+    labels: np.ndarray  # [B, n, A] bool, the best actions; no action without the capability
 
     def __init__(self, spec: EnvSpec, num_envs: int, memory: Any = None) -> None:
         spec.require_memory(num_envs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium
 from gymnasium import spaces
@@ -19,40 +19,12 @@ _STEP = ("observations", "rewards", "terminations", "truncations", "infos")
 ByAgent = Mapping[Any, Any]
 
 
-class EnvAdapter(Protocol):
-    """Interface of an env in a row.
+class PettingZooAdapter:
+    """A PettingZoo parallel env as it is, if it answers as one.
 
     Attributes:
         env: the env behind it.
         possible_agents: all agents, in the order of the columns of a batch.
-        agents: those who act next.
-    """
-
-    env: Any
-    possible_agents: list[Any]
-
-    @property
-    def agents(self) -> list[Any]: ...
-
-    def observation_space(self, agent: Any) -> spaces.Space:
-        """Return the space of an agent's observations."""
-        ...
-
-    def action_space(self, agent: Any) -> spaces.Space:
-        """Return the space of an agent's actions."""
-        ...
-
-    def reset(self, seed: int) -> tuple[ByAgent, ByAgent]:
-        """Start an episode: observations, infos."""
-        ...
-
-    def step(self, actions: dict[Any, int]) -> tuple[ByAgent, ByAgent, ByAgent, ByAgent, ByAgent]:
-        """Play a step: observations, rewards, terminations, truncations, infos."""
-        ...
-
-
-class PettingZooAdapter:
-    """A PettingZoo parallel env as it is, if it answers as one.
 
     Raises:
         ConfigurationError: an env whose agents are no list of different names; in `reset` and `step`, for what these
@@ -121,7 +93,7 @@ class PettingZooAdapter:
 
 
 class GymnasiumAdapter:
-    """A Gymnasium env as a game for agent_0; a ConfigurationError for what its `reset` and `step` may not return."""
+    """A Gymnasium env as a parallel one for agent_0; ConfigurationError for wrong results of `reset` and `step`."""
 
     def __init__(self, env: gymnasium.Env) -> None:
         self.env = env
@@ -154,8 +126,11 @@ class GymnasiumAdapter:
         return info
 
 
+EnvAdapter = PettingZooAdapter | GymnasiumAdapter
+
+
 def adapt(env: Any) -> EnvAdapter:
-    """An env behind its adapter; ConfigurationError for what is neither PettingZoo's parallel nor Gymnasium's."""
+    """Return an env behind its adapter; ConfigurationError for neither PettingZoo's parallel nor Gymnasium's."""
     if isinstance(env, gymnasium.Env):
         return GymnasiumAdapter(env)
     if hasattr(env, "agent_iter"):
@@ -170,6 +145,6 @@ def adapt(env: Any) -> EnvAdapter:
 
 
 def attribute(env: Any, name: str, default: Any = None) -> Any:
-    """An attribute of an env or, as Gymnasium's wrappers hide those they do not know, of the env within them."""
+    """Return an attribute of an env or, as Gymnasium's wrappers hide unknown ones, of the env within them."""
     found = getattr(env, name, None)
     return getattr(getattr(env, "unwrapped", env), name, default) if found is None else found

@@ -157,13 +157,11 @@ class EnvRow:
         labels[~labels.any(1)] = True
 
     def write_state(self) -> None:
-        """Write the env's state."""
         env, state = self._adapter.env, self._arena.state[self._row]
         state[...] = converted(attribute(env, "state")(), state, "state()", env, reshape=True)
 
     @property
     def env(self) -> Any:
-        """The env itself."""
         return self._adapter.env
 
     def _start(self) -> None:

@@ -80,18 +80,10 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         return [worker.pid for worker in self._pool.workers]
 
     def reset(self, seed: int | None = None, rows: ArrayLike | None = None) -> tuple[Observation, Info]:
-        """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode.
+        """Start afresh, as in the base; steps that were sent and not received are forgotten.
 
-        Steps that were sent and not received are forgotten. A row whose worker fails has its `info.fault` set, and
-        shows the episode after.
-
-        Args:
-            seed: an integer in [0, 2**62).
-            rows: rows [R] that are started, by default all; the others stay as they are.
-
-        Raises:
-            ConfigurationError: a wrong seed or wrong rows.
-            CallOrderError: after `close`; for some of the rows, before a reset of all or while a step is being played.
+        A row whose worker fails has its `info.fault` set, and shows the episode after. For some of the rows alone, a
+        CallOrderError while a step is being played.
         """
         self._require_open()
         if rows is not None:
@@ -117,7 +109,6 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         return self._all_views.start(arena.final_observation, self._fault)
 
     def step(self, actions: ArrayLike) -> StepResult:
-        """Play one step everywhere; see `VectorEnv.step`."""
         self._send(actions, _BOTH, self._rows)
         return self._receive(_BOTH, self._rows, self._all_views)
 
@@ -153,13 +144,10 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         return self._receive(groups, self._halves[groups[0]], self._views[groups[0]])
 
     def best_actions(self, rows: ArrayLike | None = None) -> np.ndarray:
-        """Best actions now, [B, n, A] bool, in `rows` [R] (by default all); the others keep older ones.
+        """Return best actions now, [B, n, A] bool, in `rows` [R] (by default all); the others keep older ones.
 
-        An episode that was lost and not yet shown as such gets every action: whatever is played is lost.
-
-        Raises:
-            ConfigurationError: a simulator without an expert.
-            CallOrderError: before `reset`, or for a row whose step is being played.
+        An episode that was lost and not yet shown as such gets every action: whatever is played is lost. A
+        CallOrderError for a row whose step is being played.
         """
         self._require_start()
         require_capability(self, Expert)
@@ -176,12 +164,6 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         return arena.labels.copy()
 
     def state(self) -> np.ndarray:
-        """State of every env, [B, S] int16.
-
-        Raises:
-            ConfigurationError: a simulator without a state.
-            CallOrderError: before `reset`, or while a step is being played.
-        """
         self._require_start()
         require_capability(self, HasState)
         self._require_rest("asking for the state")
@@ -189,7 +171,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         return self._arena.state.copy()
 
     def close(self) -> None:
-        """End all workers: ask them, wait for a moment, kill them. Twice is fine; garbage collection closes too."""
+        """End all workers: ask them, wait for a moment, kill them. Garbage collection closes too."""
         self._started = False
         self._pool.end()
 

@@ -59,16 +59,6 @@ class SerialVectorEnv(OwnGames, SimulatorVectorEnv):
         self._whole = True  # no step or reset was cut short
 
     def reset(self, seed: int | None = None, rows: ArrayLike | None = None) -> tuple[Observation, Info]:
-        """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode.
-
-        Args:
-            seed: an integer in [0, 2**62).
-            rows: rows [R] that are started, by default all; the others stay as they are.
-
-        Raises:
-            ConfigurationError: a wrong seed or wrong rows.
-            CallOrderError: after `close`; for some of the rows, before a reset of all.
-        """
         if self._closed:
             raise CallOrderError("the games are closed: make others")
         if rows is not None:
@@ -89,7 +79,6 @@ class SerialVectorEnv(OwnGames, SimulatorVectorEnv):
         return self._view.start(arena.final_observation, None)
 
     def step(self, actions: ArrayLike) -> StepResult:
-        """Play one step everywhere; see `VectorEnv.step`."""
         self._require_start()
         arena = self._arena
         arena.actions[:] = check_actions(actions, (self.num_envs, self.num_agents), self.spec.num_actions)
@@ -100,12 +89,7 @@ class SerialVectorEnv(OwnGames, SimulatorVectorEnv):
         return self._view.after(arena.final_observation, None)
 
     def best_actions(self, rows: ArrayLike | None = None) -> np.ndarray:
-        """Best actions now, [B, n, A] bool, in `rows` [R] (by default all); the others keep older ones.
-
-        Raises:
-            ConfigurationError: a simulator without an expert.
-            CallOrderError: before `reset`.
-        """
+        """Return best actions now, [B, n, A] bool, in `rows` [R] (by default all); the others keep older ones."""
         self._require_start()
         require_capability(self, Expert)
         for row in check_rows(rows, self.num_envs).tolist():
@@ -113,7 +97,6 @@ class SerialVectorEnv(OwnGames, SimulatorVectorEnv):
         return self._arena.labels.copy()
 
     def state(self) -> np.ndarray:
-        """State of every env, [B, S] int16; ConfigurationError without the capability."""
         self._require_start()
         require_capability(self, HasState)
         for row in self._rows:
@@ -121,7 +104,6 @@ class SerialVectorEnv(OwnGames, SimulatorVectorEnv):
         return self._arena.state.copy()
 
     def close(self) -> None:
-        """Close all envs; twice is fine."""
         if not self._closed:
             self._closed = True
             self._started = False

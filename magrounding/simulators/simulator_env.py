@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from magrounding.capabilities import Expert, HasState
 from magrounding.simulators.arena import Arena
 from magrounding.spec import EnvSpec
-from magrounding.vector import check_flags
+from magrounding.vector import Info, Observation, check_flags
 
 
 class SimulatorVectorEnv(HasState, Expert):
@@ -39,7 +40,21 @@ class SimulatorVectorEnv(HasState, Expert):
         self._arena.held[:] = check_flags("rows", rows, self.num_envs)
 
     @abstractmethod
-    def close(self) -> None: ...
+    def reset(self, seed: int | None = None, rows: ArrayLike | None = None) -> tuple[Observation, Info]:
+        """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode.
+
+        Args:
+            seed: an integer in [0, 2**62).
+            rows: rows [R] that are started, by default all; the others stay as they are.
+
+        Raises:
+            ConfigurationError: a wrong seed or wrong rows.
+            CallOrderError: after `close`; for some of the rows, before a reset of all.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release all envs; twice is fine."""
 
     def __enter__(self) -> Self:
         return self

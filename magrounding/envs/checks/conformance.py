@@ -25,14 +25,7 @@ from magrounding.envs.checks.episode import (
     replay,
     require,
 )
-from magrounding.envs.checks.step import (
-    MASK,
-    check_declarations,
-    check_flags,
-    check_illegal,
-    check_step,
-    check_texts,
-)
+from magrounding.envs.checks.step import MASK, check_declarations, check_flags, check_illegal, check_step, check_texts
 from magrounding.errors import CallOrderError
 from magrounding.spec import EXPERT, SCENE, STATE
 

@@ -9,9 +9,7 @@ from gymnasium import spaces
 
 from magrounding.envs.checks.episode import STEP_NAMES, require
 from magrounding.errors import ConfigurationError
-from magrounding.spec import EPISODE, SCORE, SCORES, STATE, WON, EnvSpec, Text
-
-MASK = "action_mask"
+from magrounding.spec import EPISODE, MASK, SCORE, SCORES, STATE, WON, EnvSpec, Text
 
 
 def spec_of(env: Any) -> EnvSpec:

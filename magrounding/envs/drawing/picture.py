@@ -147,9 +147,7 @@ def _paste(image: Image.Image, figure: Figure, x: int, y: int, side: int, invent
 def _write(image: Image.Image, x: float, y: float, line: Line, scale: float, room: float, anchor: str) -> None:
     """One line of a label, as large as its room allows."""
     text, colour, ground = line
-    size = max(9, round(scale * 0.155))
-    while size > _SMALLEST_LABEL and font(size).getlength(text) > room - 2:
-        size -= 1
+    size = _fitting(text, max(9, round(scale * 0.155)), _SMALLEST_LABEL, room - 2)
     draw, length = ImageDraw.Draw(image), font(size).getlength(text)
     if anchor == "lm":
         x -= max(0.0, length - room)  # rather over the figure beside it than into the next cell
@@ -159,6 +157,13 @@ def _write(image: Image.Image, x: float, y: float, line: Line, scale: float, roo
     left = x - length / 2 if anchor == "mm" else x
     _paste_pill(image, left - 6, y, length + 12, round(size * 1.15), ground)
     draw.text((x, y), text, colour, font(size), anchor=anchor)
+
+
+def _fitting(text: str, size: int, least: int, room: float) -> int:
+    """Return the largest size of letters up to `size` in which a text fits; `least` if none does."""
+    while size > least and font(size).getlength(text) > room:
+        size -= 1
+    return size
 
 
 def _paste_pill(image: Image.Image, x: float, middle: float, width: float, height: int, colour: Colour) -> None:
@@ -216,9 +221,7 @@ def _draw_agents(image: Image.Image, scene: Scene, top: int, room: int) -> int:
             hand = sprite("item", name, quality, side)
             image.paste(hand, (left - 4, y), hand)
             left += side + 4
-        size = 20
-        while size > 9 and font(size).getlength(text) > x + width - left:
-            size -= 1
+        size = _fitting(text, 20, 9, x + width - left)
         draw.text((left, y + side / 2), text, colour, font(size), anchor="lm")
     return top + rows * pitch
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from magrounding.envs.messenger.arrays import CELL, HOLDS, KIND, PRESENT, SIZE, STEP, X, Y
 from magrounding.envs.messenger.dynamics import can_move
-from magrounding.envs.messenger.entities import (
-    ALLY_ID,
-    ALLY_WITH_MESSAGE_ID,
-    FIRST_SYMBOL,
-    ME_ID,
-    ME_WITH_MESSAGE_ID,
-)
+from magrounding.envs.messenger.entities import ALLY_ID, ALLY_WITH_MESSAGE_ID, FIRST_SYMBOL, ME_ID, ME_WITH_MESSAGE_ID
 from magrounding.jit import inner_njit
 from magrounding.seeding import ORDER, below
 

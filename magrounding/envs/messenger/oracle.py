@@ -11,9 +11,8 @@ from magrounding.envs.messenger import planning, pursuit
 from magrounding.envs.messenger.arrays import EDGE, SIZE
 from magrounding.envs.messenger.pursuit import Pursuit
 from magrounding.envs.messenger.world import MessengerWorld
-from magrounding.envs.oracle import WorldOracle
+from magrounding.envs.oracle import WorldOracle, symmetries
 from magrounding.envs.parallel import WorldEnv
-from magrounding.envs.symmetry import symmetries
 from magrounding.jit import cached_njit
 from magrounding.vector import VectorEnv
 

@@ -40,15 +40,9 @@ WIDTH = EDGE + 1
 def label(games, rules, tables, entities, labels):
     """Label every agent's best moves, after the division of messages and goals of least total cost.
 
-    How likely each move of an entity is does not depend on what the agents do now, as entities choose on the old state.
-    Each agent compares its own moves by the expectation of its chances over those moves.
-
-    Args:
-        games: [R] int64, which games to label.
-        rules: their configuration.
-        tables: the `Pursuit` solved for their movements.
-        entities: [B, E, NUM_COLUMNS].
-        labels: [B, n, 5] bool, filled for these games.
+    The odds of an entity's moves do not depend on what the agents do now, as entities choose on the old state. Each
+    agent compares its own moves by the expectation of its chances over those moves, of which `tables` is the `Pursuit`.
+    `labels` [B, n, 5] bool are filled for the rows `games` [R].
     """
     n, slots = rules.agents, entities.shape[1]
     places, odds = np.zeros((slots, 5), np.int64), np.zeros((slots, 5), np.float32)

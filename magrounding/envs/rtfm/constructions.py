@@ -19,8 +19,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from magrounding.envs.rtfm.layouts import PUNCTUATION
-from magrounding.envs.rtfm.text import KINDS, template_set, templates
+from magrounding.envs.rtfm.text import KINDS, PUNCTUATION, template_set, templates
 from magrounding.errors import ConfigurationError, choose
 
 CONSTRUCTIONS = tuple("gapping respectively not_but exception passive former pronoun retraction filler".split())

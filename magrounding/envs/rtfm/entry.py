@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.envs.rtfm.tasks import PROSE_SPLITS, ROCK_PAPER_SCISSORS, STAGES, TASKS
+from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.evaluation_plan import EvaluationPlan, by_split
 from magrounding.registry import EnvEntry
 from magrounding.spec import NAMES, SENTENCES

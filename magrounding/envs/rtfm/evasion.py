@@ -70,13 +70,8 @@ def make_desk(n, k, slots):
 def label_moving(games, rules, tables, entities, labels, regrets):
     """Label every agent's best moves, after the division of targets of greatest joint value.
 
-    Args:
-        games: [R] int64, which games to label.
-        rules: their configuration.
-        tables: the `Pursuit` solved for it.
-        entities: [B, E, NUM_COLUMNS].
-        labels: [B, n, 5] bool, filled for these games.
-        regrets: [B, n, 5] float32, filled: the share of its chances that an agent loses by a move.
+    For the rows `games` [R], `labels` [B, n, 5] bool are filled, and `regrets` [B, n, 5] float32 with the share of its
+    chances that an agent loses by a move. `tables` is the `Pursuit` solved for `rules`.
     """
     n = rules.agents
     desk, values = make_desk(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)
@@ -110,15 +105,10 @@ def judge(values, labels, regrets):
 def weigh(rules, tables, actors, desk, values):
     """Value every agent's moves: its chances after each, once targets are divided for the greatest joint value.
 
-    How likely each move of a monster is does not depend on what the agents do now, as monsters choose on the old state.
+    The odds of a monster's moves do not depend on what the agents do now, as monsters choose on the old state.
     Each agent compares its own moves by the expectation of the `Pursuit` tables over those moves (see `_outlook`).
 
-    Args:
-        rules: configuration of the game.
-        tables: the `Pursuit` solved for it.
-        actors: [E, NUM_COLUMNS].
-        desk: scratch.
-        values: [n, 5] float32, filled; −1 for a move into a wall, and for all but to stay of the dead, who have 1.
+    `values` [n, 5] float32 are filled: −1 for a move into a wall, and for all but to stay of the dead, which have 1.
     """
     side, n, k = rules.size - 2, rules.agents, rules.monsters
     count = survey(side, n, k, actors, desk.where, desk.useful, desk.targets)

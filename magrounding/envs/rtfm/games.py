@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from magrounding.envs.rtfm.arrays import ACTION_NAMES, AGENT_WIDTH, TEAMMATE_WIDTH
 from magrounding.envs.rtfm.constructions import MODIFIER, PLAIN, TEAM, parse_constructions, templates_of
-from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.envs.rtfm.ontology import (
     ALLY_ID,
     EMPTY_ID,
@@ -22,6 +21,7 @@ from magrounding.envs.rtfm.ontology import (
     rtfm_vocabulary,
 )
 from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
+from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.errors import ConfigurationError, check_bool, choose
 from magrounding.plain import make_plain
 from magrounding.spec import (

@@ -26,8 +26,8 @@ from magrounding.envs.rtfm.arrays import (
     WORD_1,
     WORD_2,
 )
-from magrounding.envs.rtfm.layouts import STATEMENTS
 from magrounding.envs.rtfm.prose import write_prose
+from magrounding.envs.rtfm.text import STATEMENTS
 from magrounding.envs.rtfm.twins import draw_task, draw_twin
 from magrounding.jit import inner_njit
 from magrounding.seeding import LAYOUT, NUM_STREAMS, ORDER, TASK, TEXT, below, stream_key

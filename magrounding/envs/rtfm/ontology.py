@@ -7,9 +7,8 @@ from functools import cache
 
 from magrounding.brief import brief
 from magrounding.envs.rtfm.constructions import construction_words, prose_shape
-from magrounding.envs.rtfm.layouts import layout_shape
 from magrounding.envs.rtfm.tasks import Task
-from magrounding.envs.rtfm.text import sentence_length, template_words
+from magrounding.envs.rtfm.text import layout_shape, sentence_length, template_words
 from magrounding.vocabulary import Vocabulary
 
 ELEMENTS = ("cold", "fire", "lightning", "poison")

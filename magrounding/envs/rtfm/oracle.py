@@ -7,12 +7,11 @@ from functools import lru_cache
 import numpy as np
 
 from magrounding.envs.compiled import checksum
-from magrounding.envs.oracle import WorldOracle
+from magrounding.envs.oracle import WorldOracle, symmetries
 from magrounding.envs.parallel import WorldEnv
 from magrounding.envs.rtfm import evasion, paths, pursuit
 from magrounding.envs.rtfm.pursuit import MAX_SIDE, Pursuit
 from magrounding.envs.rtfm.world import RTFMWorld
-from magrounding.envs.symmetry import symmetries
 from magrounding.jit import cached_njit
 from magrounding.vector import VectorEnv
 

@@ -26,13 +26,8 @@ def label_stationary(games, rules, entities, labels):
 
     An agent takes an item of its target's element, then enters the target's cell. It never enters the cell of a monster
     that it cannot beat, nor, armed, that of an item; unarmed it walks around other items where it can. Where an item of
-    no use would bar the way on, it takes that one first. Agents without a task stay.
-
-    Args:
-        games: [R] int64, which games to label.
-        rules: their configuration.
-        entities: [B, E, NUM_COLUMNS].
-        labels: [B, n, 5] bool, filled for these games.
+    no use would bar the way on, it takes that one first. Agents without a task stay. `labels` [B, n, 5] bool are filled
+    for the rows `games` [R].
     """
     side, n, k, slots = rules.size - 2, rules.agents, rules.monsters, entities.shape[1]
     cells = side * side

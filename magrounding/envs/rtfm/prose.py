@@ -33,7 +33,7 @@ from magrounding.envs.rtfm.arrays import (
     TEAM_DIVISION,
 )
 from magrounding.envs.rtfm.constructions import MOST_FILLERS
-from magrounding.envs.rtfm.layouts import MERGED, STATEMENTS
+from magrounding.envs.rtfm.text import MERGED, STATEMENTS
 from magrounding.jit import inner_njit
 from magrounding.seeding import below, hash64
 

@@ -17,8 +17,8 @@ from magrounding.envs.rtfm.arrays import (
     Prose,
 )
 from magrounding.envs.rtfm.constructions import FILLER, MODIFIER, PLAIN, TEAM, Template, templates_of, word_classes
-from magrounding.envs.rtfm.layouts import PUNCTUATION
 from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, Ontology
+from magrounding.envs.rtfm.text import PUNCTUATION
 from magrounding.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

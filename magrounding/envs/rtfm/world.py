@@ -13,11 +13,11 @@ from magrounding.envs.render import Figure, Scene, in_no_order
 from magrounding.envs.rtfm import arrays, kernels
 from magrounding.envs.rtfm.facts import MOST_FACTS, RELATIONS, Fact, fact_accuracy, name_facts
 from magrounding.envs.rtfm.games import RtfmGame
-from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN, num_statements
 from magrounding.envs.rtfm.prose_tables import make_claims
 from magrounding.envs.rtfm.tables import make_tables
 from magrounding.envs.rtfm.tasks import PROSE_SPLITS, SPLITS
+from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.vocabulary import PAD
 
 
@@ -46,7 +46,7 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         ).astype(np.float32)
 
     def facts(self, row: int) -> tuple[Fact, ...]:
-        """What the manual of one game claims (as written, also where it is reassigned): see `facts.Fact`."""
+        """Return the claims of the manual of one row, as written, also where it is reassigned: see `facts.Fact`."""
         return name_facts(self.fact_table()[row], self.game)
 
     def fact_table(self) -> np.ndarray:
