@@ -1,4 +1,4 @@
-"""`BatchedVecEnv`: a whole vector env behind AgileRL's face of vectorised multi-agent envs, in one process.
+"""`BatchedVecEnv`: a whole vector env as one of AgileRL's vectorised multi-agent envs, in one process.
 
 One game a process goes through AgileRL's own: `AsyncPettingZooVecEnv([lambda: for_tensors(env, dead="padded"), …])`.
 """
@@ -54,7 +54,6 @@ class BatchedVecEnv(PettingZooVecEnv):
         self.vec, self.layout = vec, layout_of(fields)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[ByAgent, ByAgent]:
-        """Start afresh: row b plays seed + b; without a seed every row goes on to its next episode."""
         return self._show(*self.vec.reset(seed))
 
     def step(self, actions: Mapping[str, Any], *args: Any, **kwargs: Any) -> tuple[ByAgent, ...]:
@@ -67,7 +66,6 @@ class BatchedVecEnv(PettingZooVecEnv):
         return observations, *flags, infos
 
     def close_extras(self, *, timeout: float | None = None, terminate: bool = False, **kwargs: Any) -> None:
-        """Release what the games hold."""
         self.vec.close()
 
     def _show(self, observation: Observation, info: Info) -> tuple[ByAgent, ByAgent]:

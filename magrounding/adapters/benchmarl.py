@@ -84,7 +84,7 @@ def _make(id: str, options: dict[str, Any], num_envs: int, seed: int | None, dev
 
 
 def _part(env: EnvBase, name: str) -> Composite:
-    """What one game shows of its group by this name."""
+    """Return the spec of one entry of the group, for one env."""
     spec = env.full_observation_spec_unbatched.clone()
     for other in set(spec[GROUP].keys()) - {name}:
         del spec[GROUP, other]

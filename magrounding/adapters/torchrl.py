@@ -133,6 +133,5 @@ class BatchedEnv(EnvBase):
         self._seed = seed
 
     def close(self, *, raise_if_closed: bool = True) -> None:
-        """Release what the games hold."""
         super().close(raise_if_closed=raise_if_closed)
         self.vec.close()

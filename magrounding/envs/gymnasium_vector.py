@@ -13,9 +13,9 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
 from magrounding.capabilities import HasSnapshots, require_capability
+from magrounding.envs.drawing import rgb_array
 from magrounding.envs.make import make_vec
-from magrounding.envs.parallel import FRAMES_PER_SECOND, distances, map_sides
-from magrounding.envs.render import rgb_array
+from magrounding.envs.parallel import FRAMES_PER_SECOND, distances, map_sides, observation_space
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import CallOrderError, ConfigurationError, choose
 from magrounding.simulators.process import ProcessVectorEnv
@@ -49,10 +49,7 @@ class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndar
     """
 
     def __init__(
-        self,
-        vec: GameVec,
-        autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
-        render_mode: str | None = None,
+        self, vec: GameVec, autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP, render_mode: str | None = None
     ) -> None:
         self.vec = vec
         if vec.num_agents != 1:
@@ -73,24 +70,20 @@ class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndar
             "render_fps": FRAMES_PER_SECOND,
             "autoreset_mode": autoreset_mode,
         }
-        parts: dict[str, spaces.Space] = dict(vec.spec.space().spaces)
         self._sides = map_sides(vec.spec) if self._is_world else None
-        if self._sides is not None:
-            parts["distance"] = spaces.Box(-1.0, 1.0, (*self._sides, 2), np.float32)
-        self.single_observation_space = spaces.Dict(parts)
+        self.single_observation_space = space = observation_space(vec.spec) if self._is_world else vec.spec.space()
         self.single_action_space = spaces.Discrete(vec.spec.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._next_step = autoreset_mode is AutoresetMode.NEXT_STEP
         self._started = False
         self._ended = np.zeros(self.num_envs, np.bool_)
-        shapes = {name: (self.num_envs, *(part.shape or ())) for name, part in parts.items()}
-        self._ends = {name: np.zeros(shape, parts[name].dtype) for name, shape in shapes.items()}
+        parts = space.spaces.items()
+        self._ends = {name: np.zeros((self.num_envs, *(part.shape or ())), part.dtype) for name, part in parts}
         self._document = np.zeros(self.num_envs, np.int64)
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words of the ids that observations hold."""
         return self.vec.spec.vocabulary
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
@@ -164,12 +157,11 @@ class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndar
         return tuple(rgb_array(self.vec.world.scene(row)) for row in range(self.num_envs))
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Release what the games hold."""
         if "vec" in vars(self):  # Gymnasium closes a copy, too, that could not be made
             self.vec.close()
 
     def _check_mask(self, options: dict[str, Any] | None) -> np.ndarray:
-        """Which games a reset is for, [B] bool."""
+        """Return the rows that a reset is for, [B] bool."""
         if not isinstance(options, Mapping) or "reset_mask" not in options:
             return np.ones(self.num_envs, np.bool_)
         mask = check_flags("options['reset_mask']", options["reset_mask"], self.num_envs)
@@ -224,19 +216,19 @@ class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndar
             shown[name] = distances(seen["position"][:, 0].astype(np.float32), *self._sides)
         return shown
 
-    def _common(self, observation: Observation, info: Info, told: np.ndarray | None = None) -> dict[str, Any]:
-        """What every game says, or those `told` [B] bool; nothing, zeros, is said of the others."""
-        told = np.ones(self.num_envs, np.bool_) if told is None else told
-        document, over, known = info.document.copy(), self._ended, told
+    def _common(self, observation: Observation, info: Info, rows: np.ndarray | None = None) -> dict[str, Any]:
+        """Return the infos of every row, or of those in `rows` [B] bool; zeros for the others."""
+        rows = np.ones(self.num_envs, np.bool_) if rows is None else rows
+        document, over, known = info.document.copy(), self._ended, rows
         if self.vec.spec.shared_texts:  # the games have replaced that of those that show their end
             document[over] = self._document[over]
         else:  # texts that change in every step: the key of the last is gone
-            known = told & ~over
+            known = rows & ~over
         self._document = document
         infos = {"document": np.where(known, document, 0), "_document": known}
         if "action_mask" in observation:
-            mask = np.where(told[:, None], observation["action_mask"], np.int8(0))
-            infos |= {"action_mask": mask, "_action_mask": told.copy()}
+            mask = np.where(rows[:, None], observation["action_mask"], np.int8(0))
+            infos |= {"action_mask": mask, "_action_mask": rows.copy()}
         return infos
 
 

@@ -103,8 +103,27 @@ class WorldOracle(ABC, Generic[World]):
         return self._actions.copy(), None
 
 
+def symmetries(side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Tabulate turns and reflections of a board of side × side = N cells: a table of one serves all that look alike.
+
+    Symmetry k is the same turn or reflection on boards of every size, and number 0 changes nothing.
+
+    Returns:
+        turned: [8, N + 1] where each symmetry takes a cell; cell N stands for "nowhere" and stays.
+        symmetry: [N] the symmetry that takes a cell to the representative of its orbit (the first that does).
+        orbit: [N] which orbit that is.
+        representatives: [orbits] the cells that represent them.
+    """
+    cells = side * side
+    square = np.arange(cells).reshape(side, side)
+    turned = np.stack([np.rot90(view, k).ravel() for view in (square, square.T) for k in range(4)])
+    representatives, orbit = np.unique(turned.min(axis=0), return_inverse=True)
+    nowhere = np.full((8, 1), cells)
+    return np.concatenate([turned, nowhere], axis=1), turned.argmin(axis=0), orbit, representatives
+
+
 def _entry_points(version: int):
-    """The kernel that Python calls, cached as those of `rtfm.kernels` are: see there. The condition is always true."""
+    """Compile the kernel that Python calls, see `compiled.checksum`; the condition is always true."""
 
     @cached_njit(nogil=True)
     def draw(rows, labels, keys, scalars, actions):
@@ -125,4 +144,4 @@ def _entry_points(version: int):
     return draw
 
 
-_draw = _entry_points(compiled.checksum((compiled, seeding)))
+_draw = _entry_points(compiled.checksum(""))

@@ -1,7 +1,4 @@
-"""WorldEnv: one game of a BatchedWorld as a PettingZoo ParallelEnv.
-
-The bookkeeping of agents, flags, masks and seeds of its games is here; `single.one_agent` has that of simulators.
-"""
+"""WorldEnv: a BatchedWorld of one row as a PettingZoo ParallelEnv."""
 
 from __future__ import annotations
 
@@ -13,7 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from magrounding.envs.render import Scene, ansi, rgb_array
+from magrounding.envs.drawing import rgb_array
+from magrounding.envs.render import Scene, ansi
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError, choose
 from magrounding.registry import ENVS
@@ -62,6 +60,14 @@ def map_sides(spec: EnvSpec) -> tuple[int, int] | None:
     return (grids[0].height, grids[0].width) if grids and "position" in spec else None
 
 
+def observation_space(spec: EnvSpec) -> spaces.Dict:
+    """Return the space of what an agent sees: the fields of a spec and, on a map, `distance`."""
+    parts, sides = dict(spec.space().spaces), map_sides(spec)
+    if sides is not None:
+        parts["distance"] = spaces.Box(-1.0, 1.0, (*sides, 2), np.float32)
+    return spaces.Dict(parts)
+
+
 class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
     """One game for n agents, agent_0 … agent_{n-1}.
 
@@ -104,7 +110,7 @@ class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
         self.possible_agents = [f"agent_{i}" for i in range(world.num_agents)]
         self.agents: list[str] = []
         self._sides = map_sides(self.spec)
-        self._observation_spaces = {agent: self._make_observation_space() for agent in self.possible_agents}
+        self._observation_spaces = {agent: observation_space(self.spec) for agent in self.possible_agents}
         self._action_spaces = {agent: spaces.Discrete(self.spec.num_actions) for agent in self.possible_agents}
         if STATE in self.spec.capabilities:
             self.state_space = self._make_state_space()
@@ -247,12 +253,6 @@ class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
             offered = ", ".join(sorted(self.spec.capabilities)) or "nothing"
             raise ConfigurationError(f"{self.id!r} has no {capability}; it offers: {offered}")
 
-    def _make_observation_space(self) -> spaces.Dict:
-        parts: dict[str, spaces.Space] = dict(self.spec.space().spaces)
-        if self._sides is not None:
-            parts["distance"] = spaces.Box(-1.0, 1.0, (*self._sides, 2), np.float32)
-        return spaces.Dict(parts)
-
     def _make_state_space(self) -> spaces.Box:
         sides = (side for field in self.spec.fields if isinstance(field, Grid) for side in field.shape[:2])
         high = max([self.spec.vocabulary_size, *sides]) - 1
@@ -307,7 +307,7 @@ class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
         return infos
 
     def _held(self, inventory: np.ndarray) -> str:
-        """What an inventory [I] says, decoded once for each content."""
+        """Decode an inventory [I], once for each content."""
         key = inventory.tobytes()
         text = self._inventories.get(key)
         if text is None:

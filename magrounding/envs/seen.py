@@ -41,7 +41,7 @@ class SeenAsText(BaseParallelWrapper):
         return result
 
     def render(self) -> str:
-        """The text of every agent; what is shared is said once."""
+        """Return the text of every agent; shared fields stand once."""
         lines: list[str] = []
         for field in self.fields:
             shown = {agent: seen[field.name] for agent, seen in self.seen.items() if field.name in seen}

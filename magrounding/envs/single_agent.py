@@ -67,7 +67,6 @@ class SingleAgentEnv(OwnGames, gymnasium.Env[Observation, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Start an episode, see the ParallelEnv's `reset`."""
         observations, infos = self.env.reset(seed, options)
         # Gymnasium wants its own generator seeded; the game, which has checked the seed, does not use it.
         super().reset(seed=None if seed is None else int(seed))
@@ -75,18 +74,15 @@ class SingleAgentEnv(OwnGames, gymnasium.Env[Observation, np.int64]):
         return observations[self.agent], infos[self.agent]
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Play one step, see the ParallelEnv's `step`; an error after the end."""
         observations, rewards, terminations, truncations, infos = self.env.step({self.agent: action})
         agent = self.agent
         self._remember_mask(infos[agent])
         return observations[agent], rewards[agent], terminations[agent], truncations[agent], infos[agent]
 
     def render(self) -> Any:
-        """The game as a text or a picture, see the ParallelEnv's `render`."""
         return self.env.render()
 
     def close(self) -> None:
-        """Release what the game holds."""
         self.env.close()
 
     def _remember_mask(self, info: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What goes wrong in a simulator: faults that are repaired and counted, errors that reach the caller."""
+"""Faults of simulators that are repaired and counted, and errors that reach the caller."""
 
 from __future__ import annotations
 

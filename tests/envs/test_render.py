@@ -9,14 +9,13 @@ import pytest
 
 import magrounding as mg
 from examples.picture import find_moment
-from magrounding.envs.drawing.creatures import _CREATURES, _KIN
-from magrounding.envs.drawing.figures import FIGURES
+from magrounding.envs.drawing import rgb_array, sprites
+from magrounding.envs.drawing.figures import figures
 from magrounding.envs.drawing.pen import AGENT_COLOURS, ELEMENTS, hashed, quality_colour
 from magrounding.envs.drawing.picture import _BACKGROUND, HEIGHT, WIDTH, _text_block
 from magrounding.envs.drawing.sprites import sprite
-from magrounding.envs.drawing.weapons import _ALIKE, _WEAPONS
 from magrounding.envs.messenger.entities import ENTITIES
-from magrounding.envs.render import Figure, Scene, ansi, rgb_array
+from magrounding.envs.render import Figure, Scene, ansi
 from magrounding.envs.rtfm import ontology
 from tests.full import in_the_full_suite
 
@@ -121,30 +120,29 @@ def test_monsters_have_the_colour_of_their_element(element):
 def test_every_known_name_has_a_figure_of_its_own():
     monsters = {*ontology.TRAINING.monsters, *ontology.UNSEEN.monsters, ontology.DRAGON}
     nouns = {*ontology.TRAINING.nouns, *ontology.UNSEEN.nouns}
-    assert monsters <= {*_CREATURES, *_KIN}
-    assert nouns <= {*_WEAPONS, *_ALIKE}
-    shapes = {sprite("monster", name, "fire", 48).tobytes() for name in _CREATURES}
-    assert len(shapes) == len(_CREATURES)
-    shapes = {sprite("item", name, "blessed", 48).tobytes() for name in _WEAPONS}
-    assert len(shapes) == len(_WEAPONS)
+    assert monsters <= {*figures()["creatures"]}
+    assert nouns <= {*figures()["weapons"]}
+    for group, kind, quality in (("creatures", "monster", "fire"), ("weapons", "item", "blessed")):
+        names = [name for name, figure in figures()[group].items() if "shapes" in figure]
+        assert len({sprite(kind, name, quality, 48).tobytes() for name in names}) == len(names)
     agents = {sprite("agent", str(i), "", 48).tobytes() for i in range(len(AGENT_COLOURS))}
     assert len(agents) == len(AGENT_COLOURS)
 
 
 def test_messenger_has_figures_of_its_own(monkeypatch):
     names = {*ENTITIES, "message"}
-    assert names == {*FIGURES, "sword"}
+    assert names == {*figures()["entities"], "sword"}
     images = {name: sprite("enemy", name, "", 48) for name in names}
     assert len({image.tobytes() for image in images.values()}) == len(names)
     for name, image in images.items():
         assert (np.asarray(image)[..., 3] == 255).mean() > 0.15
         for kind in ("message", "goal", "decoy", "item"):
             assert sprite(kind, name, "", 48).tobytes() == image.tobytes()
-    weapons = []
-    monkeypatch.setattr("magrounding.envs.drawing.sprites.draw_weapon", lambda pen, name, tint: weapons.append(name))
+    groups = {}
+    monkeypatch.setattr(sprites, "draw_figure", lambda pen, group, name, *tint: groups.update({name: group}))
     for name in names:
         sprite.__wrapped__("enemy", name, "", 48)
-    assert weapons == ["sword"]
+    assert groups == dict.fromkeys(names, "entities") | {"sword": "weapons"}
 
 
 def test_a_scene_without_a_goal_shows_none():

@@ -13,8 +13,6 @@ Point = tuple[float, float]
 
 INK = "#23252e"
 PAPER = "#ffffff"
-STEEL, STEEL_SHADE = "#d9dee6", "#8d96a5"
-WOOD = "#9b6a3c"
 ELEMENTS = {"fire": "#ef5a2a", "cold": "#62b8ee", "lightning": "#f4c81f", "poison": "#58b04c"}
 AGENT_COLOURS = ("#3157c9", "#a8339b", "#0c8577", "#8a5a22", "#c42f5b", "#5a5f70")
 TINTS = ("#b5482f", "#2f6db5", "#3c8f4d", "#8b4bb0", "#c08a1e", "#2b8f95", "#b23a72", "#6b5b4b", "#5869c9", "#7d8a2e")

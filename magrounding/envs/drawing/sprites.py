@@ -6,10 +6,8 @@ from functools import lru_cache
 
 from PIL import Image, ImageDraw, ImageFilter
 
-from magrounding.envs.drawing.creatures import draw_creature
-from magrounding.envs.drawing.figures import FIGURES
+from magrounding.envs.drawing.figures import draw_figure, figures
 from magrounding.envs.drawing.pen import AGENT_COLOURS, INK, PAPER, TINTS, Colour, Pen, hashed, mix, quality_colour
-from magrounding.envs.drawing.weapons import draw_weapon
 
 LETTERS_ON_STONE = 2
 """A name so short is written on a rune stone."""
@@ -39,18 +37,18 @@ def _agent(pen: Pen, name: str, colour: str) -> None:
 
 @lru_cache(maxsize=1024)
 def sprite(kind: str, name: str, quality: str, side: int) -> Image.Image:
-    """The picture of a `Figure` (or of the kind "dead", a fallen agent), RGBA [side, side]; treat it as read-only."""
+    """Picture of a `Figure` (or of the kind "dead", a fallen agent), RGBA [side, side]; treat it as read-only."""
     pen = Pen(side * _SUPERSAMPLING)
     if kind in ("agent", "dead"):
         _agent(pen, name, "#a9a9ad" if kind == "dead" else agent_colour(name))
     elif kind == "monster":
-        draw_creature(pen, name, quality_colour(quality or name))
-    elif name in FIGURES:
-        FIGURES[name](pen)
+        draw_figure(pen, "creatures", name, quality_colour(quality or name))
+    elif name in figures()["entities"]:
+        draw_figure(pen, "entities", name)
     elif len(name) <= LETTERS_ON_STONE:
         _token(pen, name, hashed(name, TINTS))
     else:
-        draw_weapon(pen, name, hashed(quality or name, TINTS))
+        draw_figure(pen, "weapons", name, hashed(quality or name, TINTS))
         pen.image = pen.image.rotate(-40, Image.Resampling.BICUBIC)
     return _outlined(pen.image).reduce(_SUPERSAMPLING)
 

@@ -11,7 +11,6 @@ from msgspec import Meta
 
 from magrounding.envs.rtfm.arrays import ACTION_NAMES, AGENT_WIDTH, TEAMMATE_WIDTH
 from magrounding.envs.rtfm.constructions import MODIFIER, PLAIN, TEAM, parse_constructions, templates_of
-from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.envs.rtfm.ontology import (
     ALLY_ID,
     EMPTY_ID,
@@ -24,6 +23,7 @@ from magrounding.envs.rtfm.ontology import (
     rtfm_vocabulary,
 )
 from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
+from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.errors import ConfigurationError, choose
 from magrounding.options import WorldOptions
 from magrounding.schema import INFINITE, MOST, Count, OneOf
@@ -114,12 +114,12 @@ class RtfmGame(WorldOptions):
         """What is in the game and how its manual is worded."""
 
     @property
-    def told_layout(self) -> str:
+    def resolved_layout(self) -> str:
         """The layout, of the stage where the option does not say."""
         return self.kind.layout if self.layout is None else self.layout
 
     @property
-    def told_constructions(self) -> tuple[str, ...]:
+    def resolved_constructions(self) -> tuple[str, ...]:
         """Names of the constructions that are switched on."""
         return parse_constructions(self.kind.constructions if self.constructions is None else self.constructions)
 
@@ -185,7 +185,7 @@ class RockPaperScissors(RtfmGame):
 
 def _check_constructions(game: RtfmGame) -> None:
     """Each split needs something to write its manuals with."""
-    names, split, kind = game.told_constructions, game.split, game.kind
+    names, split, kind = game.resolved_constructions, game.split, game.kind
     texts = templates_of(names, kind.language, split)
     if split not in PROSE_SPLITS:
         if names and all(template.construction == PLAIN for template in texts):
@@ -214,7 +214,7 @@ def _check_room(game: RtfmGame) -> None:
 def _vocabulary(game: RtfmGame) -> Vocabulary:
     if game.kind.letters:
         return rock_paper_scissors_vocabulary()
-    return prose_vocabulary() if game.told_constructions else rtfm_vocabulary()
+    return prose_vocabulary() if game.resolved_constructions else rtfm_vocabulary()
 
 
 @lru_cache(maxsize=64)
@@ -222,7 +222,7 @@ def _describe(game: RtfmGame) -> EnvSpec:
     n, size = game.agents, game.size
     words = _vocabulary(game).words
     top, lifetime = len(words) - 1, STEP if game.resample_text else EPISODE
-    rows, length, goal_length = document_shape(game.kind, game.told_layout, game.told_constructions)
+    rows, length, goal_length = document_shape(game.kind, game.resolved_layout, game.resolved_constructions)
     map_shape = (size, size, 2 * game.occupants)
     fields: list[Field] = [
         Grid(
