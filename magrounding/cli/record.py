@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tyro
-
 from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.game_arguments import EnvArguments, WorkerArguments
 from magrounding.cli.keyboard import Keyboard
 from magrounding.cli.options import (
     choose_workers,
@@ -41,18 +40,12 @@ _SEEDS_APART = 2**20
 ORACLE, KEYBOARD, RUN, SAVED = "oracle", "keyboard", "run", "saved"
 
 
-@dataclass(frozen=True)
-class Arguments:
+@dataclass(frozen=True, kw_only=True)
+class Arguments(WorkerArguments, EnvArguments):
     """Let the oracle, a trained team or a person play, and keep the games in a file to learn from."""
 
-    env: str
-    """Environment id, e.g. ma_rtfm."""
     out: Path
     """File to write, e.g. demos.npz."""
-    stage: str | None = derived("the environment's")
-    """Stage or task of the games."""
-    agents: int | None = derived("the environment's")
-    """Number of agents."""
     games: int = 1000
     """Games to play."""
     player: str = ORACLE
@@ -61,14 +54,10 @@ class Arguments:
     number)."""
     split: str = "train"
     """Split of the games, where the environment has some; a run learns only from its own."""
-    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """An option of the environment, name=value; may be repeated, or several separated by commas, e.g. size=10."""
     seed: int = 0
     """Other seeds record other games."""
     max_cycles: int | None = derived("those of the run that plays; else 80 in RTFM, or the world's own limit")
     """Steps after which a game is over."""
-    workers: int | None = derived("2")
-    """Processes that share the games of a simulator of one game; 0 plays them in this one."""
     quiet: bool = False
     """Print nothing but where the file is, and errors."""
 
@@ -114,7 +103,7 @@ def make_demonstrations(arguments: Arguments) -> None:
 def _record_saved(arguments: Arguments, file: Path) -> None:
     """Make demonstrations of saved games, as they were played; ConfigurationError for options of other games."""
     header, games = read_games(file)
-    heeded = Arguments(arguments.env, arguments.out, player=arguments.player, quiet=arguments.quiet)
+    heeded = Arguments(env=arguments.env, out=arguments.out, player=arguments.player, quiet=arguments.quiet)
     if header.env != arguments.env or arguments != heeded:
         raise ConfigurationError(
             f"{file} has games of {header.env} with options of their own: say --env {header.env} and leave out others"

@@ -13,12 +13,12 @@ import tyro
 from PIL import Image
 
 from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.game_arguments import ActionArguments
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.settings import read_settings
-from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.film import ENDINGS, film, picture_of
 from magrounding.play.lineup import RUN, Lineup, Seat
 from magrounding.play.loading import load_team
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
 
 
-@dataclass(frozen=True)
-class Arguments:
+@dataclass(frozen=True, kw_only=True)
+class Arguments(ActionArguments):
     """Let a trained team play one game, and show it and what each agent takes for itself; or show saved games."""
 
     file: Annotated[Path | None, tyro.conf.Positional] = derived("none")
@@ -60,8 +60,6 @@ class Arguments:
     """An option of the game, name=value, instead of the run's; may be repeated, or several separated by commas."""
     game: int = 0
     """Seed of the game; of saved games its number, counted from 0."""
-    play: str = GREEDY
-    """greedy (the most likely action) or sampled (drawn)."""
     milliseconds: int = 600
     """How long a film, or the terminal, shows a step."""
     quiet: bool = False
@@ -76,7 +74,7 @@ def main(line: CommandLine) -> int:
 
 def watch(arguments: Arguments) -> None:
     """Play and show."""
-    choose("way to --play", arguments.play, PLAYS)
+    greedy = arguments.greedy
     if (arguments.run is None) == (arguments.file is None):
         raise ConfigurationError("name a file of saved games, or a run with --run")
     if (arguments.file is not None or arguments.terminal) and (arguments.out is not None or arguments.quiet):
@@ -90,7 +88,7 @@ def watch(arguments: Arguments) -> None:
     if arguments.file is not None:
         _open_saved(arguments, arguments.file)
     elif arguments.run is not None:
-        _watch_run(arguments, arguments.run)
+        _watch_run(arguments, arguments.run, greedy)
 
 
 def _open_saved(arguments: Arguments, path: Path) -> None:
@@ -106,7 +104,7 @@ def _open_saved(arguments: Arguments, path: Path) -> None:
             run_terminal(terminal(session, pause=arguments.milliseconds / 1000, paused=True))
 
 
-def _watch_run(arguments: Arguments, run: str) -> None:
+def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
     """Play a game of a run's team, and show it."""
     terminal = find_terminal() if arguments.terminal else None
     settings = read_settings(find_run(run))
@@ -126,14 +124,14 @@ def _watch_run(arguments: Arguments, run: str) -> None:
         seat = replace(Seat.parse(run if run.startswith(PREFIX) else f"{RUN}:{run}"), player=team)
         lineup = Lineup((seat,) * team.num_agents, str(seat))
         with using(ThreadPlan()):
-            session = Session(settings.env, options, lineup, arguments.game, arguments.play == GREEDY)
+            session = Session(settings.env, options, lineup, arguments.game, greedy)
             with closing(session):
                 run_terminal(terminal(session, pause=arguments.milliseconds / 1000, paused=True))
         return
     env = make(settings.env, render_mode="ansi" if arguments.out is None else "rgb_array", **options)
     try:
         with using(ThreadPlan()):
-            frames, won = play_game(team, env, arguments.game, greedy=arguments.play == GREEDY)
+            frames, won = play_game(team, env, arguments.game, greedy=greedy)
     finally:
         env.close()
     end = f"{'won' if won else 'lost'} after {len(frames) - 1} steps"
