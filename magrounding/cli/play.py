@@ -13,7 +13,7 @@ from magrounding.cli.options import configure
 from magrounding.errors import ConfigurationError, MissingExtra
 from magrounding.play.evaluate import GREEDY
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import GameWriter
+from magrounding.play.saved_games import EpisodeWriter
 from magrounding.play.session import Session
 from magrounding.registry import describe
 from magrounding.storage import check_place
@@ -64,11 +64,11 @@ def play(arguments: Arguments) -> None:
     with using(ThreadPlan()):
         session = Session(entry.id, options, lineup, arguments.seed, greedy)
         with closing(session):
-            file = None if arguments.out is None else GameWriter(arguments.out, session.header)
-            before = 0 if file is None else len(file.games)
+            file = None if arguments.out is None else EpisodeWriter(arguments.out, session.header)
+            before = 0 if file is None else len(file.episodes)
             run_terminal(terminal(session, lambda played: file and file.write([played.saved()]), arguments.seconds))
     if file is not None:
-        kept = len(file.games) - before
+        kept = len(file.episodes) - before
         print(f"{arguments.out}: {kept} game{'s' if kept > 1 else ''} more" if kept else NOTHING_KEPT)
 
 

@@ -25,7 +25,7 @@ from magrounding.play.actor import Actor, check_oracle, make_expert
 from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.loading import load_team
 from magrounding.play.recording import RECORDING_SEED, record
-from magrounding.play.saved_games import Rerun, read_games, replayed
+from magrounding.play.saved_games import ReplayActor, read_episodes, replayed
 from magrounding.pretrained import find_run
 from magrounding.registry import EnvConfig, EnvEntry, describe, env_entry, is_simulator
 from magrounding.simulators.vectorize import vectorize
@@ -34,7 +34,7 @@ from magrounding.threads import plan_threads, using
 from magrounding.vector import VectorEnv
 
 ROWS = 256
-"""Games that a program plays at once; of a simulator, as many as an evaluation of it has."""
+"""Episodes that a program plays at once; of a simulator, as many as an evaluation of it has."""
 _SEEDS_APART = 2**20
 """Rows that a recording can have before it meets the games of the next seed."""
 ORACLE, KEYBOARD, RUN, SAVED = "oracle", "keyboard", "run", "saved"
@@ -88,7 +88,7 @@ def make_demonstrations(arguments: Arguments) -> None:
     config = configure(env_entry(arguments.env), options)
     check_place(arguments.out)
     with using(plan_threads(1, ROWS)):
-        vec, player, played_by = _seat(arguments, config, options, kind, source)
+        vec, player, played_by = _make_player(arguments, config, options, kind, source)
         try:
             first = RECORDING_SEED + _SEEDS_APART * arguments.seed
             display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
@@ -102,19 +102,19 @@ def make_demonstrations(arguments: Arguments) -> None:
 
 def _record_saved(arguments: Arguments, file: Path) -> None:
     """Make demonstrations of saved games, as they were played; ConfigurationError for options of other games."""
-    header, games = read_games(file)
-    heeded = Arguments(env=arguments.env, out=arguments.out, player=arguments.player, quiet=arguments.quiet)
-    if header.env != arguments.env or arguments != heeded:
+    header, episodes = read_episodes(file)
+    options = Arguments(env=arguments.env, out=arguments.out, player=arguments.player, quiet=arguments.quiet)
+    if header.env != arguments.env or arguments != options:
         raise ConfigurationError(
             f"{file} has games of {header.env} with options of their own: say --env {header.env} and leave out others"
         )
     check_place(arguments.out)
-    with using(plan_threads(1, len(games))):
-        deque(replayed(file, header, games), maxlen=0)  # refuses games that go another way now
-        player = Rerun(games)
-        vec = make_vec(header.env, len(games), **header.options)
+    with using(plan_threads(1, len(episodes))):
+        deque(replayed(file, header, episodes), maxlen=0)  # refuses those that go another way now
+        player = ReplayActor(episodes)
+        vec = make_vec(header.env, len(episodes), **header.options)
         try:
-            shown = record(vec, player, len(games), player.seed, ",".join(header.players))
+            shown = record(vec, player, len(episodes), player.seed, ",".join(header.players))
         finally:
             vec.close()
     _keep(arguments, shown)
@@ -129,7 +129,7 @@ def _keep(arguments: Arguments, shown: Demonstrations) -> None:
 
 
 def _options(arguments: Arguments, source: str) -> dict[str, Any]:
-    """Options of the games: those of the team's run, if one plays, then what was asked for."""
+    """Return the options of the environment: those of the team's run, if one plays, then those of the command."""
     entry = env_entry(arguments.env)
     options = entry.with_stage(choose(f"stage of {entry.id}", _stage(arguments, entry), entry.stages))
     options |= {"split": arguments.split} if "split" in entry.options else {}
@@ -156,10 +156,10 @@ def _stage(arguments: Arguments, entry: EnvEntry) -> str:
     return entry.options.get(entry.stage_option, "") if arguments.stage is None else arguments.stage
 
 
-def _seat(
+def _make_player(
     arguments: Arguments, config: EnvConfig, options: dict[str, Any], kind: str, source: str
 ) -> tuple[VectorEnv, Actor, str]:
-    """The games, who plays them, and what reports call that player."""
+    """Make the vector env, the actor, and the name of the player in reports."""
     entry, simulator = env_entry(arguments.env), is_simulator(config)
     workers = choose_workers(arguments.workers, config)
     if kind == KEYBOARD:

@@ -24,7 +24,7 @@ from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.play.actor import check_oracle, has_expert, make_expert
 from magrounding.play.demonstrations import find_demonstrations
 from magrounding.play.loading import CONFIG_FILE, seed_folder
-from magrounding.play.origin import DescribedGames
+from magrounding.play.origin import DescribedEnv
 from magrounding.play.recording import check_texts
 from magrounding.registry import is_simulator
 from magrounding.spec import EnvSpec
@@ -249,7 +249,7 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
                 "let it end after steps"
             )
         options, spec = settings.phase_options(stage, phase), settings.describe(stage, **phase.games)
-        games = DescribedGames(settings.env, options, spec)
+        games = DescribedEnv(settings.env, options, spec)
         path, demonstrations = find_demonstrations(settings.demonstrations, games)
         demonstrators[str(path)] = demonstrations.header.played_by
     return demonstrators

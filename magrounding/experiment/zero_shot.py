@@ -22,7 +22,7 @@ from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.experiment.statistics import Statistics, over_seeds
 from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, Evaluation, evaluate
 from magrounding.play.loading import load_team, seed_folder
-from magrounding.play.origin import DescribedGames
+from magrounding.play.origin import DescribedEnv
 from magrounding.play.team import Team
 from magrounding.registry import load
 from magrounding.spec import EnvSpec
@@ -68,7 +68,7 @@ class Contender:
 
     def reading(self, spec: EnvSpec) -> Contender:
         """The contender with teams that read the words of games; ConfigurationError where its networks cannot."""
-        games = DescribedGames(self.settings.env, self.options(), spec)
+        games = DescribedEnv(self.settings.env, self.options(), spec)
         return replace(self, teams={seed: team.for_games(games) for seed, team in self.teams.items()})
 
     def look_at(self, evaluation_set: str) -> None:

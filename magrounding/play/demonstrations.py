@@ -35,7 +35,7 @@ from magrounding.brief import brief
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.machine import machine_memory
 from magrounding.play.archive import DAMAGE, Archive, Kind
-from magrounding.play.origin import Games
+from magrounding.play.origin import EnvLike
 from magrounding.registry import env_entry
 from magrounding.storage import json_text, user_path, write_atomic
 from magrounding.vector import Observation
@@ -100,7 +100,7 @@ class DemonstrationHeader:
         except MagroundingError:
             return None
 
-    def check_origin(self, source: Path, games: Games) -> None:
+    def check_origin(self, source: Path, games: EnvLike) -> None:
         """Refuse games of another env, vocabulary, team or set of actions, in a sentence that names the difference."""
         spec = games.spec
         if self.env != games.id:
@@ -196,7 +196,7 @@ class Demonstrations:
         texts = {name.removeprefix(_TEXT): arrays[name] for name in read}
         return cls(header, observation, texts, **{name: arrays[name] for name in _arrays(header, 0)})
 
-    def check(self, source: Path, games: Games) -> None:
+    def check(self, source: Path, games: EnvLike) -> None:
         """Refuse games that differ from `games` in an option that matters, or that no network could be shown."""
         for name, default in env_entry(games.id).options.items():
             shown, wanted = self.header.options.get(name, default), games.options.get(name, default)
@@ -222,7 +222,7 @@ def digests(paths: Iterable[str]) -> dict[str, str]:
     return {path: hashlib.sha256(_read(user_path(path))).hexdigest() for path in paths}
 
 
-def find_demonstrations(files: Mapping[str, str], games: Games) -> tuple[Path, Demonstrations]:
+def find_demonstrations(files: Mapping[str, str], games: EnvLike) -> tuple[Path, Demonstrations]:
     """The file that shows the stage of `games`, and what is in it.
 
     Args:

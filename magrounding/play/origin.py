@@ -22,7 +22,7 @@ from magrounding.spec import EnvSpec, Field, FixedActions, Grid, Mask, Text
 _PLACE = "position"
 
 
-class Games(Protocol):
+class EnvLike(Protocol):
     """What a team or demonstrations are compared with: a vector env, or a description of one."""
 
     @property
@@ -36,7 +36,7 @@ class Games(Protocol):
 
 
 @dataclass(frozen=True)
-class DescribedGames:
+class DescribedEnv:
     """Games that nothing has started."""
 
     __repr__ = brief

@@ -18,7 +18,7 @@ from magrounding.play.action_names import action_name
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import Header, SavedGame, SavedLineup, Tape
+from magrounding.play.saved_games import Header, Recorder, SavedEpisode, SavedLineup
 from magrounding.single.wording import plain_text
 from magrounding.spec import SCENE
 
@@ -109,16 +109,16 @@ class Session:
         self.lineup, self.seed = lineup, seed
         self.people = lineup.people
         self._greedy = greedy
-        self.header = Header.of(self.vec, [str(seat) for seat in lineup.seats], GREEDY if greedy else SAMPLED)
+        self.header = Header.of(self.vec, list(map(str, lineup.players)), GREEDY if greedy else SAMPLED)
         self.views: list[View] = []
         self.chosen: dict[int, int] = {}
         self.begin(seed)
 
     def begin(self, seed: int) -> None:
         """Start the game of a seed afresh; the game goes on where it was if a player refuses."""
-        self._actor: Any = self.lineup.sit(self.vec, seed)
+        self._actor: Any = self.lineup.build_actor(self.vec, seed)
         self.seed, self.chosen = seed, {}
-        self._tape = Tape(1, self.vec.spec)
+        self._recorder = Recorder(1, self.vec.spec)
         self._game = Episodes(self._actor, self.vec, 1, seed, self._greedy, draw_seed=seed, explain=True)
         self._shown.reset(seed=seed)
         self.views = []
@@ -168,7 +168,7 @@ class Session:
         """Play a step if all people have chosen; whether it did."""
         if self._over or self.waiting:
             return False
-        self._tape.see(self._game.obs, self._game.info)
+        self._recorder.observe(self._game.obs, self._game.info)
         actions = np.where(self._game.info.alive, self._planned, 0)
         for agent, action in self.chosen.items():
             actions[0, agent] = action
@@ -179,7 +179,7 @@ class Session:
         if hasattr(self._actor, "set_last_actions"):  # people may have done something else than their stand-ins thought
             self._actor.set_last_actions(self._game.memory, actions)
         rewards, info = self._game.rewards, self._game.info
-        self._tape.played(actions, self._game.truncated, info)
+        self._recorder.record(actions, self._game.truncated, info)
         for k, agent in enumerate(living):
             blocked = ", which it could not" if info.illegal[0, agent] else ""
             paid = f", reward {rewards[0, agent]:+.2f}" if rewards[0, agent] else ""
@@ -188,11 +188,11 @@ class Session:
         self.views.append(self._look(tuple(done)))
         return True
 
-    def saved(self) -> SavedGame:
+    def saved(self) -> SavedEpisode:
         """The game as a file keeps it; ConfigurationError before its end."""
         if not self._over:
             raise ConfigurationError("a game is saved when it is over")
-        return self._tape.game(0, self.seed)
+        return self._recorder.episode(0, self.seed)
 
     def close(self) -> None:
         """Let the game go."""

@@ -10,7 +10,7 @@ from typing import Any
 from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.play.actor import has_expert
-from magrounding.play.lineup import HUMAN, ORACLE, PRETRAINED, RANDOM, RUN, Lineup, Seat
+from magrounding.play.lineup import HUMAN, ORACLE, PRETRAINED, RANDOM, RUN, Lineup, PlayerSpec
 from magrounding.play.loading import CONFIG_FILE
 from magrounding.play.saved_games import Header
 from magrounding.play.session import Session
@@ -90,14 +90,14 @@ class Offers:
 
     envs: tuple[str, ...]
     limits: Limits = field(default_factory=Limits)
-    more_players: Mapping[str, Seat] = field(default_factory=dict)
+    more_players: Mapping[str, PlayerSpec] = field(default_factory=dict)
     env_options: Mapping[str, Any] = field(default_factory=dict)
     standin: str = ""
 
     @cached_property
-    def _trained(self) -> dict[str, tuple[Seat, str, int]]:
+    def _trained(self) -> dict[str, tuple[PlayerSpec, str, int]]:
         """Name → seat, world and number of agents, of everyone who was trained."""
-        teams = {PREFIX + name: Seat(PRETRAINED, name) for name in pretrained_names()}
+        teams = {PREFIX + name: PlayerSpec(PRETRAINED, name) for name in pretrained_names()}
         found = {}
         for name, seat in {**teams, **self.more_players}.items():
             if seat.kind in (RUN, PRETRAINED):
@@ -106,11 +106,11 @@ class Offers:
                 found[name] = seat, str(config.get("env")), int(config.get("agents", 1))
         return found
 
-    def players(self, env: str) -> dict[str, Seat]:
+    def players(self, env: str) -> dict[str, PlayerSpec]:
         """Who may play in a world, by name."""
-        seats = {HUMAN: Seat(HUMAN), RANDOM: Seat(RANDOM)}
+        seats = {HUMAN: PlayerSpec(HUMAN), RANDOM: PlayerSpec(RANDOM)}
         if has_expert(env):
-            seats[ORACLE] = Seat(ORACLE)
+            seats[ORACLE] = PlayerSpec(ORACLE)
         seats |= {name: seat for name, (seat, world, _) in self._trained.items() if world == env}
         return seats | {name: seat for name, seat in self.more_players.items() if name not in self._trained}
 
@@ -202,7 +202,7 @@ class Offers:
         who = tuple(players)
         return Plan(entry.id, options, shown, who, lineup, people, standin, seed, who, people), spec
 
-    def _standin(self, entry: EnvEntry, offered: Mapping[str, Seat]) -> str:
+    def _standin(self, entry: EnvEntry, offered: Mapping[str, PlayerSpec]) -> str:
         if self.standin in offered:
             return self.standin
         return ORACLE if ORACLE in offered else RANDOM

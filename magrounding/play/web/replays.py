@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from magrounding.errors import MagroundingError
-from magrounding.play.saved_games import SavedGame, parse_games
+from magrounding.play.saved_games import SavedEpisode, parse_episodes
 from magrounding.play.session import Session
 from magrounding.play.web.frames import about_game, frame, pursuits
 from magrounding.play.web.messages import Refusal
@@ -30,7 +30,7 @@ def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
         Refusal: "bad_file", for what is none, is altered, goes another way now, or is of what is not offered.
     """
     try:
-        header, games = parse_games(data, _NAME)
+        header, games = parse_episodes(data, _NAME)
     except MagroundingError as error:
         raise Refusal("bad_file", str(error)) from None
     if not 0 <= number < len(games):
@@ -58,7 +58,7 @@ def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
         session.close()
 
 
-def _play(session: Session, game: SavedGame) -> SavedGame:
+def _play(session: Session, game: SavedEpisode) -> SavedEpisode:
     """What the moves of a saved game lead to."""
     try:
         for actions in game.actions:

@@ -11,7 +11,7 @@ from typing import Any
 
 from magrounding.errors import InvalidAction, MagroundingError
 from magrounding.play.lineup import HUMAN
-from magrounding.play.saved_games import Header, SavedGame, to_text
+from magrounding.play.saved_games import Header, SavedEpisode, to_text
 from magrounding.play.session import Session
 from magrounding.play.web.frames import about_game, frame, moves, pursuits
 from magrounding.play.web.limits import Limits
@@ -30,7 +30,7 @@ AMONG_THEMSELVES = 0.5
 _UNTIL_TOLD = 0.2
 """Seconds of thinking after which people are notified of it."""
 
-Keep = Callable[[Header, SavedGame], None]
+Keep = Callable[[Header, SavedEpisode], None]
 
 LOG = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from typing import Any
 from magrounding.brief import brief
 from magrounding.errors import CheckpointError, ConfigurationError, check_bool
 from magrounding.play.lineup import HUMAN
-from magrounding.play.saved_games import Header, SavedGame, to_text
+from magrounding.play.saved_games import Header, SavedEpisode, to_text
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers, Plan
 from magrounding.storage import check_place, read_text, user_path, write_atomic, write_json
@@ -286,11 +286,11 @@ class Participants:
         """Of the next game."""
         return self.study.seeds[len(one.games) % len(self.study.seeds)]
 
-    def keeper(self, one: Participant, condition: Condition) -> Callable[[Header, SavedGame], None]:
+    def keeper(self, one: Participant, condition: Condition) -> Callable[[Header, SavedEpisode], None]:
         """What keeps somebody's next game when it ends."""
         place, begin = len(one.games), time.monotonic()
 
-        def keep(header: Header, game: SavedGame) -> None:
+        def keep(header: Header, game: SavedEpisode) -> None:
             with self._lock:
                 if len(one.games) != place:
                     return

@@ -12,7 +12,7 @@ from aiohttp import WSMsgType, WSServerHandshakeError
 
 from magrounding.cli.serve import parse_fixed, parse_players
 from magrounding.errors import ConfigurationError
-from magrounding.play.lineup import Lineup, Seat
+from magrounding.play.lineup import Lineup, PlayerSpec
 from magrounding.play.saved_games import to_text
 from magrounding.play.session import Session
 from magrounding.play.web.limits import Bucket
@@ -92,7 +92,7 @@ def test_players_are_those_that_the_host_names(tmp_path):
     moves.write_text("stay\n*\n")
 
     async def run():
-        async with party(more_players={"still": Seat.parse(f"script:{moves}")}) as there:
+        async with party(more_players={"still": PlayerSpec.parse(f"script:{moves}")}) as there:
             one = await there.person()
             code = await one.create(["human", "still"])
             await one.join(code)
