@@ -103,7 +103,7 @@ def make_server(arguments: Arguments) -> Server:
         return Server(Host(offers, Keeper(arguments.out)), names)
     from magrounding.play.web.study import Study
 
-    study = Study.load(arguments.study, offers)
+    study = Study.read(arguments.study, offers)
     if arguments.out is None:
         raise ConfigurationError("a study keeps its data: name a folder for them with --out")
     return Server(Host(offers, Keeper(arguments.out), study.at(arguments.out)), names)

@@ -10,16 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from magrounding.brief import brief
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound
 from magrounding.registry import env_entry
+from magrounding.schema import Count, Options, load
 from magrounding.spec import EnvSpec, FixedActions
 from magrounding.storage import digest, json_text, naming, write_atomic
 from magrounding.vector import Info, Observation, VectorEnv
@@ -33,7 +33,7 @@ _DIGITS = 16
 
 
 @dataclass(frozen=True)
-class Header:
+class Header(Options):
     """Origin of the episodes of a file.
 
     Attributes:
@@ -46,11 +46,9 @@ class Header:
         format, version, package: of the file, and of the package that wrote it.
     """
 
-    __repr__ = brief
-
     env: str
     options: dict[str, Any]
-    agents: int
+    agents: Count
     vocabulary: str
     actions: tuple[str, ...]
     players: tuple[str, ...]
@@ -67,21 +65,14 @@ class Header:
         options = {**env_entry(vec.id).options, **vec.options}  # defaults may be others one day
         return cls(vec.id, options, vec.num_agents, vec.spec.vocabulary_hash, names, tuple(players), play)
 
-    def check(self) -> None:
-        """ValueError for entries of the wrong kind."""
-        if not isinstance(self.options, dict) or type(self.agents) is not int:
-            raise ValueError("options are an object, agents a number")
-        if not all(isinstance(text, str) for text in (self.env, self.vocabulary, self.play)):
-            raise ValueError("env, vocabulary and play are strings")
-        for name, texts in (("actions", self.actions), ("players", self.players)):
-            if not isinstance(texts, tuple) or not all(isinstance(text, str) for text in texts):
-                raise ValueError(f"{name} are a list of strings")
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if len(self.players) != self.agents:
-            raise ValueError(f"{len(self.players)} players are named, of {self.agents} agents")
+            raise ConfigurationError(f"{len(self.players)} players are named, of {self.agents} agents")
 
 
 @dataclass(frozen=True)
-class SavedEpisode:
+class SavedEpisode(Options):
     """The first episode of a seed.
 
     Attributes:
@@ -92,8 +83,6 @@ class SavedEpisode:
         timed_out: ended by the time limit.
     """
 
-    __repr__ = brief
-
     seed: int
     actions: tuple[tuple[int, ...], ...]
     seen: tuple[str, ...]
@@ -102,14 +91,6 @@ class SavedEpisode:
     length: int
     returns: tuple[float, ...]
     timed_out: bool
-
-    def check(self) -> None:
-        """ValueError for entries of the wrong kind, so that whatever was read can be played."""
-        moves = {type(action) for step in self.actions for action in step}
-        if type(self.seed) is not int or moves - {int} or len({len(step) for step in self.actions}) > 1:
-            raise ValueError("a seed is a whole number, and actions are as many in every step")
-        if not self.actions:
-            raise ValueError("a game has at least one step")
 
 
 class EpisodeWriter:
@@ -177,9 +158,10 @@ def parse_episodes(data: bytes, source: Path | str, *, whole: bool = True) -> tu
     if contents[0].get("version") != VERSION:
         raise CheckpointError(f"{source} is of version {contents[0].get('version')!r}, this package reads {VERSION}")
     try:
-        header = _build(Header, contents[0])
-        return header, [_build(SavedEpisode, content) for content in contents[1:]]
-    except (TypeError, ValueError, KeyError) as error:
+        # Options that are lists are tuples, as a vector env has them.
+        header = load(Header, {name: _tuples(value) for name, value in contents[0].items()})
+        return header, list(map(_episode, contents[1:]))
+    except ConfigurationError as error:
         raise CheckpointError(f"{source} is damaged: {error}") from None
 
 
@@ -388,14 +370,12 @@ def _parse(line: bytes, source: Path | str, number: int) -> dict[str, Any]:
     return content
 
 
-def _build(kind: type, content: Mapping[str, Any]) -> Any:
-    """Build a header or an episode of JSON data, whose lists become tuples."""
-    names = {field.name for field in fields(kind)}
-    if content.keys() != names:
-        raise KeyError(f"entries {sorted(content.keys() ^ names)} are missing or unknown")
-    built = kind(**{name: _tuples(value) for name, value in content.items()})
-    built.check()
-    return built
+def _episode(content: Mapping[str, Any]) -> SavedEpisode:
+    """Build an episode that can be played again; ConfigurationError where there is none in a line."""
+    episode = load(SavedEpisode, content)
+    if not episode.actions or len(set(map(len, episode.actions))) > 1:
+        raise ConfigurationError("a game has at least one step, and as many actions in each")
+    return episode
 
 
 def _tuples(value: Any) -> Any:

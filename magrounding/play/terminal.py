@@ -23,7 +23,7 @@ _ARROWS = ("up", "down", "left", "right")
 _FEW = 12
 """Moves that each have a key; more are chosen from a list."""
 _TEXTS = re.compile(r"\n\n(?=goal:|manual:)")
-"""Where, below a map, the texts begin."""
+"""Beginning of the texts below a map."""
 _STYLES = ((r"\d", "bold cyan"), (r"[A-Z]", "bold red"), (r"[a-z]", "bold green"), (r"#+", "bright_black"))
 """Signs on a map: agents, monsters, things, walls."""
 _BARS = "▁▂▃▄▅▆▇█"
@@ -114,7 +114,7 @@ class Terminal(App[None]):
         self.set_interval(self._pause, self._play_on)
 
     def on_key(self, event: events.Key) -> None:
-        """Move, where a key stands for a move."""
+        """Make the move of a key."""
         action = self._keys.get(event.key if event.key in _ARROWS else (event.character or ""))
         if action is not None and self._turn is not None:
             event.stop()
@@ -132,11 +132,11 @@ class Terminal(App[None]):
             self._choose(self._turn, found[0].action)
 
     def action_again(self) -> None:
-        """The same game from its start."""
+        """Begin the episode again."""
         self._begin(self.session.seed)
 
     def action_following(self) -> None:
-        """The game of the next seed."""
+        """Begin the episode of the next seed."""
         self._begin(self.session.seed + 1)
 
     def action_look(self, by: int) -> None:
@@ -241,7 +241,7 @@ class Terminal(App[None]):
         self.query_one("#last", Static).update("\n".join(["", *view.last, ""] if view.last else [""]))
 
     def _status(self, view: View) -> Text:
-        """Where the game is, and who plays."""
+        """Return seed, step, turn and players in words."""
         session = self.session
         text = Text(f"seed {session.seed}, step {view.step}\n", style="bold")
         if view.over:

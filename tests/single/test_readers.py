@@ -165,13 +165,13 @@ def test_saved_games_of_windows_are_the_same(tmp_path):
 def test_studies_that_are_none_end_in_a_sentence(tmp_path, text):
     (tmp_path / "study.toml").write_text(text)
     with pytest.raises(ConfigurationError, match=r"study\.toml is no TOML"):
-        Study.load(tmp_path / "study.toml", None)
+        Study.read(tmp_path / "study.toml", None)
 
 
 def test_a_study_of_windows_is_toml(tmp_path):
     (tmp_path / "study.toml").write_bytes(codecs.BOM_UTF8 + b'title = "A study"\r\n')
     with pytest.raises(ConfigurationError, match=r"missing .* required positional arguments"):
-        Study.load(tmp_path / "study.toml", None)
+        Study.read(tmp_path / "study.toml", None)
 
 
 def test_a_task_of_any_length_is_no_task():

@@ -1,4 +1,4 @@
-"""Frames: a moment of a game as the page gets it, facts that it draws itself."""
+"""Frames: a moment of a game as JSON, from which the page draws."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _DIGITS = 3
 def about_game(
     session: Session, options: Mapping[str, Any], players: Sequence[str], people: Collection[int]
 ) -> dict[str, Any]:
-    """What holds for a whole game.
+    """Return the facts of a whole game.
 
     Args:
         session: the game.
-        options: those that the page may show.
-        players: for each agent who plays it, by the names that the host offers.
+        options: that the page may show.
+        players: the name of each agent's player.
         people: agents that people play.
     """
     spec = session.vec.spec
@@ -45,12 +45,12 @@ def about_game(
 
 
 def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[str, Any]:
-    """A moment of a game.
+    """Return a moment of a game.
 
     Args:
         view: the moment.
-        sprites: where its figures' pictures are to be had.
-        hidden: agents of whose networks nothing is shown, as people move them.
+        sprites: names of the figures' pictures.
+        hidden: agents whose networks' reports are not shown, as people move them.
     """
     scene = view.scene
     content: dict[str, Any] = {
@@ -83,7 +83,7 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[st
 
 
 def moves(session: Session, agents: Collection[int]) -> dict[int, list[Any]]:
-    """What some agents can do: numbers of actions; where they are texts, pairs of a number and a text."""
+    """Return agent → its legal actions: numbers, or pairs of a number and a text where they are texts."""
     words = isinstance(session.vec.spec.actions, TextChoices)
     return {
         agent: [[move.action, move.name] if words else move.action for move in session.moves(agent)]
@@ -93,7 +93,7 @@ def moves(session: Session, agents: Collection[int]) -> dict[int, list[Any]]:
 
 
 def pursuits(before: Scene | None, after: Scene | None) -> dict[str, int]:
-    """Agent → the figure of the moment before that its move brought it nearer to: its subgoal, by its moves alone."""
+    """Return agent → the figure of the moment before that it pursues, see `play.pursuit`."""
     if before is None or after is None:
         return {}
     things = [k for k, each in enumerate(before.figures) if each.kind != "agent"]
@@ -105,7 +105,7 @@ def pursuits(before: Scene | None, after: Scene | None) -> dict[str, int]:
 
 
 def _agents(scene: Scene) -> np.ndarray:
-    """[1, n, 2] where agents are, −1 for who is not there."""
+    """Return the places of agents [1, n, 2], −1 for those that are gone."""
     places = np.full((1, len(scene.alive), 2), -1, np.float32)
     for each in scene.figures:
         if each.kind == "agent":
@@ -114,7 +114,7 @@ def _agents(scene: Scene) -> np.ndarray:
 
 
 def _figure(figure: Figure, sprites: Sprites) -> dict[str, Any]:
-    """A figure; its kind stays here, as in some worlds it is what people have to find out by reading."""
+    """Return a figure without its kind, which in some environments people have to find out by reading."""
     shown = {"at": [figure.row, figure.column], "sprite": sprites.key(figure), "name": figure.name}
     if figure.kind == "agent":
         shown["agent"] = int(figure.name)

@@ -1,4 +1,4 @@
-"""Keeping: every game that ends in a browser goes to a file of games like it, for `replay`, and to be learnt from."""
+"""Keeping: every game that ends in a browser goes to a file of games like it, for `replay`, and for learning."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Keeper:
             check_place(folder / "games.jsonl")
 
     def keep(self, header: Header, game: SavedEpisode) -> None:
-        """Append a game; that the disk refuses is said in the log, and the players do not lose their game by it."""
+        """Append a game; errors of the disk go to the log, and the players do not lose their game by them."""
         if self.folder is None:
             return
         kind = digest(asdict(header))

@@ -1,4 +1,4 @@
-"""Offers: what the host lets clients choose from: worlds, options within limits, players by names. Never a path."""
+"""Offers: environments, options within limits, and players by name, for clients to choose from; never a path."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Offers:
-    """What clients may choose.
+    """Choices of clients.
 
     Attributes:
         envs: ids of worlds.
@@ -96,7 +96,7 @@ class Offers:
 
     @cached_property
     def _trained(self) -> dict[str, tuple[PlayerSpec, str, int]]:
-        """Name → seat, world and number of agents, of everyone who was trained."""
+        """Name → spec, environment and number of agents, of all trained players."""
         teams = {PREFIX + name: PlayerSpec(PRETRAINED, name) for name in pretrained_names()}
         found = {}
         for name, seat in {**teams, **self.more_players}.items():
@@ -107,7 +107,7 @@ class Offers:
         return found
 
     def players(self, env: str) -> dict[str, PlayerSpec]:
-        """Who may play in a world, by name."""
+        """Return name → player for an environment."""
         seats = {HUMAN: PlayerSpec(HUMAN), RANDOM: PlayerSpec(RANDOM)}
         if has_expert(env):
             seats[ORACLE] = PlayerSpec(ORACLE)
@@ -115,7 +115,7 @@ class Offers:
         return seats | {name: seat for name, seat in self.more_players.items() if name not in self._trained}
 
     def listed(self) -> list[dict[str, Any]]:
-        """What the page lists: for each world its options and players."""
+        """Return options and players of each environment, for the page."""
         worlds = []
         for env in self.envs:
             entry = env_entry(env)

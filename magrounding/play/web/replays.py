@@ -1,4 +1,4 @@
-"""Replays: a saved game that a client uploads, played again move for move, with what its trained players thought."""
+"""Replays: a saved game that a client uploads, played again move for move, with the reports of trained players."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from magrounding.storage import json_text
 _NAME = "the upload"
 _OTHERWISE = "the game goes another way now than when it was saved"
 _NONSENSE = (TypeError, ValueError, ArithmeticError, LookupError)
-"""What numbers that no game has end in, before a world could refuse them."""
+"""Errors of impossible numbers that no check of an environment has refused."""
 
 
 def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
-    """The frames of one of the games in a file, as JSON.
+    """Return the frames of one of the games in a file, as JSON.
 
     Args:
         data: content of a file of saved games.
@@ -59,7 +59,7 @@ def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
 
 
 def _play(session: Session, game: SavedEpisode) -> SavedEpisode:
-    """What the moves of a saved game lead to."""
+    """Play the moves of a saved game."""
     try:
         for actions in game.actions:
             if session.now.over:

@@ -24,7 +24,7 @@ from magrounding.storage import json_text
 
 SAME, NEXT = "same", "next"
 SEEDS = (SAME, NEXT)
-"""Of a game that is begun again."""
+"""Seeds of a game that is begun again."""
 AMONG_THEMSELVES = 0.5
 """Seconds between two steps in which no person moves."""
 _UNTIL_TOLD = 0.2
@@ -45,7 +45,7 @@ class Room:
             only agents play, the seconds between two steps.
         limits: of the server.
         sprites: of the server.
-        keep: is given every game that has ended, in the game's thread.
+        keep: called with every game that has ended, in the game's thread.
         once: the game is played once, and cannot be begun again.
 
     Attributes:
@@ -150,7 +150,7 @@ class Room:
         self._go_on()
 
     def move(self, visitor: Visitor, agent: int, step: int, action: int) -> None:
-        """What a person's agent shall do; Refusal where it is not theirs to say, or not now."""
+        """Set the action of a person's agent; Refusal where the agent is another's, or not now."""
         if agent not in self._seats.of(visitor):
             raise Refusal("not_your_seat")
         if self.lost:
@@ -314,7 +314,7 @@ class Room:
             self._keep(header, session.saved())
 
     def _played_by(self, agent: int) -> str:
-        """Who played an agent, by the name that the host offers; a person, with the player that stood in."""
+        """Return the name of an agent's player; a person's together with the stand-in's."""
         name = self.plan.players[agent]
         return f"{name}+{self.plan.standin}" if name == HUMAN and agent in self._stood_in else name
 
