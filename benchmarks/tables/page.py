@@ -63,7 +63,7 @@ class Filled:
         run = self.run(row, cell)
         if run is None:
             return {}
-        where = {"stage": cell.stage, "phase": run.settings.preset.of_stage(cell.stage)[-1].name}
+        where = {"stage": cell.stage, "phase": run.settings.of_stage(cell.stage)[-1].name}
         found = {}
         for seed in run.settings.seeds:
             if cell.evaluation_set is None:
@@ -116,7 +116,9 @@ def _caption(filled: Filled) -> str:
     shown, team = filled.table, filled.table.agents
     what = "Scores, in percent of 100," if shown.scores else "Win rates"
     others = "" if shown.scores else " that learnt by reinforcement alone"
-    games = ", ".join(f"{count:,}" for count in sorted({r.settings.preset.report_games for r in filled.runs.values()}))
+    games = ", ".join(
+        f"{count:,}" for count in sorted({r.settings.evaluation.report_games for r in filled.runs.values()})
+    )
     budget = "" if filled.budget == 1 else f", {filled.budget:g} times its budget"
     how = "the most likely action" if filled.play == GREEDY else "an action drawn"
     spread_note = "mean ± standard deviation over them" if len(filled.seeds) > 1 else "nothing is known of the spread"
@@ -178,7 +180,7 @@ def _facts(filled: Filled, row: Row) -> list[str]:
     if not found:
         return ["–"] * 4
     settings = [(run.settings, stage) for run, stage in found]
-    learnt = dict.fromkeys(each.learnt_by(stage, each.preset.of_stage(stage)[-1].name) for each, stage in settings)
+    learnt = dict.fromkeys(each.learnt_by(stage, each.of_stage(stage)[-1].name) for each, stage in settings)
     runs = filled.of_row(row)
     ends = [run.select("phase", seed)[-1] for run in runs for seed in run.settings.seeds]
     return [
@@ -206,7 +208,7 @@ def _games(of: Table, column: str) -> str:
 
 
 def _presets(filled: Filled) -> dict[str, str]:
-    return {run.settings.preset.name: run.settings.preset.about for run in filled.runs.values()}
+    return {run.settings.preset: run.settings.about for run in filled.runs.values()}
 
 
 def to_json(filled: Filled, versions: Mapping[str, str]) -> dict[str, Any]:
@@ -243,7 +245,7 @@ def to_json(filled: Filled, versions: Mapping[str, str]) -> dict[str, Any]:
                 "label": row.label,
                 "text": filled.texts().get(row.label),
                 "skipped": filled.skipped.get(row.id),
-                "runs": {str(run.folder.parent.name): run.settings.to_dict() for run in filled.of_row(row)},
+                "runs": {str(run.folder.parent.name): run.settings.as_dict() for run in filled.of_row(row)},
                 "cells": {column: of_cell(row, cell) for column, cell in row.cells.items()},
             }
             for row in filled.table.rows

@@ -18,6 +18,7 @@ from magrounding.agents.drrn.network import Drrn, DrrnConfig
 from magrounding.agents.guide.reading import GuideReader, open_guide
 from magrounding.agents.policy import Batch, TextEncoding
 from magrounding.errors import ConfigurationError
+from magrounding.schema import Count
 from magrounding.spec import CHOICES, EnvSpec
 
 NAVIGATION = ("go to ", "teleport to ")
@@ -41,7 +42,7 @@ class LgeConfig(DrrnConfig):
     """
 
     guide: str = ""
-    k: int = 50
+    k: Count = 50
     keep_nav: bool = True
 
 

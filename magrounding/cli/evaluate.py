@@ -13,10 +13,10 @@ from magrounding.agents.weights import versions
 from magrounding.cli.command import CommandLine, derived, distinct_names, run_command
 from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, names_of, parse_env_options
 from magrounding.errors import ConfigurationError, choose
+from magrounding.experiment.config import read_config
 from magrounding.experiment.cross_play import cross_play, seed_pairs
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.progress import Display
-from magrounding.experiment.settings import read_settings
 from magrounding.experiment.zero_shot import Contender, ZeroShot, open_runs, zero_shot
 from magrounding.experiment.zero_shot_plot import plot_zero_shot
 from magrounding.experiment.zero_shot_report import tables, to_json, zero_shot_report
@@ -101,7 +101,7 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
         raise ConfigurationError("nothing to evaluate: name run folders with --run, or a team with --pretrained")
     folders = dict(zip(distinct_names(sources, arguments.names), map(find_run, sources), strict=True))
     mate = None if arguments.teammate is None else _with_teammate(folders, arguments.teammate)
-    settings = read_settings(next(iter(folders.values())))
+    settings = read_config(next(iter(folders.values())))
     options = _env_options(arguments, settings.entry)
     device = resolve_device(arguments.device)
     threads = plan_threads(settings.agents, arguments.episodes, threads=arguments.threads, cuda=device.type == "cuda")

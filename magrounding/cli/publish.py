@@ -11,13 +11,13 @@ from torch import Tensor
 from magrounding.agents.weights import STATE_FILE, save_weights
 from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.experiment.config import read_config
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
-from magrounding.experiment.presets import IMITATE
-from magrounding.experiment.settings import read_settings
 from magrounding.play.evaluate import TRUE_MANUAL
 from magrounding.play.loading import CONFIG_FILE, load_team, seed_folder
 from magrounding.pretrained import ABOUT_FILE, own_folder, pretrained_names
 from magrounding.storage import read_json, write_json
+from magrounding.training.algorithm import IMITATE
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def publish(arguments: Arguments) -> None:
     if Path(arguments.name).name != arguments.name:
         raise ConfigurationError(f"--name is the name of a folder, without any path, got {arguments.name!r}")
     known = arguments.to is None or arguments.to.resolve() == own_folder().resolve()
-    settings, target = read_settings(arguments.run), (arguments.to or own_folder()) / arguments.name
+    settings, target = read_config(arguments.run), (arguments.to or own_folder()) / arguments.name
     if known and arguments.name in pretrained_names():
         raise CheckpointError(f"there is a pretrained team {arguments.name!r} already: choose another --name")
     if target.exists():
@@ -65,7 +65,7 @@ def publish(arguments: Arguments) -> None:
         for line in lines
         if line["kind"] == "evaluation"
         and (line["stage"], line["when"], line["manual"]) == (stage, "after", TRUE_MANUAL)
-        and line["phase"] == settings.preset.of_stage(stage)[-1].name
+        and line["phase"] == settings.of_stage(stage)[-1].name
     ]
     ended = [line for line in lines if line["kind"] == "phase" and line["stage"] == stage]
     if not after or not ended:

@@ -28,6 +28,7 @@ from magrounding.agents.relread.network import Relread, RelreadConfig
 from magrounding.agents.respelling import within
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.places import Places, distance_to_nearest
+from magrounding.schema import Count
 from magrounding.spec import EnvSpec
 
 _TAKE = 1.5
@@ -43,8 +44,8 @@ class EnDiRelreadConfig(EnDiOptions, RelreadConfig):
         others_hidden: width of the two layers that foresee what others do.
     """
 
-    division_hidden: int = 32
-    others_hidden: int = 64
+    division_hidden: Count = 32
+    others_hidden: Count = 64
 
 
 class _Seen(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.evaluations import PLAYED_AS
 from magrounding.experiment.progress import Display
-from magrounding.experiment.settings import RunSettings
 from magrounding.play.actor import Actor, has_expert, make_expert
 from magrounding.play.evaluate import REPORT_SEED, Evaluation, evaluate
 from magrounding.play.lineup import ORACLE, OVERLAP, RANDOM
@@ -82,7 +82,7 @@ class Comparison:
         return result.summary()
 
 
-def play_missing(settings: RunSettings, folder: Path, display: Display | None = None) -> None:
+def play_missing(settings: RunConfig, folder: Path, display: Display | None = None) -> None:
     """Play the comparison games of a run that are not in its folder yet, for every set that it is evaluated on.
 
     Args:
@@ -90,9 +90,9 @@ def play_missing(settings: RunSettings, folder: Path, display: Display | None = 
         folder: of the run; `BASELINES_FILE` in it grows, stage by stage.
         display: what the person sees.
     """
-    known, games = read_baselines(folder), settings.preset.report_games
+    known, games = read_baselines(folder), settings.evaluation.report_games
     for stage in settings.stages:
-        phases = settings.preset.of_stage(stage)
+        phases = settings.of_stage(stage)
         sets = list(dict.fromkeys(name for phase in phases for name in settings.evaluation_sets(stage, phase)))
         if known.keys() >= {f"{stage}/{name}" for name in sets} or not _is_trained(settings, folder, stage):
             continue
@@ -108,6 +108,6 @@ def read_baselines(folder: Path) -> dict[str, dict[str, Summary]]:
     return read_json(path) if path.exists() else {}
 
 
-def _is_trained(settings: RunSettings, folder: Path, stage: str) -> bool:
+def _is_trained(settings: RunConfig, folder: Path, stage: str) -> bool:
     """Whether any seed has finished a phase of a stage."""
     return any((seed_folder(folder, seed, len(settings.seeds)) / stage).exists() for seed in settings.seeds)

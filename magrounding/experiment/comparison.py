@@ -70,7 +70,7 @@ def comparison(runs: Runs, picture: str) -> str:
                 (
                     shown(name),
                     f"`{run.settings.agent}`",
-                    f"`{run.settings.preset.name}`",
+                    f"`{run.settings.preset}`",
                     str(len(run.settings.seeds)),
                     "; ".join(dict.fromkeys(run.learnt_by(stage, phase) for stage, phase, _ in run.reported())),
                     code(run.config.get("command") or "run_curriculum"),
@@ -118,7 +118,7 @@ def _options_of_games(run: RunResults, runs: Iterable[RunResults]) -> dict[str, 
 
 def about_curves(runs: Iterable[RunResults]) -> str:
     """What the lines of `plot_comparison` are, in a sentence."""
-    plays = " or ".join(dict.fromkeys(run.settings.preset.selection_play for run in runs))
+    plays = " or ".join(dict.fromkeys(run.settings.evaluation.selection_play for run in runs))
     return (
         f"Lines are evaluations during training ({plays} play, by which weights are chosen; the mean over seeds); "
         "dotted lines are training games."
@@ -156,7 +156,7 @@ def stage_table(runs: Runs, stage: str) -> str:
 
 def _rows(run: RunResults) -> list[tuple[str, str, str]]:
     """(stage, phase, set) of what was measured after the last phase of each stage."""
-    last = {stage: phase.name for stage, phase in run.settings.phases()}
+    last = {stage: phase.name for stage, phase in run.settings.walk()}
     return [row for row in run.reported() if row[1] == last[row[0]] and run.final(*row, SAMPLED) is not None]
 
 
@@ -194,7 +194,7 @@ def plot_comparison(runs: Runs) -> bytes:
 
 def _draw(run: RunResults, stage: str, name: str, colour: str, panel: Axes) -> None:
     scale, windowed = scale_of(run.settings, stage), run.settings.windowed(stage)
-    held_out = [which for which in run.settings.preset.watched_sets if which != "train"]
+    held_out = [which for which in run.settings.evaluation.watched_sets if which != "train"]
     points: dict[int, dict[int, float]] = {}  # steps → seed → win rate or score
     games: dict[int, dict[int, float]] = {}
     for seed in run.settings.seeds:
@@ -204,7 +204,7 @@ def _draw(run: RunResults, stage: str, name: str, colour: str, panel: Axes) -> N
                 games.setdefault(line["total_steps"] - start, {})[seed] = line[windowed]
         for which in held_out[-1:]:
             # A phase ends with an evaluation of its best weights: a point of the curve only where there is no other.
-            play = run.settings.preset.selection_play
+            play = run.settings.evaluation.selection_play
             for line in run.select("evaluation", seed, stage=stage, set=which, play=play, manual=TRUE_MANUAL):
                 points.setdefault(line["total_steps"] - start, {}).setdefault(seed, line[scale.quantity])
     _line(panel, games, scale, color=colour, linestyle=":", linewidth=1.2)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.progress import Display
-from magrounding.experiment.settings import RunSettings
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import FAULTS, GREEDY, PLAYS, REPORT_SEED, SELECTION_SEED, TRUE_MANUAL
 
@@ -42,7 +42,7 @@ class Evaluations:
 
     def __init__(
         self,
-        settings: RunSettings,
+        settings: RunConfig,
         seed: int,
         metrics: Path,
         write: Callable[[Line], None],
@@ -56,8 +56,8 @@ class Evaluations:
     def within(self, session: StageSession, *, inherited: bool) -> dict[str, Line]:
         """Results by set in the course of a phase; `inherited`: with the weights of the phase before."""
         before = self._of_phase_before(session, WITHIN) if inherited else []
-        preset = self._settings.preset
-        places = [(name, preset.selection_play, TRUE_MANUAL) for name in preset.watched_sets if session.plays(name)]
+        config = self._settings.evaluation
+        places = [(name, config.selection_play, TRUE_MANUAL) for name in config.watched_sets if session.plays(name)]
         results = self._evaluate(session, WITHIN, places, before)
         return {name: result for (name, *_), result in results.items()}
 
@@ -67,15 +67,15 @@ class Evaluations:
         before = self._of_phase_before(session, AFTER) if inherited else []
         sets = settings.evaluation_sets(session.stage, session.phase)
         texts = [(name, TRUE_MANUAL) for name in sets if session.plays(name)]
-        *_, last = settings.phases()
+        *_, last = settings.walk()
         read = settings.entry.evaluation.reading_set
-        if (settings.preset.read_always or (session.stage, session.phase) == last) and session.plays(read):
+        if (settings.evaluation.read_always or (session.stage, session.phase) == last) and session.plays(read):
             texts += [(read, manual) for manual in settings.wrong_manuals]
         self._evaluate(session, AFTER, [(name, play, text) for name, text in texts for play in PLAYS], before)
 
     def _of_phase_before(self, session: StageSession, when: str) -> list[Line]:
         """What was written of the weights with which the phase before ended."""
-        phases = self._settings.preset.of_stage(session.stage)
+        phases = self._settings.of_stage(session.stage)
         where = {"stage": session.stage, "phase": phases[phases.index(session.phase) - 1].name}
         lines = [line for line in read_metrics(self._metrics) if where.items() <= line.items()]
         chosen = [line["best_steps"] for line in lines if line["kind"] == "phase"]
@@ -84,8 +84,8 @@ class Evaluations:
 
     def _evaluate(self, session: StageSession, when: str, places: list[Place], before: list[Line]) -> dict[Place, Line]:
         """Find or play the results of some places, write them down and show them."""
-        entry, preset = self._settings.entry, self._settings.preset
-        most, seed = (preset.report_games, REPORT_SEED) if when == AFTER else (preset.selection_games, SELECTION_SEED)
+        entry, config = self._settings.entry, self._settings.evaluation
+        most, seed = (config.report_games, REPORT_SEED) if when == AFTER else (config.selection_games, SELECTION_SEED)
         results: dict[Place, Line] = {}
         for name, play, text in places:
             games = most if text == TRUE_MANUAL else entry.evaluation.baseline_games(most)

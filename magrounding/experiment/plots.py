@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from magrounding.experiment.presets import IMITATE
 from magrounding.play.evaluate import TRUE_MANUAL
+from magrounding.training.algorithm import IMITATE
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
+    from magrounding.experiment.config import RunConfig
     from magrounding.experiment.results import RunResults
-    from magrounding.experiment.settings import RunSettings
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Colours that colour-blind eyes distinguish too (Okabe and Ito)."""
@@ -55,7 +55,7 @@ class Scale(NamedTuple):
 WIN_RATES, SCORES = Scale("win_rate", 100.0, "games won (%)"), Scale("score", 1.0, "score")
 
 
-def scale_of(settings: RunSettings, stage: str) -> Scale:
+def scale_of(settings: RunConfig, stage: str) -> Scale:
     """What figures of a run show of a stage."""
     return SCORES if settings.measure(stage) == SCORES.quantity else WIN_RATES
 
@@ -67,7 +67,7 @@ def plot_curves(results: RunResults) -> bytes:
     figure, panels = make_figure(len(stages), alike=len(set(scales)) == 1)
     for stage, panel in zip(stages, panels, strict=True):
         _draw_stage(results, stage, panel)
-    figure.suptitle(plain(f"{settings.env}, {settings.agents} × {settings.agent}, preset {settings.preset.name}"))
+    figure.suptitle(plain(f"{settings.env}, {settings.agents} × {settings.agent}, preset {settings.preset}"))
     return finish(figure, panels, scales)
 
 
@@ -168,9 +168,9 @@ def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
             means = [scale.factor * line[windowed] for line in lines]
             colour = COLOURS[k % len(COLOURS)]
             panel.plot(steps, means, color=colour, linewidth=1.2, label=f"training, seed {seed}")
-    for k, name in enumerate(results.settings.preset.watched_sets):
+    for k, name in enumerate(results.settings.evaluation.watched_sets):
         _draw_evaluations(results, stage, name, k, panel)
-    if len(results.settings.preset.of_stage(stage)) > 1:
+    if len(results.settings.of_stage(stage)) > 1:
         seed = results.settings.seeds[0]
         for ended in results.select("phase", seed, stage=stage, phase=IMITATE):
             where = ended["total_steps"] - results.start_of(seed, stage)
@@ -191,7 +191,7 @@ def _draw_evaluations(results: RunResults, stage: str, name: str, k: int, panel:
     from matplotlib.transforms import ScaledTranslation
 
     settings, scale = results.settings, scale_of(results.settings, stage)
-    play, by_seed = settings.preset.selection_play, dict[int, dict[int, float]]()
+    play, by_seed = settings.evaluation.selection_play, dict[int, dict[int, float]]()
     for seed in settings.seeds:
         start = results.start_of(seed, stage)
         for line in results.select("evaluation", seed, stage=stage, set=name, play=play, manual=TRUE_MANUAL):
@@ -199,7 +199,7 @@ def _draw_evaluations(results: RunResults, stage: str, name: str, k: int, panel:
             of_step[seed] = scale.factor * line[scale.quantity]  # the last one, which is that of the report
     if not by_seed:
         return
-    aside = (k - (len(settings.preset.watched_sets) - 1) / 2) * 2 * _DODGE / 72
+    aside = (k - (len(settings.evaluation.watched_sets) - 1) / 2) * 2 * _DODGE / 72
     moved = panel.transData + ScaledTranslation(aside, 0, panel.figure.dpi_scale_trans)
     steps = sorted(by_seed)
     found = [list(by_seed[step].values()) for step in steps]

@@ -8,13 +8,13 @@ from typing import Any
 
 from magrounding.envs.published import PublishedResult
 from magrounding.experiment.baselines import ORACLE, OVERLAP, RANDOM
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.evaluations import AFTER, lost_games, played_once
 from magrounding.experiment.markdown import code, shown, table
+from magrounding.experiment.phase import Promotion
 from magrounding.experiment.plots import plot_curves
-from magrounding.experiment.presets import Promotion
 from magrounding.experiment.progress import duration
 from magrounding.experiment.results import TEXT, RunResults, read_results
-from magrounding.experiment.settings import RunSettings
 from magrounding.experiment.statistics import METHOD, Statistics
 from magrounding.play.evaluate import OTHER_GAME, PLAYS, REASSIGNED, TRUE_MANUAL
 from magrounding.spec import SNAPSHOT
@@ -38,8 +38,8 @@ def report(results: RunResults) -> str:
     settings = results.settings
     team = f"{settings.agents} agent{'s' if settings.agents > 1 else ''} of `{settings.agent}`"
     sections = [
-        f"# {settings.env}: {team}, preset `{settings.preset.name}`",
-        settings.preset.about,
+        f"# {settings.env}: {team}, preset `{settings.preset}`",
+        settings.about,
         "## Results",
         _how_to_read(results),
         results_table(results),
@@ -71,8 +71,8 @@ def _how_to_read(results: RunResults) -> str:
     note = results.settings.entry.evaluation.note
     return (
         f"{measured} of the weights at the end of each phase, or of the best where it was evaluated before its end "
-        f"(chosen by {results.settings.preset.selection_play} play on games of "
-        f"`{results.settings.preset.selection_set}` with other seeds), taking the most likely action (greedy) "
+        f"(chosen by {results.settings.evaluation.selection_play} play on games of "
+        f"`{results.settings.evaluation.selection_set}` with other seeds), taking the most likely action (greedy) "
         f"or drawing one (sampled). {better} "
         + " ".join(filter(None, (_others(results), note, _played_once(results), left_out, spread_note)))
     )
@@ -81,7 +81,7 @@ def _how_to_read(results: RunResults) -> str:
 def _others(results: RunResults) -> str:
     """Who else played these games, and how many of them."""
     played = [(who, summary) for others in results.baselines.values() for who, summary in others.items()]
-    names, games = list(dict.fromkeys(who for who, _ in played)), results.settings.preset.report_games
+    names, games = list(dict.fromkeys(who for who, _ in played)), results.settings.evaluation.report_games
     if not names:
         return ""
     fewest = min((summary.get("games", games) for who, summary in played if who == RANDOM), default=games)
@@ -184,7 +184,7 @@ def _reading(results: RunResults) -> str:
 
 
 def _wrong_games(results: RunResults) -> str:
-    games = results.settings.preset.report_games
+    games = results.settings.evaluation.report_games
     few = results.settings.entry.evaluation.baseline_games(games)
     return "the same" if few == games else f"{few:,} of the same"
 
@@ -193,7 +193,7 @@ def reading_table(results: RunResults) -> str:
     """Stage × phase: win rates with the true manual and with wrong ones, in the better way of playing."""
     settings, rows = results.settings, []
     name, manuals = settings.entry.evaluation.reading_set, (TRUE_MANUAL, *settings.wrong_manuals)
-    for stage, phase in settings.phases() if settings.wrong_manuals else ():
+    for stage, phase in settings.walk() if settings.wrong_manuals else ():
         wins = [results.final(stage, phase.name, name, results.better_play, manual=manual) for manual in manuals]
         measure = settings.measure(stage)
         show = shown_as(measure)
@@ -210,7 +210,7 @@ def reading_table(results: RunResults) -> str:
 def budget_table(results: RunResults) -> str:
     """Stage × phase: what it was allowed and what it took, averaged over seeds."""
     rows = []
-    for stage, phase in results.settings.phases():
+    for stage, phase in results.settings.walk():
         where = (results.settings.stage_name(stage), phase.name, rule_text(phase.until))
         lines = [
             line
@@ -262,17 +262,17 @@ def time_shares(results: RunResults) -> str:
 
 def facts(results: RunResults) -> str:
     """Everything that has to be equal for the numbers to come again."""
-    settings, config, preset = results.settings, results.config, results.settings.preset
+    settings, config = results.settings, results.config
     lines = [
         ("command", code(config.get("command") or "run_curriculum")),
         ("seeds", ", ".join(map(str, settings.seeds))),
         ("environment", _options(settings.env_options)),
         *([(TEXT, results.config[TEXT])] if results.config.get(TEXT) else []),
-        ("network", _options(settings.policy_options) or "default options"),
+        ("network", _options(settings.network) or "default options"),
         ("parameters", "one network for all agents" if settings.share_parameters else "each agent its own network"),
         (
             "reward",
-            f"{percent(1 - preset.team_reward)} the agent's own, {percent(preset.team_reward)} the team's mean",
+            f"{percent(1 - settings.team_reward)} the agent's own, {percent(settings.team_reward)} the team's mean",
         ),
         ("teacher", _teacher(results)),
         ("evaluation", _games(results)),
@@ -280,11 +280,11 @@ def facts(results: RunResults) -> str:
             (
                 f"{settings.stage_name(stage)} {phase.name}",
                 f"{phase.num_envs} games at once, "
-                + (f"of {_options(phase.games)}, " if phase.games else "")
-                + (f"without {', '.join(frozen)}, " if (frozen := settings.frozen(phase)) else "")
-                + _options(phase.learner.to_dict()),
+                + (f"of {_options(phase.env_options)}, " if phase.env_options else "")
+                + (f"without {', '.join(frozen)}, " if (frozen := phase.frozen) else "")
+                + _options(phase.learner.as_dict()),
             )
-            for stage, phase in settings.phases()
+            for stage, phase in settings.walk()
         ),
         *_simulators(results),
         ("versions", _options(config.get("versions", {}))),
@@ -294,11 +294,11 @@ def facts(results: RunResults) -> str:
 
 def _games(results: RunResults) -> str:
     """How many games an evaluation has."""
-    preset, plan = results.settings.preset, results.settings.entry.evaluation
-    games, few = preset.report_games, plan.baseline_games(preset.report_games)
-    whole = f" (not {preset.whole_games:,}), as the budget is {preset.budget:g}" if preset.whole_games else ""
+    settings, plan = results.settings.evaluation, results.settings.entry.evaluation
+    games, few, budget = settings.report_games, plan.baseline_games(settings.report_games), results.settings.budget
+    whole = f" (not {settings.whole_games:,}), as the budget is {budget:g}" if settings.whole_games else ""
     part = f"; {few:,} by random and with a wrong {plan.rules_text or 'manual'}" if few < games else ""
-    within = f", {preset.selection_games:,} within one" if preset.evaluate_every else ""
+    within = f", {settings.selection_games:,} within one" if settings.every else ""
     return f"{games:,} games on each set after a phase{whole}{within}{part}"
 
 
@@ -371,7 +371,7 @@ def games_of(statistics: Statistics) -> str:
     return one if statistics.seeds == 1 else f"{statistics.seeds} × {one}"
 
 
-def what_is_measured(settings: RunSettings, stages: Iterable[str]) -> str:
+def what_is_measured(settings: RunConfig, stages: Iterable[str]) -> str:
     """What numbers of some stages are, in the plural, at the beginning of a sentence."""
     what = dict.fromkeys("scores" if settings.measure(stage) == "score" else "win rates" for stage in stages)
     return " and ".join(what).capitalize()

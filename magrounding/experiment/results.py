@@ -11,8 +11,8 @@ from typing import Any
 from magrounding.envs.published import PublishedResults
 from magrounding.errors import CheckpointError, choose
 from magrounding.experiment.baselines import Summary, read_baselines
+from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
-from magrounding.experiment.settings import RunSettings
 from magrounding.experiment.statistics import Statistics
 from magrounding.experiment.statistics import over_seeds as statistics_over_seeds
 from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
@@ -42,7 +42,7 @@ class RunResults:
     """
 
     folder: Path
-    settings: RunSettings
+    settings: RunConfig
     config: dict[str, Any]
     lines: dict[int, list[dict[str, Any]]]
     baselines: dict[str, dict[str, Summary]]
@@ -86,7 +86,7 @@ class RunResults:
 
     def reported(self) -> Iterator[tuple[str, str, str]]:
         """(stage, phase, set) of every evaluation after a phase, in order."""
-        for stage, phase in self.settings.phases():
+        for stage, phase in self.settings.walk():
             for name in self.settings.evaluation_sets(stage, phase):
                 yield stage, phase.name, name
 
@@ -153,7 +153,7 @@ def read_results(folder: Path) -> RunResults:
         CheckpointError: no run there, or a damaged one.
     """
     config = read_json(folder / CONFIG_FILE)
-    settings = RunSettings.from_dict(config)
+    settings = parse_config(config)
     seeds = settings.seeds
     lines = {seed: read_metrics(seed_folder(folder, seed, len(seeds)) / METRICS_FILE) for seed in seeds}
     if not any(lines.values()):
@@ -165,7 +165,7 @@ def read_results(folder: Path) -> RunResults:
     return RunResults(folder, settings, config, lines, read_baselines(folder), known, tuple(others))
 
 
-def comparable(settings: RunSettings, published: PublishedResults) -> PublishedResults:
+def comparable(settings: RunConfig, published: PublishedResults) -> PublishedResults:
     """Published results on maps of the size that a run's games have: the papers' own, unless its options set one."""
     if _SIZE not in settings.env_options:
         return published

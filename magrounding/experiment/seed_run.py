@@ -16,12 +16,12 @@ from torch import Tensor
 from magrounding.agents.weights import STATE_FILE, save_weights
 from magrounding.errors import CheckpointError
 from magrounding.experiment.checkpoint import CHECKPOINT_FILE, load_checkpoint, save_checkpoint, select
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.evaluations import Evaluations
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
-from magrounding.experiment.presets import Phase
+from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display, Status
-from magrounding.experiment.settings import RunSettings
 from magrounding.experiment.stage import StageSession
 from magrounding.training.clock import TRAINING, Clock
 from magrounding.training.rollout import FinishedGames
@@ -63,7 +63,7 @@ class SeedRun:
 
     def __init__(
         self,
-        settings: RunSettings,
+        settings: RunConfig,
         seed: int,
         folder: Path,
         device: torch.device,
@@ -94,7 +94,7 @@ class SeedRun:
 
     @property
     def phase(self) -> Phase:
-        return self.preset.of_stage(self.stage)[self.at.phase]
+        return self.settings.of_stage(self.stage)[self.at.phase]
 
     def run(self) -> None:
         """Train all phases of all stages that are left; KeyboardInterrupt after Ctrl-C, the state saved."""
@@ -157,18 +157,18 @@ class SeedRun:
         else:
             if self._carried:
                 # Another algorithm's statistics of gradients would mislead.
-                done = sum(len(self.preset.of_stage(stage)) for stage in self.settings.stages[: self.at.stage])
-                _, before = list(self.settings.phases())[done + self.at.phase - 1]
+                done = sum(len(self.settings.of_stage(stage)) for stage in self.settings.stages[: self.at.stage])
+                _, before = list(self.settings.walk())[done + self.at.phase - 1]
                 same = before.learner.algorithm == self.phase.learner.algorithm
-                session.inherit(self._carried, source, optimizer=same and self.preset.carry_optimizer)
+                session.inherit(self._carried, source, optimizer=same and self.settings.carry_optimizer)
             session.start()
-            if self.at.phase and self.preset.evaluate_every:
+            if self.at.phase and self.settings.evaluation.every:
                 self._evaluate_within(session, inherited=True)  # this phase may end with no better
         self._window = deque(map(float, window), maxlen=self.phase.until.window)
 
     def _train(self, session: StageSession) -> None:
         """Iterate until the phase is over."""
-        every = self.preset.evaluate_every
+        every = self.settings.evaluation.every
         while True:
             if every and self.at.steps - self.at.evaluated_at >= every:
                 self._write_line()
@@ -183,9 +183,9 @@ class SeedRun:
             whole_run = self.phase.learner.schedule == "run"
             games, losses = session.iterate(self.at.total_steps if whole_run else self.at.steps)
             self._count(session, games, losses)
-            if self.at.updates % self.preset.log_every == 0:
+            if self.at.updates % self.settings.log_every == 0:
                 self._write_line()
-                if time.monotonic() - self._last_save >= self.preset.save_every:
+                if time.monotonic() - self._last_save >= self.settings.save_every:
                     self._save(session)
 
     def _finish(self, session: StageSession) -> None:
@@ -207,9 +207,9 @@ class SeedRun:
             "steps": self.at.best_steps,
             "phase_steps": self.at.steps,
             "total_steps": self.at.total_steps,
-            "config": self.settings.to_dict(),
+            "config": self.settings.as_dict(),
         }
-        last_phase = self.at.phase + 1 == len(self.preset.of_stage(self.stage))
+        last_phase = self.at.phase + 1 == len(self.settings.of_stage(self.stage))
         last_stage = self.at.stage + 1 == len(self.settings.stages)
         folder = self.folder / self.stage
         save_weights(folder if last_phase else folder / self.phase.name, session.weights(), record)
@@ -237,7 +237,9 @@ class SeedRun:
     def _evaluate_within(self, session: StageSession, *, inherited: bool = False) -> None:
         """Evaluate within a phase; one set's games choose the best weights, those of others are only reported."""
         for name, result in self._evaluations.within(session, inherited=inherited).items():
-            if name == self.preset.selection_set and result[self._measure] >= self._least(int(result["games"])):
+            if name == self.settings.evaluation.selection_set and result[self._measure] >= self._least(
+                int(result["games"])
+            ):
                 self._best = session.trained()
                 self.at.best, self.at.best_steps = result[self._measure], self.at.steps
         self.at.evaluated_at = self.at.steps
@@ -325,14 +327,14 @@ class SeedRun:
         until = self.phase.until
         part = None if until.steps is None else min(1.0, self.at.steps / until.steps)
         stage = self.settings.stage_name(self.stage)
-        name = stage if len(self.preset.of_stage(self.stage)) == 1 else f"{stage} {self.phase.name}"
+        name = stage if len(self.settings.of_stage(self.stage)) == 1 else f"{stage} {self.phase.name}"
         left = self._seconds_left()
         mean, steps = self._window_mean(), self.at.steps
         return Status(self.seed, name, part, steps, mean, self._speed, left, until.steps, self._measure)
 
     def _seconds_left(self) -> float | None:
         """Training that is left at the present speed, if no phase ends early; None where it is unknown."""
-        later = [phase for stage in self.settings.stages[self.at.stage :] for phase in self.preset.of_stage(stage)]
+        later = [phase for stage in self.settings.stages[self.at.stage :] for phase in self.settings.of_stage(stage)]
         total = 0.0
         for i, phase in enumerate(later[self.at.phase :]):
             steps, minutes = phase.until.steps, phase.until.minutes

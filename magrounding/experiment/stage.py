@@ -28,9 +28,9 @@ from magrounding.experiment.checkpoint import (
     unpack_players,
 )
 from magrounding.experiment.compiling import Task, call_expert, call_network, compiled_beside
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.progress import Display
 from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
-from magrounding.experiment.settings import RunSettings
 from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations, find_demonstrations
 from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, Tell, evaluate
@@ -77,7 +77,7 @@ class StageSession:
 
     def __init__(
         self,
-        settings: RunSettings,
+        settings: RunConfig,
         stage: str,
         phase: int,
         seed: int,
@@ -89,7 +89,7 @@ class StageSession:
         self.settings = settings
         self._display = display or Display(quiet=True)
         self.stage = stage
-        self.phase = settings.preset.of_stage(stage)[phase]
+        self.phase = settings.of_stage(stage)[phase]
         self.clock = clock or Clock()
         num_envs, config = self.phase.num_envs, self.phase.learner
         self.vec = make_vec(
@@ -106,8 +106,8 @@ class StageSession:
         self.learners: list[Learner] = []
         for i in range(settings.num_learners):
             drawn_from = derive_seed(seed, WEIGHTS, i)
-            policy = build_policy(settings.agent, self.vec.spec, settings.policy_options, drawn_from).to(device)
-            freeze(policy, settings.frozen(self.phase))
+            policy = build_policy(settings.agent, self.vec.spec, settings.network, drawn_from).to(device)
+            freeze(policy, self.phase.frozen)
             self.learners.append(config.make_learner(policy, self.vec.spec, num_envs, drawn_from))
         self.players = [
             Player(
@@ -121,7 +121,7 @@ class StageSession:
         ]
         self._teacher, self._carries = None, False
         self.worker: RolloutWorker | DemonstrationSource
-        shared, teaching, draws = settings.preset.team_reward, config.teaching, derive_seed(seed, TEACHER, *place)
+        shared, teaching, draws = settings.team_reward, config.teaching, derive_seed(seed, TEACHER, *place)
         if teaching is not None and (shown := self._demonstrations(teaching, folder, draws)) is not None:
             self._carries = teaching.carry_memory
             self.worker = DemonstrationSource(

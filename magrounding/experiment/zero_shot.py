@@ -15,10 +15,10 @@ from magrounding.envs.make import make_vec
 from magrounding.envs.published import PublishedResult
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.baselines import Comparison, Summary
+from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.evaluations import PLAYED_AS
 from magrounding.experiment.progress import Display
 from magrounding.experiment.results import comparable
-from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.experiment.statistics import Statistics, over_seeds
 from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, Evaluation, evaluate
 from magrounding.play.loading import load_team, seed_folder
@@ -45,7 +45,7 @@ class Contender:
 
     name: str
     folder: Path
-    settings: RunSettings
+    settings: RunConfig
     stage: str
     teams: Mapping[int, Team]
     games: Mapping[str, Any]
@@ -58,9 +58,9 @@ class Contender:
         return f"{self.settings.env} {self.stage}".strip()
 
     @property
-    def played(self) -> RunSettings:
+    def played(self) -> RunConfig:
         """The settings of a run of this contender in these games."""
-        return replace(self.settings, preset=replace(self.settings.preset, env_options=self.games))
+        return replace(self.settings, env_options=self.games)
 
     def options(self, evaluation_set: str | None = None) -> dict[str, Any]:
         """Options of the games of an evaluation set, and what this contender's networks need to be shown."""
@@ -164,7 +164,7 @@ class ZeroShot:
 
     @property
     def measure(self) -> str:
-        """What the runs go by, see `RunSettings.measure`."""
+        """What the runs go by, see `RunConfig.measure`."""
         return self.contenders[0].settings.measure(self.contenders[0].stage)
 
     @property
@@ -199,10 +199,10 @@ def open_runs(
             that a run does not have, or agents who cannot read the first run's games.
         CheckpointError: no run there, or weights that are missing or damaged.
     """
-    runs = {name: read_settings(folder) for name, folder in folders.items()}
+    runs = {name: read_config(folder) for name, folder in folders.items()}
     _check_same_world(runs)
     stage = _shared_stage(runs, stage)
-    games = next(iter(runs.values())).preset.env_options
+    games = next(iter(runs.values())).chosen_env_options
     contenders = []
     for name, settings in runs.items():
         known = [str(seed) for seed in settings.seeds]
@@ -267,13 +267,13 @@ def zero_shot(
     )
 
 
-def _check_same_world(runs: Mapping[str, RunSettings]) -> None:
+def _check_same_world(runs: Mapping[str, RunConfig]) -> None:
     if len({(run.env, run.agents) for run in runs.values()}) > 1:
         what = ", ".join(f"{name}: {run.agents} × {run.env}" for name, run in runs.items())
         raise ConfigurationError(f"only runs of one environment and number of agents play the same games, got {what}")
 
 
-def _shared_stage(runs: Mapping[str, RunSettings], stage: str | None) -> str:
+def _shared_stage(runs: Mapping[str, RunConfig], stage: str | None) -> str:
     if stage is not None:
         for name, run in runs.items():
             choose(f"stage of {name}", stage, run.stages)
@@ -285,7 +285,7 @@ def _shared_stage(runs: Mapping[str, RunSettings], stage: str | None) -> str:
     return shared[-1]
 
 
-def _load(folder: Path, settings: RunSettings, seed: int, stage: str, device: str | torch.device) -> Team:
+def _load(folder: Path, settings: RunConfig, seed: int, stage: str, device: str | torch.device) -> Team:
     if not (seed_folder(folder, seed, len(settings.seeds)) / stage / STATE_FILE).exists():
         raise CheckpointError(
             f"seed {seed} of {folder} has no weights of {stage}: let the run go on with --resume, or choose other "

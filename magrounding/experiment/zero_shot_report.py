@@ -197,7 +197,7 @@ def to_json(results: ZeroShot, command: str, versions: dict[str, str]) -> dict[s
         "text": results.text,
         "command": command,
         "versions": versions,
-        "runs": {who.name: {"folder": str(who.folder), **who.settings.to_dict()} for who in results.contenders},
+        "runs": {who.name: {"folder": str(who.folder), **who.settings.as_dict()} for who in results.contenders},
         "sets": {
             name: {
                 "options": first.options(name),
@@ -216,7 +216,7 @@ def _runs(results: ZeroShot) -> str:
     rows = []
     for who in results.contenders:
         settings = who.settings
-        learnt = settings.learnt_by(who.stage, settings.preset.of_stage(who.stage)[-1].name)
+        learnt = settings.learnt_by(who.stage, settings.of_stage(who.stage)[-1].name)
         trained = ", ".join(f"{name} {value}" for name, value in settings.env_options.items())
         seeds = ", ".join(map(str, who.teams))
         config = read_json(who.folder / CONFIG_FILE)

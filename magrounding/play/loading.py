@@ -42,7 +42,8 @@ def load_team(
     try:
         seeds, stages = [str(k) for k in config["seeds"]], list(config["stages"])
         env, agent, num_agents = env_entry(config["env"]), config["agent"], int(config["agents"])
-        env_options, policy_options = dict(config["env_options"]), dict(config["policy_options"])
+        env_options = dict(config["env_options"])
+        network = dict(config["network"] if "network" in config else config["policy_options"])  # as it was called
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"{root / CONFIG_FILE} is damaged: {error} is missing or of the wrong kind") from None
     folder = seed_folder(root, choose("seed of this run", seeds[0] if seed is None else str(seed), seeds), len(seeds))
@@ -52,10 +53,10 @@ def load_team(
         raise CheckpointError(f"{root} holds no trained stage yet; let its run go on with --resume")
     stage = choose("trained stage of this run", stage or (trained or halfway)[-1], [*trained, *sorted(halfway)])
     spec = env.describe(**{**env_options, **env.with_stage(stage.split("/")[0])})
-    first = build_policy(agent, spec, policy_options, seed=0)
+    first = build_policy(agent, spec, network, seed=0)
     known = None if reads_any_words(first) else spec.vocabulary_hash
     weights, _ = load_weights(folder / stage, env=env.id, vocabulary_hash=known, num_agents=num_agents)
-    policies = [first, *(build_policy(agent, spec, policy_options, seed=0) for _ in weights[1:])]
+    policies = [first, *(build_policy(agent, spec, network, seed=0) for _ in weights[1:])]
     for policy, state in zip(policies, weights, strict=True):
         fit_weights(policy, state, folder / stage)
         policy.to(device).eval()

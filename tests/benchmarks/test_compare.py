@@ -58,7 +58,7 @@ def test_the_command_writes_a_page_and_a_picture(folders, tmp_path, capsys):
     assert run("--runs", *folders, "--names", "with", "without", "--out", out) == 0
     text = (out / COMPARISON_FILE).read_text()
     assert "with, without" in text.splitlines()[0]
-    play = read_results(folders[0]).settings.preset.selection_play
+    play = read_results(folders[0]).settings.evaluation.selection_play
     assert f"({play} play, by which weights are chosen; the mean over seeds)" in text
     assert re.findall("^## (.*)$", text, re.MULTILINE) == ["s1", "Runs"]
     assert f"({FIGURE_FILE})" in text

@@ -22,7 +22,7 @@ def runs(tmp_path_factory):
 
 def changed(run, games=None, text=None, **options):
     lines = {k: [{**line, **({"games": games} if games else {})} for line in own] for k, own in run.lines.items()}
-    preset = replace(run.settings.preset, env_options={**run.settings.preset.env_options, **options})
+    preset = replace(run.settings.preset, env_options={**run.settings.env_options, **options})
     config = {**run.config, **({TEXT: text} if text else {})}
     return replace(run, lines=lines, config=config, settings=replace(run.settings, preset=preset))
 

@@ -11,7 +11,7 @@ from benchmarks.tables.layout import PRESETS, Cell, Row, Table, Training
 from benchmarks.tables.page import Filled, filled_table, markdown, to_json
 from benchmarks.tables.runs import jobs_of
 from magrounding.envs.published import PublishedResult
-from magrounding.experiment.presets import Promotion
+from magrounding.experiment.phase import Promotion
 from magrounding.experiment.results import RunResults
 from magrounding.registry import AGENTS
 from tests.benchmarks.test_tables import cells
@@ -113,10 +113,10 @@ def test_every_cell_of_the_papers_tables_is_measured(id, preset):
         jobs = {job.training: job.settings(0) for job in jobs_of(table, row, preset, 1.0)}
         for cell in row.cells.values():
             settings = jobs[cell.training]
-            last = settings.preset.of_stage(cell.stage)[-1]
+            last = settings.of_stage(cell.stage)[-1]
             assert cell.evaluation_set in (None, *settings.evaluation_sets(cell.stage, last))
             assert cell.training.size is None or cell.training.stages[-1] == cell.stage
-        if "guide" not in settings.policy_options:  # a folder that is made here
+        if "guide" not in settings.network:  # a folder that is made here
             settings.make_network()
         trained += 1
     # Some worlds have no preset of reinforcement that two cores can finish, or none of the paper's for narrow networks.

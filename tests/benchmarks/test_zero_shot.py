@@ -11,7 +11,7 @@ from matplotlib.image import imread
 from benchmarks import zero_shot
 from magrounding.experiment import baselines
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
-from magrounding.experiment.presets import Promotion
+from magrounding.experiment.phase import Promotion
 from magrounding.experiment.zero_shot import Contender
 from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json, write_json
@@ -203,7 +203,7 @@ def test_maps_that_a_network_is_not_made_for(monkeypatch, capsys, tmp_path):
     pytest.importorskip("tianshou")
     learner = QmixConfig(replay_steps=300, unroll=5, batch=4, updates=0.25, state_maps=4)
     options = {"maps": 4, "hidden": 8, "embedding": 4}
-    few = {"phases": phases_of({"*": Promotion(steps=60)}, learner), "policy_options": options}
+    few = {"phases": phases_of({"*": Promotion(steps=60)}, learner), "network": options}
     blind = tiny_run(tmp_path / "blind", "s1", agent="qmix", **few)
     assert run(monkeypatch, "--run", blind, "--episodes", 4, "--splits", "eval") == 0
     monkeypatch.setattr(Contender, "play", None)  # nothing is played in vain

@@ -18,11 +18,11 @@ from magrounding.errors import CheckpointError, MagroundingError
 from magrounding.experiment import seed_run
 from magrounding.experiment.baselines import read_baselines
 from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
+from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import METRICS_FILE, MetricsLog, read_metrics
-from magrounding.experiment.presets import Promotion
+from magrounding.experiment.phase import Promotion
 from magrounding.experiment.report import write_report
-from magrounding.experiment.settings import read_settings
 from magrounding.experiment.stage import StageSession
 from magrounding.storage import read_json, remove_partial, write_atomic, write_json
 from tests.experiment.tiny_runs import Killed, killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
@@ -64,7 +64,7 @@ def edit(path, old, new):
 
 
 def go_on(folder):
-    run_curriculum(read_settings(folder), folder, resume=True, display=quiet(), device="cpu")
+    run_curriculum(read_config(folder), folder, resume=True, display=quiet(), device="cpu")
 
 
 @pytest.mark.parametrize("stops", [(4, 1), (1, 3, 0)])
@@ -165,7 +165,7 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again(finished, tmp_pat
 
 def test_another_seeds_checkpoint(halfway, copy):
     folder = copy(halfway)
-    path, settings = folder / "checkpoint.safetensors", read_settings(folder)
+    path, settings = folder / "checkpoint.safetensors", read_config(folder)
     record, tensors = load_checkpoint(path, **settings.origin)
     save_checkpoint(path, {**record, "seed": 7}, tensors)
     with pytest.raises(CheckpointError, match=r"checkpoint.safetensors is of seed 7, not of 0"):
@@ -256,7 +256,7 @@ def complaint(folder, before):
 
 def everything(folder):
     """All that the files of a run's folder say, in a form that can be compared."""
-    settings = read_settings(folder)
+    settings = read_config(folder)
     record, tensors = load_checkpoint(folder / "checkpoint.safetensors", **settings.origin)
     team = mg.load_team(folder)
     weights = [p for policy in team.policies for p in policy.parameters()]
@@ -355,7 +355,7 @@ def test_a_seal_is_of_values_and_not_of_their_order(tmp_path):
 
 def test_words_workers_and_other_stages_are_no_settings():
     settings = tiny_settings(**BRIEF)
-    phases = {**settings.preset.phases, "s4": phases_of({"*": Promotion(steps=7)})["*"]}  # of a stage that it has not
+    phases = {**settings.phases, "s4": phases_of({"*": Promotion(steps=7)})["*"]}  # of a stage that it has not
     words = replace(settings, workers=3, preset=replace(settings.preset, about="In other words.", phases=phases))
     assert words.digest == settings.digest
     for other in (replace(settings, seeds=(1,)), replace(settings, preset=replace(settings.preset, report_games=9))):

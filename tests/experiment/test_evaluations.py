@@ -10,13 +10,14 @@ from rich.console import Console
 import magrounding as mg
 from magrounding.cli import train
 from magrounding.experiment import baselines
+from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
-from magrounding.experiment.presets import Promotion, find_preset
+from magrounding.experiment.phase import Promotion
+from magrounding.experiment.presets import find_preset
 from magrounding.experiment.progress import Display
 from magrounding.experiment.report import facts, report
 from magrounding.experiment.results import read_results
-from magrounding.experiment.settings import read_settings
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import PLAYS, REPORT_SEED, evaluate
 from magrounding.registry import ENVS
@@ -28,9 +29,7 @@ from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_run, 
 def reader(tmp_path_factory):
     """A run of relread, what was played for it, and what it printed."""
     folder, played, out = tmp_path_factory.mktemp("runs") / "reader", [], io.StringIO()
-    settings = tiny_settings(
-        stages=("s1",), agent="relread", policy_options={}, phases=phases_of({"*": Promotion(steps=90)})
-    )
+    settings = tiny_settings(stages=("s1",), agent="relread", network={}, phases=phases_of({"*": Promotion(steps=90)}))
     with pytest.MonkeyPatch.context() as patch:
         play = StageSession.evaluate
 
@@ -54,7 +53,7 @@ def test_the_same_games_are_played_once(reader):
 
 def test_what_was_not_played_is_what_playing_gives(reader):
     folder, *_ = reader
-    settings, team = read_settings(folder), mg.load_team(folder)
+    settings, team = read_config(folder), mg.load_team(folder)
     lines = [line for line in read_metrics(folder / METRICS_FILE) if line.get("when") == "after"]
     taken = [line for line in lines if "played_as" in line]
     assert [(line["set"], line["play"], line["played_as"]) for line in taken] == [
@@ -189,7 +188,7 @@ def test_bars_have_a_total_and_are_for_terminals():
 
 
 def test_sets_with_maps_that_a_network_cannot_look_at_are_left_out(tmp_path):
-    brief = {"phases": phases_of({"*": Promotion(steps=30)}), "policy_options": {}}
+    brief = {"phases": phases_of({"*": Promotion(steps=30)}), "network": {}}
     folder = tiny_run(tmp_path / "run", "s1", agent="emma", final_sets=("eval", "eval_10x10"), seeds=(0,), **brief)
     lines = read_metrics(folder / METRICS_FILE)
     assert {line["set"] for line in lines if line.get("when") == "after"} == {"eval"}
@@ -204,7 +203,7 @@ def test_wrong_texts_are_left_out_where_a_network_cannot_look_at_their_maps(tmp_
     phases = {"*": (replace(phase, games={"size": 10}),)}
     small = {"width": 16, "maps": 4, "hidden": 8, "embedding": 8}
     sets = {"watched_sets": ("eval_10x10",), "final_sets": ("eval_10x10",)}
-    options = {"phases": phases, "policy_options": small, **sets}
+    options = {"phases": phases, "network": small, **sets}
     folder = tiny_run(tmp_path / "run", "s1", agent=agent, seeds=(0,), **options)
     lines = read_metrics(folder / METRICS_FILE)
     assert {(line["set"], line["manual"]) for line in lines if line.get("when") == "after"} == {("eval_10x10", "true")}

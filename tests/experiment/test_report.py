@@ -11,8 +11,8 @@ from magrounding.envs.published import PublishedResult
 from magrounding.errors import CheckpointError
 from magrounding.experiment import baselines
 from magrounding.experiment.metrics import MetricsLog
+from magrounding.experiment.phase import Promotion
 from magrounding.experiment.plots import plot_curves
-from magrounding.experiment.presets import Promotion
 from magrounding.experiment.report import (
     budget_table,
     facts,
@@ -298,7 +298,7 @@ def test_comparison_games_are_played_once(run, monkeypatch):
         return pretended
 
     pretended = {"random": {"win_rate": 0.0}}
-    write_json(run.folder / "config.json", run.settings.to_dict())
+    write_json(run.folder / "config.json", run.settings.as_dict())
     for seed in (0, 1):
         with MetricsLog(run.folder / f"seed_{seed}") as log:
             for entry in run.lines[seed]:
@@ -341,7 +341,7 @@ def test_comparison_games_that_are_interrupted_end_as_undisturbed_ones(tmp_path,
 
 
 def test_a_run_without_measurements(tmp_path):
-    write_json(tmp_path / "config.json", tiny_settings().to_dict())
+    write_json(tmp_path / "config.json", tiny_settings().as_dict())
     with pytest.raises(CheckpointError, match="no measurements yet"):
         read_results(tmp_path)
 

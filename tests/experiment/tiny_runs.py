@@ -12,10 +12,11 @@ from rich.console import Console
 
 from magrounding.agents.weights import load_weights
 from magrounding.experiment import baselines, curriculum, seed_run
+from magrounding.experiment.config import RunConfig
+from magrounding.experiment.evaluation_config import EvaluationConfig
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
-from magrounding.experiment.presets import Phase, Preset, Promotion
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.progress import Display
-from magrounding.experiment.settings import RunSettings
 from magrounding.play.scripted import RandomTeam
 from magrounding.registry import ENVS
 from magrounding.training.algorithm import AlgorithmConfig
@@ -43,24 +44,22 @@ def phases_of(promotions: Mapping[str, Promotion], *learners: AlgorithmConfig) -
     }
 
 
-TINY = Preset(
-    name="tiny",
+TINY = RunConfig(
+    preset="tiny",
     about="Next to nothing.",
     agent="txt2pi",
     phases=phases_of({"s1": Promotion(steps=240), "*": Promotion(steps=180)}),
     env_options={"max_cycles": 8},
-    policy_options=NETWORK,
-    evaluate_every=90,
-    selection_games=6,
-    report_games=8,
+    network=NETWORK,
+    evaluation=EvaluationConfig(every=90, selection_games=6, report_games=8),
     log_every=2,
     save_every=0.0,
 )
 
 
-def tiny_settings(*, stages=("s1", "s3"), seeds=(0,), agents=2, share_parameters=False, **changes) -> RunSettings:
+def tiny_settings(*, stages=("s1", "s3"), seeds=(0,), agents=2, share_parameters=False, **changes) -> RunConfig:
     preset = replace(TINY, **changes)
-    return RunSettings("ma_rtfm", preset.agent, agents, preset, stages, seeds, share_parameters)
+    return RunConfig("ma_rtfm", preset.agent, agents, preset, stages, seeds, share_parameters)
 
 
 def quiet() -> Display:
@@ -94,7 +93,7 @@ class Killed(BaseException):
     """Nothing catches it, as nothing catches a kill."""
 
 
-def killed_run(settings: RunSettings, folder: Path, last: Callable[[dict[str, Any]], bool]) -> None:
+def killed_run(settings: RunConfig, folder: Path, last: Callable[[dict[str, Any]], bool]) -> None:
     """A run that is killed right after the first checkpoint for whose position `last` is true."""
     save = seed_run.save_checkpoint
 
