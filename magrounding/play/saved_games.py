@@ -158,9 +158,7 @@ def parse_episodes(data: bytes, source: Path | str, *, whole: bool = True) -> tu
     if contents[0].get("version") != VERSION:
         raise CheckpointError(f"{source} is of version {contents[0].get('version')!r}, this package reads {VERSION}")
     try:
-        # Options that are lists are tuples, as a vector env has them.
-        header = load(Header, {name: _tuples(value) for name, value in contents[0].items()})
-        return header, list(map(_episode, contents[1:]))
+        return load(Header, contents[0]), list(map(_episode, contents[1:]))
     except ConfigurationError as error:
         raise CheckpointError(f"{source} is damaged: {error}") from None
 
@@ -376,9 +374,3 @@ def _episode(content: Mapping[str, Any]) -> SavedEpisode:
     if not episode.actions or len(set(map(len, episode.actions))) > 1:
         raise ConfigurationError("a game has at least one step, and as many actions in each")
     return episode
-
-
-def _tuples(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _tuples(each) for name, each in value.items()}
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value

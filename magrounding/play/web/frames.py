@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from magrounding.envs.drawing.pen import AGENT_COLOURS
+from magrounding.envs.drawing.sprites import sprite
 from magrounding.envs.render import Figure, Scene
 from magrounding.play.pursuit import NOTHING, pursued
 from magrounding.play.session import Session, View
-from magrounding.play.web.sprites import Sprites
 from magrounding.spec import SCORES, TextChoices
 
 COLOURS = list(AGENT_COLOURS)
 _DIGITS = 3
+_SIDE = 96
+_MOST = 8192
+
+
+class Sprites:
+    """Drawings of figures as small PNGs: key → the figure. Only figures that games have shown can be asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, str, str]] = {}
+
+    def key(self, figure: Figure) -> str:
+        """Return the name of a figure's picture, which tells a client nothing of files."""
+        drawn = figure.kind, figure.name, "" if figure.kind == "agent" else figure.quality
+        key = _digest(drawn)
+        if key not in self._known:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[key] = drawn
+        return key
+
+    def png(self, key: str) -> bytes | None:
+        """Return a picture; None for a name that no game has shown."""
+        drawn = self._known.get(key)
+        return None if drawn is None else _png(*drawn)
 
 
 def about_game(
@@ -82,6 +109,14 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[st
     }
 
 
+def history(session: Session, sprites: Sprites, hidden: Collection[int] = ()) -> list[dict[str, Any]]:
+    """Return all moments of a game, each with the figures that its agents pursue next; arguments as of `frame`."""
+    shown = [frame(view, sprites, hidden) for view in session.views]
+    for k in range(len(shown) - 1):
+        shown[k]["pursues"] = pursuits(session.views[k].scene, session.views[k + 1].scene)
+    return shown
+
+
 def moves(session: Session, agents: Collection[int]) -> dict[int, list[Any]]:
     """Return agent → its legal actions: numbers, or pairs of a number and a text where they are texts."""
     words = isinstance(session.vec.spec.actions, TextChoices)
@@ -123,3 +158,15 @@ def _figure(figure: Figure, sprites: Sprites) -> dict[str, Any]:
 
 def _claimed(figure: Figure, marks: np.ndarray) -> bool:
     return figure.kind != "agent" and marks[figure.row, figure.column] == 1
+
+
+@lru_cache(maxsize=4096)
+def _digest(drawn: tuple[str, str, str]) -> str:
+    return hashlib.sha256("\0".join(drawn).encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=1024)
+def _png(kind: str, name: str, quality: str) -> bytes:
+    with io.BytesIO() as file:
+        sprite(kind, name, quality, _SIDE).save(file, "png")
+        return file.getvalue()

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from magrounding.play.web.frames import Sprites
 from magrounding.play.web.keeping import Keeper
 from magrounding.play.web.limits import LONGEST_PACE, Bucket, Limits
 from magrounding.play.web.messages import (
@@ -25,7 +26,6 @@ from magrounding.play.web.messages import (
 from magrounding.play.web.offers import Offers, Plan
 from magrounding.play.web.replays import replay
 from magrounding.play.web.room import Keep, Room
-from magrounding.play.web.sprites import Sprites
 from magrounding.play.web.study import Participants
 from magrounding.play.web.worker import Worker
 from magrounding.storage import json_text

@@ -81,7 +81,7 @@ class Create(Message):
 
     env: str
     options: dict[str, Any]
-    players: list[Any]
+    players: tuple[Any, ...]
     pace: Pace
     seed: Whole | None = None
 

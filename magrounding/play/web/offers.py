@@ -21,9 +21,8 @@ from magrounding.registry import EnvEntry, env_entry
 from magrounding.spec import EnvSpec
 from magrounding.storage import read_json
 
-_NUMBERS = ("agents", "size", "max_cycles", "sight", "occupants", "chase_range")
-_WORDS = {"death": ("team", "individual"), "put_aside": ("destroyed", "left"), "manual": ("true", "reassigned")}
-"""Options that are words of a list. Any other option that is a text may name a file: the host alone sets it."""
+_NUMBERS = ("size", "max_cycles", "sight", "occupants", "chase_range")
+"""Options that are numbers. Others may take memory: the host alone sets them, and texts, which may name a file."""
 _LARGEST_SEED = 2**31
 
 
@@ -211,27 +210,27 @@ class Offers:
         return {name: value for name, value in self.env_options.items() if name in entry.options}
 
     def options_of(self, entry: EnvEntry) -> list[dict[str, Any]]:
-        """The options of a world that a client may choose."""
+        """Return the options of an environment that a client may choose."""
         return [self._option(entry, name) for name in self._names(entry)]
 
     def _names(self, entry: EnvEntry) -> list[str]:
-        """Options that are offered, the stage first."""
-        fixed = self._fixed(entry)
-        first = [entry.stage_option] if entry.stage_option else []
-        switches = [name for name, default in entry.options.items() if isinstance(default, bool)]
-        known = [name for name in ("agents", "split", *_NUMBERS[1:], *_WORDS) if name in entry.options]
-        return [name for name in (*first, *known, *switches) if name not in fixed]
+        """Return the options that are offered, the stage first."""
+        schema, fixed = entry.schema, self._fixed(entry)
+        words = [name for name, option in schema.items() if option.choices and option.default is not None]
+        switches = [name for name, option in schema.items() if isinstance(option.default, bool)]
+        names = dict.fromkeys([entry.stage_option, "agents", "split", *_NUMBERS, *words, *switches])
+        return [name for name in names if name in schema and name not in fixed]
 
     def _option(self, entry: EnvEntry, name: str) -> dict[str, Any]:
-        """An option as the page lists it: a choice of values, a number between two, or a switch."""
-        default = entry.options[name]
+        """Return an option for the page: a choice of values, a number between two, or a switch."""
+        option, default = entry.schema[name], entry.options[name]
         if name == entry.stage_option:
             return {"name": name, "values": list(entry.stages), "default": default or entry.stages[0]}
         if name == "split":
             splits = list(dict.fromkeys(each["split"] for each in entry.evaluation.sets.values() if "split" in each))
             return {"name": name, "values": splits or [default], "default": [*splits, default][:2][-1]}
-        if name in _WORDS:
-            return {"name": name, "values": list(_WORDS[name]), "default": default}
+        if option.choices:
+            return {"name": name, "values": list(option.choices.names), "default": default}
         if isinstance(default, bool):
             return {"name": name, "values": [False, True], "default": default}
         most = {"agents": self.limits.agents, "max_cycles": self.limits.steps}.get(name, self.limits.size)
@@ -240,7 +239,7 @@ class Offers:
         return {"name": name, "least": 1, "most": most, "default": default}
 
     def _check(self, entry: EnvEntry, name: str, value: Any) -> None:
-        """Refusal for an option that is not offered, or a value that it cannot have."""
+        """Raise a Refusal for an option that is not offered, or a value that it cannot have."""
         if name not in self._names(entry):
             raise Refusal("bad_game", "this world has no such option for you to choose")
         option = self._option(entry, name)

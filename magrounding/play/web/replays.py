@@ -5,10 +5,9 @@ from __future__ import annotations
 from magrounding.errors import MagroundingError
 from magrounding.play.saved_games import SavedEpisode, parse_episodes
 from magrounding.play.session import Session
-from magrounding.play.web.frames import about_game, frame, pursuits
+from magrounding.play.web.frames import Sprites, about_game, history
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers
-from magrounding.play.web.sprites import Sprites
 from magrounding.storage import json_text
 
 _NAME = "the upload"
@@ -49,11 +48,8 @@ def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
         if _play(session, game) != game:
             raise Refusal("bad_file", _OTHERWISE)
         about = about_game(session, {}, header.players, ())
-        shown = [frame(view, sprites) for view in session.views]
-        for k in range(len(shown) - 1):
-            shown[k]["pursues"] = pursuits(session.views[k].scene, session.views[k + 1].scene)
         about |= {"games": len(games), "game": number}
-        return json_text({"game": about, "frames": shown}, compact=True)
+        return json_text({"game": about, "frames": history(session, sprites)}, compact=True)
     finally:
         session.close()
 

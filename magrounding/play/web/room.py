@@ -13,12 +13,11 @@ from magrounding.errors import InvalidAction, MagroundingError
 from magrounding.play.lineup import HUMAN
 from magrounding.play.saved_games import Header, SavedEpisode, to_text
 from magrounding.play.session import Session
-from magrounding.play.web.frames import about_game, frame, moves, pursuits
+from magrounding.play.web.frames import Sprites, about_game, frame, history, moves
 from magrounding.play.web.limits import Limits
 from magrounding.play.web.messages import CODES, Refusal
 from magrounding.play.web.offers import Plan
 from magrounding.play.web.seats import Seats, Visitor
-from magrounding.play.web.sprites import Sprites
 from magrounding.play.web.worker import Worker
 from magrounding.storage import json_text
 
@@ -195,13 +194,8 @@ class Room:
         """All frames so far, as JSON."""
         if self.lost:
             raise Refusal("lost")
-
         def collect() -> str:
-            views = self.session.views
-            shown = [frame(view, self._sprites, self.plan.hidden) for view in views]
-            for k in range(len(views) - 1):
-                shown[k]["pursues"] = pursuits(views[k].scene, views[k + 1].scene)
-            return _text({"game": self._about, "frames": shown})
+            return _text({"game": self._about, "frames": history(self.session, self._sprites, self.plan.hidden)})
 
         return await self._worker.do(collect)
 
