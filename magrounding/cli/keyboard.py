@@ -1,4 +1,4 @@
-"""Keyboard: a person at the terminal as a player."""
+"""Keyboard: a person at the terminal as an actor."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Keyboard:
             return actions, None
 
     def _complaint(self, letters: str, living: list[int], mask: np.ndarray) -> str:
-        """What is wrong with a line, or nothing."""
+        """Return the mistake in a line, or ""."""
         if len(letters) != len(living):
             return f"expected {len(living)} letters, got {len(letters)}"
         for agent, letter in zip(living, letters, strict=True):

@@ -9,14 +9,14 @@ import tyro
 
 from magrounding.agents.weights import versions
 from magrounding.cli.command import REPEATABLE, CommandLine, derived, run_command
-from magrounding.cli.options import choose_workers, configure, game_options
-from magrounding.errors import ConfigurationError, choose
+from magrounding.cli.game_arguments import ActionArguments, EvaluationArguments, QuietArguments, WorkerArguments
+from magrounding.cli.options import choose_workers, configure
+from magrounding.errors import ConfigurationError
 from magrounding.experiment.match import MATCH_SEED, play_match
 from magrounding.experiment.progress import Display
 from magrounding.experiment.reports.match import match_report, plot_match, to_json
-from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.lineup import Lineup
-from magrounding.registry import describe, env_entry
+from magrounding.registry import describe
 from magrounding.storage import check_place, write_atomic, write_json
 from magrounding.threads import plan_threads, using
 
@@ -25,12 +25,10 @@ NAME = "match"
 _SEEDS_APART = 2**20
 
 
-@dataclass(frozen=True)
-class Arguments:
+@dataclass(frozen=True, kw_only=True)
+class Arguments(QuietArguments, WorkerArguments, ActionArguments, EvaluationArguments):
     """Compare line-ups of agents, oracles, scripts and random players, game by game on the same games."""
 
-    env: str
-    """Environment id, e.g. ma_rtfm."""
     players: tuple[str, ...]
     """Line-ups: a player for each agent, separated by commas, or one for all of them. A player is run:DIR (a trained
     run; run:DIR@STAGE for the weights of another stage), pretrained:NAME, oracle (or the simulator's own bot),
@@ -39,12 +37,6 @@ class Arguments:
     out: Path | None = derived("runs/match-<env>-<stage>")
     """Folder for match.md, match.json, match.png and the games. A match that was
     stopped goes on there."""
-    stage: str | None = derived("the environment's")
-    """Stage or task of the games."""
-    agents: int | None = derived("the environment's")
-    """Number of agents."""
-    split: str | None = derived("the one that the environment keeps from training")
-    """Evaluation set the games are from."""
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the games, name=value; may be repeated, or several separated by commas, e.g. size=10. A game of
     RTFM is over after max_cycles=80 steps unless this says otherwise, one of another world after its own limit."""
@@ -52,12 +44,6 @@ class Arguments:
     """Games of each line-up."""
     seed: int = 0
     """Another seed plays other games."""
-    play: str = GREEDY
-    """greedy (the most likely action) or sampled (drawn)."""
-    workers: int | None = derived("2")
-    """Processes that share the games of a simulator of one game; 0 plays them in this one."""
-    quiet: bool = False
-    """Print nothing but where the report is, and errors."""
 
 
 def main(line: CommandLine) -> int:
@@ -70,11 +56,10 @@ def main(line: CommandLine) -> int:
 
 def match(arguments: Arguments, line: CommandLine) -> None:
     """Play, print the table, write the files."""
-    choose("way to --play", arguments.play, PLAYS)
+    greedy = arguments.greedy
     if not 0 <= arguments.seed < 2**31:
         raise ConfigurationError(f"--seed is an integer in [0, 2**31), got {arguments.seed}")
-    entry = env_entry(arguments.env)
-    options = game_options(entry, arguments.stage, arguments.agents, arguments.split, arguments.env_option)
+    entry, options = arguments.entry, arguments.options()
     config = configure(entry, options)
     lineups = [Lineup.parse(text, describe(config).num_agents) for text in arguments.players]
     if not lineups:
@@ -93,7 +78,7 @@ def match(arguments: Arguments, line: CommandLine) -> None:
             arguments.games,
             folder,
             MATCH_SEED + _SEEDS_APART * arguments.seed,
-            arguments.play == GREEDY,
+            greedy,
             choose_workers(arguments.workers, config),
             display,
         )

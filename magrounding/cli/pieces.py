@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import tyro
 
 from magrounding.agents.drrn.pieces import FIRST, train_pieces
@@ -12,9 +14,12 @@ from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, choose
-from magrounding.play.corpus import texts_shown
 from magrounding.registry import env_entry
+from magrounding.single.wording import plain_text
+from magrounding.spec import CHOICES
 from magrounding.storage import check_place, write_atomic
+from magrounding.texts import content_keys
+from magrounding.vector import VectorEnv
 
 
 @dataclass(frozen=True)
@@ -71,3 +76,28 @@ def make_pieces(arguments: Arguments) -> None:
     pieces = train_pieces(found, arguments.pieces, across_words=arguments.across_words)
     write_atomic(arguments.out, pieces.to_json())
     print(f"{arguments.out}: {len(pieces) - FIRST:,} pieces of {len(found):,} texts")
+
+
+def texts_shown(vec: VectorEnv, steps: int, seed: int) -> Iterator[str]:
+    """Yield each distinct text, choices among them, of `steps` random steps of each episode; only legal actions.
+
+    Raises:
+        ConfigurationError: an environment without words or texts.
+    """
+    spec = vec.spec
+    if not spec.words or not spec.texts:
+        raise ConfigurationError("this world has no texts whose words it says")
+    rng, known = np.random.default_rng(seed), set[int]()
+    observation, _ = vec.reset(seed=seed)
+    for step in range(steps + 1):
+        mask = observation["action_mask"] > 0
+        for text in spec.texts:
+            shown = observation[text.name]
+            rows = shown[mask] if text.name == CHOICES else shown.reshape(-1, *text.shape)
+            for key, row in zip(content_keys({text.name: rows}).tolist(), rows, strict=True):
+                if key not in known:
+                    known.add(key)
+                    if said := plain_text(spec.words, row.ravel().tolist()):
+                        yield said
+        if step < steps:
+            observation, *_ = vec.step(np.where(mask, rng.random(mask.shape), -1.0).argmax(-1))

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import tyro
-
 from magrounding.cli.command import CommandLine, derived, run_command
-from magrounding.cli.options import configure, game_options
-from magrounding.errors import ConfigurationError, MissingExtra, choose
-from magrounding.play.evaluate import GREEDY, PLAYS
+from magrounding.cli.game_arguments import ActionArguments, EvaluationArguments
+from magrounding.cli.options import configure
+from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.play.evaluate import GREEDY
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import GameWriter
+from magrounding.play.saved_games import EpisodeWriter
 from magrounding.play.session import Session
-from magrounding.registry import describe, env_entry
+from magrounding.registry import describe
 from magrounding.storage import check_place
 from magrounding.threads import ThreadPlan, using
 
@@ -27,24 +26,14 @@ if TYPE_CHECKING:
 NOTHING_KEPT = "no game was played to its end, so none is kept"
 
 
-@dataclass(frozen=True)
-class Arguments:
+@dataclass(frozen=True, kw_only=True)
+class Arguments(ActionArguments, EvaluationArguments):
     """Play games at this terminal, together with agents, or watch agents play."""
 
-    env: str
-    """Environment id, e.g. ma_rtfm."""
     players: str = "human"
     """A player for each agent, separated by commas, or one for all of them: human, run:DIR, run:DIR@STAGE,
     pretrained:NAME, oracle (or the simulator's own bot), oracle:NAME (another oracle of the environment),
     random, overlap (the text on offer most like the task) or script:FILE."""
-    stage: str | None = derived("the environment's")
-    """Stage or task of the games."""
-    agents: int | None = derived("the environment's")
-    """Number of agents."""
-    split: str | None = derived("the one that the environment keeps from training")
-    """Evaluation set the games are from."""
-    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """An option of the games, name=value; may be repeated, or several separated by commas, e.g. size=10."""
     seed: int = 0
     """Of the first game."""
     play: str = GREEDY
@@ -64,23 +53,22 @@ def main(line: CommandLine) -> int:
 
 def play(arguments: Arguments) -> None:
     """Open the game on the terminal."""
-    choose("way to --play", arguments.play, PLAYS)
+    greedy = arguments.greedy
     if not arguments.seconds > 0:
         raise ConfigurationError(f"--seconds must be more than 0, got {arguments.seconds:g}")
-    entry = env_entry(arguments.env)
-    options = game_options(entry, arguments.stage, arguments.agents, arguments.split, arguments.env_option)
+    entry, options = arguments.entry, arguments.options()
     lineup = Lineup.parse(arguments.players, describe(configure(entry, options)).num_agents)
     terminal = find_terminal()
     if arguments.out is not None:
         check_place(arguments.out)
     with using(ThreadPlan()):
-        session = Session(entry.id, options, lineup, arguments.seed, arguments.play == GREEDY)
+        session = Session(entry.id, options, lineup, arguments.seed, greedy)
         with closing(session):
-            file = None if arguments.out is None else GameWriter(arguments.out, session.header)
-            before = 0 if file is None else len(file.games)
+            file = None if arguments.out is None else EpisodeWriter(arguments.out, session.header)
+            before = 0 if file is None else len(file.episodes)
             run_terminal(terminal(session, lambda played: file and file.write([played.saved()]), arguments.seconds))
     if file is not None:
-        kept = len(file.games) - before
+        kept = len(file.episodes) - before
         print(f"{arguments.out}: {kept} game{'s' if kept > 1 else ''} more" if kept else NOTHING_KEPT)
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tyro
-
 from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.game_arguments import EnvArguments, WorkerArguments
 from magrounding.cli.keyboard import Keyboard
 from magrounding.cli.options import (
     choose_workers,
@@ -26,7 +25,7 @@ from magrounding.play.actor import Actor, check_oracle, make_expert
 from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.loading import load_team
 from magrounding.play.recording import RECORDING_SEED, record
-from magrounding.play.saved_games import Rerun, read_games, replayed
+from magrounding.play.saved_games import ReplayActor, read_episodes, replayed
 from magrounding.pretrained import find_run
 from magrounding.registry import EnvConfig, EnvEntry, describe, env_entry, is_simulator
 from magrounding.simulators.vectorize import vectorize
@@ -35,24 +34,18 @@ from magrounding.threads import plan_threads, using
 from magrounding.vector import VectorEnv
 
 ROWS = 256
-"""Games that a program plays at once; of a simulator, as many as an evaluation of it has."""
+"""Episodes that a program plays at once; of a simulator, as many as an evaluation of it has."""
 _SEEDS_APART = 2**20
 """Rows that a recording can have before it meets the games of the next seed."""
 ORACLE, KEYBOARD, RUN, SAVED = "oracle", "keyboard", "run", "saved"
 
 
-@dataclass(frozen=True)
-class Arguments:
+@dataclass(frozen=True, kw_only=True)
+class Arguments(WorkerArguments, EnvArguments):
     """Let the oracle, a trained team or a person play, and keep the games in a file to learn from."""
 
-    env: str
-    """Environment id, e.g. ma_rtfm."""
     out: Path
     """File to write, e.g. demos.npz."""
-    stage: str | None = derived("the environment's")
-    """Stage or task of the games."""
-    agents: int | None = derived("the environment's")
-    """Number of agents."""
     games: int = 1000
     """Games to play."""
     player: str = ORACLE
@@ -61,14 +54,10 @@ class Arguments:
     number)."""
     split: str = "train"
     """Split of the games, where the environment has some; a run learns only from its own."""
-    env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """An option of the environment, name=value; may be repeated, or several separated by commas, e.g. size=10."""
     seed: int = 0
     """Other seeds record other games."""
     max_cycles: int | None = derived("those of the run that plays; else 80 in RTFM, or the world's own limit")
     """Steps after which a game is over."""
-    workers: int | None = derived("2")
-    """Processes that share the games of a simulator of one game; 0 plays them in this one."""
     quiet: bool = False
     """Print nothing but where the file is, and errors."""
 
@@ -99,7 +88,7 @@ def make_demonstrations(arguments: Arguments) -> None:
     config = configure(env_entry(arguments.env), options)
     check_place(arguments.out)
     with using(plan_threads(1, ROWS)):
-        vec, player, played_by = _seat(arguments, config, options, kind, source)
+        vec, player, played_by = _make_player(arguments, config, options, kind, source)
         try:
             first = RECORDING_SEED + _SEEDS_APART * arguments.seed
             display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
@@ -113,19 +102,19 @@ def make_demonstrations(arguments: Arguments) -> None:
 
 def _record_saved(arguments: Arguments, file: Path) -> None:
     """Make demonstrations of saved games, as they were played; ConfigurationError for options of other games."""
-    header, games = read_games(file)
-    heeded = Arguments(arguments.env, arguments.out, player=arguments.player, quiet=arguments.quiet)
-    if header.env != arguments.env or arguments != heeded:
+    header, episodes = read_episodes(file)
+    options = Arguments(env=arguments.env, out=arguments.out, player=arguments.player, quiet=arguments.quiet)
+    if header.env != arguments.env or arguments != options:
         raise ConfigurationError(
             f"{file} has games of {header.env} with options of their own: say --env {header.env} and leave out others"
         )
     check_place(arguments.out)
-    with using(plan_threads(1, len(games))):
-        deque(replayed(file, header, games), maxlen=0)  # refuses games that go another way now
-        player = Rerun(games)
-        vec = make_vec(header.env, len(games), **header.options)
+    with using(plan_threads(1, len(episodes))):
+        deque(replayed(file, header, episodes), maxlen=0)  # refuses those that go another way now
+        player = ReplayActor(episodes)
+        vec = make_vec(header.env, len(episodes), **header.options)
         try:
-            shown = record(vec, player, len(games), player.seed, ",".join(header.players))
+            shown = record(vec, player, len(episodes), player.seed, ",".join(header.players))
         finally:
             vec.close()
     _keep(arguments, shown)
@@ -140,7 +129,7 @@ def _keep(arguments: Arguments, shown: Demonstrations) -> None:
 
 
 def _options(arguments: Arguments, source: str) -> dict[str, Any]:
-    """Options of the games: those of the team's run, if one plays, then what was asked for."""
+    """Return the options of the environment: those of the team's run, if one plays, then those of the command."""
     entry = env_entry(arguments.env)
     options = entry.with_stage(choose(f"stage of {entry.id}", _stage(arguments, entry), entry.stages))
     options |= {"split": arguments.split} if "split" in entry.options else {}
@@ -167,10 +156,10 @@ def _stage(arguments: Arguments, entry: EnvEntry) -> str:
     return entry.options.get(entry.stage_option, "") if arguments.stage is None else arguments.stage
 
 
-def _seat(
+def _make_player(
     arguments: Arguments, config: EnvConfig, options: dict[str, Any], kind: str, source: str
 ) -> tuple[VectorEnv, Actor, str]:
-    """The games, who plays them, and what reports call that player."""
+    """Make the vector env, the actor, and the name of the player in reports."""
     entry, simulator = env_entry(arguments.env), is_simulator(config)
     workers = choose_workers(arguments.workers, config)
     if kind == KEYBOARD:

@@ -16,13 +16,13 @@ from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.progress import Display
 from magrounding.play.film import ENDINGS, film, page, picture_of
-from magrounding.play.saved_games import Header, SavedGame, read_games, replayed
+from magrounding.play.saved_games import Header, SavedEpisode, actions_of, read_episodes, replayed
 from magrounding.storage import check_place, write_atomic
 from magrounding.threads import ThreadPlan, using
 
 PAGE = ".html"
 _RULES = ("task", "goal", "manual")
-"""Texts that hold for the whole game."""
+"""Texts that hold for the whole episode."""
 
 
 @dataclass(frozen=True)
@@ -57,63 +57,62 @@ def replay(arguments: Arguments) -> None:
         raise ConfigurationError(f"--milliseconds must be positive, got {arguments.milliseconds}")
     if arguments.out is not None and arguments.game is None:
         raise ConfigurationError("--out shows one game: name it with --game")
-    header, games = read_games(arguments.file)
+    header, episodes = read_episodes(arguments.file)
     with using(ThreadPlan()):
         if arguments.game is None:
-            _check_all(arguments, header, games)
-        elif 0 <= arguments.game < len(games):
-            list(replayed(arguments.file, header, games, [arguments.game]))
-            _show(arguments, header, games[arguments.game])
+            _check_all(arguments, header, episodes)
+        elif 0 <= arguments.game < len(episodes):
+            list(replayed(arguments.file, header, episodes, [arguments.game]))
+            _show(arguments, header, episodes[arguments.game])
         else:
-            raise ConfigurationError(f"{arguments.file} has games 0 to {len(games) - 1}, got {arguments.game}")
+            raise ConfigurationError(f"{arguments.file} has games 0 to {len(episodes) - 1}, got {arguments.game}")
 
 
-def _check_all(arguments: Arguments, header: Header, games: list[SavedGame]) -> None:
-    with Display(quiet=arguments.quiet) as display, display.games("playing again", len(games)) as tell:
-        for number in replayed(arguments.file, header, games):
+def _check_all(arguments: Arguments, header: Header, episodes: list[SavedEpisode]) -> None:
+    with Display(quiet=arguments.quiet) as display, display.games("playing again", len(episodes)) as tell:
+        for number in replayed(arguments.file, header, episodes):
             tell(number + 1)
     if not arguments.quiet:
-        won = sum(game.won for game in games) / max(1, len(games))
-        who = ",".join(header.players)
-        print(f"{arguments.file}: {len(games):,} games of {header.env} by {who}, wins {won:.1%}; all go as they did")
+        won = sum(episode.won for episode in episodes) / len(episodes)
+        games = f"{len(episodes):,} games of {header.env} by {','.join(header.players)}"
+        print(f"{arguments.file}: {games}, wins {won:.1%}; all go as they did")
 
 
-def _show(arguments: Arguments, header: Header, game: SavedGame) -> None:
-    end = f"{'won' if game.won else 'lost'} after {game.length} steps"
+def _show(arguments: Arguments, header: Header, episode: SavedEpisode) -> None:
+    end = f"{'won' if episode.won else 'lost'} after {episode.length} steps"
     mode = "ansi" if arguments.out is None else "rgb_array"
-    frames, texts, about = zip(*_frames(header, game, mode), strict=True)
+    frames, texts, about = zip(*_frames(header, episode, mode), strict=True)
     if arguments.out is None:
         print("\n\n".join(map(str, frames)), f"\nThe game is {end}.", sep="\n")
         return
     pictures = [Image.fromarray(np.asarray(frame)) for frame in frames]
     ending = arguments.out.suffix.lower()
     if ending == PAGE:
-        title = f"{header.env}, seed {game.seed}: {end}"
+        title = f"{header.env}, seed {episode.seed}: {end}"
         write_atomic(arguments.out, page(title, pictures, texts, about[0], arguments.milliseconds))
     else:
         write_atomic(arguments.out, film(pictures, ending, arguments.milliseconds))
     print(arguments.out if arguments.quiet else f"{arguments.out}: {end}")
 
 
-def _frames(header: Header, game: SavedGame, mode: str) -> Iterator[tuple[Any, str, str]]:
-    """(picture, what was done then, what holds for the whole game) of every step and of the end."""
+def _frames(header: Header, episode: SavedEpisode, mode: str) -> Iterator[tuple[Any, str, str]]:
+    """Yield (picture, actions in words, texts of the whole episode) of every step and of the end."""
     env = make(header.env, render_mode=mode, **header.options)
     try:
-        _, infos = env.reset(seed=game.seed)
+        _, infos = env.reset(seed=episode.seed)
         texts = next(iter(infos.values()), {}).get("text", {})
         about = "\n".join(f"{name}: {_words(texts[name])}" for name in _RULES if name in texts)
-        for actions in game.actions:
-            places = {agent: int(agent.rpartition("_")[2]) for agent in env.agents}
-            chosen = {agent: actions[place] for agent, place in places.items()}
-            yield picture_of(env), _said(header, chosen, infos), about
+        for actions in episode.actions:
+            chosen = actions_of(env, actions)
+            yield picture_of(env), _actions_in_words(header, chosen, infos), about
             _, _, _, _, infos = env.step(chosen)
-        yield picture_of(env), "won" if game.won else "lost", about
+        yield picture_of(env), "won" if episode.won else "lost", about
     finally:
         env.close()
 
 
-def _said(header: Header, chosen: dict[str, int], infos: dict[str, Any]) -> str:
-    """What each agent does, in the words of the action."""
+def _actions_in_words(header: Header, chosen: dict[str, int], infos: dict[str, Any]) -> str:
+    """Write a line for each agent: its player, and the words of its action."""
     lines = []
     for agent, action in chosen.items():
         choices = infos.get(agent, {}).get("text", {}).get("choices", ())

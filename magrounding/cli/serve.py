@@ -15,7 +15,7 @@ import tyro
 from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.cli.options import ENV_FLAG, parse_known
 from magrounding.errors import ConfigurationError, MissingExtra, choose
-from magrounding.play.lineup import HUMAN, Seat
+from magrounding.play.lineup import HUMAN, PlayerSpec
 from magrounding.registry import ENVS, env_entry
 from magrounding.threads import ThreadPlan, using
 
@@ -103,7 +103,7 @@ def make_server(arguments: Arguments) -> Server:
         return Server(Host(offers, Keeper(arguments.out)), names)
     from magrounding.play.web.study import Study
 
-    study = Study.load(arguments.study, offers)
+    study = Study.read(arguments.study, offers)
     if arguments.out is None:
         raise ConfigurationError("a study keeps its data: name a folder for them with --out")
     return Server(Host(offers, Keeper(arguments.out), study.at(arguments.out)), names)
@@ -136,7 +136,7 @@ async def listen(server: Server, arguments: Arguments) -> None:
         await runner.cleanup()
 
 
-def parse_players(texts: Sequence[str]) -> dict[str, Seat]:
+def parse_players(texts: Sequence[str]) -> dict[str, PlayerSpec]:
     """Name → player of every NAME=PLAYER; ConfigurationError for what is none."""
     players = {}
     for text in texts:
@@ -146,7 +146,7 @@ def parse_players(texts: Sequence[str]) -> dict[str, Seat]:
             raise ConfigurationError(
                 f"--player takes NAME=PLAYER, each name once, such as mine=run:DIR or its=pretrained:NAME, got {text!r}"
             )
-        players[name] = Seat.parse(player)
+        players[name] = PlayerSpec.parse(player)
     return players
 
 

@@ -13,17 +13,17 @@ import tyro
 from PIL import Image
 
 from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.game_arguments import ActionArguments
 from magrounding.cli.options import chosen_elsewhere, configure, parse_env_options
 from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.config import read_config
-from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.film import ENDINGS, film, picture_of
-from magrounding.play.lineup import RUN, Lineup, Seat
+from magrounding.play.lineup import RUN, Lineup, PlayerSpec
 from magrounding.play.loading import load_team
-from magrounding.play.origin import DescribedGames
-from magrounding.play.saved_games import SavedLineup, open_games, read_games
+from magrounding.play.origin import DescribedEnv
+from magrounding.play.saved_games import SavedLineup, open_env, read_episodes
 from magrounding.play.session import Session
 from magrounding.play.team import Team, TeamMemory
 from magrounding.pretrained import PREFIX, find_run
@@ -34,9 +34,11 @@ from magrounding.threads import ThreadPlan, using
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
 
+    from magrounding.play.terminal import Terminal
 
-@dataclass(frozen=True)
-class Arguments:
+
+@dataclass(frozen=True, kw_only=True)
+class Arguments(ActionArguments):
     """Let a trained team play one game, and show it and what each agent takes for itself; or show saved games."""
 
     file: Annotated[Path | None, tyro.conf.Positional] = derived("none")
@@ -60,8 +62,6 @@ class Arguments:
     """An option of the game, name=value, instead of the run's; may be repeated, or several separated by commas."""
     game: int = 0
     """Seed of the game; of saved games its number, counted from 0."""
-    play: str = GREEDY
-    """greedy (the most likely action) or sampled (drawn)."""
     milliseconds: int = 600
     """How long a film, or the terminal, shows a step."""
     quiet: bool = False
@@ -76,7 +76,7 @@ def main(line: CommandLine) -> int:
 
 def watch(arguments: Arguments) -> None:
     """Play and show."""
-    choose("way to --play", arguments.play, PLAYS)
+    greedy = arguments.greedy
     if (arguments.run is None) == (arguments.file is None):
         raise ConfigurationError("name a file of saved games, or a run with --run")
     if (arguments.file is not None or arguments.terminal) and (arguments.out is not None or arguments.quiet):
@@ -90,23 +90,23 @@ def watch(arguments: Arguments) -> None:
     if arguments.file is not None:
         _open_saved(arguments, arguments.file)
     elif arguments.run is not None:
-        _watch_run(arguments, arguments.run)
+        _watch_run(arguments, arguments.run, greedy)
 
 
 def _open_saved(arguments: Arguments, path: Path) -> None:
     """Go through saved games on the terminal."""
     terminal = find_terminal()
-    header, games = read_games(path)
-    if not 0 <= arguments.game < len(games):
-        raise ConfigurationError(f"{path} has games 0 to {len(games) - 1}, got --game {arguments.game}")
+    header, episodes = read_episodes(path)
+    if not 0 <= arguments.game < len(episodes):
+        raise ConfigurationError(f"{path} has games 0 to {len(episodes) - 1}, got --game {arguments.game}")
     with using(ThreadPlan()):
-        open_games(path, header).close()  # refuses games that are other ones by now
-        lineup = SavedLineup(path, header, games, arguments.game)
-        with closing(Session(header.env, header.options, lineup, games[arguments.game].seed)) as session:
-            run_terminal(terminal(session, pause=arguments.milliseconds / 1000, paused=True))
+        open_env(path, header).close()  # refuses an environment that is another one by now
+        lineup = SavedLineup(path, header, episodes, arguments.game)
+        session = Session(header.env, header.options, lineup, episodes[arguments.game].seed)
+        _show_on(terminal, session, arguments)
 
 
-def _watch_run(arguments: Arguments, run: str) -> None:
+def _watch_run(arguments: Arguments, run: str, greedy: bool) -> None:
     """Play a game of a run's team, and show it."""
     terminal = find_terminal() if arguments.terminal else None
     settings = read_config(find_run(run))
@@ -119,21 +119,19 @@ def _watch_run(arguments: Arguments, run: str) -> None:
     asked = parse_env_options(arguments.env_option, entry, elsewhere)
     options = {**settings.stage_options(stage.split("/")[0], games), **asked}
     spec = describe(configure(entry, options))
-    team = load_team(run, arguments.trained_seed, stage).for_games(DescribedGames(entry.id, options, spec))
+    team = load_team(run, arguments.trained_seed, stage).for_games(DescribedEnv(entry.id, options, spec))
     if not team.spec.reads_alike(spec):
         raise ConfigurationError(f"the team was trained to read and see other things than a game with {asked} shows")
     if terminal is not None:
-        seat = replace(Seat.parse(run if run.startswith(PREFIX) else f"{RUN}:{run}"), player=team)
-        lineup = Lineup((seat,) * team.num_agents, str(seat))
+        player = replace(PlayerSpec.parse(run if run.startswith(PREFIX) else f"{RUN}:{run}"), actor=team)
+        lineup = Lineup((player,) * team.num_agents, str(player))
         with using(ThreadPlan()):
-            session = Session(settings.env, options, lineup, arguments.game, arguments.play == GREEDY)
-            with closing(session):
-                run_terminal(terminal(session, pause=arguments.milliseconds / 1000, paused=True))
+            _show_on(terminal, Session(settings.env, options, lineup, arguments.game, greedy), arguments)
         return
     env = make(settings.env, render_mode="ansi" if arguments.out is None else "rgb_array", **options)
     try:
         with using(ThreadPlan()):
-            frames, won = play_game(team, env, arguments.game, greedy=arguments.play == GREEDY)
+            frames, won = play_game(team, env, arguments.game, greedy=greedy)
     finally:
         env.close()
     end = f"{'won' if won else 'lost'} after {len(frames) - 1} steps"
@@ -145,8 +143,13 @@ def _watch_run(arguments: Arguments, run: str) -> None:
     print(arguments.out if arguments.quiet else f"{arguments.out}: {end}")
 
 
+def _show_on(terminal: type[Terminal], session: Session, arguments: Arguments) -> None:
+    with closing(session):
+        run_terminal(terminal(session, pause=arguments.milliseconds / 1000, paused=True))
+
+
 def play_game(team: Team, env: ParallelEnv, seed: int, *, greedy: bool) -> tuple[list[Any], bool]:
-    """All that `render` shows of a game, each before the step that the agents decided in it, and whether it was won."""
+    """Play an episode; return the picture before each step and at the end, and whether it was won."""
     seen, infos = env.reset(seed=seed)
     memory, frames = team.initial_memory(1), []
     while env.agents:

@@ -23,7 +23,7 @@ from magrounding.experiment.results import TEXT
 from magrounding.experiment.seed_run import SeedRun
 from magrounding.play.actor import check_oracle, has_expert, make_expert
 from magrounding.play.demonstrations import find_demonstrations
-from magrounding.play.origin import DescribedGames
+from magrounding.play.origin import DescribedEnv
 from magrounding.play.recording import check_texts
 from magrounding.play.run_folder import RunFolder
 from magrounding.registry import is_simulator
@@ -242,7 +242,7 @@ def _check_teaching(settings: RunConfig) -> dict[str, str]:
                 "let it end after steps"
             )
         options, spec = settings.phase_options(stage, phase), settings.describe(stage, **phase.env_options)
-        games = DescribedGames(settings.env, options, spec)
+        games = DescribedEnv(settings.env, options, spec)
         path, demonstrations = find_demonstrations(settings.demonstrations, games)
         demonstrators[str(path)] = demonstrations.header.played_by
     return demonstrators

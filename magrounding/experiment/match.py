@@ -19,7 +19,7 @@ from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.events import count_events
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import GameWriter, Header, SavedGame, Tape
+from magrounding.play.saved_games import EpisodeWriter, Header, Recorder, SavedEpisode
 from magrounding.registry import env_entry
 from magrounding.simulators.faults import SimulatorError
 from magrounding.spec import SCORE
@@ -50,7 +50,7 @@ class Results:
 
     env: str
     options: dict[str, Any]
-    games: dict[str, list[SavedGame]]
+    games: dict[str, list[SavedEpisode]]
     measure: str
     events: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
 
@@ -101,20 +101,20 @@ def play_match(
         check_count("the seed of a match", seed, 0, 2**62 // vec.num_agents - games - rows)  # what games and teams take
         for lineup, path in zip(lineups, paths, strict=True):
             if not path.exists():
-                lineup.sit(vec, seed)  # who cannot play is refused before anything is written
+                lineup.build_actor(vec, seed)  # who cannot play is refused before anything is written
         for lineup, path in zip(lineups, paths, strict=True):
-            players = [str(seat) for seat in lineup.seats]
-            file = GameWriter(path, Header.of(vec, players, GREEDY if greedy else SAMPLED))
-            if [game.seed for game in file.games] != list(range(seed, seed + len(file.games))):
+            players = list(map(str, lineup.players))
+            file = EpisodeWriter(path, Header.of(vec, players, GREEDY if greedy else SAMPLED))
+            if [episode.seed for episode in file.episodes] != list(range(seed, seed + len(file.episodes))):
                 raise CheckpointError(f"{folder} holds games of other seeds: name another folder with --out")
             with (display or Display(quiet=True)).games(lineup.name, games) as tell:
-                while len(file.games) < games:
+                while len(file.episodes) < games:
                     # A batch begins at a multiple of its rows, so a match that was stopped goes on as it began.
-                    first = len(file.games) // rows * rows
-                    batch = play_batch(lineup, vec, seed + first, greedy)[len(file.games) - first : games - first]
+                    first = len(file.episodes) // rows * rows
+                    batch = play_batch(lineup, vec, seed + first, greedy)[len(file.episodes) - first : games - first]
                     file.write(batch)
-                    tell(len(file.games))
-            found[lineup.name] = file.games[:games]
+                    tell(len(file.episodes))
+            found[lineup.name] = file.episodes[:games]
         measure = "score" if vec.spec.outcome == SCORE else "won"
     finally:
         vec.close()
@@ -122,7 +122,7 @@ def play_match(
     return Results(env, dict(options), found, measure, events)
 
 
-def play_batch(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool = True) -> list[SavedGame]:
+def play_batch(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool = True) -> list[SavedEpisode]:
     """The first episodes of all rows; row b plays seed + b.
 
     Raises:
@@ -131,24 +131,24 @@ def play_batch(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool = True) -
     """
     lost = np.zeros(0, np.int64)
     for _ in range(TRIES):
-        tape = _play_once(lineup, vec, seed, greedy)
-        lost = np.flatnonzero(tape.lost)
+        recorder = _play_once(lineup, vec, seed, greedy)
+        lost = np.flatnonzero(recorder.lost)
         if not lost.size:
-            return [tape.game(row, seed + row) for row in range(vec.num_envs)]
+            return [recorder.episode(row, seed + row) for row in range(vec.num_envs)]
     seeds = ", ".join(str(seed + row) for row in lost)
     raise SimulatorError(f"simulators died or hung {TRIES} times before these games had ended: seed {seeds}")
 
 
-def _play_once(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool) -> Tape:
+def _play_once(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool) -> Recorder:
     """What happens in the first episodes of all rows."""
-    episodes = Episodes(lineup.sit(vec, seed), vec, vec.num_envs, seed, greedy, draw_seed=seed)
-    tape = Tape(vec.num_envs, vec.spec)
+    episodes = Episodes(lineup.build_actor(vec, seed), vec, vec.num_envs, seed, greedy, draw_seed=seed)
+    recorder = Recorder(vec.num_envs, vec.spec)
     while episodes.rows.size:
         actions = np.where(episodes.info.alive, episodes.choose(), 0)
-        tape.see(episodes.obs, episodes.info)
+        recorder.observe(episodes.obs, episodes.info)
         episodes.play(actions)
-        tape.played(actions, episodes.truncated, episodes.info)
-    return tape
+        recorder.record(actions, episodes.truncated, episodes.info)
+    return recorder
 
 
 def ratings(results: Results) -> dict[str, Interval]:

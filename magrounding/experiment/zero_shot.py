@@ -21,7 +21,7 @@ from magrounding.experiment.results import published_tables
 from magrounding.experiment.tables import AFTER, Row, Summary, data_frame, summarise, tidy
 from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, TRUE_MANUAL, evaluate
 from magrounding.play.loading import load_team
-from magrounding.play.origin import DescribedGames
+from magrounding.play.origin import DescribedEnv
 from magrounding.play.run_folder import RunFolder
 from magrounding.play.team import Team
 from magrounding.spec import EnvSpec
@@ -67,7 +67,7 @@ class EvaluatedRun:
 
     def reading(self, spec: EnvSpec) -> EvaluatedRun:
         """The run with teams that read the words of games; ConfigurationError where its networks cannot."""
-        games = DescribedGames(self.settings.env, self.options(), spec)
+        games = DescribedEnv(self.settings.env, self.options(), spec)
         return replace(self, teams={seed: team.for_games(games) for seed, team in self.teams.items()})
 
     def look_at(self, evaluation_set: str) -> None:

@@ -1,1 +1,1 @@
-"""Who acts: players, teams, and what is counted, recorded and shown of their games."""
+"""Players and teams; evaluating, recording and showing their episodes."""

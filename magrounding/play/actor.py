@@ -1,4 +1,4 @@
-"""Actor: who chooses actions for a batch of games: a trained team, a scripted one, an oracle, a simulator's own bot."""
+"""Actor: a source of actions for a batch, such as a trained team, a script, an oracle or a simulator's own bot."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from magrounding.vector import VectorEnv
 
 
 class Actor(Protocol):
-    """Who chooses actions for a batch.
+    """Source of actions for a batch.
 
-    What else it may have: `initial_memory(num_envs)`, handed on from call to call; `accepts_rows = True`, a keyword
+    Optional: `initial_memory(num_envs)`, handed on from call to call; `accepts_rows = True`, a keyword
     `rows` of `act` with the games to think about; `draws = True`, a second argument of `initial_memory` is the seed of
     what it draws; `explains = True`, a keyword `explain` of `act`, after which `aux(memory)` says for each agent what
     its network reports of the choice; `set_last_actions(memory, actions)`, what was done where others decided, too, as
@@ -28,7 +28,7 @@ class Actor(Protocol):
 
 
 def begin_memory(actor: Any, num_envs: int, seed: int = 0) -> Any:
-    """What an actor remembers of games that are about to start; one that draws does so by `seed`."""
+    """Return an actor's memory for episodes that are about to start; one that draws does so by `seed`."""
     make = getattr(actor, "initial_memory", None)
     if make is None:
         return None
@@ -36,11 +36,7 @@ def begin_memory(actor: Any, num_envs: int, seed: int = 0) -> Any:
 
 
 class Bot:
-    """The expert that lives in the simulators of a vector env, as a player.
-
-    Args:
-        vec: games with the capability EXPERT.
-    """
+    """The expert within the simulators of a vector env, which has the capability EXPERT, as an actor."""
 
     accepts_rows = True
 
@@ -50,7 +46,7 @@ class Bot:
         self._fresh = False
 
     def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """See `Expert.best_actions`; asked again before `act`, it does not think again."""
+        """Return `Expert.best_actions`, which `act` uses next."""
         some = slice(None) if rows is None else rows
         self._labels[some] = self._expert.best_actions(rows)[some]
         self._fresh = True
@@ -59,7 +55,7 @@ class Bot:
     def act(
         self, obs: Any, memory: Any = None, info: Any = None, greedy: bool = True, rows: np.ndarray | None = None
     ) -> tuple[np.ndarray, None]:
-        """The first of each agent's best actions, [B, n] int64."""
+        """Return the first of each agent's best actions, [B, n] int64."""
         if not self._fresh:
             self.best_actions(rows)
         self._fresh = False
@@ -67,23 +63,22 @@ class Bot:
 
 
 class ExpertActor(Expert, Actor, Protocol):
-    """An expert that plays by what it knows."""
+    """Expert that acts as well."""
 
 
 def has_expert(env: str, spec: EnvSpec | None = None) -> bool:
-    """Whether an environment has an expert, by its oracle or within its simulator.
+    """Return whether an environment has an expert, as an oracle or within its simulator.
 
     Args:
         env: its id.
-        spec: of the games in question, as a simulator may have one for some of its tasks only; by default of those that
-            the environment makes without options.
+        spec: of the options in question, as a simulator may have one for some tasks only; by default of none.
     """
     entry = env_entry(env)
     return entry.oracle is not None or EXPERT in (spec or entry.describe()).capabilities
 
 
 def check_oracle(env: str, oracle: str) -> None:
-    """ConfigurationError for what is not the name of another oracle of an environment ("": its own, is always fine)."""
+    """Raise a ConfigurationError for a name of no other oracle of an environment ("", its own, is always fine)."""
     if not isinstance(oracle, str):
         raise ConfigurationError(f"an oracle is named by a word, got {type(oracle).__name__}")
     others = env_entry(env).other_oracles if env else {}
@@ -94,10 +89,10 @@ def check_oracle(env: str, oracle: str) -> None:
 
 
 def make_expert(vec: VectorEnv, oracle: str = "") -> ExpertActor:
-    """The expert of a vector env's games.
+    """Return the expert of a vector env.
 
     Args:
-        vec: the games.
+        vec: the vector env.
         oracle: one of the environment's `EnvEntry.other_oracles`; by default its own.
 
     Raises:

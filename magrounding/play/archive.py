@@ -24,7 +24,7 @@ DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What reading a damaged file raises."""
+"""Errors of reading a damaged file."""
 
 _MOST_DEFLATED = 1032
 """Bytes that one byte of deflate can stand for."""
@@ -33,7 +33,7 @@ _NPY = ".npy"
 
 
 class Kind(NamedTuple):
-    """What a file says of an array."""
+    """Dtype and shape of an array in a file."""
 
     dtype: np.dtype
     shape: tuple[int, ...]
@@ -64,7 +64,7 @@ class Archive:
         return tuple(self._members)
 
     def kind(self, name: str) -> Kind:
-        """What an array is, of which nothing else is read."""
+        """Read an array's header, and nothing else of it."""
         info = self._members[name]
         if info.flag_bits & _ENCRYPTED:
             raise ValueError(f"{name} is encrypted")
@@ -86,7 +86,7 @@ class Archive:
         return kind
 
     def read(self, name: str) -> np.ndarray:
-        """An array."""
+        """Read an array."""
         self.kind(name)
         with self._file.open(self._members[name]) as file:
             return np.lib.format.read_array(file, allow_pickle=False)

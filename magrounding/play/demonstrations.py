@@ -1,22 +1,22 @@
-"""Demonstrations: recorded games, in a file from which phases of imitation learn.
+"""Demonstrations: recorded episodes, in a file from which phases of imitation learn.
 
-A file is one `.npz` without pickles. Its G games have T rows together; the rows of a game are consecutive and the games
-follow one another. With n agents and A actions it holds:
+A file is one `.npz` without pickles. Its G episodes have T rows together, one episode behind the other. With n agents
+and A actions it holds:
 
-| array | shape and type | what |
+| array | shape and type | content |
 |---|---|---|
 | `header` | bytes, uint8 | JSON in UTF-8, see `DemonstrationHeader` |
 | `observation/<name>` | [T, n, …] | each field that is no text, before the step |
-| `text/<name>` | [G, …] | ids of each text that all agents read, one for each game |
-| `game` | [T] int32 | which game the row belongs to |
-| `actions` | [T, n] int64 | what was done; of the dead anything |
+| `text/<name>` | [G, …] | ids of each text that all agents read, one for each episode |
+| `game` | [T] int32 | number of the row's episode |
+| `actions` | [T, n] int64 | actions; of the dead anything |
 | `labels` | [T, n, A] bool | all best moves, or the one that was taken; none where an agent did not act |
-| `alive` | [T, n] bool | who is in the game |
+| `alive` | [T, n] bool | agents that are in the episode |
 | `rewards` | [T, n] float32 | of the step |
-| `won` | [G] bool | how the games ended |
+| `won` | [G] bool | how the episodes ended |
 
-A game that a time limit cut off, where that is no loss, has one more row: its true last observation, without labels. An
-agent whose time is over before the game's is `alive` in one more row, likewise without labels.
+An episode that a time limit truncated, where that is no loss, has one more row: its true last observation, without
+labels. An agent that is truncated before the episode ends is `alive` in one more row, likewise without labels.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,9 @@ from magrounding.brief import brief
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.machine import machine_memory
 from magrounding.play.archive import DAMAGE, Archive, Kind
-from magrounding.play.origin import Games
+from magrounding.play.origin import EnvLike
 from magrounding.registry import env_entry
+from magrounding.schema import Count, Options, load
 from magrounding.storage import json_text, user_path, write_atomic
 from magrounding.vector import Observation
 from magrounding.version import __version__
@@ -51,28 +52,26 @@ _MOST_HEADER = 2**20
 
 
 @dataclass(frozen=True)
-class DemonstrationHeader:
-    """Where demonstrations come from.
+class DemonstrationHeader(Options):
+    """Origin of demonstrations.
 
     Attributes:
-        env, options: how the games were made.
+        env, options: of the environment.
         agents: n.
         vocabulary: hash of the words.
         action_names: A names.
-        played_by: who played, in words that a report can print.
+        played_by: the player, in words of a report.
         seed: of the first row of the batch that was played.
         games: G.
         version: of the package that recorded them.
         format: of the file.
     """
 
-    __repr__ = brief
-
     env: str
-    options: Mapping[str, Any]
-    agents: int
+    options: dict[str, Any]
+    agents: Count
     vocabulary: str
-    action_names: Sequence[str]
+    action_names: tuple[str, ...]
     played_by: str
     seed: int
     games: int
@@ -83,25 +82,15 @@ class DemonstrationHeader:
     def stage(self) -> str:
         return _stage(self.env, self.options)
 
-    def check_kinds(self) -> None:
-        """Raise a TypeError where an entry of a file's header is of another kind than it has to be."""
-        kinds = {"env": str, "options": dict, "agents": int, "vocabulary": str, "action_names": list, "played_by": str}
-        for name, kind in {**kinds, "seed": int, "games": int, "version": str, "format": int}.items():
-            value = getattr(self, name)
-            if not isinstance(value, kind) or isinstance(value, bool):
-                raise TypeError(f"{name} of its header is {value!r}, expected {kind.__name__}")
-        if self.agents < 1 or not all(isinstance(name, str) for name in self.action_names):
-            raise TypeError("its header names no agents or no actions")
-
     def field_names(self) -> tuple[str, ...] | None:
-        """What the games show by the names of its fields; None for games that are not known here."""
+        """Return the names of observed fields; None for an environment that is not known here."""
         try:
             return tuple(field.name for field in env_entry(self.env).describe(**self.options).fields)
         except MagroundingError:
             return None
 
-    def check_origin(self, source: Path, games: Games) -> None:
-        """Refuse games of another env, vocabulary, team or set of actions, in a sentence that names the difference."""
+    def check_origin(self, source: Path, games: EnvLike) -> None:
+        """Raise a CheckpointError for another env, vocabulary, number of agents or set of actions."""
         spec = games.spec
         if self.env != games.id:
             raise CheckpointError(f"{source} shows games of {self.env!r}, not of {games.id!r}")
@@ -111,7 +100,7 @@ class DemonstrationHeader:
             raise CheckpointError(
                 f"{source} was recorded with another vocabulary: {games.id!r} gives its words other ids now"
             )
-        if tuple(self.action_names) != spec.actions.names:
+        if self.action_names != tuple(spec.actions.names):
             raise CheckpointError(
                 f"{source} has the actions {self.action_names}, {games.id!r} has {spec.actions.names}"
             )
@@ -119,7 +108,7 @@ class DemonstrationHeader:
 
 @dataclass(frozen=True)
 class Demonstrations:
-    """Games that were played; the arrays are those of the file, see the module's docstring."""
+    """Recorded episodes; the arrays are those of the file, see the module's docstring."""
 
     __repr__ = brief
 
@@ -135,7 +124,7 @@ class Demonstrations:
 
     @property
     def acted(self) -> np.ndarray:
-        """[T, n] bool, who did something in this row: all alive but those whom a time limit cut off just before."""
+        """[T, n] bool, agents that acted in this row: all alive but those that were truncated just before."""
         return np.any(self.labels, axis=-1)
 
     @property
@@ -161,7 +150,7 @@ class Demonstrations:
 
     @classmethod
     def _parse(cls, data: bytes, source: Path, fields: Collection[str] | None) -> Demonstrations:
-        """What is in a file; of observations and texts only `fields` (None: all), nothing else is read."""
+        """Parse a file; of observations and texts only `fields` (None: all) are read."""
         header = _parse_header(data, source)
         try:
             archive = Archive(data)
@@ -196,8 +185,8 @@ class Demonstrations:
         texts = {name.removeprefix(_TEXT): arrays[name] for name in read}
         return cls(header, observation, texts, **{name: arrays[name] for name in _arrays(header, 0)})
 
-    def check(self, source: Path, games: Games) -> None:
-        """Refuse games that differ from `games` in an option that matters, or that no network could be shown."""
+    def check(self, source: Path, games: EnvLike) -> None:
+        """Raise a CheckpointError for other options than the run's, or arrays that no network could read."""
         for name, default in env_entry(games.id).options.items():
             shown, wanted = self.header.options.get(name, default), games.options.get(name, default)
             if name not in _OWN_CHOICE and shown != wanted:
@@ -218,16 +207,16 @@ class Demonstrations:
 
 
 def digests(paths: Iterable[str]) -> dict[str, str]:
-    """Path → SHA-256 of files, as a run's settings name them; CheckpointError where one is missing."""
+    """Return path → SHA-256 of files, as a run's settings name them; CheckpointError where one is missing."""
     return {path: hashlib.sha256(_read(user_path(path))).hexdigest() for path in paths}
 
 
-def find_demonstrations(files: Mapping[str, str], games: Games) -> tuple[Path, Demonstrations]:
-    """The file that shows the stage of `games`, and what is in it.
+def find_demonstrations(files: Mapping[str, str], games: EnvLike) -> tuple[Path, Demonstrations]:
+    """Find the file of a stage; return its path and content.
 
     Args:
         files: path → SHA-256.
-        games: like those that the learners will play.
+        games: the environment of the learners.
 
     Raises:
         CheckpointError: a file that is missing, changed, damaged, or of other games.
@@ -264,7 +253,7 @@ def _stage(env: str, options: Mapping[str, Any]) -> str:
 
 
 def _arrays(header: DemonstrationHeader, rows: int) -> dict[str, tuple[type | None, tuple[int | None, ...]]]:
-    """Dtype (None: any) and shape (None: any) of every array of a file but `header` and the observations."""
+    """Return dtype (None: any) and shape (None: any) of every array of a file but `header` and the observations."""
     each = rows, header.agents
     return {
         "game": (np.int32, (rows,)),
@@ -313,11 +302,10 @@ def _parse_header(data: bytes, source: Path) -> DemonstrationHeader:
             raise CheckpointError(
                 f"{source} is of format {content['format']}, this version reads format {FORMAT}: record it again"
             )
-        header = DemonstrationHeader(**content)
-        header.check_kinds()
+        header = load(DemonstrationHeader, content)
         if header.games < 1:
             raise CheckpointError(f"{source} holds no games: record some")
-    except DAMAGE as error:
+    except (ConfigurationError, *DAMAGE) as error:
         raise _damaged(source, error) from None
     return header
 

@@ -81,7 +81,7 @@ class EncodedTexts:
         return index
 
     def _make_room(self, keys: np.ndarray, rows: np.ndarray | None) -> None:
-        """For what some games show; games that were not read yet count as showing what the first of these does."""
+        """Resize for the keys of some games; those that were not read yet get the keys of the first of these."""
         before, index = self._keys, self._index
         games = len(keys) if rows is None else max(len(before), int(rows.max(initial=-1)) + 1)
         if before.shape == (games, *keys.shape[1:]):

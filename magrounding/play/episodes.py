@@ -1,4 +1,4 @@
-"""Episodes: an actor plays games of a batch to their ends, each row a number of them that is fixed beforehand."""
+"""Episodes: an actor plays the episodes of a batch to their ends, in each row a number that is fixed beforehand."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from magrounding.vector import VectorEnv
 
 
 class Episodes:
-    """The loop of whatever plays games to their ends: evaluations, recordings, matches, people's games.
+    """The loop of evaluations, recordings, matches and people's games.
 
-    The first games of a batch to end are too short and, where losing is quick, too often lost. So each row has a
+    The first episodes of a batch to end are too short and, where losing is quick, too often lost. So each row has a
     quota, and what it plays after that does not count:
 
         while episodes.rows.size:
             actions = episodes.choose()
-            rows, games = episodes.play(actions)  # those that ended
+            rows, numbers = episodes.play(actions)  # of the episodes that ended
 
     Args:
-        actor: who plays.
-        vec: the games; they begin anew.
-        games: E, how many count; the first rows play one more where the rows do not divide them evenly.
+        actor: chooses the actions.
+        vec: the vector env, which is reset.
+        count: E, how many count; the first rows play one more where the rows do not divide them evenly.
         seed: row b plays seed + b.
         greedy: as for `Actor.act`.
         draw_seed: of what an actor draws that `draws`.
         explain: an actor that `explains` reports of its choices.
-        replay: where a fault of its simulator ended a game, its row plays another one instead.
+        replay: where a fault of its simulator ended an episode, its row plays another one instead.
 
     Attributes:
         rows: [R] whose quota is not yet played.
-        games: [R] the number of the game that each of them plays; those of a row follow one another.
-        finished: how many games have ended.
-        obs, info: of the games now.
+        numbers: [R] of the episode that each of them plays; those of a row follow one another.
+        finished: how many episodes have ended.
+        obs, info: the latest of the vector env.
         rewards, truncated: [B, n] of the step that led here; there after the first one.
         memory: of the actor.
     """
@@ -46,7 +46,7 @@ class Episodes:
         self,
         actor: Any,
         vec: VectorEnv,
-        games: int,
+        count: int,
         seed: int,
         greedy: bool = True,
         *,
@@ -55,16 +55,16 @@ class Episodes:
         replay: bool = False,
     ) -> None:
         self._actor, self._vec, self._greedy, self._replay = actor, vec, greedy, replay
-        self._accepts_rows = bool(getattr(actor, "accepts_rows", False))  # only games that count need thought
+        self._accepts_rows = bool(getattr(actor, "accepts_rows", False))  # only episodes that count need thought
         self._explain = {"explain": True} if explain and getattr(actor, "explains", False) else {}
-        self._quota, self._first = quotas(games, vec.num_envs)
+        self._quota, self._first = quotas(count, vec.num_envs)
         self._played = np.zeros(vec.num_envs, np.int64)
         self.rows = np.flatnonzero(self._quota)
         self.memory = begin_memory(actor, vec.num_envs, draw_seed)
         self.obs, self.info = vec.reset(seed=seed)
 
     @property
-    def games(self) -> np.ndarray:
+    def numbers(self) -> np.ndarray:
         return (self._first + self._played)[self.rows]
 
     @property
@@ -77,15 +77,15 @@ class Episodes:
         return {"rows": self.rows} if self._accepts_rows else {}
 
     def choose(self) -> np.ndarray:
-        """What the actor plays now, [B, n]."""
+        """Return the actor's actions [B, n]."""
         actions, self.memory = self._actor.act(
             self.obs, self.memory, self.info, self._greedy, **self.which, **self._explain
         )
         return actions
 
     def play(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Play a step of actions [B, n]; returns rows [F] and numbers [F] of the games that ended in it and count."""
-        rows, games = self.rows, self.games
+        """Play a step of actions [B, n]; return rows [F] and numbers [F] of the episodes that ended in it and count."""
+        rows, numbers = self.rows, self.numbers
         self.obs, self.rewards, _, self.truncated, self.info = self._vec.step(actions)
         ended = self.info.done[rows]
         if self._replay:
@@ -93,11 +93,11 @@ class Episodes:
         if ended.any():
             self._played[rows[ended]] += 1
             self.rows = np.flatnonzero(self._played < self._quota)
-        return rows[ended], games[ended]
+        return rows[ended], numbers[ended]
 
 
-def quotas(games: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many games each row of a batch plays [B], and where in the list of all games the row's own begin [B]."""
-    quota = np.full(rows, games // rows)
-    quota[: games % rows] += 1
+def quotas(count: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of episodes of each row [B], and the place of its first one in the list of all [B]."""
+    quota = np.full(rows, count // rows)
+    quota[: count % rows] += 1
     return quota, np.cumsum(quota) - quota

@@ -1,4 +1,4 @@
-"""Events: what each agent of saved games has done beside winning, counted by playing them again."""
+"""Events: kills and taken things of each agent of saved games, counted by playing them again."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ import numpy as np
 
 from magrounding.envs.make import make
 from magrounding.envs.parallel import WorldEnv
-from magrounding.play.saved_games import SavedGame
+from magrounding.play.saved_games import SavedEpisode, actions_of
 from magrounding.spec import EVENTS
 
 KILLS, ITEMS, HELD = "kills", "items", "held"
 
 
-def count_events(env: str, options: Mapping[str, Any], games: Sequence[SavedGame]) -> dict[str, np.ndarray]:
-    """Counts over whole games, in the single env, which still shows the end of a game where a batch has begun anew.
+def count_events(env: str, options: Mapping[str, Any], episodes: Sequence[SavedEpisode]) -> dict[str, np.ndarray]:
+    """Count over whole episodes, in the single env, which still shows the end where a batch has begun anew.
 
     Args:
-        env, options: how the games were made.
-        games: G of them.
+        env, options: how the episodes were made.
+        episodes: G of them.
 
     Returns:
-        "kills", monsters that an agent has killed, and "items", things that it has taken, each [G, n] int64. Only what
-        the world has: no kills where nothing can be killed, nothing at all without the capability EVENTS.
+        "kills", monsters that an agent has killed, and "items", things that it has taken, each [G, n] int64. No kills
+        where nothing can be killed, nothing at all without the capability EVENTS.
     """
     single: Any = make(env, **options)
     try:
         if not isinstance(single, WorldEnv) or EVENTS not in single.spec.capabilities:
             return {}
-        counted = [_count(single, game) for game in games]
+        counted = [_count(single, episode) for episode in episodes]
     finally:
         single.close()
     return {name: np.stack([each[name] for each in counted]) for name in counted[0]} if counted else {}
 
 
-def _count(single: WorldEnv, game: SavedGame) -> dict[str, np.ndarray]:
-    """Counts [n] of one game."""
-    single.reset(seed=game.seed)
+def _count(single: WorldEnv, episode: SavedEpisode) -> dict[str, np.ndarray]:
+    """Count [n] in one episode."""
+    single.reset(seed=episode.seed)
     events = single.world.events()
     counts = {name: np.zeros(single.world.num_agents, np.int64) for name in (KILLS, ITEMS) if name in (ITEMS, *events)}
-    for actions in game.actions:
+    for actions in episode.actions:
         held = events[HELD][0]
-        single.step({agent: actions[int(agent.rpartition("_")[2])] for agent in single.agents})
+        single.step(actions_of(single, actions))
         events = single.world.events()
         counts[ITEMS] += (events[HELD][0] != held) & (events[HELD][0] >= 0)  # a step takes no more than one thing
         if KILLS in counts:

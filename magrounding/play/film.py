@@ -6,8 +6,10 @@ import base64
 import html
 import io
 import math
+import re
 import tempfile
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from magrounding.storage import json_text
 
 GIF, PNG, MP4 = ENDINGS = (".gif", ".png", ".mp4")
 _LAST_FRAMES = 3
-"""How often a film shows its last picture, so that the end can be seen."""
+"""Repetitions of a film's last picture, so that the end can be seen."""
 _SHEET = 2000
 """Pixels that a sheet is wide or high at most."""
 _SMALLEST = 400
@@ -46,7 +48,7 @@ def film(pictures: list[Image.Image], ending: str, milliseconds: int) -> bytes:
 
 
 def picture_of(env: Any, marks: np.ndarray | None = None) -> Any:
-    """What an env shows of its game; ConfigurationError where it shows nothing.
+    """Render an env; ConfigurationError where it shows nothing.
 
     Args:
         env: with `render`.
@@ -93,12 +95,10 @@ def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], abou
             small.quantize(method=Image.Quantize.FASTOCTREE).save(file, "png", optimize=True)
             sources.append("data:image/png;base64," + base64.b64encode(file.getvalue()).decode())
     steps = json_text([{"src": src, "text": text} for src, text in zip(sources, texts, strict=True)])
-    return _PAGE.format(
-        title=html.escape(title),
-        about=html.escape(about),
-        steps=steps.replace("<", "\\u003c"),
-        milliseconds=milliseconds,
-    )
+    parts = {"title": html.escape(title), "about": html.escape(about), "steps": steps.replace("<", "\\u003c")}
+    parts["milliseconds"] = str(milliseconds)
+    template = resources.files("magrounding.play").joinpath("film.html").read_text(encoding="utf-8")
+    return re.sub(r"@(\w+)@", lambda found: parts[found[1]], template)
 
 
 def animate(pictures: list[Image.Image], milliseconds: int) -> bytes:
@@ -129,52 +129,3 @@ def sheet(pictures: list[Image.Image]) -> bytes:
     with io.BytesIO() as file:
         whole.save(file, "png", optimize=True)
         return file.getvalue()
-
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 16px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 1rem auto; padding: 0 1rem; }}
-h1 {{ font-size: 1.3rem; margin: .5rem 0; }}
-img {{ width: 100%; height: auto; border-radius: .4rem; }}
-input {{ width: 100%; }}
-pre {{ white-space: pre-wrap; font: 14px/1.4 ui-monospace, monospace; }}
-button {{ font: inherit; padding: .2rem .8rem; }}
-</style></head><body>
-<h1>{title}</h1>
-<img id="picture" alt="the game at this step">
-<input id="step" type="range" min="0" value="0" aria-label="step">
-<p><button id="play">play</button> <span id="where"></span></p>
-<pre id="text"></pre>
-<pre>{about}</pre>
-<script>
-const steps = {steps};
-const at = id => document.getElementById(id), slider = at("step");
-let timer = 0;
-slider.max = steps.length - 1;
-function show() {{
-  const step = steps[slider.value];
-  at("picture").src = step.src;
-  at("text").textContent = step.text;
-  at("where").textContent = `step ${{slider.value}} of ${{slider.max}}`;
-}}
-function go(step) {{ slider.value = step; show(); }}
-function toggle() {{
-  clearInterval(timer);
-  const next = () => slider.value == slider.max ? toggle() : go(+slider.value + 1);
-  timer = timer ? 0 : setInterval(next, {milliseconds});
-  at("play").textContent = timer ? "pause" : "play";
-  if (timer && slider.value == slider.max) go(0);
-}}
-slider.oninput = show;
-at("play").onclick = toggle;
-document.onkeydown = event => {{
-  const step = {{ArrowRight: +slider.value + 1, ArrowLeft: slider.value - 1, Home: 0, End: slider.max}}[event.key];
-  if (step !== undefined) {{ event.preventDefault(); go(step); }}
-  if (event.key == " ") {{ event.preventDefault(); toggle(); }}
-}};
-show();
-</script></body></html>
-"""

@@ -1,4 +1,4 @@
-"""Line-up: who plays which agent, "run:runs/quick,oracle": trained agents, experts, scripts and chance in one game.
+"""Line-up: a player for each agent, "run:runs/quick,oracle": trained agents, experts, scripts and chance in one game.
 
 From Python, functions and actors of one's own play as well:
 
@@ -37,19 +37,19 @@ GRAMMAR = (
     f"{RUN}:DIR, {RUN}:DIR@STAGE, {PREFIX}NAME, {ORACLE}, {ORACLE}:NAME, {RANDOM}, {OVERLAP}, "
     f"{SCRIPT}:FILE or, in `play`, {HUMAN}"
 )
-"""What may stand for an agent."""
+"""The players of an agent that can be named."""
 
 
 @dataclass(frozen=True)
-class Seat:
-    """Who plays one agent.
+class PlayerSpec:
+    """The player of one agent, before any of its networks is loaded.
 
     Attributes:
         kind: of KINDS, or PYTHON.
         source: the run's folder, the name of the pretrained team, of the oracle where it is not the environment's own,
-            the script's file, or what the function is called.
+            the script's file, or the name of the function.
         stage: whose weights of a run; the last stage's where it is empty.
-        player: of PYTHON: a function (see `FunctionTeam`), or an Actor; or a team of a run that is loaded already.
+        actor: of PYTHON: a function (see `FunctionTeam`), or an Actor; or a team of a run that is loaded already.
     """
 
     __repr__ = brief
@@ -57,23 +57,23 @@ class Seat:
     kind: str
     source: str = ""
     stage: str = ""
-    player: Any = None
+    actor: Any = None
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """Equal for two seats that one player takes: a function or an actor is itself, whatever it is equal to."""
-        return self.kind, self.source, self.stage, id(self.player)
+        """Equal for two agents of one player: a function or an actor is itself, whatever it is equal to."""
+        return self.kind, self.source, self.stage, id(self.actor)
 
     @classmethod
-    def parse(cls, player: Any) -> Seat:
-        """A seat as it is typed, or of a function or an Actor; ConfigurationError for anything but these."""
+    def parse(cls, player: Any) -> PlayerSpec:
+        """Return the player in a text, or of a function or an Actor; ConfigurationError for anything but these."""
         if not isinstance(player, str):
             if not callable(player) and not callable(getattr(player, "act", None)):
                 raise ConfigurationError(f"a player is {GRAMMAR}, a function or an actor, got {player!r}")
-            return cls(PYTHON, getattr(player, "__name__", type(player).__name__), player=player)
+            return cls(PYTHON, getattr(player, "__name__", type(player).__name__), actor=player)
         kind, colon, source = player.strip().partition(":")
-        wanted = bool(source) if kind == ORACLE else kind in (RUN, PRETRAINED, SCRIPT)
-        if kind not in KINDS or bool(source) != wanted or (colon and not source):
+        needs_source = bool(source) if kind == ORACLE else kind in (RUN, PRETRAINED, SCRIPT)
+        if kind not in KINDS or bool(source) != needs_source or (colon and not source):
             raise ConfigurationError(f"a player is {GRAMMAR}, got {player!r}{did_you_mean(kind, KINDS)}")
         folder, _, stage = source.rpartition("@") if kind == RUN and "@" in source else (source, "", "")
         return cls(kind, folder, stage)
@@ -82,20 +82,20 @@ class Seat:
         source = f":{self.source}" if self.source else ""
         return f"{self.kind}{source}{'@' if self.stage else ''}{self.stage}"
 
-    def sit(self, vec: VectorEnv, seed: int, agents: Sequence[int] | None = None) -> Any:
-        """An Actor for a vector env's games; `seed` decides what it draws. That of a person does nothing.
+    def build_actor(self, vec: VectorEnv, seed: int, agents: Sequence[int] | None = None) -> Any:
+        """Build the Actor for the episodes of a vector env. That of a person does nothing.
 
         Args:
-            vec: the games.
+            vec: the vector env.
             seed: of draws.
-            agents: whom it moves, by default all. A function is asked for no others.
+            agents: which it moves, by default all. A function is asked for no others.
         """
-        if hasattr(self.player, "act"):
-            return self.player
+        if hasattr(self.actor, "act"):
+            return self.actor
         if self.kind == PYTHON:
-            return FunctionTeam(self.player, vec.spec, range(vec.num_agents) if agents is None else agents)
+            return FunctionTeam(self.actor, vec.spec, range(vec.num_agents) if agents is None else agents)
         if self.kind == HUMAN:
-            return Vacant(vec.num_agents)
+            return IdleActor(vec.num_agents)
         if self.kind == ORACLE:
             return make_expert(vec, self.source)
         if self.kind == RANDOM:
@@ -109,22 +109,22 @@ class Seat:
 
 @dataclass(frozen=True)
 class Lineup:
-    """Who plays, agent by agent.
+    """A player for each agent.
 
     Attributes:
-        seats: one for each agent.
+        players: in the order of agents.
         name: as it was typed; functions and actors as "python:NAME".
     """
 
     __repr__ = brief
 
-    seats: tuple[Seat, ...]
+    players: tuple[PlayerSpec, ...]
     name: str
-    _loaded: dict[Any, Team] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _teams: dict[Any, Team] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def parse(cls, players: str | Sequence[Any], num_agents: int) -> Lineup:
-        """A line-up of one player for each agent, or one for all of them.
+        """Return a line-up of one player for each agent, or one for all of them.
 
         Args:
             players: as they are typed, separated by commas; or a list of such texts, functions (see `FunctionTeam`) and
@@ -139,32 +139,32 @@ class Lineup:
             raise ConfigurationError(
                 f"a line-up has one player for all agents, or one for each of the {num_agents}, got {players!r}"
             )
-        seats = tuple(map(Seat.parse, typed))
-        return cls(seats * num_agents if len(seats) == 1 else seats, ",".join(map(str, seats)))
+        specs = tuple(map(PlayerSpec.parse, typed))
+        return cls(specs * num_agents if len(specs) == 1 else specs, ",".join(map(str, specs)))
 
     @property
     def people(self) -> tuple[int, ...]:
         """Agents that people play."""
-        return tuple(agent for agent, seat in enumerate(self.seats) if seat.kind == HUMAN)
+        return tuple(agent for agent, player in enumerate(self.players) if player.kind == HUMAN)
 
-    def sit(self, vec: VectorEnv, seed: int) -> Any:
-        """An Actor that plays a vector env's games in this line-up; teams are loaded when it first sits.
+    def build_actor(self, vec: VectorEnv, seed: int) -> Any:
+        """Build the Actor of all agents in a vector env's episodes; teams are loaded the first time.
 
         Args:
-            vec: the games.
-            seed: of what its players draw.
+            vec: the vector env.
+            seed: of draws.
 
         Raises:
-            ConfigurationError: a player that cannot play these games.
+            ConfigurationError: a player that cannot play these episodes.
             CheckpointError: no trained team where one was named.
         """
-        order = [seat.key for seat in self.seats]
+        order = [player.key for player in self.players]
         actors: dict[Any, Any] = {}
-        for seat in self.seats:
-            if seat.key not in actors:
-                agents = [k for k, key in enumerate(order) if key == seat.key]
-                actors[seat.key] = self._loaded.get(seat.key) or seat.sit(vec, seed, agents)
-        self._loaded.update({key: actor for key, actor in actors.items() if isinstance(actor, Team)})
+        for player in self.players:
+            if player.key not in actors:
+                agents = [k for k, key in enumerate(order) if key == player.key]
+                actors[player.key] = self._teams.get(player.key) or player.build_actor(vec, seed, agents)
+        self._teams.update({key: actor for key, actor in actors.items() if isinstance(actor, Team)})
         actors = {key: actor.for_games(vec) if isinstance(actor, Team) else actor for key, actor in actors.items()}
         if len(actors) == 1:
             return next(iter(actors.values()))
@@ -173,8 +173,8 @@ class Lineup:
         return MixedActor(list(actors.values()), [list(actors).index(key) for key in order])
 
 
-class Vacant:
-    """Sits where a person does: all agents take action 0, for the person to change.
+class IdleActor:
+    """Stand-in for a person: all agents take action 0, for the person to change.
 
     Args:
         num_agents: n.
@@ -184,15 +184,15 @@ class Vacant:
         self._num_agents = num_agents
 
     def act(self, obs: Any, memory: Any = None, info: Any = None, greedy: bool = True) -> tuple[np.ndarray, None]:
-        """Actions [B, n] int64."""
+        """Return actions [B, n] int64."""
         return np.zeros((len(obs["action_mask"]), self._num_agents), np.int64), None
 
 
 class MixedActor:
-    """Several actors in one batch of games: each thinks for all agents, and moves those that are its own.
+    """Several actors in one batch of episodes: each thinks for all agents, and moves those that are its own.
 
     Args:
-        actors: who think.
+        actors: K of them.
         plays: [n], which of them moves each agent.
     """
 
@@ -202,7 +202,7 @@ class MixedActor:
         self._actors, self._plays = actors, np.array(plays)
 
     def initial_memory(self, num_envs: int, seed: int = 0) -> list[Any]:
-        """What each of them remembers."""
+        """Return the memory of each of them."""
         return [begin_memory(actor, num_envs, seed) for actor in self._actors]
 
     def act(
@@ -214,24 +214,24 @@ class MixedActor:
         rows: np.ndarray | None = None,
         explain: bool = False,
     ) -> tuple[np.ndarray, list[Any]]:
-        """Actions [B, n] int64."""
+        """Return actions [B, n] int64."""
         chosen: list[np.ndarray] = []
         for k, actor in enumerate(self._actors):
-            wanted: dict[str, Any] = {"rows": rows} if getattr(actor, "accepts_rows", False) else {}
+            more: dict[str, Any] = {"rows": rows} if getattr(actor, "accepts_rows", False) else {}
             if getattr(actor, "explains", False):
-                wanted["explain"] = explain
-            actions, memory[k] = actor.act(obs, memory[k], info, greedy, **wanted)
+                more["explain"] = explain
+            actions, memory[k] = actor.act(obs, memory[k], info, greedy, **more)
             chosen.append(actions)
         return np.choose(self._plays, np.stack(chosen)), memory
 
     def set_last_actions(self, memory: list[Any], actions: np.ndarray) -> None:
-        """See `Team.set_last_actions`; actors without it do not read it."""
+        """Hand on `Team.set_last_actions` to the actors that have it."""
         for actor, own in zip(self._actors, memory, strict=True):
             if hasattr(actor, "set_last_actions"):
                 actor.set_last_actions(own, actions)
 
     def aux(self, memory: list[Any]) -> list[dict[str, np.ndarray]]:
-        """See `Team.aux`; nothing of an agent whom no network moves."""
+        """Return `Team.aux` of each agent; nothing of one that no network moves."""
         aux = [
             actor.aux(memory[k]) if getattr(actor, "explains", False) else [{}] * len(self._plays)
             for k, actor in enumerate(self._actors)

@@ -1,4 +1,4 @@
-"""Origin: what a team was trained for, and whether it can play what it is shown.
+"""Origin: the environment that a team was trained in, and whether it can act on an observation.
 
 Other sizes of map, stages, splits, sentences and layouts of the same environment are fine; other agents, words, fields
 or actions are refused in a sentence, as networks would take them for their own and play on.
@@ -22,8 +22,8 @@ from magrounding.spec import EnvSpec, Field, FixedActions, Grid, Mask, Text
 _PLACE = "position"
 
 
-class Games(Protocol):
-    """What a team or demonstrations are compared with: a vector env, or a description of one."""
+class EnvLike(Protocol):
+    """A vector env, or the description of one."""
 
     @property
     def id(self) -> str: ...
@@ -36,8 +36,8 @@ class Games(Protocol):
 
 
 @dataclass(frozen=True)
-class DescribedGames:
-    """Games that nothing has started."""
+class DescribedEnv:
+    """Description of an environment that is not started."""
 
     __repr__ = brief
 
@@ -48,12 +48,12 @@ class DescribedGames:
 
 @dataclass(frozen=True)
 class Origin:
-    """What a team was trained for.
+    """Environment that a team was trained in.
 
     Attributes:
-        spec: what it observed.
+        spec: of the environment.
         num_agents: n.
-        env, options: how its games were made; "" where that is not known.
+        env, options: its id and options; "" where these are not known.
     """
 
     __repr__ = brief
@@ -64,18 +64,18 @@ class Origin:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def who(self) -> str:
+    def description(self) -> str:
         """The team in words."""
         agents = f"{self.num_agents} agent{'s' if self.num_agents > 1 else ''}"
         return f"this team was trained on {self.env or 'games'} with {agents}"
 
     def refuse(self, was_shown: str, *, expected: str = "") -> ConfigurationError:
-        """The error for what this team cannot play."""
+        """Return the error for an environment or observation that does not fit."""
         knows = f" and {expected}" if expected else ""
-        return ConfigurationError(f"{self.who}{knows}; it was shown {was_shown}: let it play games like those")
+        return ConfigurationError(f"{self.description}{knows}; it was shown {was_shown}: let it play games like those")
 
     def check_games(self, spec: EnvSpec, env: str = "") -> None:
-        """Refuse games that differ in more than size, stage, split or sentences."""
+        """Raise a ConfigurationError for an environment that differs in more than size, stage, split or sentences."""
         games = f"games of {env}" if env else "games"
         if spec.num_agents != self.num_agents:
             raise self.refuse(f"{games} with {spec.num_agents}")
@@ -94,12 +94,12 @@ class Origin:
             self._check_shape(each, spec[each.name].shape, games)
 
     def check_seen(self, seen: Mapping[str, Any], batch: tuple[int, ...], *, shared: tuple[int, ...]) -> None:
-        """Refuse arrays that are no observation of such games.
+        """Raise a ConfigurationError for arrays that are no observation of such an environment.
 
         Args:
             seen: field → array.
-            batch: what the shape of each agent's own arrays begins with, [B, n] or nothing in a single env.
-            shared: the same of those that all agents share.
+            batch: leading axes of each agent's own arrays, [B, n] or none in a single env.
+            shared: leading axes of shared arrays.
         """
         if not isinstance(seen, Mapping):
             raise self.refuse(f"a {type(seen).__name__}", expected="takes a dict of arrays")

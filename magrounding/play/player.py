@@ -1,4 +1,4 @@
-"""Player: one policy in B games: encoded texts, memory, choice of actions. Teams and rollouts play through it."""
+"""Player: one policy in B episodes: encoded texts, memory, choice of actions. Teams and rollouts act through it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from magrounding.vector import Observation
 
 
 class Shown(NamedTuple):
-    """What B games show one agent.
+    """One agent's observations in B episodes.
 
     Attributes:
         observation: [B, …] of each field that is no text.
@@ -34,20 +34,20 @@ class Shown(NamedTuple):
 
 
 def shown_to(agent: int, observation: Mapping[str, np.ndarray], spec: EnvSpec, document: np.ndarray | None) -> Shown:
-    """The part of a vector env's observation that one agent gets."""
+    """Return one agent's part of a vector env's observation."""
     own = {f.name: observation[f.name] if f.shared else observation[f.name][:, agent] for f in spec.fields}
     texts = {text.name: own.pop(text.name) for text in spec.texts}
     return Shown(own, texts, document)
 
 
 class Choice(NamedTuple):
-    """What was chosen in R games.
+    """Actions of R episodes.
 
     Attributes:
         action: [R] int64.
         logits: [R, A] float32.
         value: [R] float32.
-        record: [R, …] by name, what the network wants to be replayed.
+        record: [R, …] by name, which the network needs again to re-evaluate the step.
     """
 
     __repr__ = brief
@@ -122,7 +122,7 @@ class Player:
         """Choose the next action of each game.
 
         Args:
-            shown: what is on show to this agent.
+            shown: the agent's observations.
             restarts: [B] bool, the games that have just begun.
             rows: [R] the games to play; all by default.
             greedy: take the most likely action instead of drawing one.
@@ -154,7 +154,7 @@ class Player:
         rows: np.ndarray | None = None,
         record: Mapping[str, np.ndarray] | None = None,
     ) -> Batch:
-        """What the policy is given for one step of R games; arguments as in `choose`."""
+        """Return the policy's input for one step of R episodes; arguments as in `choose`."""
         memory = self.memory
         return Batch(
             {name: self._step(array, rows) for name, array in shown.observation.items()},
@@ -166,7 +166,7 @@ class Player:
         )
 
     def _read(self, shown: Shown, rows: np.ndarray | None) -> dict[str, Reading]:
-        """What the policy reads in R games, encoded where it is new."""
+        """Return the encoded texts of R episodes; new ones are encoded."""
         document = shown.document if rows is None or shown.document is None else shown.document[rows]
         readings = {}
         for name, texts in self._texts.items():

@@ -1,4 +1,4 @@
-"""Who goes where: the entity that each agent pursues, judged by its moves alone, and how often two pursue the same.
+"""Pursuit: the entity that each agent comes nearer to, judged by its moves alone, and conflicts of two agents.
 
 Ding et al. (2023, section 5.2) argue with subgoal conflicts but say nothing of how to count them for agents that divide
 nothing. This counts for any team, random ones too: masks, networks and texts have no part in it.
@@ -17,7 +17,7 @@ NOTHING = -1
 
 
 def pursued(before: np.ndarray, after: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """What each agent pursues with a move.
+    """Return the entity that each agent pursues with a move.
 
     Args:
         before, after: [R, n, 2] row and column of the agents, row -1 for the dead.
@@ -33,7 +33,7 @@ def pursued(before: np.ndarray, after: np.ndarray, places: np.ndarray) -> np.nda
 
 
 def conflicts(goals: np.ndarray) -> np.ndarray:
-    """Whether two agents pursue the same entity, of every pair in which both pursue something: [pairs] bool.
+    """Return [pairs] bool, whether two agents pursue the same entity, of pairs in which both pursue something.
 
     Args:
         goals: [R, n] of `pursued`.

@@ -1,4 +1,4 @@
-"""Recording: demonstrations of a batch of games, played by a trained team, an oracle or a person."""
+"""Recording: demonstrations by a trained team, an oracle or a person, from a batch of episodes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from magrounding.spec import EnvSpec
 from magrounding.vector import Observation, VectorEnv
 
 RECORDING_SEED = 2**42
-"""Games to record have this seed or a higher one: none is a game of training, of a selection or of a report."""
+"""Recorded episodes have this seed or a higher one: none is of training, of a selection or of a report."""
 
 MEASURED_GAMES = 1_000
-"""Finished games after which it is known how much memory all of them will take."""
+"""Finished episodes after which it is known how much memory all of them will take."""
 
 
 class StopRecording(Exception):
-    """Raised by an actor who wants to play no more: the games that are finished are kept."""
+    """Raised by an actor to end a recording early: the episodes that are finished are kept."""
 
 
 def record(
@@ -32,16 +32,16 @@ def record(
     played_by: str,
     on_progress: ProgressCallback = lambda finished: None,
 ) -> Demonstrations:
-    """Let an actor play, and keep the first games of every row, so that short games are not favoured.
+    """Let an actor play, and keep the first episodes of every row, so that short ones are not favoured.
 
-    A game that a fault of its simulator ended is no demonstration: it is left out, and its row plays another.
+    An episode that a fault of its simulator ended is no demonstration: it is left out, and its row plays another.
 
     An actor with `best_actions` labels every state with all of them. Of any other the action taken is the label; where
     it was masked it did nothing, and every legal move is labelled: there is nothing to learn.
 
     Args:
-        vec: the games.
-        actor: who plays, greedily; StopRecording ends the recording early.
+        vec: the vector env.
+        actor: plays greedily; StopRecording ends the recording early.
         games: G.
         seed: row b plays seed + b.
         played_by: for the header.
@@ -54,13 +54,13 @@ def record(
     if games < 1:
         raise ConfigurationError(f"the number of games to record must be positive, got {games}")
     best_actions = getattr(actor, "best_actions", None)
-    tape = _Tape(vec, games)
+    recorder = _DemonstrationRecorder(vec, games)
     episodes = Episodes(actor, vec, games, seed, replay=True)
     left = np.zeros((vec.num_envs, vec.num_agents), np.bool_)  # whose time ended in a game that goes on without them
     while (rows := episodes.rows).size:
-        game, obs, info = episodes.games, episodes.obs, episodes.info
-        tape.read(game, {name: obs[name][rows] for name in tape.texts}, info.document[rows])
-        seen, alive = {name: obs[name][rows] for name in tape.keys}, info.alive[rows]
+        game, obs, info = episodes.numbers, episodes.obs, episodes.info
+        recorder.read(game, {name: obs[name][rows] for name in recorder.texts}, info.document[rows])
+        seen, alive = {name: obs[name][rows] for name in recorder.keys}, info.alive[rows]
         best = None if best_actions is None else best_actions(**episodes.which)[rows]
         try:
             actions = episodes.choose()
@@ -71,35 +71,35 @@ def record(
         ended, finished = episodes.play(actions)
         info, cut = episodes.info, episodes.truncated & (not vec.spec.time_limit_is_loss)
         earned = np.where(alive, episodes.rewards[rows], np.float32(0))
-        tape.write(game, seen, alive | left[rows], taken, labels & alive[..., None], earned)
+        recorder.write(game, seen, alive | left[rows], taken, labels & alive[..., None], earned)
         cut_off = cut[rows].any(1) & info.done[rows]
         if cut_off.any():
             places = np.searchsorted(info.final_rows, rows[cut_off])
-            last = {name: info.final_observation[name][places] for name in tape.keys}
+            last = {name: info.final_observation[name][places] for name in recorder.keys}
             nothing = (np.zeros_like(part[cut_off]) for part in (taken, labels, earned))
-            tape.write(game[cut_off], last, cut[rows[cut_off]], *nothing)
+            recorder.write(game[cut_off], last, cut[rows[cut_off]], *nothing)
         left = cut & ~info.done[:, None]
         if (lost := info.lost[rows]).any():
-            tape.forget(game[lost])
-        tape.won[finished], tape.finished[finished] = info.won[ended], True
+            recorder.forget(game[lost])
+        recorder.won[finished], recorder.finished[finished] = info.won[ended], True
         if ended.size:
             if episodes.finished - ended.size < MEASURED_GAMES <= episodes.finished:
-                tape.require_memory(episodes.finished)
+                recorder.require_memory(episodes.finished)
             on_progress(episodes.finished)
     origin = vec.id, dict(vec.options), vec.num_agents, vec.spec.vocabulary_hash, vec.spec.actions.names
-    return tape.demonstrations(DemonstrationHeader(*origin, played_by, seed, episodes.finished))
+    return recorder.demonstrations(DemonstrationHeader(*origin, played_by, seed, episodes.finished))
 
 
 def check_texts(spec: EnvSpec) -> None:
-    """Raise a ConfigurationError for games of which demonstrations cannot hold a text, as it changes within them."""
+    """Raise a ConfigurationError where a text changes within an episode, which demonstrations cannot hold."""
     if len(spec.shared_texts) < len(spec.texts):
         raise ConfigurationError(
             "a text changes within a game, which demonstrations cannot hold: choose options without"
         )
 
 
-class _Tape:
-    """What has been played so far, in the order of time; the games are put behind one another in the end."""
+class _DemonstrationRecorder:
+    """The steps so far, in the order of time; episodes are put behind one another in the end."""
 
     def __init__(self, vec: VectorEnv, games: int) -> None:
         self.keys = [field.name for field in vec.spec.own_fields]
@@ -113,7 +113,7 @@ class _Tape:
         self._seen: dict[str, list[np.ndarray]] = {name: [] for name in self.keys}
 
     def read(self, game: np.ndarray, texts: Observation, documents: np.ndarray) -> None:
-        """Keep the texts of games that have just begun; ConfigurationError if another one's has changed."""
+        """Keep the texts of episodes that have just begun; ConfigurationError if another one's has changed."""
         new = self._documents[game] < 0
         self._documents[game[new]] = documents[new]
         for name, text in texts.items():
@@ -122,26 +122,26 @@ class _Tape:
             raise ConfigurationError("a text changes within a game (resample_text), which demonstrations cannot hold")
 
     def write(self, game: np.ndarray, seen: Observation, *parts: np.ndarray) -> None:
-        """One row of some games: alive, actions, labels, rewards."""
+        """Append a row of some episodes: alive, actions, labels, rewards."""
         self._parts.append((game, *parts))
         for name, array in seen.items():
             self._seen[name].append(array)
 
     def require_memory(self, finished: int) -> None:
-        """ConfigurationError where all games would take more than half of memory; they are there twice in the end."""
+        """Raise a ConfigurationError if all would take more than half of memory; they are there twice in the end."""
         games, texts = len(self.won), sum(text.nbytes for text in self._texts.values())
         steps = sum(array.nbytes for arrays in (*self._parts, *self._seen.values()) for array in arrays)
         what = f"{games:,} games to record take about"
         require_memory(2 * (steps * games // finished + texts), what, "record fewer, or several files")
 
     def forget(self, games: np.ndarray) -> None:
-        """Leave out what was written of some games: others take their numbers."""
+        """Leave out the rows of some episodes: others take their numbers."""
         self._documents[games] = -1
         for game, *_ in self._parts:
             game[np.isin(game, games)] = -1
 
     def demonstrations(self, header: DemonstrationHeader) -> Demonstrations:
-        """The finished games; ConfigurationError where there is none."""
+        """Return the finished episodes; ConfigurationError where there is none."""
         if not header.games:
             raise ConfigurationError("no game was played to its end: there is nothing to keep")
         game, alive, actions, labels, rewards = map(np.concatenate, zip(*self._parts, strict=True))
@@ -162,6 +162,6 @@ class _Tape:
 
 
 def _labels(taken: np.ndarray, legal: np.ndarray) -> np.ndarray:
-    """Labels [..., A] bool for actions [...] and masks [..., A] of a player who says nothing about other moves."""
+    """Return labels [..., A] bool for actions [...] and masks [..., A] of a player without `best_actions`."""
     labels = np.eye(legal.shape[-1], dtype=np.bool_)[taken] & legal
     return np.where(labels.any(-1, keepdims=True), labels, legal)

@@ -47,7 +47,7 @@ class Script:
 
     @classmethod
     def parse(cls, text: str, source: str = "script") -> Script:
-        """The script in a text; ConfigurationError names the line that makes none."""
+        """Parse a script; ConfigurationError names the line that makes none."""
         moves: list[str] = []
         repeats = False
         for number, line in enumerate(lines_of(text), 1):
@@ -72,7 +72,7 @@ class Script:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Script:
-        """The script in a file; DataNotFound, or ConfigurationError where it holds none."""
+        """Read a script; DataNotFound, or ConfigurationError where it holds none."""
         try:
             return cls.parse(read_text(user_path(path)), str(path))
         except OSError as error:
@@ -81,7 +81,7 @@ class Script:
             raise ConfigurationError(f"the script {path} is not text in UTF-8") from None
 
     def at(self, step: int) -> str:
-        """The move of a step, counted from 0."""
+        """Return the move of a step, counted from 0."""
         if step < len(self.moves):
             return self.moves[step]
         return self.moves[step % len(self.moves)] if self.repeats else ANY
@@ -124,7 +124,7 @@ class ScriptedTeam:
         info: Mapping[str, Any] | None = None,
         greedy: bool = True,
     ) -> tuple[np.ndarray, None]:
-        """Actions [B, n] int64 for a vector env's observation."""
+        """Return actions [B, n] int64 for a vector env's observation."""
         mask = obs["action_mask"]
         if info is not None:
             self._steps[info["done"]] = 0
@@ -139,20 +139,20 @@ class ScriptedTeam:
         return actions, None
 
     def _find(self, move: str, choices: np.ndarray, mask: np.ndarray) -> list[int]:
-        """For each agent the row of the choice that says this, or a row that has none.
+        """Return for each agent the row of the choice with these words, or a row without a choice.
 
         Args:
-            move: what is wanted.
-            choices: ids [C, L] of what all agents choose from, or [n, C, L].
-            mask: [n, C], which rows there are.
+            move: the words.
+            choices: ids [C, L] of all agents' choices, or [n, C, L].
+            mask: [n, C], rows with a choice.
         """
-        wanted, found = " ".join(split(move)), []
+        words, found = " ".join(split(move)), []
         for legal, rows in zip(mask != 0, np.broadcast_to(choices, (len(mask), *choices.shape[-2:])), strict=True):
-            said = {plain_text(self._spec.words, rows[j].tolist()): int(j) for j in np.flatnonzero(legal)}
-            found.append(said.get(wanted, int(legal.argmin())))
+            rows_of = {plain_text(self._spec.words, rows[j].tolist()): int(j) for j in np.flatnonzero(legal)}
+            found.append(rows_of.get(words, int(legal.argmin())))
         return found
 
 
 def _number(digits: str) -> int:
-    """What digits say; of very many, which Python does not read, a number that is too large for everything."""
+    """Read a number; one of very many digits, which Python does not read, is too large for everything."""
     return int(digits) if len(digits) < 10 else 10**9

@@ -1,10 +1,10 @@
-"""Session: one game that people and agents play together, whatever shows it to the people."""
+"""Session: one episode that people and agents play together, independent of its display."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from magrounding.play.action_names import action_name
 from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import Header, SavedGame, SavedLineup, Tape
+from magrounding.play.saved_games import Header, Recorder, SavedEpisode, SavedLineup
 from magrounding.single.wording import plain_text
 from magrounding.spec import SCENE
 
@@ -26,16 +26,8 @@ MANUAL = "manual"
 """The field whose rows are statements."""
 
 
-@dataclass(frozen=True)
-class Move:
-    """What an agent can do now.
-
-    Attributes:
-        action: its number.
-        name: its name, or the words of the choice.
-    """
-
-    __repr__ = brief
+class Move(NamedTuple):
+    """A legal action: its number, and its name or the words of the choice."""
 
     action: int
     name: str
@@ -43,23 +35,19 @@ class Move:
 
 @dataclass(frozen=True)
 class View:
-    """A game at one moment, as people see it.
+    """An episode at one moment, as people see it.
 
     Attributes:
         step: how many steps have been played.
         picture: the game as text.
-        last: what each agent did in the step before, and what came of it.
-        over, won: whether the game has ended, and how.
+        last: each agent's action in the step before, and its effect.
+        over, won: whether the episode has ended, and how.
         score: of the episode so far.
-        statements: what the manual says, statement by statement, in the order in which the picture has them; none in a
-            world without a manual.
-        reliance: agent → how much its network relies on each of the statements in the choice that it is about to make,
-            numbers that are not negative and add up to 1, or are all 0 where nothing in sight asks (see
-            `agents.policy.RELIANCE`). None for an agent whose network has none to tell, that no network plays, or that
-            does not act.
-        scene: the game as facts, for who draws it; None in a world that offers none.
-        claims: agent → [H, W] int8, the cells that it takes for itself (1) and leaves to others (0), −1 where nothing
-            is; for living agents whose networks divide (see `agents.policy.MARKS`).
+        statements: of the manual, in the order of the picture; none without a manual.
+        reliance: agent → how much its network relies on each of the statements in the coming choice, see
+            `agents.policy.RELIANCE`; None for an agent that does not act, or whose player does not report it.
+        scene: facts for drawing; None where there are none.
+        claims: agent → [H, W] int8, see `agents.policy.MARKS`; for living agents whose networks divide.
     """
 
     __repr__ = brief
@@ -77,22 +65,22 @@ class View:
 
 
 class Session:
-    """A game with people in some seats and actors in the others; it moves when all have chosen.
+    """An episode of people and actors; it moves when all have chosen.
 
     Args:
         env, options: environment id and its options.
-        lineup: who plays; its people choose by `choose`. Those of a file of saved games do again what they did.
-        seed: of the game.
+        lineup: the players; people choose by `choose`.
+        seed: of the episode.
         greedy: trained agents take the most likely action instead of drawing one.
 
     Attributes:
-        views: all moments of the game, the last being the present.
-        header: of the files that keep its games.
-        people: agents whom people move; may change while the game goes on, the line-up's actors move the others.
-        chosen: agent → what its person has chosen for the step to come.
+        views: all moments of the episode, the last being the present.
+        header: of the files that keep its episodes.
+        people: agents that people move; may change at any time, the line-up's actors move the others.
+        chosen: agent → its person's action for the coming step.
 
     Raises:
-        ConfigurationError: options that make no game, or a player that cannot play it.
+        ConfigurationError: options of no environment, or a player that cannot act in it.
     """
 
     def __init__(
@@ -109,16 +97,16 @@ class Session:
         self.lineup, self.seed = lineup, seed
         self.people = lineup.people
         self._greedy = greedy
-        self.header = Header.of(self.vec, [str(seat) for seat in lineup.seats], GREEDY if greedy else SAMPLED)
+        self.header = Header.of(self.vec, list(map(str, lineup.players)), GREEDY if greedy else SAMPLED)
         self.views: list[View] = []
         self.chosen: dict[int, int] = {}
         self.begin(seed)
 
     def begin(self, seed: int) -> None:
-        """Start the game of a seed afresh; the game goes on where it was if a player refuses."""
-        self._actor: Any = self.lineup.sit(self.vec, seed)
+        """Start the episode of a seed; the one before goes on if a player refuses."""
+        self._actor: Any = self.lineup.build_actor(self.vec, seed)
         self.seed, self.chosen = seed, {}
-        self._tape = Tape(1, self.vec.spec)
+        self._recorder = Recorder(1, self.vec.spec)
         self._game = Episodes(self._actor, self.vec, 1, seed, self._greedy, draw_seed=seed, explain=True)
         self._shown.reset(seed=seed)
         self.views = []
@@ -135,7 +123,7 @@ class Session:
 
     @property
     def living(self) -> list[int]:
-        """Agents that act in the step to come; none once the game is over."""
+        """Agents that act in the coming step; none at the end."""
         return [] if self._over else np.flatnonzero(self._game.info.alive[0]).tolist()
 
     @property
@@ -144,12 +132,12 @@ class Session:
         return [agent for agent in self.living if agent in self.people and agent not in self.chosen]
 
     def moves(self, agent: int) -> list[Move]:
-        """What an agent can do now, by number."""
+        """Return the legal actions of an agent."""
         mask = self._game.obs["action_mask"][0, agent]
         return [Move(int(action), self._name(agent, int(action))) for action in np.flatnonzero(mask)]
 
     def choose(self, agent: int, action: int) -> None:
-        """What a person's agent shall do; it can be changed until the game moves.
+        """Set a person's action, which can be changed until the episode moves.
 
         Raises:
             InvalidAction: an agent that is no person's or does not act, or a move that is not legal.
@@ -165,10 +153,10 @@ class Session:
         self.chosen[agent] = action
 
     def advance(self) -> bool:
-        """Play a step if all people have chosen; whether it did."""
+        """Play a step if all people have chosen; return whether it did."""
         if self._over or self.waiting:
             return False
-        self._tape.see(self._game.obs, self._game.info)
+        self._recorder.observe(self._game.obs, self._game.info)
         actions = np.where(self._game.info.alive, self._planned, 0)
         for agent, action in self.chosen.items():
             actions[0, agent] = action
@@ -179,7 +167,7 @@ class Session:
         if hasattr(self._actor, "set_last_actions"):  # people may have done something else than their stand-ins thought
             self._actor.set_last_actions(self._game.memory, actions)
         rewards, info = self._game.rewards, self._game.info
-        self._tape.played(actions, self._game.truncated, info)
+        self._recorder.record(actions, self._game.truncated, info)
         for k, agent in enumerate(living):
             blocked = ", which it could not" if info.illegal[0, agent] else ""
             paid = f", reward {rewards[0, agent]:+.2f}" if rewards[0, agent] else ""
@@ -188,24 +176,24 @@ class Session:
         self.views.append(self._look(tuple(done)))
         return True
 
-    def saved(self) -> SavedGame:
-        """The game as a file keeps it; ConfigurationError before its end."""
+    def saved(self) -> SavedEpisode:
+        """Return the episode for a file; ConfigurationError before its end."""
         if not self._over:
             raise ConfigurationError("a game is saved when it is over")
-        return self._tape.game(0, self.seed)
+        return self._recorder.episode(0, self.seed)
 
     def close(self) -> None:
-        """Let the game go."""
+        """Close the envs."""
         self.vec.close()
         self._shown.close()
 
     def _think(self) -> None:
-        """Let the actors choose for the step to come, before people do: so it can be shown what they rely on."""
+        """Let the actors choose for the coming step before people do, so that their reliance can be shown."""
         if not self._over:
             self._planned = self._game.choose()
 
     def _look(self, last: tuple[str, ...]) -> View:
-        """The present."""
+        """Return the present."""
         won, score = bool(self._game.info.won[0]) and self._over, float(self._game.info.score[0])
         aux, (statements, reliance) = [] if self._over else self._aux(), self._rely()
         claims = {agent: aux[agent][MARKS][0] for agent in self.living if MARKS in aux[agent]}
@@ -216,24 +204,24 @@ class Session:
         )
 
     def _claimed(self, claims: Mapping[int, np.ndarray]) -> np.ndarray:
-        """[n, H, W] int8 of `View.claims`; who has none claims nothing."""
+        """Return [n, H, W] int8 of `View.claims`, −1 for agents without claims."""
         nothing = np.full_like(next(iter(claims.values())), -1)
         return np.stack([claims.get(agent, nothing) for agent in range(self.vec.num_agents)])
 
     def _scene(self) -> Scene | None:
-        """The present as facts; a simulator of one game shows its own, a world that of its only row."""
+        """Return the scene of the present; None where there is none."""
         if SCENE not in self._shown.spec.capabilities:
             return None
         world = getattr(self._shown, "world", None)
         return self._shown.scene() if world is None else world.scene(0)
 
     def _aux(self) -> list[dict[str, np.ndarray]]:
-        """What each agent's network reports of the choice to come."""
+        """Return the reports of each agent's network on the coming choice."""
         explains = getattr(self._actor, "explains", False)
         return self._actor.aux(self._game.memory) if explains else [{}] * self.vec.num_agents
 
     def _rely(self) -> tuple[tuple[str, ...], dict[int, tuple[float, ...] | None]]:
-        """`View.statements` and `View.reliance` of the present."""
+        """Return `View.statements` and `View.reliance` of the present."""
         agents = range(self.vec.num_agents)
         spec = self.vec.spec
         if MANUAL not in spec.shared_texts or spec[MANUAL].shape[1:] == () or self._over:
@@ -251,7 +239,7 @@ class Session:
         return tuple(plain_text(spec.words, row.tolist()) for row in rows[written]), reliance
 
     def _called(self, agent: int) -> str:
-        """What the game calls an agent, as people read it; the number of one that there is not."""
+        """Return the name of an agent as people read it; the number of one that there is not."""
         names = self._shown.possible_agents
         return str(names[agent]).replace("_", " ") if 0 <= agent < len(names) else f"agent {agent}"
 

@@ -22,7 +22,7 @@ _RULES = "manual"
 _AT_ONCE = 64
 """Texts that are read together for a diagnosis."""
 TeamMemory = list[Player]
-"""What a team remembers between steps: one Player for each agent, changed in place by `act`."""
+"""Memory of a team between steps: one Player for each agent, changed in place by `act`."""
 
 
 class Team:
@@ -97,7 +97,7 @@ class Team:
         rows: np.ndarray | None = None,
         explain: bool = False,
     ) -> tuple[Any, TeamMemory]:
-        """Choose everybody's next action.
+        """Choose the next action of all agents.
 
         Args:
             obs: a vector env's observation (arrays [B, n, …], shared ones [B, …]), or a single env's dict of dicts
@@ -140,7 +140,7 @@ class Team:
         return actions, memory
 
     def _check_memory(self, memory: TeamMemory) -> int:
-        """How many games a memory is of; ConfigurationError for one of another team."""
+        """Return the number of episodes of a memory; ConfigurationError for one of another team."""
         if (
             not isinstance(memory, list)
             or len(memory) != self.num_agents
@@ -155,7 +155,7 @@ class Team:
     def _check_batch(
         self, obs: Mapping[str, Any], info: Mapping[str, Any] | None, num_envs: int
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Which games of a vector env have just begun, and the keys of their texts; ConfigurationError for misfits."""
+        """Return the episodes that have just begun, and the keys of their texts; ConfigurationError for misfits."""
         origin = getattr(info, "origin", None)
         if origin is not None and origin != self._known:
             self.origin.check_games(origin[1], origin[0])
@@ -173,11 +173,11 @@ class Team:
         return info["done"], info["document"]
 
     def set_last_actions(self, memory: TeamMemory, actions: np.ndarray) -> None:
-        """Give the networks what was done in the step that `act` chose for, where others decided in part.
+        """Set the actions of the step that `act` chose for, where others decided in part.
 
         Args:
             memory: of that `act`; changed in place.
-            actions: [B, n] integers, what was done.
+            actions: [B, n] integers.
 
         Raises:
             ConfigurationError: a memory of another team.
@@ -189,7 +189,7 @@ class Team:
 
     @torch.no_grad()
     def relate_words(self, obs: Mapping[str, np.ndarray], subjects: np.ndarray, names: np.ndarray) -> np.ndarray | None:
-        """How much each game's text relates some words to some names, as its agents read it.
+        """Return how much each episode's text relates some words to some names, as the agents read it.
 
         Args:
             obs: a vector env's observation.
@@ -233,7 +233,7 @@ class Team:
         return total
 
     def aux(self, memory: TeamMemory) -> list[dict[str, np.ndarray]]:
-        """What each agent's network reported of the last `act`, [R, …] by name, of the games that were played."""
+        """Return the reports of each agent's network on the last `act`, [R, …] by name."""
         self._check_memory(memory)
         return [player.aux for player in memory]
 
@@ -307,9 +307,9 @@ class Team:
         return {**seen, MASK: np.ones(mask.shape, mask.dtype) if given is None else np.asarray(given)}
 
     def _check_words(self, seen: Mapping[str, np.ndarray], about: Any) -> None:
-        """Refuse a manual whose ids stand for other words in the games that are played, as the infos of an env say it.
+        """Raise a ConfigurationError for a manual whose ids stand for other words than those in the infos of an env.
 
-        Ids that are no spelling at all of what is said there are another manual's, which one may be shown.
+        Ids that are no spelling at all of the words there are another manual's, which may be shown.
         """
         text = about.get("text") if isinstance(about, Mapping) else None
         said = text.get(_RULES) if isinstance(text, Mapping) else None
@@ -324,7 +324,7 @@ class Team:
             raise self.origin.refuse(f"a game that says {said[0]!r} with other ids: `team.for_games(env)` may read it")
 
     def _place_of(self, agent: str) -> int:
-        """The number of an agent: that behind the last underscore of its name."""
+        """Return the number behind the last underscore of an agent's name."""
         number = agent.rpartition("_")[2] if isinstance(agent, str) else ""
         if not number.isdecimal():
             raise ConfigurationError(f"agents are called agent_0, agent_1, …; the observations are of {agent!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TextIO
 
 from rich.text import Text
@@ -17,14 +17,17 @@ from textual.widgets.option_list import Option
 
 from magrounding.errors import ConfigurationError, InvalidAction, MagroundingError
 from magrounding.play.action_names import letters_of
-from magrounding.play.colours import coloured, marked
 from magrounding.play.session import Move, Session, View
 
 _ARROWS = ("up", "down", "left", "right")
 _FEW = 12
 """Moves that each have a key; more are chosen from a list."""
 _TEXTS = re.compile(r"\n\n(?=goal:|manual:)")
-"""Where, below a map, the texts begin."""
+"""Beginning of the texts below a map."""
+_STYLES = ((r"\d", "bold cyan"), (r"[A-Z]", "bold red"), (r"[a-z]", "bold green"), (r"#+", "bright_black"))
+"""Signs on a map: agents, monsters, things, walls."""
+_BARS = "▁▂▃▄▅▆▇█"
+_MANUAL = "manual:"
 
 
 class Terminal(App[None]):
@@ -111,7 +114,7 @@ class Terminal(App[None]):
         self.set_interval(self._pause, self._play_on)
 
     def on_key(self, event: events.Key) -> None:
-        """Move, where a key stands for a move."""
+        """Make the move of a key."""
         action = self._keys.get(event.key if event.key in _ARROWS else (event.character or ""))
         if action is not None and self._turn is not None:
             event.stop()
@@ -129,11 +132,11 @@ class Terminal(App[None]):
             self._choose(self._turn, found[0].action)
 
     def action_again(self) -> None:
-        """The same game from its start."""
+        """Begin the episode again."""
         self._begin(self.session.seed)
 
     def action_following(self) -> None:
-        """The game of the next seed."""
+        """Begin the episode of the next seed."""
         self._begin(self.session.seed + 1)
 
     def action_look(self, by: int) -> None:
@@ -238,8 +241,8 @@ class Terminal(App[None]):
         self.query_one("#last", Static).update("\n".join(["", *view.last, ""] if view.last else [""]))
 
     def _status(self, view: View) -> Text:
-        """Where the game is, and who plays."""
-        session, seats = self.session, self.session.header.players
+        """Return seed, step, turn and players in words."""
+        session = self.session
         text = Text(f"seed {session.seed}, step {view.step}\n", style="bold")
         if view.over:
             text.append("The game is won.\n" if view.won else f"The game is over, score {view.score:g}.\n")
@@ -249,7 +252,7 @@ class Terminal(App[None]):
             text.append(f"agent {self._turn} moves\n")
         elif self._paused:
             text.append("stopped\n")
-        for agent, player in enumerate(seats):
+        for agent, player in enumerate(session.header.players):
             text.append(f"{'▸' if agent == self._agent else ' '} {agent} {player}\n", style="not bold")
         return text
 
@@ -266,3 +269,42 @@ class Terminal(App[None]):
 def _is_terminal(stream: TextIO | None) -> bool:
     """Whether a person can be behind a stream of this process."""
     return stream is not None and not stream.closed and stream.isatty()
+
+
+def coloured(shown: str) -> Text:
+    """A picture with its signs in colour: those of a map's lines, and the one that begins a line of its legend."""
+    text, begin = Text(shown), 0
+    for line in shown.split("\n"):
+        words = line.split()
+        if line.startswith(("step ", "goal:", _MANUAL, "task:")):
+            text.stylize("bold", begin, begin + len(line))
+        elif words and (max(map(len, words)) < 4 or "#" in line):
+            for pattern, style in _STYLES:
+                for sign in re.finditer(pattern, line):
+                    text.stylize(style, begin + sign.start(), begin + sign.end())
+        elif words and len(words[0]) == 1:
+            for pattern, style in _STYLES:
+                if re.match(pattern, line):
+                    text.stylize(style, begin, begin + 1)
+        begin += len(line) + 1
+    return text
+
+
+def marked(texts: str, weights: Sequence[float] | None, legend: str) -> Text:
+    """Goal and manual, each statement of the manual behind a bar that is as high as its weight.
+
+    Args:
+        texts: the lines of a picture that begin with its goal or manual.
+        weights: of the statements, which are the lines behind "manual:"; None leaves the texts as they are.
+        legend: what the bars stand for, shown behind "manual:".
+    """
+    if weights is None:
+        return coloured(texts)
+    before, _, statements = texts.partition(_MANUAL)
+    text = coloured(before + _MANUAL).append(f" {legend}\n", style="yellow")
+    most, even = max(weights, default=0.0), 1 / max(1, len(weights))
+    for statement, weight in zip(statements.strip("\n").split("\n"), weights, strict=False):
+        bar = _BARS[round(weight / most * (len(_BARS) - 1))] if most > 0 else _BARS[0]
+        # Heavier than all would be if they weighed the same.
+        text.append(f"{bar} ", style="yellow").append(f"{statement.strip()}\n", style="bold" if weight > even else "")
+    return text

@@ -10,7 +10,7 @@ from magrounding.cli.command import CommandLine
 from magrounding.experiment.match import play_match
 from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import read_games
+from magrounding.play.saved_games import read_episodes
 
 S1 = {"stage": "s1", "agents": 2, "max_cycles": 6}
 
@@ -84,7 +84,7 @@ def test_what_was_altered_is_not_shown(capsys, games, tmp_path):
 
 def test_saved_games_are_demonstrations(capsys, games, tmp_path):
     """The same moves, labelled as such."""
-    _, saved = read_games(games)
+    _, saved = read_episodes(games)
     out = tmp_path / "demos.npz"
     line = ("--env", "ma_rtfm", "--player", f"saved:{games}", "--out", str(out))
     assert record.main(CommandLine("magrounding record", line)) == 0

@@ -111,7 +111,7 @@ def test_it_is_found_by_its_name():
     vec = games(2)
     assert type(make_expert(vec)) is Oracle
     assert type(make_expert(vec, "rollout")) is RolloutOracle
-    assert type(Lineup.parse("oracle:rollout", 3).seats[0].sit(vec, 0)) is RolloutOracle
+    assert type(Lineup.parse("oracle:rollout", 3).players[0].build_actor(vec, 0)) is RolloutOracle
     with pytest.raises(ConfigurationError, match="rollout"):
         make_expert(vec, "crystal ball")
     with pytest.raises(ConfigurationError, match="no oracle 'rollout'"):

@@ -11,7 +11,7 @@ from magrounding.errors import CheckpointError, ConfigurationError, InvalidActio
 from magrounding.experiment.config import make_config
 from magrounding.experiment.curriculum import check_run, run_curriculum
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import GameWriter, read_games
+from magrounding.play.saved_games import EpisodeWriter, read_episodes
 from magrounding.play.session import Session
 from magrounding.registry import ENVS, env_entry
 from magrounding.storage import check_place
@@ -116,10 +116,10 @@ def test_a_session_left_before_its_end_leaves_no_file(tmp_path, capsys, monkeypa
 
 def test_a_file_without_a_game_says_so(tmp_path, capsys):
     session = Session("ma_rtfm", S1, Lineup.parse("random", 2))
-    GameWriter(tmp_path / "games.jsonl", session.header).write([])  # as earlier versions left one
+    EpisodeWriter(tmp_path / "games.jsonl", session.header).write([])  # as earlier versions left one
     session.close()
     with pytest.raises(CheckpointError, match="holds no game: none was played to its end"):
-        read_games(tmp_path / "games.jsonl")
+        read_episodes(tmp_path / "games.jsonl")
     assert watch.main(CommandLine("magrounding watch", (str(tmp_path / "games.jsonl"),))) == 2
     assert "holds no game" in capsys.readouterr().err
 

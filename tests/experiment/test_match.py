@@ -14,7 +14,7 @@ from magrounding.experiment.match import MATCH_SEED, Results, play_match, rating
 from magrounding.experiment.statistics import mean_interval
 from magrounding.play import lineup as lineup_module
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import SavedGame, read_games
+from magrounding.play.saved_games import SavedEpisode, read_episodes
 
 S1 = {"stage": "s1", "agents": 2, "max_cycles": 20}
 
@@ -25,7 +25,7 @@ def lineups(*texts):
 
 def results(**won):
     games = {
-        name: [SavedGame(k, (), (), bool(w), float(w), 1, (0.0,), False) for k, w in enumerate(each)]
+        name: [SavedEpisode(k, (), (), bool(w), float(w), 1, (0.0,), False) for k, w in enumerate(each)]
         for name, each in won.items()
     }
     return Results("ma_rtfm", {}, games, "won")
@@ -47,7 +47,7 @@ def test_a_match_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
     file = tmp_path / "parts" / "games_0.jsonl"
     file.write_bytes(file.read_bytes()[:-100])  # a kill while the eighth game was written
     assert play_match("ma_rtfm", S1, lineups("random"), 20, tmp_path / "parts").games == whole.games
-    assert len(read_games(file)[1]) == 20
+    assert len(read_episodes(file)[1]) == 20
     with pytest.raises(CheckpointError, match="games of other seeds"):
         play_match("ma_rtfm", S1, lineups("random"), 20, tmp_path / "parts", seed=3)
     with pytest.raises(CheckpointError, match="holds other games"):
@@ -58,7 +58,7 @@ def test_agents_of_a_pretrained_team_beside_others(tmp_path):
     """An oracle beside a trained agent: each moves its own."""
     vec = mg.make_vec("ma_rtfm", 4, stage="s5", agents=2, max_cycles=20)
     mixed, team, oracle = (
-        Lineup.parse(text, 2).sit(vec, 0)
+        Lineup.parse(text, 2).build_actor(vec, 0)
         for text in ("pretrained:ma_rtfm-s5-2agents,oracle", "pretrained:ma_rtfm-s5-2agents", "oracle")
     )
     obs, info = vec.reset(seed=1)
@@ -74,7 +74,7 @@ def test_teams_are_loaded_once(monkeypatch):
     vec = mg.make_vec("ma_rtfm", 2, stage="s2", agents=2)
     lineup = Lineup.parse("pretrained:ma_rtfm-s2-2agents,oracle", 2)
     for seed in range(3):
-        lineup.sit(vec, seed)
+        lineup.build_actor(vec, seed)
     assert loaded == [("pretrained:ma_rtfm-s2-2agents",)]
 
 
@@ -95,7 +95,7 @@ def test_what_is_no_lineup(text, complaint):
 
 def test_an_oracle_that_a_world_does_not_have():
     with pytest.raises(ConfigurationError, match="unknown oracle of ma_rtfm '3'; choose from: rollout"):
-        Lineup.parse("oracle:3", 2).sit(mg.make_vec("ma_rtfm", 2, stage="s2", agents=2), 0)
+        Lineup.parse("oracle:3", 2).build_actor(mg.make_vec("ma_rtfm", 2, stage="s2", agents=2), 0)
 
 
 def test_who_cannot_play_is_refused_before_anything_is_written(tmp_path):

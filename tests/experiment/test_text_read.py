@@ -15,7 +15,7 @@ from magrounding.experiment.match import Results
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.reports.match import match_report
 from magrounding.experiment.reports.zero_shot import to_json, zero_shot_report
-from magrounding.play.saved_games import SavedGame
+from magrounding.play.saved_games import SavedEpisode
 from tests.envs.people_corpus import small_corpus, write_corpus
 from tests.experiment.tiny_runs import TINY, phases_of, quiet
 
@@ -65,7 +65,7 @@ def test_an_evaluation_on_another_text_says_so_and_a_missing_one_is_a_sentence(c
 
 def test_a_match_says_what_was_read(corpus):
     games = {
-        who: [SavedGame(0, (), (), won, float(won), 1, (0.0,), False)]
+        who: [SavedEpisode(0, (), (), won, float(won), 1, (0.0,), False)]
         for who, won in (("oracle", True), ("random", False))
     }
     assert "Text: our templates." in match_report(Results("messenger", {}, games, "won"), "x.png", "command")

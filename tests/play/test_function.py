@@ -27,7 +27,7 @@ def test_it_is_asked_for_its_own_agents_alone_and_told_what_they_see():
         assert set(legal_actions.values()) == set(np.flatnonzero(observation["action_mask"]))
         return "down" if "down" in legal_actions else legal_actions["stay"]
 
-    actor = Lineup.parse(["oracle", down], 2).sit(vec, 0)
+    actor = Lineup.parse(["oracle", down], 2).build_actor(vec, 0)
     (shown, info), memory = vec.reset(seed=0), None
     memory, oracle = actor.initial_memory(3), make_expert(vec)
     for step in range(3):
@@ -60,7 +60,7 @@ def test_words_of_a_choice_are_its_name():
 def test_what_is_no_action(wrong):
     vec = mg.make_vec("rtfm", 1)
     with pytest.raises(InvalidAction, match=r"<lambda> chose .* for agent 0: a legal action's name, or 0 to 4"):
-        Lineup.parse([lambda *_: wrong], 1).sit(vec, 0).act(*vec.reset(seed=0))
+        Lineup.parse([lambda *_: wrong], 1).build_actor(vec, 0).act(*vec.reset(seed=0))
 
 
 def test_functions_and_actors_in_a_batch_and_in_a_session():
@@ -97,8 +97,8 @@ def test_players_that_are_equal_are_not_one_player():
 
     vec = mg.make_vec("ma_rtfm", 1, **S1)
     one, other = Counting(), Counting()
-    actor = Lineup.parse([one, other], 2).sit(vec, 0)
+    actor = Lineup.parse([one, other], 2).build_actor(vec, 0)
     other.step = 2
     (obs, info), memory = vec.reset(seed=0), actor.initial_memory(1)
     assert actor.act(obs, memory, info)[0].tolist() == [[1, 2]]
-    assert Lineup.parse([one, one], 2).sit(vec, 0) is one
+    assert Lineup.parse([one, one], 2).build_actor(vec, 0) is one

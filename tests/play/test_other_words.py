@@ -126,7 +126,7 @@ def test_games_are_an_env(people):
 
 def test_teams_of_several_words_play_together(people):
     vec = mg.make_vec("ma_messenger", 2, stage="s4", split="test", corpus=people)
-    actor = Lineup.parse("pretrained:ma_messenger-s4-2agents,oracle", 2).sit(vec, 0)
+    actor = Lineup.parse("pretrained:ma_messenger-s4-2agents,oracle", 2).build_actor(vec, 0)
     observation, info = vec.reset(seed=0)
     actions, _ = actor.act(observation, actor.initial_memory(2), info)
     assert actions.shape == (2, 2)

@@ -54,9 +54,9 @@ def test_it_wins_where_the_task_names_what_to_choose():
 
 def test_it_sits_where_texts_are_to_be_chosen_from_only():
     games = mg.vectorize(ManyChoices, 2)
-    assert isinstance(Lineup.parse("overlap", 1).sit(games, 0), OverlapTeam)
+    assert isinstance(Lineup.parse("overlap", 1).build_actor(games, 0), OverlapTeam)
     assert "overlap" in compared("scienceworld", SPEC)
     rtfm = mg.make_vec("rtfm", 2)
     assert "overlap" not in compared("rtfm", rtfm.spec)
     with pytest.raises(ConfigurationError, match="no such texts"):
-        Lineup.parse("overlap", 1).sit(rtfm, 0)
+        Lineup.parse("overlap", 1).build_actor(rtfm, 0)

@@ -10,7 +10,7 @@ import magrounding as mg
 from magrounding.errors import CheckpointError, DataNotFound
 from magrounding.experiment.match import play_batch
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import CHECK, GameWriter, Header, read_games, replayed
+from magrounding.play.saved_games import CHECK, EpisodeWriter, Header, read_episodes, replayed
 from magrounding.storage import digest
 
 WORLDS = {
@@ -26,10 +26,10 @@ WORLDS = {
 def save(path: Path, id="ma_rtfm", games=3, seed=5, **options):
     vec = mg.make_vec(id, games, **(options or WORLDS[id]))
     lineup = Lineup.parse("random", vec.num_agents)
-    writer = GameWriter(path, Header.of(vec, [str(seat) for seat in lineup.seats], "greedy"))
+    writer = EpisodeWriter(path, Header.of(vec, list(map(str, lineup.players)), "greedy"))
     writer.write(play_batch(lineup, vec, seed))
     vec.close()
-    return writer.games
+    return writer.episodes
 
 
 @pytest.mark.parametrize("id", WORLDS)
@@ -37,7 +37,7 @@ def test_a_game_again_in_a_batch_and_in_a_single_env(id, tmp_path):
     if id == "babyai":
         pytest.importorskip("minigrid")
     save(tmp_path / "games", id)
-    header, games = read_games(tmp_path / "games")
+    header, games = read_episodes(tmp_path / "games")
     assert list(replayed(tmp_path / "games", header, games)) == [0, 1, 2]
     env = mg.make(header.env, **header.options)
     for game in games:
@@ -65,10 +65,10 @@ def test_every_changed_byte_is_noticed(tmp_path):
         changed[place] ^= 1 << int(rng.integers(8))
         path.write_bytes(changed)
         with pytest.raises(CheckpointError, match=r"damaged|no file of saved games|of version"):
-            read_games(path)
+            read_episodes(path)
     path.write_bytes(data[:-1])
     with pytest.raises(CheckpointError, match="line 2 is damaged"):
-        read_games(path)
+        read_episodes(path)
 
 
 def test_a_game_that_goes_another_way_is_refused(tmp_path):
@@ -77,7 +77,7 @@ def test_a_game_that_goes_another_way_is_refused(tmp_path):
     head, *lines = [json.loads(line) for line in path.read_text().splitlines()]
     for change in ({"won": not lines[1]["won"]}, {"seed": 99}, {"actions": lines[1]["actions"][:-1]}):
         path.write_text("".join(sealed(each) for each in (head, lines[0], lines[1] | change)))
-        header, games = read_games(path)
+        header, games = read_episodes(path)
         with pytest.raises(CheckpointError, match="game 1 goes another way now"):
             list(replayed(path, header, games))
 
@@ -89,7 +89,7 @@ def test_a_game_without_steps_is_refused(tmp_path):
     head, game = [json.loads(line) for line in path.read_text().splitlines()]
     path.write_text(sealed(head) + sealed(game | {"actions": [], "seen": []}))
     with pytest.raises(CheckpointError, match="is damaged: a game has at least one step"):
-        read_games(path)
+        read_episodes(path)
 
 
 @pytest.mark.parametrize(
@@ -97,20 +97,20 @@ def test_a_game_without_steps_is_refused(tmp_path):
     [
         ({"version": 2}, "is of version 2, this package reads 1"),
         ({"format": "notes"}, "no file of saved games"),
-        ({"more": 1}, "missing or unknown"),
-        ({"agents": "two"}, "options are an object, agents a number"),
+        ({"more": 1}, "unknown option of Header 'more'"),
+        ({"agents": "two"}, "agents of Header takes int"),
         ({"env": "chess"}, "cannot be made here: unknown env 'chess'"),
         ({"options": {"size": 10**6}}, "cannot be made here"),
         ({"agents": 3}, "is damaged: 2 players are named, of 3 agents"),
         ({"agents": 3, "players": ["random"] * 3}, "another number of agents"),
         ({"players": []}, "is damaged: 0 players are named, of 2 agents"),
-        ({"players": ["random", 1]}, "is damaged: players are a list of strings"),
-        ({"players": "ab"}, "is damaged: players are a list of strings"),
-        ({"actions": [1, 2]}, "is damaged: actions are a list of strings"),
-        ({"actions": None}, "is damaged: actions are a list of strings"),
-        ({"env": ["rtfm"]}, "is damaged: env, vocabulary and play are strings"),
-        ({"vocabulary": 0}, "is damaged: env, vocabulary and play are strings"),
-        ({"play": None}, "is damaged: env, vocabulary and play are strings"),
+        ({"players": ["random", 1]}, "is damaged: players of Header takes"),
+        ({"players": "ab"}, "is damaged: players of Header takes"),
+        ({"actions": [1, 2]}, "is damaged: actions of Header takes"),
+        ({"actions": None}, "is damaged: actions of Header takes"),
+        ({"env": ["rtfm"]}, "is damaged: env of Header takes str"),
+        ({"vocabulary": 0}, "is damaged: vocabulary of Header takes str"),
+        ({"play": None}, "is damaged: play of Header takes str"),
         ({"vocabulary": "0"}, "other words"),
     ],
 )
@@ -120,7 +120,7 @@ def test_headers_that_do_not_fit(tmp_path, change, complaint):
     head, *lines = [json.loads(line) for line in path.read_text().splitlines()]
     path.write_text("".join(sealed(each) for each in (head | change, *lines)))
     with pytest.raises(CheckpointError, match=complaint):
-        list(replayed(path, *read_games(path)))
+        list(replayed(path, *read_episodes(path)))
 
 
 @pytest.mark.parametrize("actions", [[["left", 1]], [[1], [1, 2]], [[True, 1]], [[1.0, 1]], [1, 2]])
@@ -130,7 +130,7 @@ def test_moves_that_are_none(tmp_path, actions):
     head, line, *_ = [json.loads(line) for line in path.read_text().splitlines()]
     path.write_text(sealed(head) + sealed(line | {"actions": actions}))
     with pytest.raises(CheckpointError, match="damaged"):
-        read_games(path)
+        read_episodes(path)
 
 
 def test_a_file_goes_on_where_a_kill_cut_it_short(tmp_path):
@@ -138,7 +138,7 @@ def test_a_file_goes_on_where_a_kill_cut_it_short(tmp_path):
     games = save(path)
     path.write_bytes(path.read_bytes()[:-20])
     assert save(path, seed=6)[:2] == games[:2]
-    header, found = read_games(path)
+    header, found = read_episodes(path)
     assert [game.seed for game in found] == [5, 6, 6, 7, 8]
     assert len(list(replayed(path, header, found))) == 5
     with pytest.raises(CheckpointError, match="holds other games"):
@@ -147,7 +147,7 @@ def test_a_file_goes_on_where_a_kill_cut_it_short(tmp_path):
 
 def test_no_file(tmp_path):
     with pytest.raises(DataNotFound, match="no saved games at"):
-        read_games(tmp_path / "none")
+        read_episodes(tmp_path / "none")
 
 
 def sealed(content):

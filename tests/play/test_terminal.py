@@ -12,7 +12,7 @@ from magrounding.cli.command import CommandLine
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.play.action_names import letters_of
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import GameWriter, read_games, replayed
+from magrounding.play.saved_games import EpisodeWriter, read_episodes, replayed
 from magrounding.play.session import Session
 
 pytest.importorskip("textual")
@@ -209,7 +209,7 @@ def test_a_timer_that_outlives_the_widgets_plays_nothing():
 
 def test_a_saved_game_is_gone_through(monkeypatch, tmp_path):
     game = session(players="oracle", env="ma_rtfm")
-    writer = GameWriter(tmp_path / "games", game.header)
+    writer = EpisodeWriter(tmp_path / "games", game.header)
     for seed in (3, 4):
         game.begin(seed)
         while game.advance():
@@ -228,7 +228,7 @@ def test_a_saved_game_is_gone_through(monkeypatch, tmp_path):
 
     drive(monkeypatch, screenplay)
     assert watch.main(CommandLine("magrounding watch", (str(tmp_path / "games"), "--game", "1"))) == 0
-    assert seen == read_games(tmp_path / "games")[1][1:]
+    assert seen == read_episodes(tmp_path / "games")[1][1:]
 
 
 def test_a_runs_team_on_the_terminal(monkeypatch):
@@ -276,13 +276,13 @@ def test_agents_among_themselves_play_on_and_stop():
 
 def test_a_game_that_a_person_played_is_saved(tmp_path):
     game = session()
-    writer = GameWriter(tmp_path / "games", game.header)
+    writer = EpisodeWriter(tmp_path / "games", game.header)
     while not game.now.over:
         for agent in game.waiting:
             game.choose(agent, best(game, agent))
         assert game.advance()
     writer.write([game.saved()])
-    header, games = read_games(tmp_path / "games")
+    header, games = read_episodes(tmp_path / "games")
     assert header.players == ("human", "oracle")
     assert games[0].won
     assert list(replayed(tmp_path / "games", header, games)) == [0]

@@ -16,7 +16,7 @@ from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.play.demonstrations import digests
 from magrounding.play.lineup import Lineup
-from magrounding.play.saved_games import Header, SavedGame, read_games, to_text
+from magrounding.play.saved_games import Header, SavedEpisode, read_episodes, to_text
 from magrounding.play.script import Script, ScriptedTeam
 from magrounding.play.web.study import Study
 from magrounding.pretrained import find_run
@@ -156,23 +156,23 @@ def test_other_files_of_windows_are_the_same(tmp_path):
 
 def test_saved_games_of_windows_are_the_same(tmp_path):
     header = Header("rtfm", {}, 1, "hash", ("stay",), ("oracle",), "greedy")
-    game = SavedGame(3, ((0,),), ("seen",), True, 1.0, 1, (1.0,), False)
+    game = SavedEpisode(3, ((0,),), ("seen",), True, 1.0, 1, (1.0,), False)
     (tmp_path / "games.jsonl").write_text(to_text(header, [game]))
     as_windows_writes(tmp_path / "games.jsonl")
-    assert read_games(tmp_path / "games.jsonl") == (header, [game])
+    assert read_episodes(tmp_path / "games.jsonl") == (header, [game])
 
 
 @pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "9" * 5000], ids=lambda text: text[:12])
 def test_studies_that_are_none_end_in_a_sentence(tmp_path, text):
     (tmp_path / "study.toml").write_text(text)
     with pytest.raises(ConfigurationError, match=r"study\.toml is no TOML"):
-        Study.load(tmp_path / "study.toml", None)
+        Study.read(tmp_path / "study.toml", None)
 
 
 def test_a_study_of_windows_is_toml(tmp_path):
     (tmp_path / "study.toml").write_bytes(codecs.BOM_UTF8 + b'title = "A study"\r\n')
     with pytest.raises(ConfigurationError, match=r"missing .* required positional arguments"):
-        Study.load(tmp_path / "study.toml", None)
+        Study.read(tmp_path / "study.toml", None)
 
 
 def test_a_task_of_any_length_is_no_task():
@@ -196,9 +196,9 @@ class TestHome:
     def test_in_line_ups(self, tmp_path):
         (tmp_path / "moves.txt").write_text("stay")
         vec = mg.make_vec("rtfm", 1)
-        Lineup.parse("script:~/moves.txt", 1).sit(vec, 0)
+        Lineup.parse("script:~/moves.txt", 1).build_actor(vec, 0)
         with pytest.raises(MagroundingError, match=str(tmp_path / "run")):
-            Lineup.parse("run:~/run", 1).sit(vec, 0)
+            Lineup.parse("run:~/run", 1).build_actor(vec, 0)
         assert find_run("~/run") == tmp_path / "run"
 
     def test_in_lists_of_demonstrations(self, tmp_path):

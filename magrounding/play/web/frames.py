@@ -1,32 +1,59 @@
-"""Frames: a moment of a game as the page gets it, facts that it draws itself."""
+"""Frames: a moment of a game as JSON, from which the page draws."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from magrounding.envs.drawing.pen import AGENT_COLOURS
+from magrounding.envs.drawing.sprites import sprite
 from magrounding.envs.render import Figure, Scene
 from magrounding.play.pursuit import NOTHING, pursued
 from magrounding.play.session import Session, View
-from magrounding.play.web.sprites import Sprites
 from magrounding.spec import SCORES, TextChoices
 
 COLOURS = list(AGENT_COLOURS)
 _DIGITS = 3
+_SIDE = 96
+_MOST = 8192
+
+
+class Sprites:
+    """Drawings of figures as small PNGs: key → the figure. Only figures that games have shown can be asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, str, str]] = {}
+
+    def key(self, figure: Figure) -> str:
+        """Return the name of a figure's picture, which tells a client nothing of files."""
+        drawn = figure.kind, figure.name, "" if figure.kind == "agent" else figure.quality
+        key = _digest(drawn)
+        if key not in self._known:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[key] = drawn
+        return key
+
+    def png(self, key: str) -> bytes | None:
+        """Return a picture; None for a name that no game has shown."""
+        drawn = self._known.get(key)
+        return None if drawn is None else _png(*drawn)
 
 
 def about_game(
     session: Session, options: Mapping[str, Any], players: Sequence[str], people: Collection[int]
 ) -> dict[str, Any]:
-    """What holds for a whole game.
+    """Return the facts of a whole game.
 
     Args:
         session: the game.
-        options: those that the page may show.
-        players: for each agent who plays it, by the names that the host offers.
+        options: that the page may show.
+        players: the name of each agent's player.
         people: agents that people play.
     """
     spec = session.vec.spec
@@ -45,12 +72,12 @@ def about_game(
 
 
 def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[str, Any]:
-    """A moment of a game.
+    """Return a moment of a game.
 
     Args:
         view: the moment.
-        sprites: where its figures' pictures are to be had.
-        hidden: agents of whose networks nothing is shown, as people move them.
+        sprites: names of the figures' pictures.
+        hidden: agents whose networks' reports are not shown, as people move them.
     """
     scene = view.scene
     content: dict[str, Any] = {
@@ -82,8 +109,16 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[st
     }
 
 
+def history(session: Session, sprites: Sprites, hidden: Collection[int] = ()) -> list[dict[str, Any]]:
+    """Return all moments of a game, each with the figures that its agents pursue next; arguments as of `frame`."""
+    shown = [frame(view, sprites, hidden) for view in session.views]
+    for k in range(len(shown) - 1):
+        shown[k]["pursues"] = pursuits(session.views[k].scene, session.views[k + 1].scene)
+    return shown
+
+
 def moves(session: Session, agents: Collection[int]) -> dict[int, list[Any]]:
-    """What some agents can do: numbers of actions; where they are texts, pairs of a number and a text."""
+    """Return agent → its legal actions: numbers, or pairs of a number and a text where they are texts."""
     words = isinstance(session.vec.spec.actions, TextChoices)
     return {
         agent: [[move.action, move.name] if words else move.action for move in session.moves(agent)]
@@ -93,7 +128,7 @@ def moves(session: Session, agents: Collection[int]) -> dict[int, list[Any]]:
 
 
 def pursuits(before: Scene | None, after: Scene | None) -> dict[str, int]:
-    """Agent → the figure of the moment before that its move brought it nearer to: its subgoal, by its moves alone."""
+    """Return agent → the figure of the moment before that it pursues, see `play.pursuit`."""
     if before is None or after is None:
         return {}
     things = [k for k, each in enumerate(before.figures) if each.kind != "agent"]
@@ -105,7 +140,7 @@ def pursuits(before: Scene | None, after: Scene | None) -> dict[str, int]:
 
 
 def _agents(scene: Scene) -> np.ndarray:
-    """[1, n, 2] where agents are, −1 for who is not there."""
+    """Return the places of agents [1, n, 2], −1 for those that are gone."""
     places = np.full((1, len(scene.alive), 2), -1, np.float32)
     for each in scene.figures:
         if each.kind == "agent":
@@ -114,7 +149,7 @@ def _agents(scene: Scene) -> np.ndarray:
 
 
 def _figure(figure: Figure, sprites: Sprites) -> dict[str, Any]:
-    """A figure; its kind stays here, as in some worlds it is what people have to find out by reading."""
+    """Return a figure without its kind, which in some environments people have to find out by reading."""
     shown = {"at": [figure.row, figure.column], "sprite": sprites.key(figure), "name": figure.name}
     if figure.kind == "agent":
         shown["agent"] = int(figure.name)
@@ -123,3 +158,15 @@ def _figure(figure: Figure, sprites: Sprites) -> dict[str, Any]:
 
 def _claimed(figure: Figure, marks: np.ndarray) -> bool:
     return figure.kind != "agent" and marks[figure.row, figure.column] == 1
+
+
+@lru_cache(maxsize=4096)
+def _digest(drawn: tuple[str, str, str]) -> str:
+    return hashlib.sha256("\0".join(drawn).encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=1024)
+def _png(kind: str, name: str, quality: str) -> bytes:
+    with io.BytesIO() as file:
+        sprite(kind, name, quality, _SIDE).save(file, "png")
+        return file.getvalue()

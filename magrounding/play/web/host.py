@@ -1,4 +1,4 @@
-"""Host: all games of a server, who is in which, and what is answered to every message."""
+"""Host: all games of a server, their visitors, and the answers to messages."""
 
 from __future__ import annotations
 
@@ -8,19 +8,29 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from magrounding.play.web.frames import Sprites
 from magrounding.play.web.keeping import Keeper
-from magrounding.play.web.limits import Bucket, Limits
-from magrounding.play.web.messages import Message, Refusal
+from magrounding.play.web.limits import LONGEST_PACE, Bucket, Limits
+from magrounding.play.web.messages import (
+    Create,
+    Enter,
+    Finish,
+    Join,
+    Leave,
+    Message,
+    Move,
+    Proceed,
+    Refusal,
+    Restart,
+)
 from magrounding.play.web.offers import Offers, Plan
 from magrounding.play.web.replays import replay
 from magrounding.play.web.room import Keep, Room
-from magrounding.play.web.sprites import Sprites
-from magrounding.play.web.study import LONGEST_PACE, Participants
+from magrounding.play.web.study import Participants
 from magrounding.play.web.worker import Worker
 from magrounding.storage import json_text
 
 _CODE_BYTES = 9
-_OF_STUDIES = ("enter", "proceed", "finish")
 _WAITING_REPLAYS = 8
 
 
@@ -60,45 +70,36 @@ class Host:
         self._replaying = 0
 
     async def answer(self, guest: Guest, message: Message) -> dict[str, Any] | None:
-        """Do what a message says; what is to be sent back to its sender, besides what everybody in the game gets.
-
-        Raises:
-            Refusal: it is not done, for the reason that its code says.
-        """
-        fields = message.fields
-        if message.kind in _OF_STUDIES:
+        """Obey a message, and return the answer to its sender alone; Refusal if it is not obeyed."""
+        if isinstance(message, Enter | Proceed | Finish):
             return await self._study(guest, message)
-        if message.kind == "create":
+        if isinstance(message, Create):
             if self.participants is not None:
                 raise Refusal("bad_game", "a study is held here: its games are made by it")
             if not guest.new_games.take():
                 raise Refusal("too_fast")
-            return {"type": "created", "code": await self.create(**fields)}
-        if message.kind == "join":
-            return self._join(guest, fields["code"], fields["seat"], fields["token"])
-        if message.kind == "leave":
+            return {"type": "created", "code": await self._create(message)}
+        if isinstance(message, Join):
+            self._join(guest, message)
+            return None
+        if isinstance(message, Leave):
             self.part(guest, for_good=True)
             return {"type": "left"}
         if guest.room is None:
             raise Refusal("not_joined")
-        if message.kind == "move":
-            guest.room.move(guest, fields["agent"], fields["step"], fields["action"])
-        elif message.kind == "start":
-            guest.room.start(guest)
+        if isinstance(message, Move):
+            guest.room.move(guest, message.agent, message.step, message.action)
+        elif isinstance(message, Restart):
+            guest.room.restart(guest, message.seed)
         else:
-            guest.room.restart(guest, fields["seed"])
+            guest.room.start(guest)
         return {"type": "taken"} if message.ref is not None else None
 
-    async def create(self, env: str, options: dict, players: list, seed: int | None, pace: float) -> str:
-        """Make a game; its code.
-
-        Raises:
-            Refusal: "full", or "bad_game".
-        """
-        if not 0 <= pace <= LONGEST_PACE:
-            raise Refusal("wrong_value", f"pace is seconds from 0 to {LONGEST_PACE:g}")
-        plan = self.offers.plan(env, options, players, secrets.randbelow(10_000) if seed is None else seed)
-        return await self.open(plan, pace, self._keeper.keep)
+    async def _create(self, message: Create) -> str:
+        """Make a game; its code. Refusal: "full", or "bad_game"."""
+        seed = secrets.randbelow(10_000) if message.seed is None else message.seed
+        plan = self.offers.plan(message.env, message.options, message.players, seed)
+        return await self.open(plan, message.pace, self._keeper.keep)
 
     async def open(self, plan: Plan, pace: float, keep: Keep, *, once: bool = False) -> str:
         """Make a planned game; its code. Refusal: "full", or "bad_game"."""
@@ -127,7 +128,7 @@ class Host:
             room.leave(guest, for_good=for_good)
 
     async def replay(self, data: bytes, number: int) -> str:
-        """See `replays.replay`; one file after another, in a thread of their own."""
+        """Replay one file after another, in a thread of their own (`replays.replay`)."""
         if self._replaying >= _WAITING_REPLAYS:
             raise Refusal("busy")
         self._replaying += 1
@@ -162,23 +163,23 @@ class Host:
         self._replays.end()
 
     def offered(self) -> str:
-        """What the page lists, as JSON."""
+        """Return the offers of the page, as JSON."""
         return json_text({"worlds": self.offers.listed(), "most_pace": LONGEST_PACE})
 
-    async def _study(self, guest: Guest, message: Message) -> dict[str, Any]:
-        """What a participant says."""
-        people, fields = self.participants, message.fields
+    async def _study(self, guest: Guest, message: Enter | Proceed | Finish) -> dict[str, Any]:
+        """Answer a participant."""
+        people = self.participants
         if people is None:
             raise Refusal("unknown_type", "no study is held here")
-        if message.kind == "enter":
+        if isinstance(message, Enter):
             if not guest.new_games.take():
                 raise Refusal("too_fast")
-            return people.enter(fields["consent"], fields["answers"])
-        one = people.find(fields["ticket"])
-        if message.kind == "finish":
-            return people.finish(one, fields["answers"])
+            return people.enter(message.consent, message.answers)
+        one = people.find(message.ticket)
+        if isinstance(message, Finish):
+            return people.finish(one, message.answers)
         async with one.turn:
-            condition = people.proceed(one, fields["answers"])
+            condition = people.proceed(one, message.answers)
             going_on = one.code in self.rooms and not self.rooms[one.code].ended
             if condition is not None and not going_on:
                 if not guest.new_games.take():
@@ -187,12 +188,11 @@ class Host:
                 one.code = await self.open(plan, people.study.pace, people.keeper(one, condition), once=True)
         return people.progress(one, "" if condition is None else one.code)
 
-    def _join(self, guest: Guest, code: str, seat: int | None, token: str | None) -> dict[str, Any] | None:
-        room = self.room(code)
+    def _join(self, guest: Guest, message: Join) -> None:
+        room = self.room(message.code)
         if guest.room is not room:
             self.part(guest, for_good=False)
-        answer = room.join(guest, seat, token)
+        answer = room.join(guest, message.seat, message.token)
         guest.room = room
         guest.send(json_text(answer))
         room.welcome(guest)
-        return None

@@ -1,4 +1,4 @@
-"""Keeping: every game that ends in a browser goes to a file of games like it, for `replay`, and to be learnt from."""
+"""Keeping: every game that ends in a browser goes to a file of games like it, for `replay`, and for learning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from magrounding.errors import MagroundingError
-from magrounding.play.saved_games import GameWriter, Header, SavedGame
+from magrounding.play.saved_games import EpisodeWriter, Header, SavedEpisode
 from magrounding.storage import check_place, digest
 
 LOG = logging.getLogger(__name__)
@@ -27,12 +27,12 @@ class Keeper:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self._lock = Lock()
-        self._writers: dict[str, GameWriter] = {}
+        self._writers: dict[str, EpisodeWriter] = {}
         if folder is not None:
             check_place(folder / "games.jsonl")
 
-    def keep(self, header: Header, game: SavedGame) -> None:
-        """Append a game; that the disk refuses is said in the log, and the players do not lose their game by it."""
+    def keep(self, header: Header, game: SavedEpisode) -> None:
+        """Append a game; errors of the disk go to the log, and the players do not lose their game by them."""
         if self.folder is None:
             return
         kind = digest(asdict(header))
@@ -42,10 +42,10 @@ class Keeper:
             writer = self._writers.pop(kind, None)
             try:
                 if writer is None or not path.exists():
-                    writer = GameWriter(path, header)
+                    writer = EpisodeWriter(path, header)
                 writer.write([game])
             except (OSError, MagroundingError) as error:  # a new writer will take away what was half written
                 LOG.error("a game of %s is not kept: %s", header.env, error)
                 return
-            writer.games.clear()  # they are in the file
+            writer.episodes.clear()  # they are in the file
             self._writers[kind] = writer

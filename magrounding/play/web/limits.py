@@ -1,15 +1,22 @@
-"""Limits: how much a client may send, hold and start; what goes beyond is refused with a code."""
+"""Limits of what a client may send, hold and start; the rest is refused with a code."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+LONGEST_PACE = 3600.0
+Pace = Annotated[float, Meta(ge=0, le=LONGEST_PACE)]
+"""Seconds that people have for a move; 0: all the time."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a server bears.
+    """Limits of a server.
 
     Attributes:
         message_bytes: of a message that is read.

@@ -1,13 +1,17 @@
-"""Messages of clients: what they may say, checked field by field, and the codes of what is refused."""
+"""Messages of clients, checked field by field, and the codes of what is refused."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from magrounding.errors import MagroundingError
+from msgspec import Meta
+
+from magrounding.errors import ConfigurationError, MagroundingError
+from magrounding.play.web.limits import Pace
+from magrounding.schema import Options, load, options_of
 
 CODES: dict[str, str] = {
     "malformed": "a message is an object of JSON with a type",
@@ -40,29 +44,8 @@ CODES: dict[str, str] = {
 }
 """Code of a refusal → what it means. Codes are stable: programs may rely on them."""
 
-_TEXT, _NUMBER, _WHOLE = (str,), (int, float), (int,)
-_NOTHING = type(None)
-FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
-    "create": {
-        "env": _TEXT,
-        "options": (dict,),
-        "players": (list,),
-        "seed": (int, _NOTHING),
-        "pace": _NUMBER,
-    },
-    "join": {"code": _TEXT, "seat": (int, _NOTHING), "token": (str, _NOTHING)},
-    "move": {"agent": _WHOLE, "step": _WHOLE, "action": _WHOLE},
-    "start": {},
-    "restart": {"seed": _TEXT},
-    "leave": {},
-    "enter": {"consent": (bool,), "answers": (dict,)},
-    "proceed": {"ticket": _TEXT, "answers": (dict, _NOTHING)},
-    "finish": {"ticket": _TEXT, "answers": (dict,)},
-}
-"""Type of message → its fields and their kinds. Those that may be None may be left out."""
-REF = "ref"
-"""A whole number of the client's that comes back with the answer."""
-_LONGEST = 2**53
+Whole = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+"""A whole number that a page can hold as well."""
 
 
 class Refusal(MagroundingError):
@@ -70,7 +53,7 @@ class Refusal(MagroundingError):
 
     Args:
         code: one of CODES.
-        sentence: what was wrong, where there is more to say than the code's own.
+        sentence: the mistake, where there is more to say than the code's own sentence.
     """
 
     def __init__(self, code: str, sentence: str = "") -> None:
@@ -81,57 +64,117 @@ class Refusal(MagroundingError):
         return type(self), (self.code, *self.args)
 
 
-@dataclass(frozen=True)
-class Message:
-    """What a client says.
+@dataclass(frozen=True, kw_only=True)
+class Message(Options):
+    """A message; its type is the name of its class in lower case. Fields with a default may be left out.
 
     Attributes:
-        kind: its type, a key of FIELDS.
-        fields: by name.
-        ref: see REF.
+        ref: a number of the client's, which comes back with the answer.
     """
 
-    kind: str
-    fields: Mapping[str, Any]
-    ref: int | None
+    ref: Whole | None = None
 
 
-def parse(text: str) -> Message:
-    """The message in a text; Refusal for anything but one."""
+@dataclass(frozen=True, kw_only=True)
+class Create(Message):
+    """Make a game."""
+
+    env: str
+    options: dict[str, Any]
+    players: tuple[Any, ...]
+    pace: Pace
+    seed: Whole | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Join(Message):
+    """Take a seat in a game, or watch."""
+
+    code: str
+    seat: Whole | None = None
+    token: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move(Message):
+    """Choose an agent's action in a step."""
+
+    agent: Whole
+    step: Whole
+    action: Whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start(Message):
+    """Begin without those who are not here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restart(Message):
+    """Play the same game again, or the next one."""
+
+    seed: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leave(Message):
+    """Leave the game for good."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enter(Message):
+    """Take part in a study."""
+
+    consent: bool
+    answers: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proceed(Message):
+    """Go on with a study."""
+
+    ticket: str
+    answers: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finish(Message):
+    """End a study."""
+
+    ticket: str
+    answers: dict[str, Any]
+
+
+_CLASSES = Create, Join, Move, Start, Restart, Leave, Enter, Proceed, Finish
+MESSAGES: dict[str, type[Message]] = {each.__name__.lower(): each for each in _CLASSES}
+"""Type → class."""
+
+
+def read(text: str) -> dict[str, Any]:
+    """Read the JSON of a message; Refusal "malformed" for anything but an object with a type."""
     try:
         content = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise Refusal("malformed") from None
     if not isinstance(content, dict) or not isinstance(content.get("type"), str):
         raise Refusal("malformed")
-    kind = content.pop("type")
-    if kind not in FIELDS:
+    return content
+
+
+def parse(content: Mapping[str, Any]) -> Message:
+    """Return the message in what `read` found; Refusal for a type, field or value that cannot be."""
+    kind = content["type"]
+    if kind not in MESSAGES:
         raise Refusal("unknown_type")
-    ref = content.pop(REF, None)
-    kinds = FIELDS[kind]
-    if content.keys() - kinds.keys():
+    fields = {name: value for name, value in content.items() if name != "type"}
+    if fields.keys() - options_of(MESSAGES[kind]).keys():
         raise Refusal("unknown_field")
-    fields = {name: content.get(name) for name in kinds}
-    for name, value in fields.items():
-        if type(value) not in kinds[name] or not _is_sane(value):
-            raise Refusal("wrong_value", f"{name} is missing or of another kind")
-    if ref is not None and (type(ref) is not int or not _is_sane(ref)):
-        raise Refusal("wrong_value", f"{REF} is a whole number")
-    return Message(kind, fields, ref)
-
-
-def ref_of(text: str) -> int | None:
-    """The `ref` of a message that was refused, if it can be found."""
     try:
-        ref = json.loads(text).get(REF)
-    except (ValueError, RecursionError, AttributeError):
-        return None
-    return ref if type(ref) is int and _is_sane(ref) else None
-
-
-def _is_sane(value: Any) -> bool:
-    """Whether a number can be one in a page as well."""
-    return not isinstance(value, int | float) or -_LONGEST <= value <= _LONGEST
+        return load(MESSAGES[kind], fields)
+    except ConfigurationError as error:
+        raise Refusal("wrong_value", str(error)) from None
+    except RecursionError:
+        raise Refusal("wrong_value") from None
 
 
 def _refuse_constant(name: str) -> Any:

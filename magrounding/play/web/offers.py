@@ -1,4 +1,4 @@
-"""Offers: what the host lets clients choose from: worlds, options within limits, players by names. Never a path."""
+"""Offers: environments, options within limits, and players by name, for clients to choose from; never a path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.play.actor import has_expert
-from magrounding.play.lineup import HUMAN, ORACLE, PRETRAINED, RANDOM, RUN, Lineup, Seat
+from magrounding.play.lineup import HUMAN, ORACLE, PRETRAINED, RANDOM, RUN, Lineup, PlayerSpec
 from magrounding.play.run_folder import RunFolder
 from magrounding.play.saved_games import Header
 from magrounding.play.session import Session
@@ -20,9 +20,8 @@ from magrounding.pretrained import PREFIX, pretrained_names
 from magrounding.registry import EnvEntry, env_entry
 from magrounding.spec import EnvSpec
 
-_NUMBERS = ("agents", "size", "max_cycles", "sight", "occupants", "chase_range")
-_WORDS = {"death": ("team", "individual"), "put_aside": ("destroyed", "left"), "manual": ("true", "reassigned")}
-"""Options that are words of a list. Any other option that is a text may name a file: the host alone sets it."""
+_NUMBERS = ("size", "max_cycles", "sight", "occupants", "chase_range")
+"""Options that are numbers. Others may take memory: the host alone sets them, and texts, which may name a file."""
 _LARGEST_SEED = 2**31
 
 
@@ -75,7 +74,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Offers:
-    """What clients may choose.
+    """Choices of clients.
 
     Attributes:
         envs: ids of worlds.
@@ -89,14 +88,14 @@ class Offers:
 
     envs: tuple[str, ...]
     limits: Limits = field(default_factory=Limits)
-    more_players: Mapping[str, Seat] = field(default_factory=dict)
+    more_players: Mapping[str, PlayerSpec] = field(default_factory=dict)
     env_options: Mapping[str, Any] = field(default_factory=dict)
     standin: str = ""
 
     @cached_property
-    def _trained(self) -> dict[str, tuple[Seat, str, int]]:
-        """Name → seat, world and number of agents, of everyone who was trained."""
-        teams = {PREFIX + name: Seat(PRETRAINED, name) for name in pretrained_names()}
+    def _trained(self) -> dict[str, tuple[PlayerSpec, str, int]]:
+        """Name → spec, environment and number of agents, of all trained players."""
+        teams = {PREFIX + name: PlayerSpec(PRETRAINED, name) for name in pretrained_names()}
         found = {}
         for name, seat in {**teams, **self.more_players}.items():
             if seat.kind in (RUN, PRETRAINED):
@@ -105,16 +104,16 @@ class Offers:
                 found[name] = seat, str(config.get("env")), int(config.get("agents", 1))
         return found
 
-    def players(self, env: str) -> dict[str, Seat]:
-        """Who may play in a world, by name."""
-        seats = {HUMAN: Seat(HUMAN), RANDOM: Seat(RANDOM)}
+    def players(self, env: str) -> dict[str, PlayerSpec]:
+        """Return name → player for an environment."""
+        seats = {HUMAN: PlayerSpec(HUMAN), RANDOM: PlayerSpec(RANDOM)}
         if has_expert(env):
-            seats[ORACLE] = Seat(ORACLE)
+            seats[ORACLE] = PlayerSpec(ORACLE)
         seats |= {name: seat for name, (seat, world, _) in self._trained.items() if world == env}
         return seats | {name: seat for name, seat in self.more_players.items() if name not in self._trained}
 
     def listed(self) -> list[dict[str, Any]]:
-        """What the page lists: for each world its options and players."""
+        """Return options and players of each environment, for the page."""
         worlds = []
         for env in self.envs:
             entry = env_entry(env)
@@ -201,7 +200,7 @@ class Offers:
         who = tuple(players)
         return Plan(entry.id, options, shown, who, lineup, people, standin, seed, who, people), spec
 
-    def _standin(self, entry: EnvEntry, offered: Mapping[str, Seat]) -> str:
+    def _standin(self, entry: EnvEntry, offered: Mapping[str, PlayerSpec]) -> str:
         if self.standin in offered:
             return self.standin
         return ORACLE if ORACLE in offered else RANDOM
@@ -210,27 +209,27 @@ class Offers:
         return {name: value for name, value in self.env_options.items() if name in entry.options}
 
     def options_of(self, entry: EnvEntry) -> list[dict[str, Any]]:
-        """The options of a world that a client may choose."""
+        """Return the options of an environment that a client may choose."""
         return [self._option(entry, name) for name in self._names(entry)]
 
     def _names(self, entry: EnvEntry) -> list[str]:
-        """Options that are offered, the stage first."""
-        fixed = self._fixed(entry)
-        first = [entry.stage_option] if entry.stage_option else []
-        switches = [name for name, default in entry.options.items() if isinstance(default, bool)]
-        known = [name for name in ("agents", "split", *_NUMBERS[1:], *_WORDS) if name in entry.options]
-        return [name for name in (*first, *known, *switches) if name not in fixed]
+        """Return the options that are offered, the stage first."""
+        schema, fixed = entry.schema, self._fixed(entry)
+        words = [name for name, option in schema.items() if option.choices and option.default is not None]
+        switches = [name for name, option in schema.items() if isinstance(option.default, bool)]
+        names = dict.fromkeys([entry.stage_option, "agents", "split", *_NUMBERS, *words, *switches])
+        return [name for name in names if name in schema and name not in fixed]
 
     def _option(self, entry: EnvEntry, name: str) -> dict[str, Any]:
-        """An option as the page lists it: a choice of values, a number between two, or a switch."""
-        default = entry.options[name]
+        """Return an option for the page: a choice of values, a number between two, or a switch."""
+        option, default = entry.schema[name], entry.options[name]
         if name == entry.stage_option:
             return {"name": name, "values": list(entry.stages), "default": default or entry.stages[0]}
         if name == "split":
             splits = list(dict.fromkeys(each["split"] for each in entry.evaluation.sets.values() if "split" in each))
             return {"name": name, "values": splits or [default], "default": [*splits, default][:2][-1]}
-        if name in _WORDS:
-            return {"name": name, "values": list(_WORDS[name]), "default": default}
+        if option.choices:
+            return {"name": name, "values": list(option.choices.names), "default": default}
         if isinstance(default, bool):
             return {"name": name, "values": [False, True], "default": default}
         most = {"agents": self.limits.agents, "max_cycles": self.limits.steps}.get(name, self.limits.size)
@@ -239,7 +238,7 @@ class Offers:
         return {"name": name, "least": 1, "most": most, "default": default}
 
     def _check(self, entry: EnvEntry, name: str, value: Any) -> None:
-        """Refusal for an option that is not offered, or a value that it cannot have."""
+        """Raise a Refusal for an option that is not offered, or a value that it cannot have."""
         if name not in self._names(entry):
             raise Refusal("bad_game", "this world has no such option for you to choose")
         option = self._option(entry, name)

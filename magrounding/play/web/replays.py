@@ -1,24 +1,23 @@
-"""Replays: a saved game that a client uploads, played again move for move, with what its trained players thought."""
+"""Replays: a saved game that a client uploads, played again move for move, with the reports of trained players."""
 
 from __future__ import annotations
 
 from magrounding.errors import MagroundingError
-from magrounding.play.saved_games import SavedGame, parse_games
+from magrounding.play.saved_games import SavedEpisode, parse_episodes
 from magrounding.play.session import Session
-from magrounding.play.web.frames import about_game, frame, pursuits
+from magrounding.play.web.frames import Sprites, about_game, history
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers
-from magrounding.play.web.sprites import Sprites
 from magrounding.storage import json_text
 
 _NAME = "the upload"
 _OTHERWISE = "the game goes another way now than when it was saved"
 _NONSENSE = (TypeError, ValueError, ArithmeticError, LookupError)
-"""What numbers that no game has end in, before a world could refuse them."""
+"""Errors of impossible numbers that no check of an environment has refused."""
 
 
 def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
-    """The frames of one of the games in a file, as JSON.
+    """Return the frames of one of the games in a file, as JSON.
 
     Args:
         data: content of a file of saved games.
@@ -30,7 +29,7 @@ def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
         Refusal: "bad_file", for what is none, is altered, goes another way now, or is of what is not offered.
     """
     try:
-        header, games = parse_games(data, _NAME)
+        header, games = parse_episodes(data, _NAME)
     except MagroundingError as error:
         raise Refusal("bad_file", str(error)) from None
     if not 0 <= number < len(games):
@@ -49,17 +48,14 @@ def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
         if _play(session, game) != game:
             raise Refusal("bad_file", _OTHERWISE)
         about = about_game(session, {}, header.players, ())
-        shown = [frame(view, sprites) for view in session.views]
-        for k in range(len(shown) - 1):
-            shown[k]["pursues"] = pursuits(session.views[k].scene, session.views[k + 1].scene)
         about |= {"games": len(games), "game": number}
-        return json_text({"game": about, "frames": shown}, compact=True)
+        return json_text({"game": about, "frames": history(session, sprites)}, compact=True)
     finally:
         session.close()
 
 
-def _play(session: Session, game: SavedGame) -> SavedGame:
-    """What the moves of a saved game lead to."""
+def _play(session: Session, game: SavedEpisode) -> SavedEpisode:
+    """Play the moves of a saved game."""
     try:
         for actions in game.actions:
             if session.now.over:

@@ -11,26 +11,25 @@ from typing import Any
 
 from magrounding.errors import InvalidAction, MagroundingError
 from magrounding.play.lineup import HUMAN
-from magrounding.play.saved_games import Header, SavedGame, to_text
+from magrounding.play.saved_games import Header, SavedEpisode, to_text
 from magrounding.play.session import Session
-from magrounding.play.web.frames import about_game, frame, moves, pursuits
+from magrounding.play.web.frames import Sprites, about_game, frame, history, moves
 from magrounding.play.web.limits import Limits
 from magrounding.play.web.messages import CODES, Refusal
 from magrounding.play.web.offers import Plan
 from magrounding.play.web.seats import Seats, Visitor
-from magrounding.play.web.sprites import Sprites
 from magrounding.play.web.worker import Worker
 from magrounding.storage import json_text
 
 SAME, NEXT = "same", "next"
 SEEDS = (SAME, NEXT)
-"""Of a game that is begun again."""
+"""Seeds of a game that is begun again."""
 AMONG_THEMSELVES = 0.5
 """Seconds between two steps in which no person moves."""
 _UNTIL_TOLD = 0.2
 """Seconds of thinking after which people are notified of it."""
 
-Keep = Callable[[Header, SavedGame], None]
+Keep = Callable[[Header, SavedEpisode], None]
 
 LOG = logging.getLogger(__name__)
 
@@ -45,7 +44,7 @@ class Room:
             only agents play, the seconds between two steps.
         limits: of the server.
         sprites: of the server.
-        keep: is given every game that has ended, in the game's thread.
+        keep: called with every game that has ended, in the game's thread.
         once: the game is played once, and cannot be begun again.
 
     Attributes:
@@ -150,7 +149,7 @@ class Room:
         self._go_on()
 
     def move(self, visitor: Visitor, agent: int, step: int, action: int) -> None:
-        """What a person's agent shall do; Refusal where it is not theirs to say, or not now."""
+        """Set the action of a person's agent; Refusal where the agent is another's, or not now."""
         if agent not in self._seats.of(visitor):
             raise Refusal("not_your_seat")
         if self.lost:
@@ -197,11 +196,7 @@ class Room:
             raise Refusal("lost")
 
         def collect() -> str:
-            views = self.session.views
-            shown = [frame(view, self._sprites, self.plan.hidden) for view in views]
-            for k in range(len(views) - 1):
-                shown[k]["pursues"] = pursuits(views[k].scene, views[k + 1].scene)
-            return _text({"game": self._about, "frames": shown})
+            return _text({"game": self._about, "frames": history(self.session, self._sprites, self.plan.hidden)})
 
         return await self._worker.do(collect)
 
@@ -314,7 +309,7 @@ class Room:
             self._keep(header, session.saved())
 
     def _played_by(self, agent: int) -> str:
-        """Who played an agent, by the name that the host offers; a person, with the player that stood in."""
+        """Return the name of an agent's player; a person's together with the stand-in's."""
         name = self.plan.players[agent]
         return f"{name}+{self.plan.standin}" if name == HUMAN and agent in self._stood_in else name
 

@@ -1,4 +1,4 @@
-"""Seats: who plays which agent, held for a while by a token for people whose connection was lost, and who watches."""
+"""Seats of a game: held for a while by a token for people whose connection was lost; the others watch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WATCHING = -1
 
 
 class Visitor(Protocol):
-    """Who is connected, as a room sees it."""
+    """A connection, as a room sees it."""
 
     def send(self, message: str, /) -> None:
         """Send a text, sooner or later; this never waits."""
@@ -25,7 +25,7 @@ class Visitor(Protocol):
 
 @dataclass
 class Holder:
-    """Who has a seat.
+    """Holder of a seat.
 
     Attributes:
         token: by which it is had again after a loss of connection.
@@ -39,11 +39,11 @@ class Holder:
 
 
 class Taken(NamedTuple):
-    """What came of somebody's wish for a seat.
+    """Result of taking a seat.
 
     Attributes:
-        agent, token: of the seat; None for who watches.
-        unseated: who has lost the last seat by it, to another page of the same person, and watches now.
+        agent, token: of the seat; None for watching.
+        unseated: visitor that lost its last seat to another page of the same person, and watches now.
     """
 
     agent: int | None
@@ -77,7 +77,7 @@ class Seats:
 
     @property
     def watching(self) -> int:
-        """How many watch."""
+        """Number of those who watch."""
         return len(self._watchers)
 
     @property

@@ -1,4 +1,4 @@
-"""Server: pages and the websocket, by aiohttp. Who may ask, how much, and how often, is decided here."""
+"""Server: pages and the websocket, by aiohttp; it checks origins, rates and sizes of requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from magrounding.play.web.host import Guest, Host
 from magrounding.play.web.limits import Bucket
-from magrounding.play.web.messages import Refusal, parse, ref_of
+from magrounding.play.web.messages import Refusal, parse, read
 from magrounding.storage import json_text
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -34,7 +34,7 @@ HEADERS = {
 _STATUS = {"foreign_origin": 403, "foreign_host": 403, "no_game": 404, "no_page": 404, "not_over": 409, "too_big": 413}
 _STATUS |= {"too_fast": 429, "full": 503, "busy": 503, "lost": 500, "internal": 500}
 _ADDRESSES = 4096
-"""Of which it is known how often they asked; past them all are forgotten."""
+"""Addresses whose requests are counted; past them all are forgotten."""
 
 LOG = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -52,7 +52,7 @@ class Server:
     def __init__(self, host: Host, names: Iterable[str] = ()) -> None:
         self.host, self._names = host, {*LOOPBACK, *(name.lower() for name in names)}
         self._connections = 0
-        self._asked: dict[tuple[str, bool], Bucket] = {}
+        self._buckets: dict[tuple[str, bool], Bucket] = {}
         folder = resources.files("magrounding.play.web").joinpath("page")
         self._files = {name: folder.joinpath(name).read_bytes() for name in _FILES}
 
@@ -113,13 +113,13 @@ class Server:
 
     def _check_rate(self, request: web.Request, *, heavy: bool) -> None:
         limits, key = self.host.limits, (request.remote or "", heavy)
-        if key not in self._asked:
-            if len(self._asked) >= _ADDRESSES:
-                self._asked = {}
+        if key not in self._buckets:
+            if len(self._buckets) >= _ADDRESSES:
+                self._buckets = {}
             heavily = (limits.heavy_per_second, limits.heavy_burst)
             lightly = (limits.requests_per_second, limits.request_burst)
-            self._asked[key] = Bucket(*(heavily if heavy else lightly))
-        if not self._asked[key].take():
+            self._buckets[key] = Bucket(*(heavily if heavy else lightly))
+        if not self._buckets[key].take():
             raise Refusal("too_fast")
 
     def _check_origin(self, request: web.Request) -> None:
@@ -192,14 +192,14 @@ class Server:
         await socket.prepare(request)
         self._connections += 1
         try:
-            await _Talk(self.host, socket).hold()
+            await _Connection(self.host, socket).hold()
         finally:
             self._connections -= 1
         return socket
 
 
-class _Talk:
-    """One websocket: reads what a client says, answers, and sends what its game sends."""
+class _Connection:
+    """A websocket: hands the client's messages to the host, and sends answers and the news of its game."""
 
     def __init__(self, host: Host, socket: web.WebSocketResponse) -> None:
         self._host, self._socket, limits = host, socket, host.limits
@@ -213,7 +213,7 @@ class _Talk:
         writer = asyncio.get_running_loop().create_task(self._write())
         try:
             async for message in self._socket:
-                await self._hear(message.data if message.type == WSMsgType.TEXT else None)
+                await self._handle(message.data if message.type == WSMsgType.TEXT else None)
                 if self._strikes == self._host.limits.strikes:
                     self._send(None)
         finally:
@@ -222,8 +222,8 @@ class _Talk:
             with suppress(asyncio.CancelledError):
                 await writer
 
-    async def _hear(self, text: str | None) -> None:
-        """Do what a message says, or say why not."""
+    async def _handle(self, text: str | None) -> None:
+        """Obey a message, or send the refusal."""
         ref = None
         try:
             if not self._bucket.take():
@@ -232,8 +232,9 @@ class _Talk:
                 raise Refusal("malformed")
             if len(text.encode("utf-8", "replace")) > self._host.limits.message_bytes:
                 raise Refusal("too_big")
-            ref = ref_of(text)
-            answer = await self._host.answer(self._guest, parse(text))
+            content = read(text)
+            ref = content.get("ref") if type(content.get("ref")) is int else None
+            answer = await self._host.answer(self._guest, parse(content))
             self._strikes = 0
         except Refusal as refusal:
             self._strikes += 1

@@ -1,4 +1,4 @@
-"""Study: people play with several line-ups in counterbalanced order, asked before, between and after; a file for each.
+"""Study: people play with several line-ups in counterbalanced order, and are asked before, between and after.
 
 A study is a TOML file of the host's: see `magrounding/examples/study.toml` and docs/play.md. Of a participant nothing
 is kept but the answers, the games, how long these took, and a number.
@@ -12,36 +12,36 @@ import secrets
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from magrounding.brief import brief
-from magrounding.errors import CheckpointError, ConfigurationError, check_bool
+from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.lineup import HUMAN
-from magrounding.play.saved_games import Header, SavedGame, to_text
+from magrounding.play.saved_games import Header, SavedEpisode, to_text
+from magrounding.play.web.limits import Pace
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers, Plan
+from magrounding.schema import Options, load
 from magrounding.storage import check_place, read_text, user_path, write_atomic, write_json
 
 FORMAT = "magrounding study 1"
 BETWEEN = "between"
-"""Of a participant's answers, the entry of those that are asked between line-ups."""
-LONGEST_PACE = 3600.0
+"""Entry of the data for answers between line-ups."""
 _LONGEST_ANSWER = 1000
 _PARTICIPANTS = 10_000
 
 
 @dataclass(frozen=True)
-class Question:
-    """What participants are asked.
+class Question(Options):
+    """A question to participants.
 
     Attributes:
         id: its name in the data.
         ask: the question.
-        answers: what may be answered; none for words of one's own.
+        answers: the choice; none for words of one's own.
     """
 
     id: str
@@ -49,7 +49,7 @@ class Question:
     answers: tuple[str, ...] = ()
 
     def check(self, answer: Any) -> None:
-        """Refusal for what is no answer to it."""
+        """Raise a Refusal for what is no answer to it."""
         chosen = answer in self.answers if self.answers else isinstance(answer, str) and len(answer) <= _LONGEST_ANSWER
         if not chosen:
             raise Refusal("bad_answer", f"an answer is missing or none of those offered: {self.id}")
@@ -60,7 +60,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Condition:
+class Condition(Options):
     """A line-up that participants play with.
 
     Attributes:
@@ -73,20 +73,18 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Study:
-    """A study as its file says it.
+class Study(Options):
+    """The study in a file.
 
     Attributes:
-        title, consent: what participants read first; who does not agree does not take part.
+        title, consent: texts that participants read first; those who do not agree do not take part.
         env, options, pace: of all games.
         seeds: of the games with each line-up, the same for all line-ups.
         conditions: the line-ups.
-        before, between, after: what is asked at the start, after the games with each line-up, and at the end.
-        thanks: what is read at the end.
-        open: participants see who the other agents are, and what their networks take and read.
+        before, between, after: questions at the start, after the games with each line-up, and at the end.
+        thanks: text at the end.
+        open: participants see the other players, and what their networks take and read.
     """
-
-    __repr__ = brief
 
     title: str
     consent: str
@@ -94,7 +92,7 @@ class Study:
     seeds: tuple[int, ...]
     conditions: tuple[Condition, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
-    pace: float = 0.0
+    pace: Pace = 0.0
     before: tuple[Question, ...] = ()
     between: tuple[Question, ...] = ()
     after: tuple[Question, ...] = ()
@@ -102,8 +100,8 @@ class Study:
     open: bool = False
 
     @classmethod
-    def load(cls, path: Path, offers: Offers) -> Study:
-        """The study in a file; ConfigurationError where it makes none, or what it asks for is not offered."""
+    def read(cls, path: Path, offers: Offers) -> Study:
+        """Read the study in a file; ConfigurationError where it makes none, or asks for what is not offered."""
         try:
             content = tomllib.loads(read_text(user_path(path)))
         except OSError as error:
@@ -111,48 +109,20 @@ class Study:
         except (ValueError, RecursionError) as error:
             raise ConfigurationError(f"the study {path} is no TOML: {error}") from None
         try:
-            for name, kind in (
-                ("conditions", Condition),
-                ("before", Question),
-                ("between", Question),
-                ("after", Question),
-            ):
-                content[name] = tuple(kind(**_tuples(each)) for each in content.get(name, ()))
-            study = cls(**_tuples(content))
-            study._check(offers)
-        except (TypeError, AttributeError) as error:
-            known = ", ".join(each.name for each in fields(cls))
-            raise ConfigurationError(
-                f"the study {path} has entries of another kind ({error}); it has: {known}"
-            ) from None
+            study = load(cls, content)
+            study.check(offers)
         except (ConfigurationError, Refusal) as error:
             raise ConfigurationError(f"the study {path}: {error}") from None
         return study
 
-    def _check(self, offers: Offers) -> None:
-        for text in (self.title, self.consent, self.env, self.thanks):
-            if not isinstance(text, str):
-                raise ConfigurationError(f"title, consent, env and thanks are texts, got {text!r}")
-        check_bool("open", self.open)
-        if type(self.pace) not in (int, float) or not 0 <= self.pace <= LONGEST_PACE:
-            raise ConfigurationError(f"pace is seconds from 0 to {LONGEST_PACE:g}, got {self.pace!r}")
-        if not isinstance(self.seeds, tuple) or any(type(seed) is not int for seed in self.seeds):
-            raise ConfigurationError(f"seeds are a list of whole numbers, got {self.seeds!r}")
-        for condition in self.conditions:
-            if not isinstance(condition.name, str) or not isinstance(condition.players, tuple):
-                raise ConfigurationError(f"the name of a condition is a text, its players are a list, got {condition}")
-        for question in (*self.before, *self.between, *self.after):
-            answers = question.answers if isinstance(question.answers, tuple) else (None,)
-            if not all(isinstance(text, str) for text in (question.id, question.ask, *answers)):
-                raise ConfigurationError(
-                    f"id and ask of a question are texts and its answers a list of texts, got {question}"
-                )
-            if question.id == BETWEEN:
-                raise ConfigurationError(f"no question has the id {BETWEEN!r}: the data keep others by that name")
+    def check(self, offers: Offers) -> None:
+        """Raise a ConfigurationError for names that are not distinct, and a Refusal for games that are not offered."""
         names = [condition.name for condition in self.conditions]
         if len(set(names)) < len(names) or not names or not self.seeds:
             raise ConfigurationError("it has at least one seed and one of the conditions, each with a name of its own")
         asked = [question.id for question in (*self.before, *self.between, *self.after)]
+        if BETWEEN in asked:
+            raise ConfigurationError(f"no question has the id {BETWEEN!r}: the data keep others by that name")
         if len(set(asked)) < len(asked):
             raise ConfigurationError("each question has an id of its own")
         for condition, seed in product(self.conditions, self.seeds):
@@ -160,7 +130,7 @@ class Study:
                 raise ConfigurationError(f"one of the players of {condition.name!r} is human, got {condition.players}")
 
     def plan(self, offers: Offers, condition: Condition, seed: int) -> Plan:
-        """The game of a line-up and a seed."""
+        """Return the game of a line-up and a seed."""
         plan = offers.plan(self.env, self.options, list(condition.players), seed)
         if self.open:
             return plan
@@ -168,7 +138,7 @@ class Study:
         return replace(plan, names=names, hidden=tuple(range(len(names))))
 
     def order(self, participant: int) -> list[int]:
-        """In which order a participant meets the line-ups: a row of a balanced Latin square for each.
+        """Return the order of line-ups for a participant, a row of a balanced Latin square.
 
         Williams (1949): each line-up stands at each place as often as any other, and follows each other one as often.
         With an odd number of line-ups that takes twice as many participants, every second of whom has a row backwards.
@@ -180,18 +150,18 @@ class Study:
         return row[::-1] if n % 2 and (participant // n) % 2 else row
 
     def about(self) -> dict[str, Any]:
-        """What the page shows; names of line-ups are not in it."""
+        """Return the texts and questions of the page, without names of line-ups."""
         asked = {name: [asdict(each) for each in getattr(self, name)] for name in ("before", "between", "after")}
         return {"title": self.title, "consent": self.consent, "thanks": self.thanks, **asked}
 
     def at(self, folder: Path) -> Participants:
-        """Its participants, whose data go into a folder."""
+        """Return its participants, whose data go into a folder."""
         return Participants(self, folder)
 
 
 @dataclass
 class Participant:
-    """Somebody who takes part.
+    """A participant.
 
     Attributes:
         number: counted from 0.
@@ -215,10 +185,10 @@ class Participant:
 
 
 class Participants:
-    """All who take part, and the files of what they did.
+    """All participants of a study, and the files of their data.
 
     Args:
-        study: in what.
+        study: the study.
         folder: for a file `participant_<number>.json` and `participant_<number>.jsonl`, the games, of each.
 
     Raises:
@@ -232,7 +202,7 @@ class Participants:
         self._lock = Lock()
 
     def enter(self, consent: bool, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """Somebody agrees, and answers what is asked before; the ticket to go on with.
+        """Add a participant who agrees, with the answers to the first questions; return the ticket.
 
         Raises:
             Refusal: "bad_answer" without consent, or where an answer is missing or none.
@@ -252,14 +222,14 @@ class Participants:
         return {"type": "study", "ticket": one.ticket, **self._where(one)}
 
     def find(self, ticket: str) -> Participant:
-        """The person of a ticket; Refusal where there is none."""
+        """Return the participant of a ticket; Refusal where there is none."""
         for known, one in self._people.items():
             if hmac.compare_digest(known.encode(), ticket.encode("utf-8", "surrogatepass")):
                 return one
         raise Refusal("no_game", "this ticket is not known: the server was started anew")
 
     def proceed(self, one: Participant, answers: Mapping[str, Any] | None) -> Condition | None:
-        """The line-up that somebody plays with next; None at the end of all games.
+        """Return the next line-up of a participant; None at the end of all games.
 
         Raises:
             Refusal: "bad_answer", where those after the games with the last line-up are still to come.
@@ -275,7 +245,7 @@ class Participants:
         return self.study.conditions[one.order[done // len(self.study.seeds)]]
 
     def _asked_about(self, one: Participant) -> Condition | None:
-        """The line-up of which the last games are over and the questions are still to be answered."""
+        """Return the line-up whose games are over and whose questions are still to be answered."""
         done, seeds = len(one.games), len(self.study.seeds)
         if not self.study.between or not done or done % seeds:
             return None
@@ -283,14 +253,14 @@ class Participants:
         return None if last.name in one.answers.get(BETWEEN, {}) else last
 
     def seed(self, one: Participant) -> int:
-        """Of the next game."""
+        """Return the seed of the next game."""
         return self.study.seeds[len(one.games) % len(self.study.seeds)]
 
-    def keeper(self, one: Participant, condition: Condition) -> Callable[[Header, SavedGame], None]:
-        """What keeps somebody's next game when it ends."""
+    def keeper(self, one: Participant, condition: Condition) -> Callable[[Header, SavedEpisode], None]:
+        """Return the function that keeps a participant's next game when it ends."""
         place, begin = len(one.games), time.monotonic()
 
-        def keep(header: Header, game: SavedGame) -> None:
+        def keep(header: Header, game: SavedEpisode) -> None:
             with self._lock:
                 if len(one.games) != place:
                     return
@@ -314,7 +284,7 @@ class Participants:
         return keep
 
     def finish(self, one: Participant, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """The end: what is asked after all games is answered."""
+        """Keep the answers to the last questions, and end."""
         if len(one.games) < len(one.order) * len(self.study.seeds):
             raise Refusal("not_over")
         if self._asked_about(one) is not None:
@@ -330,7 +300,7 @@ class Participants:
         return {"done": len(one.games), "games": len(one.order) * len(self.study.seeds)}
 
     def progress(self, one: Participant, code: str) -> dict[str, Any]:
-        """What the page is sent: the code of the next game, or "" after the last; and whether questions come next."""
+        """Return the code of the next game, or "" after the last, for the page; and whether questions come next."""
         done = len(one.games)
         asks = bool(self.study.between) and (done + 1) % len(self.study.seeds) == 0
         return {"type": "study", "code": code, "asks": asks, **self._where(one)}
@@ -352,12 +322,8 @@ class Participants:
 
 
 def _check_answers(questions: Sequence[Question], answers: Mapping[str, Any]) -> None:
-    """Refusal unless each is answered, and nothing else is said."""
+    """Raise a Refusal unless each is answered, and nothing else."""
     if answers.keys() != {question.id for question in questions}:
         raise Refusal("bad_answer", "every question is answered, and nothing that is not asked")
     for question in questions:
         question.check(answers[question.id])
-
-
-def _tuples(content: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}

@@ -29,7 +29,7 @@ class Worker:
         Thread(target=self._work, daemon=True).start()
 
     async def do(self, function: Callable[[], T]) -> T:
-        """What the function returns, or raises.
+        """Call a function and return its result.
 
         Raises:
             Refusal: "lost", where there is no answer in time. The thread stays with the function for ever.

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("aiohttp")
 
 from magrounding.play import saved_games
-from magrounding.play.saved_games import Header, SavedGame, read_games
+from magrounding.play.saved_games import Header, SavedEpisode, read_episodes
 from magrounding.play.web.keeping import Keeper
 from magrounding.play.web.limits import Limits
 from magrounding.play.web.messages import Refusal
@@ -20,31 +20,31 @@ HEADER = Header("ma_rtfm", {"agents": 2}, 2, "words", ("stay",), ("human", "orac
 
 
 def game(seed):
-    return SavedGame(seed, ((0, 0),), ("seen",), won=True, score=1.0, length=1, returns=(1.0, 1.0), timed_out=False)
+    return SavedEpisode(seed, ((0, 0),), ("seen",), won=True, score=1.0, length=1, returns=(1.0, 1.0), timed_out=False)
 
 
 def test_a_file_is_read_once_however_many_games_it_gets(tmp_path, monkeypatch):
     earlier = Keeper(tmp_path)
     earlier.keep(HEADER, game(0))
-    begun, begin = [], saved_games.GameWriter.__init__
+    begun, begin = [], saved_games.EpisodeWriter.__init__
 
     def noted(self, path, header):
         begun.append(path)
         begin(self, path, header)
 
-    monkeypatch.setattr(saved_games.GameWriter, "__init__", noted)
+    monkeypatch.setattr(saved_games.EpisodeWriter, "__init__", noted)
     keeper = Keeper(tmp_path)
     for seed in range(1, 5):
         keeper.keep(HEADER, game(seed))
     (path,) = tmp_path.iterdir()
     assert begun == [path]
-    assert read_games(path) == (HEADER, [game(seed) for seed in range(5)])
+    assert read_episodes(path) == (HEADER, [game(seed) for seed in range(5)])
     keeper.keep(replace(HEADER, players=("human", "human")), game(5))
     assert len(begun) == len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_file_goes_on_after_what_was_half_written_and_begins_again_where_it_was_removed(tmp_path, monkeypatch):
-    keeper, write = Keeper(tmp_path), saved_games.GameWriter.write
+    keeper, write = Keeper(tmp_path), saved_games.EpisodeWriter.write
     keeper.keep(HEADER, game(0))
     (path,) = tmp_path.iterdir()
 
@@ -53,14 +53,14 @@ def test_a_file_goes_on_after_what_was_half_written_and_begins_again_where_it_wa
             file.write('{"half')
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(saved_games.GameWriter, "write", full)
+    monkeypatch.setattr(saved_games.EpisodeWriter, "write", full)
     keeper.keep(HEADER, game(1))
-    monkeypatch.setattr(saved_games.GameWriter, "write", write)
+    monkeypatch.setattr(saved_games.EpisodeWriter, "write", write)
     keeper.keep(HEADER, game(2))
-    assert read_games(path) == (HEADER, [game(0), game(2)])
+    assert read_episodes(path) == (HEADER, [game(0), game(2)])
     path.unlink()
     keeper.keep(HEADER, game(3))
-    assert read_games(path) == (HEADER, [game(3)])
+    assert read_episodes(path) == (HEADER, [game(3)])
 
 
 def test_a_game_that_is_made_too_late_is_closed():

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from magrounding.play.lineup import Lineup, Seat
-from magrounding.play.saved_games import read_games, replayed
+from magrounding.play.lineup import Lineup, PlayerSpec
+from magrounding.play.saved_games import read_episodes, replayed
 from tests.play.web.learning import learn_from
 from tests.play.web.party import S1, party, play_out
 
@@ -47,7 +47,7 @@ def test_two_people_play_a_game_to_its_end_see_the_same_and_it_is_learnt_from(tm
     text = asyncio.run(run())
     (file,) = tmp_path.glob("ma_rtfm-*.jsonl")
     assert file.read_text() == text
-    header, games = read_games(file)
+    header, games = read_episodes(file)
     assert header.players == ("human", "human")
     assert list(replayed(file, header, games)) == [0]
     learn_from(file, 3)
@@ -181,10 +181,10 @@ class Thinker:
 def test_who_thinks_long_holds_up_nobody_else_and_a_game_that_hangs_is_given_up(monkeypatch):
     thinker = Thinker()
 
-    def sit(lineup, vec, seed):
-        return thinker if "random" in lineup.name else Seat("oracle").sit(vec, seed)
+    def build_actor(lineup, vec, seed):
+        return thinker if "random" in lineup.name else PlayerSpec("oracle").build_actor(vec, seed)
 
-    monkeypatch.setattr(Lineup, "sit", sit)
+    monkeypatch.setattr(Lineup, "build_actor", build_actor)
 
     async def run():
         async with party(limits={"patience": 4.0}) as there:
