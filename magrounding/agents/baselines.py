@@ -1,6 +1,6 @@
-"""The baselines of RTFM (Zhong et al. 2020, app. C.2, C.3): a convolutional network and a FiLM network.
+"""Baselines of RTFM (Zhong et al. 2020, app. C.2, C.3): a convolutional network and a FiLM network.
 
-Both sum up goal, document and inventory apart, without a look at one another.
+Goal, document and inventory are encoded independently of one another.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.building import check_config, configure
-from magrounding.agents.document_policy import DocumentPolicy
+from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.language import RECURRENT, TextEncoder, Words, distinct_rows, join_statements
 from magrounding.agents.modules import (
     HEADS,
@@ -81,7 +81,7 @@ class Baseline(DocumentPolicy):
     """Layers over [map; positions], with the text as FiLM's γ and β of every layer or as channels of the first.
 
     Args:
-        spec: of the world.
+        spec: of the environment.
         modulate: True is the FiLM baseline, False the convolutional one.
         config: the options.
     """
@@ -108,18 +108,12 @@ class Baseline(DocumentPolicy):
         self.head = ActorCritic(config.channels[-1], config.head_width, spec.num_actions, config.head)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """`summary` [U, D]: goal and document of manual [U, S, L] and goal [U, G]."""
+        """Return `summary` [U, D]: goal and document of manual [U, S, L] and goal [U, G]."""
         goals = self.goal(self.words, join_statements(goal))
         return {"summary": torch.cat((goals, self.document(self.words, join_statements(manual))), 1)}
 
-    def respond(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        memory: Tensor | None = None,
-    ) -> PolicyOutput:
-        """See `DocumentPolicy.respond`; the baselines remember nothing."""
+    def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
+        observation, text, document = inputs
         grid = observation["grid"]
         held, which = distinct_rows(observation["inventory"])
         inventory = self.inventory(self.words, join_statements(held)).index_select(0, which)
@@ -141,9 +135,9 @@ class Baseline(DocumentPolicy):
 
 
 def convolve_with_constants(conv: nn.Conv2d, features: Tensor, constants: Tensor) -> Tensor:
-    """The 3×3 convolution of [features; constants in every cell] without the copies of the constants.
+    """3×3 convolution of [features; constants in every cell] without the copies of the constants.
 
-    A constant channel reaches a cell through those taps of the kernel that lie on the map: a matrix product for each
+    A constant channel reaches a cell through the taps of the kernel that lie on the map: a matrix product for each
     tap, and then a sum over the taps that a cell sees.
 
     Args:
@@ -160,15 +154,6 @@ def convolve_with_constants(conv: nn.Conv2d, features: Tensor, constants: Tensor
 
 
 def make_baseline(spec: EnvSpec, *, modulate: bool, **options: Any) -> Baseline:
-    """Make a baseline.
-
-    Args:
-        spec: of the world.
-        modulate: True for FiLM, False for convolutions.
-        options: fields of `BaselineConfig`.
-
-    Raises:
-        ConfigurationError: an unknown option, or a value that cannot be.
-    """
+    """Build a baseline, FiLM (`modulate`) or convolutional; options are those of `BaselineConfig`."""
     name, defaults = ("film", FILM) if modulate else ("conv", CONV)
     return Baseline(spec, modulate, configure(name, defaults, options))

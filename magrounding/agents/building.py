@@ -1,4 +1,4 @@
-"""Building networks: from an agent's id and a world's description, with options that are checked."""
+"""Building networks from an agent's id and an environment's description."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Config = TypeVar("Config")
 
 
 def freeze(policy: Policy, names: Sequence[str]) -> None:
-    """Keep all parameters from learning whose names begin with one of `names`; ConfigurationError where none does."""
+    """Freeze all parameters whose names begin with one of `names`; ConfigurationError where none does."""
     for name in names:
         found = [parameter for known, parameter in policy.named_parameters() if known.startswith(name)]
         if not found:
@@ -30,16 +30,16 @@ def freeze(policy: Policy, names: Sequence[str]) -> None:
 
 
 def make_policy(id: str, spec: EnvSpec, **options: Any) -> Policy:
-    """Make the untrained network of an agent.
+    """Build the untrained network of an agent.
 
     Args:
         id: agent id, e.g. "txt2pi".
-        spec: of the world.
+        spec: of the environment.
         options: options of its policy, JSON values.
 
     Raises:
-        ConfigurationError: an unknown id or option, an option that the id itself decides, a value that cannot be, or a
-            world that the network is not made for.
+        ConfigurationError: an unknown id or option, an option that the id fixes, an invalid value, or an
+            environment that the network is not made for.
     """
     entry = agent_entry(id)
     if not isinstance(spec, EnvSpec):
@@ -51,7 +51,7 @@ def make_policy(id: str, spec: EnvSpec, **options: Any) -> Policy:
 
 
 def build_policy(agent: str, spec: EnvSpec, options: Mapping[str, Any], seed: int) -> Policy:
-    """A fresh network of an agent id, its weights drawn from `seed`; torch's own random state is left as it was."""
+    """Build the network of an agent id with weights drawn from `seed`; torch's own random state is left alone."""
     entry = agent_entry(agent)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -59,7 +59,7 @@ def build_policy(agent: str, spec: EnvSpec, options: Mapping[str, Any], seed: in
 
 
 def configure(agent: str, defaults: Config, options: Mapping[str, Any]) -> Config:
-    """The defaults (a frozen dataclass) with some options changed; lists become tuples, as JSON has none."""
+    """Return the defaults (a frozen dataclass) with some options changed; lists become tuples, as JSON has none."""
     known = tuple(each.name for each in fields(defaults))  # type: ignore[arg-type]
     changes = {
         choose(f"option of {agent}", name, known): tuple(value) if isinstance(value, list) else value
@@ -69,7 +69,7 @@ def configure(agent: str, defaults: Config, options: Mapping[str, Any]) -> Confi
 
 
 def check_config(config: Any) -> None:
-    """ConfigurationError unless flags are flags, names strings and sizes positive integers, or 0 as by default."""
+    """Raise a ConfigurationError unless flags are bools, names strings and sizes positive integers, or 0 by default."""
     make_plain(config)
     for each in fields(config):
         value = getattr(config, each.name)

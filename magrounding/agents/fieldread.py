@@ -1,8 +1,7 @@
-"""fieldread: a network for any world, built from what its spec lists; the one that a new environment begins with.
+"""fieldread: a network for any environment, built from its spec; the default of a new environment.
 
-Numbers, maps and texts each have an encoder, a world without some of them goes without. Texts are asked twice, first by
-what is seen, then by what was made of both. It knows nothing of what a field means: where a network of the package is
-made for the fields of a world, that one learns faster.
+Numbers, maps and texts have encoders of their own. Texts are attended to twice, first by what is seen, then by the
+result. A network made for the fields of an environment learns faster.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from magrounding.spec import CHOICES, COLUMNS, MASK, Directions, EnvSpec, Field,
 
 _POSITION = "position"
 _MOST_SLOTS, _MOST_VALUES = 64, 4096
-"""A field of so many numbers, and of so many values that they can take together, is also embedded value by value."""
+"""Fields of at most so many numbers, and of so many values together, are also embedded value by value."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +49,13 @@ class FieldReadConfig:
 
 
 class NumberEncoder(nn.Module):
-    """A field of numbers to one vector: the numbers, each of their values, and the words that they are the ids of.
+    """Encoder of a field of numbers: the numbers, each of their values, and their embeddings as word ids.
 
     Args:
-        field: of the world.
+        field: of the environment.
         vocabulary: number of ids.
         embedding: width of a word.
-        width: of the vector.
+        width: of the output.
     """
 
     def __init__(self, field: Field, vocabulary: int, embedding: int, width: int) -> None:
@@ -72,7 +71,7 @@ class NumberEncoder(nn.Module):
         self.named = nn.Linear(size * embedding, width) if named else None
 
     def forward(self, array: Tensor, words: nn.Embedding) -> Tensor:
-        """[N, width] of an array [N, …]."""
+        """Return [N, width] of an array [N, …]."""
         flat = array.flatten(1) if array.dim() > 1 else array.unsqueeze(1)
         real = flat.float().nan_to_num()
         scaled = (real - self.low) / self.span * 2 - 1 if self.bounded else real.sign() * real.abs().log1p()
@@ -87,12 +86,7 @@ class NumberEncoder(nn.Module):
 
 
 class FieldRead(Policy):
-    """The network.
-
-    Args:
-        spec: of the world: any fields, and any kind of actions.
-        config: the options.
-    """
+    """The network, for any fields and any kind of actions."""
 
     accepts = Accepts(actions=(FixedActions, TextChoices, Directions), grid=False, also=None)
 
@@ -123,13 +117,13 @@ class FieldRead(Policy):
         self.value = nn.Linear(width, 1)
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        """States and mask of the words of U texts (`_Reader`); of texts to choose from, what the head makes of them."""
+        """Return states and mask of the words of U texts (`_Reader`); of texts to choose from, the head's encoding."""
         if name == CHOICES and isinstance(self.head, ChoiceHead):
             return self.head.encode(ids[name], self.words)
         return self.readers[self.texts.index(name)](self.words, ids[name])
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
-        """Zeros [N, width]; None without memory."""
+        """Return zeros [N, width]; None without memory."""
         return None if self.memory is None else torch.zeros(num_envs, self.config.width)
 
     def forward(self, batch: Batch) -> PolicyOutput:
@@ -156,7 +150,7 @@ class FieldRead(Policy):
     def _perceive(
         self, seen: Mapping[str, Tensor], texts: Mapping[str, Reading], rows: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """What is known of N observations without memory, [N, width], and the last layer of the first map."""
+        """Features of N observations without memory, [N, width], and the last layer of the first map."""
         at_first = self.words.weight.new_zeros(len(rows), self.config.width)
         for name, encoder in zip(self.seen, self.numbers, strict=True):
             at_first = at_first + encoder(seen[name], self.words)
@@ -172,7 +166,7 @@ class FieldRead(Policy):
         return F.relu(self.read_norm(again)), maps[0] if maps else at_first
 
     def _look(self, layers: Iterable[FiLM2], cells: Tensor, seen: Mapping[str, Tensor], read: Tensor) -> Tensor:
-        """The last layer [N, C, H, W] over a map, which hears what was read and where the agent is on it."""
+        """The last layer [N, C, H, W] over a map, modulated by the texts, with the agent's position."""
         at = seen[_POSITION] if self.placed else cells.new_zeros(len(cells), 2)
         places = distance_map(at, *cells.shape[2:])
         for layer in layers:
@@ -181,11 +175,11 @@ class FieldRead(Policy):
 
 
 class _Reader(nn.Module):
-    """One text, statement by statement, and its answers to questions.
+    """Encoder of one text, statement by statement, and attention to it.
 
     Args:
         embedding: width of a word.
-        width: of questions and answers.
+        width: of queries and answers.
     """
 
     def __init__(self, embedding: int, width: int) -> None:
@@ -196,7 +190,7 @@ class _Reader(nn.Module):
         self.answer = nn.Linear(2 * embedding, width)
 
     def forward(self, words: nn.Embedding, ids: Tensor) -> TextEncoding:
-        """States [U, W, 2 · embedding] and mask [U, W] of the words of ids [U, …], the last dimension a statement's."""
+        """Return states [U, W, 2 · embedding] and mask [U, W] of ids [U, …], whose last dimension is a statement's."""
         rows = ids.reshape(-1, ids.shape[-1]) if ids.dim() > 1 else ids.unsqueeze(1)
         told = join_statements(rows)
         states, _ = self.encoder(words, told)
@@ -205,14 +199,14 @@ class _Reader(nn.Module):
         return {"states": states.reshape(len(ids), -1, states.shape[2]), "mask": spoken.reshape(len(ids), -1)}
 
     def ask(self, reading: Reading) -> DocumentAttention:
-        """The texts that N observations show, ready for questions."""
+        """Prepare the texts of N observations for queries."""
         return DocumentAttention(reading.encoding["states"], reading.encoding["mask"], reading.index.flatten())
 
     def say(self, texts: DocumentAttention, asked: Tensor) -> Tensor:
-        """Answers [N, width] to [N, width]."""
+        """Answer [N, width] to queries [N, width]."""
         return self.answer(texts(self.question(asked).to(self.answer.weight.dtype)))
 
 
 def make_fieldread(spec: EnvSpec, **options: Any) -> FieldRead:
-    """Make a fieldread network for a world; options are those of `FieldReadConfig`."""
+    """Build a fieldread network; options are those of `FieldReadConfig`."""
     return FieldRead(spec, configure("fieldread", FieldReadConfig(), options))

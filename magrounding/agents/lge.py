@@ -1,7 +1,7 @@
-"""LGE, language-guided exploration (Golchha et al. 2024): DRRN that chooses among what a Guide holds to be relevant.
+"""LGE, language-guided exploration (Golchha et al. 2024): DRRN over the actions that a Guide holds to be relevant.
 
-With probability 1 − ε play is confined to the k actions that score highest for the task's text, and to every action of
-going somewhere; else it is DRRN's own. What a state is worth is always the value of its best valid action.
+With probability 1 − ε candidates are the k actions that score highest for the task's text, and every navigation action;
+else all actions. The value of a state is always that of its best valid action.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from magrounding.errors import ConfigurationError
 from magrounding.spec import CHOICES, EnvSpec
 
 NAVIGATION = ("go to ", "teleport to ")
-"""How actions of going somewhere begin."""
+"""Prefixes of navigation actions."""
 
 NO_GUIDE = "LGE needs a Guide: train one with `magrounding guide`, and name its folder with the agent's option guide"
-"""What is said where it has none."""
 
 _U = "guidance"
-"""The random number of a step, by which it is decided whether the Guide is heeded."""
+"""Key of the random number that decides whether the Guide selects the candidates."""
 
 
 @dataclass(frozen=True)
@@ -46,19 +45,15 @@ class LgeConfig(DrrnConfig):
 
 
 class Lge(Drrn):
-    """The LGE policy.
-
-    Args:
-        spec: of the world; the first text that lasts an episode says what is to be done.
-        config: options.
+    """The LGE policy; the first text that lasts an episode is the task.
 
     Attributes:
-        epsilon: how often all valid actions are candidates; kept with the weights, as play is always by the same rule.
-        together: one draw decides for all games of a step, and not each for itself.
-        guided: steps in which the Guide was heeded and had something to leave out, so far.
+        epsilon: probability that all valid actions are candidates; kept with the weights, as play is by the same rule.
+        together: one draw decides for all episodes of a step, and not one for each.
+        guided: steps so far in which the Guide left actions out.
 
     Raises:
-        ConfigurationError: a world that it is not made for, or no Guide in the folder.
+        ConfigurationError: an environment that it is not made for, or no Guide in the folder.
         CheckpointError: a damaged Guide.
     """
 
@@ -87,12 +82,12 @@ class Lge(Drrn):
         return {**encoding, "guide": self._guide(ids[self._task])[0]} if name == self._reader else encoding
 
     def draw_record(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> dict[str, Tensor]:
-        """What decides in each step of training whether the Guide is heeded, [*shape] in [0, 1)."""
+        """Draw the random numbers [*shape] in [0, 1) that decide in each step whether the Guide selects."""
         drawn = torch.rand(shape, generator=generator)
         return {_U: drawn[..., :1].expand(shape).contiguous() if self.together else drawn}
 
     def candidates(self, batch: Batch) -> Tensor:
-        """[T, B, C] bool: the Guide's choice where it is heeded, elsewhere all that is on offer."""
+        """Return [T, B, C] bool: the Guide's selection, or all valid actions."""
         valid = batch.observation["action_mask"].bool()
         u = batch.record[_U] if _U in batch.record else self._draw(batch)
         heeded = (u.to(valid.device) > self.epsilon) & (valid.sum(-1) > self.config.k)
@@ -111,14 +106,14 @@ class Lge(Drrn):
         return chosen
 
     def _draw(self, batch: Batch) -> Tensor:
-        """In evaluation, random numbers [T, B] that are the same in every evaluation."""
+        """Random numbers [T, B] of evaluation, the same in every evaluation."""
         if bool(batch.restarts[0].all()):
             self._dice.manual_seed(0)
         return self.draw_record(tuple(batch.restarts.shape), self._dice)[_U]
 
 
 def make_lge(spec: EnvSpec, **options: Any) -> Lge:
-    """LGE for what `spec` shows; options are those of `LgeConfig`."""
+    """Build LGE; options are those of `LgeConfig`."""
     return Lge(spec, configure("lge", LgeConfig(), options))
 
 

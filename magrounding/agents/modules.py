@@ -1,4 +1,4 @@
-"""Blocks that networks share: positions, attention, FiLM², heads."""
+"""Shared network blocks: positions, attention, FiLM², heads."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from torch import Tensor, nn
 HEADS = ("paper", "code")
 
 TILE = 16
-"""Observations of one document that attend to it together, see `DocumentIndex`."""
+"""Most observations of one document in a tile of `DocumentAttention`."""
 
 
 def distance_map(position: Tensor, height: int, width: int) -> Tensor:
-    """X_pos [N, 2, H, W] float32: (dx / W, dy / H) from position [N, 2] (row, column) to each cell.
+    """Return X_pos [N, 2, H, W] float32: (dx / W, dy / H) from position [N, 2] (row, column) to each cell.
 
     Zeros for a dead agent (row −1).
     """
@@ -31,14 +31,36 @@ def distance_map(position: Tensor, height: int, width: int) -> Tensor:
 
 
 def embed_cells(words: nn.Embedding, grid: Tensor) -> Tensor:
-    """V0 [N, D, H, W]: the embeddings of a cell's words, summed; grid [N, H, W, K] ids (RTFM, after eq. 19)."""
+    """Return V0 [N, D, H, W]: the embeddings of a cell's words, summed; grid [N, H, W, K] ids (RTFM, after eq. 19)."""
     n, height, width, per_cell = grid.shape
     bags = F.embedding_bag(grid.reshape(-1, per_cell).int(), words.weight, mode="sum", padding_idx=words.padding_idx)
     return bags.view(n, height, width, words.embedding_dim).permute(0, 3, 1, 2)
 
 
+def around(maps: Tensor, position: Tensor, size: int) -> Tensor:
+    """Return the size × size cells around each agent.
+
+    Args:
+        maps: [N, C, H, W].
+        position: [N, 2], row and column; row −1 for the dead.
+        size: odd.
+
+    Returns:
+        [N, C, size, size] with the agent in the middle; zeros beyond the map's edge, and for the dead.
+    """
+    radius = size // 2
+    padded = F.pad(maps, (radius, radius, radius, radius))
+    alive = position[:, 0] >= 0
+    first = position.long().clamp(min=0)  # an agent's cell is `radius` behind the first one around it, as is the map
+    steps = torch.arange(size, device=maps.device)
+    game = torch.arange(len(maps), device=maps.device)[:, None, None]
+    rows, columns = (first[:, :1] + steps)[:, :, None], (first[:, 1:] + steps)[:, None, :]
+    window = padded.permute(0, 2, 3, 1)[game, rows, columns]  # [N, size, size, C]
+    return (window * alive[:, None, None, None]).permute(0, 3, 1, 2)
+
+
 def spatial_max(features: Tensor) -> Tensor:
-    """s [N, C]: the maximum over the cells of features [N, C, H, W] (RTFM eq. 8)."""
+    """Return s [N, C]: the maximum over the cells of features [N, C, H, W] (RTFM eq. 8)."""
     return F.adaptive_max_pool2d(features, 1).flatten(1)
 
 
@@ -59,18 +81,18 @@ class SelfAttention(nn.Module):
         self.score = nn.Linear(width, 1)
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
-        """[U, D] from states [U, L, D] and mask [U, L] (true for words)."""
+        """Return [U, D] from states [U, L, D] and mask [U, L] (true for words)."""
         weights = masked_softmax(self.score(states).squeeze(-1), mask)
         return torch.bmm(weights.unsqueeze(1), states).squeeze(1)
 
 
 def attention(states: Tensor, mask: Tensor, queries: Tensor) -> Tensor:
-    """The weights [U, Q, L] of `attend`; arguments as there."""
+    """Return the weights [U, Q, L] of `attend`; arguments as there."""
     return masked_softmax(torch.bmm(queries, states.transpose(1, 2)), mask.unsqueeze(1))
 
 
 def attend(states: Tensor, mask: Tensor, queries: Tensor) -> Tensor:
-    """attend: dot-product attention without scale or parameters (RTFM eq. 14–16).
+    """Dot-product attention without scale or parameters (RTFM eq. 14–16).
 
     Args:
         states: [U, L, D].
@@ -144,14 +166,14 @@ class DocumentAttention:
 class FiLM2(nn.Module):
     """Bidirectional feature-wise linear modulation (RTFM eq. 1–8); without text modulation, FiLM (eq. 1–3).
 
-    The three convolutions read one input and the three linear maps one text, so each three are one, in the order γ, β,
+    The three convolutions have one input and the three linear maps one text, so each three are one, in the order γ, β,
     W_t and Conv_vis, Conv_Γ, Conv_B. Counts and initial distributions are those of separate ones.
 
     Args:
         text_width: d_t.
         in_channels: of the map, positions included.
         channels: c.
-        query_width: width of u = W_u s, the query to the document; None for a layer that asks nothing.
+        query_width: width of u = W_u s, the query to the document; None for a layer without a query.
         text_modulation: False drops eq. 4–6.
     """
 
@@ -170,7 +192,7 @@ class FiLM2(nn.Module):
         self.query = None if query_width is None else nn.Linear(channels, query_width)
 
     def forward(self, features: Tensor, text: Tensor) -> Tensor:
-        """V [N, c, H, W] from features [N, in_channels, H, W] and text [N, d_t]."""
+        """Return V [N, c, H, W] from features [N, in_channels, H, W] and text [N, d_t]."""
         maps = self.conv(features)
         words = self.text(text)[:, :, None, None]
         if not self.text_modulation:
@@ -203,18 +225,18 @@ class ActorCritic(nn.Module):
             self.baseline = nn.Sequential(nn.Linear(width, 1))
 
     def forward(self, summary: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits [N, A] and value [N] of summary [N, C]."""
+        """Return logits [N, A] and value [N] of summary [N, C]."""
         hidden = self.hidden(summary)
         return self.policy(hidden), self.baseline(hidden).squeeze(-1)
 
 
 def layer_widths(channels: tuple[int, ...], cells: int, positions: int) -> list[tuple[int, int]]:
-    """(in, out) channels of each layer: those of the layer below (at first the cells'), and the positions again."""
+    """Return (in, out) channels of each layer: those of the layer below (at first the cells'), plus the positions."""
     return [(below + positions, width) for below, width in zip((cells, *channels), channels, strict=False)]
 
 
 def skips(channels: tuple[int, ...]) -> bool:
-    """Whether V_(L-1) + V_(L-2) enters the last layer L, and not V_(L-1) alone.
+    """Return True if V_(L-1) + V_(L-2) enters the last layer L, and not V_(L-1) alone.
 
     The paper has it from the 3rd of 5 layers to the last (app. C.1). Here: from three layers on, where the two maps are
     equally wide.

@@ -15,20 +15,20 @@ from torch import Tensor
 from magrounding.endi.places import Places
 
 NOTHING, LEFT, TAKEN = -1, 0, 1
-"""What a cell of `Division.taken` says: no entity there, left to others, taken for oneself."""
+"""Values of `Division.taken`: no entity, left to others, taken for oneself."""
 
 _SMALLEST = 1e-6
-"""Of the uniform numbers behind the noise: the logistic ones stay within ±14, which float16 holds."""
+"""Bound of the uniform numbers behind the noise: logistic ones stay within ±14, which float16 holds."""
 
 
 class Division(NamedTuple):
-    """How N observations were divided.
+    """Division of the entities of N observations.
 
     Attributes:
         places: P of each.
         difference: [N, P] float32, logit of self minus logit of others, without noise.
-        own, others: [N, P] float32 masks, 1 where the policy sees, and where the model of the others does. Where they
-            can hide something they are 0 or 1 and add up to 1, with the gradient of the soft sample; elsewhere 1.
+        own, others: [N, P] float32 masks of the policy and of the model of the others, 1 for visible. Where they can
+            hide something they are 0 or 1 and add up to 1, with the gradient of the soft sample; elsewhere 1.
     """
 
     places: Places
@@ -37,7 +37,7 @@ class Division(NamedTuple):
     others: Tensor
 
     def taken(self, height: int, width: int) -> Tensor:
-        """[N, H, W] int8 of TAKEN, LEFT and NOTHING; where two entities share a cell, the one taken counts."""
+        """Return [N, H, W] int8 of TAKEN, LEFT and NOTHING; of two entities in a cell, the one taken counts."""
         places = self.places
         says = torch.where(places.is_entity, self.own.detach().to(torch.int8), NOTHING)
         cells = says.new_full((len(says), height * width), NOTHING)
@@ -46,7 +46,7 @@ class Division(NamedTuple):
 
 
 def divide(logits: Tensor, places: Places, noise: Tensor | None = None) -> Division:
-    """Divide.
+    """Sample a division.
 
     Args:
         logits: [N, P, 2], of self and of others.
@@ -64,5 +64,5 @@ def divide(logits: Tensor, places: Places, noise: Tensor | None = None) -> Divis
 
 
 def draw_noise(shape: tuple[int, ...], generator: torch.Generator | None = None) -> Tensor:
-    """Logistic noise, rounded to float16: what acted is what is stored and replayed."""
+    """Draw logistic noise, rounded to float16, as it is recorded."""
     return torch.rand(shape, generator=generator).logit(_SMALLEST).half()

@@ -1,4 +1,4 @@
-"""Places: what a division decides on, the cells of a map or the things on it, and how far agents are from each."""
+"""Places: what a division decides on, the cells of a map or the things on it, and their distances from agents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 FARTHEST = 1.0
-"""Distance of an agent that does not live."""
+"""Distance of a dead agent."""
 
 
 class Places(NamedTuple):
@@ -27,14 +27,14 @@ class Places(NamedTuple):
 
 
 def cells(is_entity: Tensor, can_hide: Tensor) -> Places:
-    """All cells of maps, row by row; is_entity and can_hide [N, H, W] bool."""
+    """Return all cells of maps, row by row; is_entity and can_hide [N, H, W] bool."""
     n, height, width = is_entity.shape
     cell = torch.arange(height * width, device=is_entity.device).expand(n, -1)
     return Places(cell // width, cell % width, is_entity.flatten(1), can_hide.flatten(1))
 
 
 def shown_entities(grid: Tensor, occupant: Tensor, avatar: Tensor, width: int) -> Tensor:
-    """[N, H, W] bool: a cell shows an entity and no agent.
+    """Return [N, H, W] bool: a cell shows an entity and no agent.
 
     Args:
         grid: [N, H, W, K] ids.
@@ -48,7 +48,7 @@ def shown_entities(grid: Tensor, occupant: Tensor, avatar: Tensor, width: int) -
 
 
 def distance_to_nearest(places: Places, agents: Tensor, height: int, width: int) -> Tensor:
-    """[N, P] float32: Manhattan distance to the nearest agent alive, in [0, 1]; 1 where none is (EnDi, section 4.1).
+    """Return [N, P] float32: Manhattan distance to the nearest agent alive, in [0, 1] (EnDi, section 4.1).
 
     Each axis counts as a part of its length, so weights of losses do not depend on the size of the map.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from magrounding.agents.building import build_policy, make_policy
 from magrounding.agents.policy import CONTRAST, Policy
-from magrounding.agents.respelling import reads_any_words
+from magrounding.agents.remapping import reads_any_words
 from magrounding.brief import brief
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.presets import IMITATE, Phase, Preset, Promotion, find_preset

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from magrounding.agents.building import build_policy
-from magrounding.agents.respelling import reads_any_words
+from magrounding.agents.remapping import reads_any_words
 from magrounding.agents.weights import STATE_FILE, fit_weights, load_weights
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.play.team import Team

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from magrounding.agents.policy import MARKS, RELIANCE
+from magrounding.agents.policy import ATTENTION, MARKS
 from magrounding.brief import brief
 from magrounding.envs.make import make, make_vec
 from magrounding.envs.parallel import WorldEnv
@@ -55,7 +55,7 @@ class View:
             world without a manual.
         reliance: agent → how much its network relies on each of the statements in the choice that it is about to make,
             numbers that are not negative and add up to 1, or are all 0 where nothing in sight asks (see
-            `agents.policy.RELIANCE`). None for an agent whose network has none to tell, that no network plays, or that
+            `agents.policy.ATTENTION`). None for an agent whose network has none to tell, that no network plays, or that
             does not act.
         scene: the game as facts, for who draws it; None in a world that offers none.
         claims: agent → [H, W] int8, the cells that it takes for itself (1) and leaves to others (0), −1 where nothing
@@ -243,8 +243,8 @@ class Session:
         written = rows.any(1)
         aux = self._aux()
         reliance = {
-            agent: tuple(aux[agent][RELIANCE][0][written].tolist())
-            if agent in self.living and RELIANCE in aux[agent]
+            agent: tuple(aux[agent][ATTENTION][0][written].tolist())
+            if agent in self.living and ATTENTION in aux[agent]
             else None
             for agent in agents
         }

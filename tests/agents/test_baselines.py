@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from magrounding.agents.baselines import convolve_with_constants, make_baseline
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import distance_map
 from tests.agents.samples import NARROW, make_sample, make_spec
 
@@ -43,7 +44,7 @@ def test_definition(modulate):
         return (states @ part.attention.score.weight[0] + part.attention.score.bias).softmax(0) @ states
 
     with torch.no_grad():
-        output = policy.respond(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+        output = policy.respond(Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document))
         for n, u in enumerate(batch.document):
             one = {name: tensor[n] for name, tensor in batch.observation.items()}
             text = torch.cat(

@@ -6,9 +6,8 @@ import torch
 
 from magrounding.endi.diagnostics import diagnose
 from magrounding.endi.division import divide, draw_noise
-from magrounding.endi.modelling import modelling_loss
+from magrounding.endi.losses import dis, modelling_loss, num
 from magrounding.endi.places import Places, cells, distance_to_nearest, shown_entities
-from magrounding.endi.regularizers import dis, num
 
 
 def board(*entities: tuple[int, int]) -> Places:

@@ -1,8 +1,10 @@
-"""How good a Guide is by itself: ranks of gold actions and recall of relevant ones (LGE section 4.1, table 1).
+"""Metrics of a Guide: ranks of gold actions and recall of relevant ones (LGE section 4.1, table 1).
 
-Everything is counted step by step along gold trajectories, over the actions valid in the step, and averaged over steps.
-Relevant in a step are the actions of the whole gold trajectory that are valid there. A rank counts from 1, the best;
-equal scores share the mean of their ranks.
+They are computed for each step of gold trajectories, over the valid actions, and averaged over steps. Relevant in a
+step
+are the actions of the whole gold trajectory that are valid there. A rank counts from 1, the best; equal scores share
+the
+mean of their ranks.
 """
 
 from __future__ import annotations
@@ -17,14 +19,23 @@ import numpy as np
 from magrounding.brief import brief
 
 Scorer = Callable[[str, Sequence[str]], np.ndarray]
-"""(what is to be done, C actions) → [C] scores."""
+"""(task, C actions) → [C] scores."""
 
 BASELINE = 50
-"""Actions of which the frequency baselines consist."""
+"""Actions of the frequency baselines."""
 
 
 class GoldTrajectory(Protocol):
-    """What the metrics ask of a trajectory."""
+    """A trajectory of gold actions.
+
+    Attributes:
+        task: the kind of task.
+        text: the task.
+        commands: the actions, in their order.
+        meant: for each command, whether it is a gold action, and no pause.
+        gold: the gold actions.
+        valid: action → spans of steps in which it is valid: (first, behind, first, behind).
+    """
 
     @property
     def task(self) -> str:
@@ -76,7 +87,7 @@ class GuideMetrics:
     """Means over the steps of gold trajectories, with standard deviations where LGE gives them.
 
     Attributes:
-        steps: how many.
+        steps: number of steps.
         rsr: k → RSR@k.
         map: mean average precision.
         gar, gar_percent, garr: (mean, standard deviation) of the gold action's rank, of that in percent of the valid
@@ -96,30 +107,31 @@ class GuideMetrics:
 
 
 def ranks(scores: np.ndarray) -> np.ndarray:
-    """[C] ranks of scores [C], 1 for the highest; equal scores have the mean of theirs."""
+    """Return the ranks [C] of scores [C], 1 for the highest; equal scores have the mean of theirs."""
     ordered, place, counts = np.unique(-scores, return_inverse=True, return_counts=True)
     behind = np.cumsum(counts)
     return (behind - (counts - 1) / 2)[place].astype(np.float64) if len(ordered) else np.zeros(0)
 
 
 def top_k(scores: np.ndarray, k: int) -> np.ndarray:
-    """[C] bool, the k highest of scores [C], all where there are fewer; of equal ones the first."""
+    """Return [C] bool, the k highest of scores [C], all where there are fewer; of equal ones the first."""
     chosen = np.zeros(len(scores), np.bool_)
     chosen[np.argsort(-scores, kind="stable")[:k]] = True
     return chosen
 
 
 def recall(chosen: np.ndarray, relevant: np.ndarray) -> float:
-    """The part of the relevant [C] bool that is chosen [C] bool; nan where nothing is relevant."""
+    """Return the part of the relevant [C] bool that is chosen [C] bool; nan where nothing is relevant."""
     count = relevant.sum()
     return float((chosen & relevant).sum() / count) if count else float("nan")
 
 
 def average_precision(scores: np.ndarray, relevant: np.ndarray) -> float:
-    """The mean over relevant actions of the precision at their rank; nan where nothing is relevant.
+    """Return the mean over relevant actions of the precision at their rank; nan where nothing is relevant.
 
     Precision is a rank among the relevant actions divided by the rank among all, each a mean rank where scores are
-    equal. Without equal scores it is the average precision of information retrieval.
+    equal.
+    Without equal scores it is the average precision of information retrieval.
     """
     if not relevant.any():
         return float("nan")
@@ -127,7 +139,7 @@ def average_precision(scores: np.ndarray, relevant: np.ndarray) -> float:
 
 
 def steps_of(trajectory: GoldTrajectory) -> Iterator[Step]:
-    """The steps of a trajectory, over the places of its `valid`."""
+    """Yield the steps of a trajectory, over the places of its `valid`."""
     actions = list(trajectory.valid)
     shown = np.zeros((len(trajectory.commands), len(actions)), np.bool_)
     for place, spans in enumerate(trajectory.valid.values()):
@@ -145,11 +157,11 @@ def steps_of(trajectory: GoldTrajectory) -> Iterator[Step]:
 def guide_metrics(
     score: Scorer, trajectories: Iterable[GoldTrajectory], ks: Sequence[int] = (50, 20, 10)
 ) -> GuideMetrics:
-    """Judge a Guide.
+    """Evaluate a Guide.
 
     Args:
-        score: of the Guide; it is asked once for each trajectory, for all that is valid along it.
-        trajectories: of variations that it has not learnt from.
+        score: of the Guide; called once for each trajectory, with all actions valid along it.
+        trajectories: of variations outside its training.
         ks: numbers of actions that it selects.
     """
     recalls: dict[int, list[float]] = {k: [] for k in ks}
@@ -179,7 +191,7 @@ def guide_metrics(
 
 
 def set_metrics(chosen: Callable[[str], frozenset[str]], trajectories: Iterable[GoldTrajectory]) -> GuideMetrics:
-    """Judge a baseline that is a set of actions for each kind of task; membership is its score, 1 or 0."""
+    """Evaluate a baseline that is a set of actions for each kind of task; membership is its score, 1 or 0."""
     recalls, precisions = [], []
     by_task: dict[str, list[float]] = {}
     for trajectory in trajectories:
@@ -197,12 +209,12 @@ def set_metrics(chosen: Callable[[str], frozenset[str]], trajectories: Iterable[
 def frequent_actions(
     trajectories: Iterable[GoldTrajectory], size: int = BASELINE
 ) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
-    """The frequency baselines: the most frequent gold actions of each kind of task (G_τ), and of all (G_g).
+    """Return the most frequent gold actions of each kind of task (G_τ), and of all (G_g): the frequency baselines.
 
-    An action counts as often as it is played; of equally frequent ones the first of the alphabet are taken.
+    Of equally frequent ones the first of the alphabet are taken.
 
     Args:
-        trajectories: to count in, those of the training variations.
+        trajectories: of the training variations.
         size: actions in a set.
     """
     counts: dict[str, Counter[str]] = {}

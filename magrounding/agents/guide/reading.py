@@ -1,4 +1,4 @@
-"""GuideReader: a Guide's vectors of texts that come as word ids, each text once."""
+"""GuideReader: a Guide's vectors of texts given as word ids, cached."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from magrounding.single.wording import plain_text
 from magrounding.storage import user_path
 
 REMEMBERED = 2**17
-"""Texts whose vectors are kept, 64 MB of them; past them it begins anew."""
+"""Texts whose vectors are kept, 64 MB of them; past them the cache begins anew."""
 
 
 class GuideReader:
-    """What a Guide makes of a world's texts.
+    """Cache of a Guide's vectors of an environment's texts.
 
     No torch module: the Guide learns no more, and belongs to no optimiser and to no checkpoint.
 
@@ -32,7 +32,7 @@ class GuideReader:
         read: texts that it has read so far.
 
     Raises:
-        ConfigurationError: a world that does not say its words.
+        ConfigurationError: an environment without the words of its ids.
     """
 
     def __init__(self, guide: Guide, words: Sequence[str]) -> None:
@@ -46,7 +46,7 @@ class GuideReader:
         self._texts: list[str] = []
 
     def __call__(self, ids: Tensor) -> tuple[Tensor, list[str]]:
-        """Vectors [U, D] of length 1 of texts [U, L], and the texts."""
+        """Return vectors [U, D] of length 1 of texts [U, L], and the texts."""
         rows = np.ascontiguousarray(ids.cpu().numpy())
         keys = [row.tobytes() for row in rows]
         new = {key: row for key, row in zip(keys, rows, strict=True) if key not in self._places}
@@ -71,5 +71,5 @@ class GuideReader:
 
 @cache
 def open_guide(folder: str) -> Guide:
-    """One Guide for all agents of a process; errors as those of `load_guide`."""
+    """Load a Guide once for all agents of a process; errors as those of `load_guide`."""
     return load_guide(user_path(folder))

@@ -1,4 +1,4 @@
-"""The agent network of QMIX (Rashid et al. 2018): convolutions over the grid and a GRU. It reads nothing."""
+"""The agent network of QMIX (Rashid et al. 2018): convolutions over the grid and a GRU, without text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.building import check_config, configure
-from magrounding.agents.local_map import around
-from magrounding.agents.modules import distance_map, embed_cells
+from magrounding.agents.document_policy import Inputs
+from magrounding.agents.modules import around, distance_map, embed_cells
 from magrounding.agents.policy import Accepts, TextEncoding, check_grid, mask_logits
 from magrounding.agents.qmix.q_network import QNetwork
 from magrounding.spec import EnvSpec
@@ -65,7 +65,7 @@ class GridEncoder(nn.Module):
         self.flat = nn.Linear(maps * self.grid_shape[0] * self.grid_shape[1], out)
 
     def forward(self, grid: Tensor, extra: Tensor | None = None) -> Tensor:
-        """[N, out] from grid [N, H, W, K] ids and extra [N, E, H, W]; ConfigurationError for a map of another size."""
+        """Return [N, out] of grid [N, H, W, K] and extra [N, E, H, W]; ConfigurationError for another size of map."""
         check_grid(self.grid_shape, grid)
         maps = embed_cells(self.words, grid)
         if extra is not None:
@@ -75,12 +75,7 @@ class GridEncoder(nn.Module):
 
 
 class QmixAgent(QNetwork):
-    """A recurrent Q-network that sees its own observation, its last action and who it is, and no text.
-
-    Args:
-        spec: of the world.
-        config: options.
-    """
+    """A recurrent Q-network over its own observation, last action and agent id, without text."""
 
     looks_at = ("grid", "position", "inventory", "action_mask")
     reads: Mapping[str, tuple[str, ...]] = {}
@@ -101,27 +96,21 @@ class QmixAgent(QNetwork):
         self.q = nn.Linear(config.hidden, spec.num_actions)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """Nothing: it does not read."""
+        """Return nothing: no text is used."""
         return {}
 
     def initial_hidden(self, num_games: int) -> Tensor:
         return self.who.new_zeros(num_games, self.config.hidden)
 
     def evaluate(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        who: Tensor,
-        last_action: Tensor,
-        hidden: Tensor,
-        real: Tensor,
+        self, inputs: Inputs, who: Tensor, last_action: Tensor, hidden: Tensor, real: Tensor
     ) -> tuple[Tensor, Tensor]:
+        observation = inputs.observation
         looked = self._look(observation["grid"], observation["position"])
         held = self.look.words(observation["inventory"].long()).sum(1)
-        inputs = F.relu(self.think(torch.cat((looked, held, last_action, who), 1)))
-        lives = inputs.new_zeros(*real.shape, inputs.shape[1])
-        lives[real] = inputs
+        seen = F.relu(self.think(torch.cat((looked, held, last_action, who), 1)))
+        lives = seen.new_zeros(*real.shape, seen.shape[1])
+        lives[real] = seen
         states, hidden = self.memory(lives, hidden.unsqueeze(0))
         return mask_logits(self.q(states[real]).float(), observation["action_mask"]), hidden[0]
 
@@ -133,5 +122,5 @@ class QmixAgent(QNetwork):
 
 
 def make_qmix(spec: EnvSpec, **options: Any) -> QmixAgent:
-    """The agent network for what `spec` shows; options are those of `QmixAgentConfig`."""
+    """Build the agent network; options are those of `QmixAgentConfig`."""
     return QmixAgent(spec, configure("qmix", QmixAgentConfig(), options))

@@ -12,12 +12,10 @@ from magrounding.agents.relread import kernels
 
 
 class Things(NamedTuple):
-    """Everything in sight that may matter, M things an observation.
-
-    First come the entities of the grid, then teammates with what they hold.
+    """M things of each observation: first the entities of the grid, then teammates with what they hold.
 
     Attributes:
-        words: [N, M + 1, W] int32 ids; the last are those of what the agent itself holds.
+        words: [N, M + 1, W] int32 ids; the last are those of the agent's own inventory.
         row, column: [N, M] int64.
         exists: [N, M] bool.
         is_ally: [N, M] bool.
@@ -31,20 +29,13 @@ class Things(NamedTuple):
 
 
 def with_presence(things: Things, features: Tensor) -> Tensor:
-    """[N, M, C + 2]: features [N, M, C] of things, whether they are teammates, and 1."""
+    """Return [N, M, C + 2]: features [N, M, C] of things, whether they are teammates, and 1."""
     ally = (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)
     return torch.cat((features, ally, torch.ones_like(ally)), -1)
 
 
 def look(base: Tensor, known: Tensor, mixing: Tensor, patterns: Tensor, near: Tensor, place: Tensor) -> Tensor:
-    """What a layer makes of an egocentric map with few things on it, see `Relread.look` and `kernels.look`.
-
-    Args:
-        base: [N, H], written over.
-        known: [N, M, F] of the things.
-        mixing, patterns, near: [F, H], [cells, H] and [5, F, H], the weights.
-        place: [N, M, 2] of `Relread.place`.
-    """
+    """Apply a layer to an egocentric map with few things on it, see `Relread.look`; arguments as of `kernels.look`."""
     if kernels.suits(known, mixing):
         return kernels.look(base, known, mixing, patterns, near, place)
     cell, which = place.unbind(-1)
@@ -54,7 +45,7 @@ def look(base: Tensor, known: Tensor, mixing: Tensor, patterns: Tensor, near: Te
 
 
 def border_distances(position: Tensor, shape: torch.Size, reach: int) -> Tensor:
-    """[N, 4 (reach + 1)] one-hot: how far the border is in each direction, up to `reach`.
+    """Return [N, 4 (reach + 1)] one-hot: the distance of the border in each direction, up to `reach`.
 
     Args:
         position: [N, 2] row and column.

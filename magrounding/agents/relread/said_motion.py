@@ -1,4 +1,4 @@
-"""What statements say of motion: how the thing that a statement is about moves, read by the spelling of its words."""
+"""SaidMotion: motion of a statement's subject, by the spelling of the statement's words."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.relread.motion import FRAMES, GAITS
+from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES
 
 LENGTHS = range(3, 7)
-"""Of the n-grams of a word."""
+"""Lengths of n-grams."""
 
 
 class SaidMotion(nn.Module):
-    """How likely things move in some way, as a statement has it.
+    """Likelihood of motion classes by statement.
 
-    A word is the sum of the embeddings of its character n-grams (fastText, Bojanowski et al. 2017): one never met
-    ("flees") is then not unlike those that were ("fleeing"), and what shares nothing with any of them says nothing.
+    A word is the sum of the embeddings of its character n-grams (fastText, Bojanowski et al. 2017): an unseen one
+    ("flees")
+    is similar to seen ones ("fleeing"), and one that shares no n-gram says nothing.
 
     Args:
         width: of the embeddings.
-        words: how each id is spelt; ids without a spelling are names that are like no other.
+        words: spelling of each id; ids without one are names that are like no other.
 
     Attributes:
         ngrams: those of all words, in the order of the rows of `embedding`.
@@ -35,7 +36,7 @@ class SaidMotion(nn.Module):
         number = {ngram: k for k, ngram in enumerate(self.ngrams)}
         self.embedding = nn.EmbeddingBag(len(number), width, mode="sum")
         nn.init.zeros_(self.embedding.weight)
-        self.gaits = nn.Linear(width, GAITS)
+        self.gaits = nn.Linear(width, MOTION_CLASSES)
         ids = torch.tensor([number[ngram] for word in spelt for ngram in word])
         ends = torch.tensor([len(word) for word in spelt]).cumsum(0)
         self.ids: Tensor
@@ -44,24 +45,20 @@ class SaidMotion(nn.Module):
         self.register_buffer("begins", torch.cat((ends.new_zeros(1), ends[:-1])), persistent=False)
 
     def forward(self, statements: Tensor) -> Tensor:
-        """[U, S, GAITS]: how much more likely each gait is than usual, as a logarithm; 0 where there are no words.
-
-        Args:
-            statements: [U, S, V], 1 for each word that a statement has.
-        """
+        """Return log likelihood ratios [U, S, MOTION_CLASSES] to `usual`, of the word sets [U, S, V] of statements."""
         return _among_as_old(self.gaits(statements @ self.embedding(self.ids, self.begins))) - self.usual()
 
     def usual(self) -> Tensor:
-        """[GAITS]: log probabilities where nothing is said."""
+        """Return the log probabilities [MOTION_CLASSES] without a statement."""
         return _among_as_old(self.gaits.bias)
 
 
 def _among_as_old(logits: Tensor) -> Tensor:
-    """Log probabilities [..., GAITS] among things that were followed for as long; 0 for those just come in sight."""
+    """Log probabilities [..., MOTION_CLASSES] among things of the same age; 0 for those just come in sight."""
     return F.pad(logits.unflatten(-1, (-1, FRAMES)).log_softmax(-2)[..., 1:], (1, 0)).flatten(-2)
 
 
 def ngrams(word: str) -> list[str]:
-    """The distinct n-grams of a word, with marks where it begins and ends."""
+    """Return the distinct n-grams of a word, with marks where it begins and ends."""
     marked = f"<{word}>"
     return list(dict.fromkeys(marked[k : k + n] for n in LENGTHS for k in range(len(marked) - n + 1)))

@@ -1,9 +1,8 @@
 """Learning to cut running text, from manuals whose rows are statements, in seconds of one core.
 
 Ordinary manuals are written as running text, in another order, in pieces of one, two, three or all statements, with or
-without punctuation; where their rows ended is what the network has to say. The rarer a function word, the more often
-it is hidden, by a rate that differs from text to text: so the network learns to do with those that other sentences
-have as well.
+without punctuation; labels are the ends of their rows. The rarer a function word, the more often it is hidden, by a
+rate that differs from text to text: so the network learns to do with those that other sentences have as well.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ RATE = 0.03
 WHOLE = 0.5
 """Part of the texts that are all of a manual; the others are one, two or three of its statements."""
 SHAPE = 2.0
-"""How much the log-probability of a shape counts beside the logit of a boundary."""
+"""Weight of a shape's log-probability beside the logit of a boundary."""
 
 
 class Manuals(NamedTuple):
-    """What is learnt from.
+    """Training data.
 
     Attributes:
         rows: [N, S, L] ids of manuals whose rows are statements, 0 is padding.
@@ -42,16 +41,16 @@ class Manuals(NamedTuple):
 
 
 def learn_segments(spec: EnvSpec, manuals: Manuals, seed: int = 0, steps: int = STEPS) -> Segmenter:
-    """A Segmenter for a world; torch's own random state is left as it was.
+    """Train a Segmenter; torch's own random state is left alone.
 
     Args:
-        spec: of the world.
-        manuals: what to learn from.
-        seed: of weights and of what is drawn.
+        spec: of the environment.
+        manuals: training data.
+        seed: of weights and of draws.
         steps: of gradient descent.
 
     Raises:
-        ConfigurationError: manuals of one row, from which no cut is learnt.
+        ConfigurationError: manuals of one row, from which no cut is learned.
     """
     rows = manuals.rows
     check_statements("cuts", rows)
@@ -77,17 +76,14 @@ def check_statements(what: str, rows: np.ndarray) -> None:
 def render(
     rows: np.ndarray, rng: np.random.Generator, punctuation: np.ndarray, statements: int, *, stream: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Some statements of a manual as running text.
+    """Return the words [T] of some statements of a manual as running text, and [T] bool the last words of statements.
 
     Args:
         rows: [S, L] ids.
-        rng: decides which, and their order.
+        rng: of their choice and order.
         punctuation: [V] bool.
         statements: how many.
         stream: leave punctuation out.
-
-    Returns:
-        Words [T], and [T] bool which of them are the last of a statement.
     """
     chosen = [row[row != 0] for row in rows[rng.permutation(len(rows))] if row.any()][:statements]
     if stream:
@@ -98,13 +94,13 @@ def render(
 
 
 def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray) -> dict[str, float]:
-    """Part of some manuals whose words of the map and names are divided just as statements divide them.
+    """Return the part of manuals whose words of the map and names are divided just as statements divide them.
 
-    Where function words go does not count, as they are not informative; unless the map shows no words of the manuals.
+    Function words do not count, as they are not informative; unless the map shows no words of the manuals.
 
     Args:
-        spec: of the world.
-        segmenter: what cuts.
+        spec: of the environment.
+        segmenter: to evaluate.
         rows: [N, S, L] ids of manuals whose rows are statements.
 
     Returns:
@@ -126,12 +122,12 @@ def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray) -> dict[str
 
 
 def _divides(ends: np.ndarray, informative: np.ndarray) -> np.ndarray:
-    """Whether a statement ends between each two informative words of a text and the next, by its last words [T]."""
+    """True where a statement ends between an informative word of a text and the next, by its last words [T]."""
     return np.diff(np.cumsum(ends)[informative] - ends[informative]) > 0
 
 
 def count_words(rows: np.ndarray, words: int) -> np.ndarray:
-    """[N, V] how often each manual has each word; of the padding nothing."""
+    """Return [N, V], the count of each word in each manual, without padding."""
     flat = rows.reshape(len(rows), -1).astype(np.int64)
     counts = np.zeros((len(rows), words), np.int16)
     np.add.at(counts, (np.arange(len(rows))[:, None], flat), 1)
@@ -140,14 +136,14 @@ def count_words(rows: np.ndarray, words: int) -> np.ndarray:
 
 
 def punctuation_of(spec: EnvSpec) -> np.ndarray:
-    """[V] bool, words without any letter or digit."""
+    """Return [V] bool, words without any letter or digit."""
     marks = np.zeros(spec.vocabulary_size, np.bool_)
     marks[1 : len(spec.words)] = [not any(map(str.isalnum, word)) for word in spec.words[1:]]
     return marks
 
 
 def _classify(segmenter: Segmenter, manuals: Manuals, seen: np.ndarray) -> None:
-    """Give each word its letter, or note that it is a function word."""
+    """Set the letters and the known function words."""
     letters, places = np.zeros(segmenter.size, np.int64), manuals.places
     letters[(seen == 1).all(0)] = segmenter.width + 1
     letters[places > 0] = places[places > 0]
@@ -156,7 +152,7 @@ def _classify(segmenter: Segmenter, manuals: Manuals, seen: np.ndarray) -> None:
 
 
 def _count_shapes(segmenter: Segmenter, rows: np.ndarray) -> None:
-    """Shapes of statements and the logs of their probabilities, with one more of each, and one of any other.
+    """Set shapes of statements and their log-probabilities, with one more of each, and one of any other.
 
     Of others each letter, and the end, is as likely as any: so long ones are the less likely.
     """
@@ -181,7 +177,7 @@ def _train(
     rng: np.random.Generator,
     steps: int,
 ) -> None:
-    """Descend the mean cross-entropy of where statements end, the ends of texts left out."""
+    """Minimise the mean cross-entropy of the ends of statements, those of texts left out."""
     tokens, is_function = segmenter.tokens.numpy(), segmenter.letters.numpy() == 0
     rarity = np.where(is_function, 1 - (seen > 0).mean(0), 0)
     parts = segmenter.words, segmenter.classes, segmenter.encoder, segmenter.head

@@ -1,10 +1,12 @@
-"""Regularisers of a division: `num` and `dis` (EnDi, section 5.2).
+"""Losses of EnDi: regularisers `num` and `dis` of a division (section 5.2), and agent modelling (section 4.2).
 
-Both count with the straight-through masks, so their gradient is that of the soft samples.
+Regularisers count with the straight-through masks, so their gradient is that of the soft samples.
 """
 
 from __future__ import annotations
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from magrounding.endi.division import Division
@@ -14,7 +16,7 @@ REGULARIZERS = ("num", "dis", "none")
 
 
 def num(division: Division, num_agents: int, *, squared: bool = False) -> Tensor:
-    """[N]: | n_self − n_others / (n − 1) |, every agent takes as many entities.
+    """Return [N]: | n_self − n_others / (n − 1) |, which is 0 where every agent takes as many entities.
 
     Args:
         division: of N observations.
@@ -28,7 +30,7 @@ def num(division: Division, num_agents: int, *, squared: bool = False) -> Tensor
 
 
 def dis(division: Division, position: Tensor, teammates: Tensor, height: int, width: int) -> Tensor:
-    """[N]: distances of entities to whom they were given, oneself or the nearest other, summed.
+    """Return [N]: distances of entities to their owner, oneself or the nearest other, summed.
 
     Distances are |dx| / W + |dy| / H; those of the dead are 2. The paper's formula misprints the second axis.
 
@@ -41,3 +43,16 @@ def dis(division: Division, position: Tensor, teammates: Tensor, height: int, wi
     places = division.places
     near, far = (distance_to_nearest(places, who, height, width) for who in (position.unsqueeze(1), teammates))
     return 2 * ((division.own * near + division.others * far) * places.is_entity).sum(1)
+
+
+def modelling_loss(logits: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the cross-entropies L_sup, summed over the others [N], and the accuracy [N], nan where none acted.
+
+    Args:
+        logits: [N, n − 1, A], of the others' actions.
+        others: [N, n − 1], their actions, −1 for those that did not act, which are left out.
+    """
+    action, acted = others.clamp(min=0), others >= 0
+    nll = F.cross_entropy(logits.transpose(1, 2), action, reduction="none")
+    right = ((logits.argmax(-1) == action) & acted).sum(1)
+    return torch.where(acted, nll, 0.0).sum(1), right / acted.sum(1)
