@@ -94,6 +94,7 @@ class BabyAINetwork(Policy):
         ConfigurationError: an environment that is not BabyAI.
     """
 
+    Options = BabyAIConfig
     accepts = Accepts(fields=("goal", "action_mask"), egocentric=True)
     divisible = False
     reads = {"mission": ("goal",)}  # noqa: RUF012  the base class declares it
@@ -179,11 +180,6 @@ def _unit_rows(module: nn.Module) -> None:
             module.weight.normal_()
             module.weight.div_(module.weight.norm(dim=1, keepdim=True))
             module.bias.zero_()
-
-
-def make_babyai_small(spec: EnvSpec, **options: Any) -> BabyAINetwork:
-    """Build the small network (1,068,168 parameters); options are those of `BabyAIConfig`."""
-    return BabyAINetwork(spec, configure("babyai_small", BabyAIConfig(), options))
 
 
 def make_babyai_large(spec: EnvSpec, **options: Any) -> BabyAINetwork:

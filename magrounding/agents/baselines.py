@@ -80,10 +80,7 @@ class _Summary(nn.Module):
 class Baseline(DocumentPolicy):
     """Layers over [map; positions], with the text as FiLM's γ and β of every layer or as channels of the first.
 
-    Args:
-        spec: of the environment.
-        modulate: True is the FiLM baseline, False the convolutional one.
-        config: the options.
+    `modulate`: the FiLM baseline, not the convolutional one.
     """
 
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask"), egocentric=False)
@@ -135,15 +132,10 @@ class Baseline(DocumentPolicy):
 
 
 def convolve_with_constants(conv: nn.Conv2d, features: Tensor, constants: Tensor) -> Tensor:
-    """3×3 convolution of [features; constants in every cell] without the copies of the constants.
+    """3×3 convolution of [features; constants in every cell], [N, C, H, W] and [N, D], without copies of the constants.
 
     A constant channel reaches a cell through the taps of the kernel that lie on the map: a matrix product for each
     tap, and then a sum over the taps that a cell sees.
-
-    Args:
-        conv: in_channels are those of the features, then those of the constants.
-        features: [N, C, H, W].
-        constants: [N, D].
     """
     n, channels, height, width = features.shape
     maps = F.conv2d(features, conv.weight[:, :channels], conv.bias, padding=1)

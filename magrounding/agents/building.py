@@ -11,7 +11,7 @@ import torch
 from magrounding.agents.policy import Policy
 from magrounding.errors import ConfigurationError, check_bool, choose
 from magrounding.plain import make_plain
-from magrounding.registry import agent_entry, load
+from magrounding.registry import AgentEntry, agent_entry, load
 from magrounding.spec import EnvSpec
 
 Config = TypeVar("Config")
@@ -47,7 +47,7 @@ def make_policy(id: str, spec: EnvSpec, **options: Any) -> Policy:
     for name in options:
         if name in entry.options:
             raise ConfigurationError(f"agent {id!r} itself sets {name} to {entry.options[name]!r}: leave it out")
-    return load(entry.policy)(spec, **entry.options, **options)
+    return _build(entry, spec, options)
 
 
 def build_policy(agent: str, spec: EnvSpec, options: Mapping[str, Any], seed: int) -> Policy:
@@ -55,7 +55,14 @@ def build_policy(agent: str, spec: EnvSpec, options: Mapping[str, Any], seed: in
     entry = agent_entry(agent)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return load(entry.policy)(spec, **{**entry.options, **options})
+        return _build(entry, spec, options)
+
+
+def _build(entry: AgentEntry, spec: EnvSpec, options: Mapping[str, Any]) -> Policy:
+    """Network of an entry, whose `policy` is a class with `Options` or anything that takes a spec and options."""
+    make, options = load(entry.policy), {**entry.options, **options}
+    own = getattr(make, "Options", None)
+    return make(spec, **options) if own is None else make(spec, configure(entry.id, own(), options))
 
 
 def configure(agent: str, defaults: Config, options: Mapping[str, Any]) -> Config:

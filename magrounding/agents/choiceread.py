@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config, configure
+from magrounding.agents.building import check_config
 from magrounding.agents.language import distinct_rows
 from magrounding.agents.mentions import SLOTS, Mentions, follow, mean_by_key, pair_keys
+from magrounding.agents.modules import unroll
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, Reading, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.spec import CHOICES, EPISODE, EnvSpec, TextChoices
@@ -56,6 +57,7 @@ class ChoiceRead(Policy):
             without a text of the step.
     """
 
+    Options = ChoiceReadConfig
     accepts = Accepts(actions=(TextChoices,), grid=False, fields=(CHOICES, "action_mask"))
 
     def __init__(self, spec: EnvSpec, config: ChoiceReadConfig) -> None:
@@ -134,7 +136,7 @@ class ChoiceRead(Policy):
         best = best.scatter_reduce(0, owner, offered.choice, "amax")
         gists = task.encoding["gist"][task.index], shown["gist"], best.view(T, B, -1)
         seen = F.relu(self.view_norm(self.view(torch.cat(gists, 2))))
-        after = self._remember(seen, hidden.to(seen.dtype), batch.restarts)
+        after = unroll(self.memory, seen, hidden.to(seen.dtype), batch.restarts)
         scores = F.relu(offered.beside + F.embedding(offered.observation, self.heed(after).flatten(0, 1)))
         logits = mask.new_zeros(mask.shape, dtype=torch.float32)
         logits = logits.masked_scatter(mask, self.score(scores).squeeze(1).float()).view(T, B, -1)
@@ -170,14 +172,6 @@ class ChoiceRead(Policy):
         choice = F.relu(self.choice_norm((states * (words > 0).unsqueeze(2)).sum(1)))
         return _Offered(observation, choice, self.beside(_with_neighbours(choice, observation)))
 
-    def _remember(self, seen: Tensor, memory: Tensor, restarts: Tensor) -> Tensor:
-        """The recurrent memory [T, B, hidden] after each step, of what is seen [T, B, hidden]."""
-        after = []
-        for now, keep in zip(seen, (~restarts).unsqueeze(2), strict=True):
-            memory = self.memory(now, memory * keep)
-            after.append(memory)
-        return torch.stack(after)
-
 
 class _Offered(NamedTuple):
     observation: Tensor  # [P] int64, whose choice it is
@@ -212,8 +206,3 @@ def _with_neighbours(rows: Tensor, owner: Tensor) -> Tensor:
         return rows.new_zeros(0, 3 * rows.shape[1])
     same = (owner[1:] == owner[:-1]).unsqueeze(1)
     return torch.cat((F.pad(rows[:-1] * same, (0, 0, 1, 0)), rows, F.pad(rows[1:] * same, (0, 0, 0, 1))), 1)
-
-
-def make_choiceread(spec: EnvSpec, **options: Any) -> ChoiceRead:
-    """Build a choiceread network; options are those of `ChoiceReadConfig`."""
-    return ChoiceRead(spec, configure("choiceread", ChoiceReadConfig(), options))

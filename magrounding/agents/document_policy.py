@@ -46,12 +46,7 @@ class DocumentPolicy(Policy):
         """Act on N observations, given the memory [N, …]; the output has N where that of `forward` has [T, B]."""
 
     def auxiliary(self, inputs: Inputs, output: PolicyOutput, others: Tensor | None) -> Auxiliary:
-        """Return the auxiliary losses [N] of N observations.
-
-        Args:
-            inputs, output: arguments and result of `respond`.
-            others: [N, n − 1], see OTHERS; None where unknown.
-        """
+        """Return the auxiliary losses [N]; `others` [N, n − 1] see OTHERS, None where unknown."""
         return Auxiliary()
 
     @property
@@ -67,24 +62,13 @@ class DocumentPolicy(Policy):
         raise ConfigurationError(f"{type(self).__name__.lower()} has no contrastive loss: set `contrast` to 0")
 
     def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor | None:
-        """Return the memory [T, B, …] before each of T steps; None for a recurrent policy.
-
-        Args:
-            memory: [B, …] before the first step.
-            observation: [T, B, …] for each key.
-            restarts: [T, B] bool.
-        """
+        """Return the memory [T, B, …] before each of T steps, given the first's; None for a recurrent policy."""
         return None
 
     def unroll(self, inputs: Inputs, memory: Tensor, restarts: Tensor) -> PolicyOutput:
-        """Act on T steps of B episodes one after another, as a recurrent policy has to.
+        """Act on T steps of B episodes one after another, N = T · B rows, time first, as a recurrent policy has to.
 
         A policy of which only a part is recurrent overrides this and computes the rest for all steps at once.
-
-        Args:
-            inputs: N = T · B rows, time first.
-            memory: [B, …] before the first step.
-            restarts: [T, B] bool.
         """
         observation, text, document = inputs
         batch = restarts.shape[1]

@@ -6,17 +6,17 @@ from magrounding.registry import AgentEntry
 
 _TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
 _BASELINE = "magrounding.agents.baselines:make_baseline"
-_SIR = "magrounding.agents.sir.network:make_sir"
+_SIR = "magrounding.agents.sir.network:Sir"
 _DRRN = "magrounding.agents.drrn.network:make_drrn"
 _SIR_PARTS = ("state", "local_conv", "entity_attn", "bert")
 
 AGENTS = (
-    AgentEntry("relread", "magrounding.agents.relread.network:make_relread"),
-    AgentEntry("viewread", "magrounding.agents.viewread:make_viewread"),
-    AgentEntry("panoread", "magrounding.agents.panoread:make_panoread"),
-    AgentEntry("choiceread", "magrounding.agents.choiceread:make_choiceread"),
-    AgentEntry("fieldread", "magrounding.agents.fieldread:make_fieldread"),
-    AgentEntry("babyai_small", "magrounding.agents.babyai:make_babyai_small"),
+    AgentEntry("relread", "magrounding.agents.relread.network:Relread"),
+    AgentEntry("viewread", "magrounding.agents.viewread:ViewRead"),
+    AgentEntry("panoread", "magrounding.agents.panoread:PanoRead"),
+    AgentEntry("choiceread", "magrounding.agents.choiceread:ChoiceRead"),
+    AgentEntry("fieldread", "magrounding.agents.fieldread:FieldRead"),
+    AgentEntry("babyai_small", "magrounding.agents.babyai:BabyAINetwork"),
     AgentEntry("babyai_large", "magrounding.agents.babyai:make_babyai_large"),
     AgentEntry("txt2pi", _TXT2PI),
     AgentEntry("txt2pi_no_task_attn", _TXT2PI, {"task_attention": False}),
@@ -30,11 +30,9 @@ AGENTS = (
     AgentEntry("drrn", _DRRN, algorithm="drrn"),
     AgentEntry("drrn_bow", _DRRN, {"reader": "bag"}, built_on="drrn", algorithm="drrn"),
     AgentEntry("drrn_bc", _DRRN, built_on="drrn"),
-    AgentEntry("lge", "magrounding.agents.lge:make_lge", built_on="drrn", algorithm="lge"),
-    AgentEntry("emma", "magrounding.agents.emma.network:make_emma"),
-    AgentEntry("emma_game_id", "magrounding.agents.emma.network:make_game_id", env_options={"game_id": True}),
-    AgentEntry("qmix", "magrounding.agents.qmix.network:make_qmix", algorithm="qmix"),
-    AgentEntry(
-        "qmix_relread", "magrounding.agents.qmix.on_relread:make_qmix_relread", built_on="relread", algorithm="qmix"
-    ),
+    AgentEntry("lge", "magrounding.agents.lge:Lge", built_on="drrn", algorithm="lge"),
+    AgentEntry("emma", "magrounding.agents.emma.network:Emma"),
+    AgentEntry("emma_game_id", "magrounding.agents.emma.network:GameId", env_options={"game_id": True}),
+    AgentEntry("qmix", "magrounding.agents.qmix.network:QmixAgent", algorithm="qmix"),
+    AgentEntry("qmix_relread", "magrounding.agents.qmix.on_relread:QmixRelread", built_on="relread", algorithm="qmix"),
 )

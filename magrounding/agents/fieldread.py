@@ -16,9 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config, configure
+from magrounding.agents.building import check_config
 from magrounding.agents.language import TextEncoder, join_statements
-from magrounding.agents.modules import DocumentAttention, FiLM2, distance_map, embed_cells, spatial_max
+from magrounding.agents.modules import DocumentAttention, FiLM2, distance_map, embed_cells, spatial_max, unroll
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, Reading, TextEncoding, mask_logits
 from magrounding.agents.sir.heads import ChoiceHead, make_action_head
 from magrounding.spec import CHOICES, COLUMNS, MASK, Directions, EnvSpec, Field, FixedActions, Grid, TextChoices
@@ -49,14 +49,7 @@ class FieldReadConfig:
 
 
 class NumberEncoder(nn.Module):
-    """Encoder of a field of numbers: the numbers, each of their values, and their embeddings as word ids.
-
-    Args:
-        field: of the environment.
-        vocabulary: number of ids.
-        embedding: width of a word.
-        width: of the output.
-    """
+    """Encoder of a field of numbers: the numbers, each of their values, and their embeddings as word ids."""
 
     def __init__(self, field: Field, vocabulary: int, embedding: int, width: int) -> None:
         super().__init__()
@@ -88,6 +81,7 @@ class NumberEncoder(nn.Module):
 class FieldRead(Policy):
     """The network, for any fields and any kind of actions."""
 
+    Options = FieldReadConfig
     accepts = Accepts(actions=(FixedActions, TextChoices, Directions), grid=False, also=None)
 
     def __init__(self, spec: EnvSpec, config: FieldReadConfig) -> None:
@@ -136,11 +130,7 @@ class FieldRead(Policy):
         hidden, maps = self._perceive(seen, batch.texts, batch.restarts.flatten())
         memory = batch.memory
         if self.memory is not None and memory is not None:
-            tracked = []
-            for now, restart in zip(hidden.unflatten(0, shape), batch.restarts, strict=True):
-                memory = self.memory(now, memory * ~restart.unsqueeze(1)).float()
-                tracked.append(memory)
-            memory = torch.stack(tracked)
+            memory = unroll(self.memory, hidden.unflatten(0, shape), memory, batch.restarts)
             hidden = hidden + memory.flatten(0, 1)
         logits = self.head(hidden, maps, seen, text).float()
         if MASK in seen:
@@ -175,12 +165,7 @@ class FieldRead(Policy):
 
 
 class _Reader(nn.Module):
-    """Encoder of one text, statement by statement, and attention to it.
-
-    Args:
-        embedding: width of a word.
-        width: of queries and answers.
-    """
+    """Encoder of one text, statement by statement, and attention to it."""
 
     def __init__(self, embedding: int, width: int) -> None:
         super().__init__()
@@ -205,8 +190,3 @@ class _Reader(nn.Module):
     def say(self, texts: DocumentAttention, asked: Tensor) -> Tensor:
         """Answer [N, width] to queries [N, width]."""
         return self.answer(texts(self.question(asked).to(self.answer.weight.dtype)))
-
-
-def make_fieldread(spec: EnvSpec, **options: Any) -> FieldRead:
-    """Build a fieldread network; options are those of `FieldReadConfig`."""
-    return FieldRead(spec, configure("fieldread", FieldReadConfig(), options))

@@ -20,12 +20,9 @@ class Words(NamedTuple):
 
 
 def join_statements(text: Tensor) -> Words:
-    """Join the words of a text: padding dropped, nothing cut, one terminator.
+    """Join the words of texts [U, S, L] or [U, L]: padding (0) dropped, nothing cut, one terminator.
 
     The terminator is a position with the padding word (a zero vector) that counts as a word, so no text is empty.
-
-    Args:
-        text: [U, S, L] ids of S statements, or [U, L]; 0 is padding.
     """
     ids = text.flatten(1)
     padding = ids == 0
@@ -36,28 +33,19 @@ def join_statements(text: Tensor) -> Words:
 
 
 def statements_of(text: Tensor) -> Tensor:
-    """Return [U, L', S] bool, the statement of each word of `join_statements`; the terminator has none.
-
-    Args:
-        text: [U, S, L] ids; 0 is padding.
-    """
+    """Return [U, L', S] bool, the statement of each word of `join_statements(text)`; its terminator has none."""
     count = text.shape[1]
     numbers = torch.arange(1, count + 1, device=text.device).unsqueeze(1) * (text != 0)
     return F.one_hot(join_statements(numbers).ids, count + 1)[..., 1:].bool()
 
 
 class TextEncoder(nn.Module):
-    """A bidirectional LSTM or GRU over words (RTFM eq. 9, 13).
+    """A bidirectional LSTM or GRU ("lstm", "gru") over words, with `hidden` units in each direction (RTFM eq. 9, 13).
 
     States equal those of packed sequences: one network reads from the first word, another from the terminator, each
     with the padding last. On a CPU this takes a third to a tenth of the time of packing.
 
     Computes in float32 also under autocast: texts are few and short, and a state sums up rounding errors.
-
-    Args:
-        width: of a word embedding.
-        hidden: units in each direction.
-        kind: "lstm" or "gru".
     """
 
     def __init__(self, width: int, hidden: int, kind: str = "lstm") -> None:
@@ -70,9 +58,7 @@ class TextEncoder(nn.Module):
     def forward(self, table: Callable[[Tensor], Tensor], words: Words) -> tuple[Tensor, Tensor]:
         """Return states [U, L, 2 · hidden], undefined behind the terminator, and mask [U, L], true up to it.
 
-        Args:
-            table: function from ids [U, L] to embeddings [U, L, width].
-            words: the texts.
+        `table` gives the embeddings [U, L, width] of ids [U, L].
         """
         ids, length = words
         place = torch.arange(ids.shape[1], device=ids.device)
@@ -91,10 +77,7 @@ class TextEncoder(nn.Module):
 class WordStates(nn.Module):
     """Word embeddings as states: learned from scratch, in place of a pretrained model.
 
-    Args:
-        vocabulary_size: V.
-        width: of an embedding.
-        tokens: statements are padded to so many words; longer ones stay as they are.
+    Statements are padded to `tokens` words; longer ones stay as they are.
     """
 
     def __init__(self, vocabulary_size: int, width: int, tokens: int) -> None:

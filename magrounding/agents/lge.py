@@ -6,24 +6,30 @@ else all actions. The value of a state is always that of its best valid action.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.agents.building import configure
 from magrounding.agents.drrn.network import Drrn, DrrnConfig
-from magrounding.agents.guide.reading import GuideReader, open_guide
+from magrounding.agents.guide import Guide, load_guide
 from magrounding.agents.policy import Batch, TextEncoding
 from magrounding.errors import ConfigurationError
+from magrounding.single.wording import plain_text
 from magrounding.spec import CHOICES, EnvSpec
+from magrounding.storage import user_path
 
 NAVIGATION = ("go to ", "teleport to ")
 """Prefixes of navigation actions."""
 
 NO_GUIDE = "LGE needs a Guide: train one with `magrounding guide`, and name its folder with the agent's option guide"
+
+REMEMBERED = 2**17
+"""Texts whose vectors are kept, 64 MB of them; past them the cache begins anew."""
 
 _U = "guidance"
 """Key of the random number that decides whether the Guide selects the candidates."""
@@ -57,6 +63,8 @@ class Lge(Drrn):
         CheckpointError: a damaged Guide.
     """
 
+    Options = LgeConfig
+
     def __init__(self, spec: EnvSpec, config: LgeConfig) -> None:
         super().__init__(spec, config)
         self.config: LgeConfig = config
@@ -70,7 +78,7 @@ class Lge(Drrn):
         self.register_buffer("together", torch.tensor(False))
         self.guided = 0
         self._task, self._reader = lasting[0], readers[0]
-        self._guide = GuideReader(open_guide(config.guide), spec.words) if config.guide else _no_guide
+        self._guide = GuideReader(_open_guide(config.guide), spec.words) if config.guide else _no_guide
         self._dice = torch.Generator()
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
@@ -112,10 +120,54 @@ class Lge(Drrn):
         return self.draw_record(tuple(batch.restarts.shape), self._dice)[_U]
 
 
-def make_lge(spec: EnvSpec, **options: Any) -> Lge:
-    """Build LGE; options are those of `LgeConfig`."""
-    return Lge(spec, configure("lge", LgeConfig(), options))
-
-
 def _no_guide(ids: Tensor) -> tuple[Tensor, list[str]]:
     raise ConfigurationError(NO_GUIDE)
+
+
+class GuideReader:
+    """Cache of a Guide's vectors of an environment's texts, for the words of its ids; `read` counts texts.
+
+    No torch module: the Guide learns no more, and belongs to no optimiser and to no checkpoint.
+
+    Raises:
+        ConfigurationError: an environment without the words of its ids.
+    """
+
+    def __init__(self, guide: Guide, words: Sequence[str]) -> None:
+        if not words:
+            raise ConfigurationError("this world does not say which words its ids are: no Guide can read them")
+        self.guide = guide
+        self.read = 0
+        self._words = words
+        self._places: dict[bytes, int] = {}
+        self._vectors = torch.zeros(0)
+        self._texts: list[str] = []
+
+    def __call__(self, ids: Tensor) -> tuple[Tensor, list[str]]:
+        """Return vectors [U, D] of length 1 of texts [U, L], and the texts."""
+        rows = np.ascontiguousarray(ids.cpu().numpy())
+        keys = [row.tobytes() for row in rows]
+        new = {key: row for key, row in zip(keys, rows, strict=True) if key not in self._places}
+        if new:
+            if len(self._places) + len(new) > REMEMBERED and self._places:
+                self._places.clear()
+                self._texts.clear()
+                self._vectors = torch.zeros(0)
+                new = dict(zip(keys, rows, strict=True))
+            texts = [plain_text(self._words, row.tolist()) for row in new.values()]
+            vectors = self.guide.embed(texts)
+            self._places.update(zip(new, range(len(self._texts), len(self._texts) + len(new)), strict=True))
+            self._vectors = torch.cat((self._vectors.view(-1, vectors.shape[1]), vectors))
+            self._texts += texts
+            self.read += len(texts)
+        places = [self._places[key] for key in keys]
+        return self._vectors[places].to(ids.device), [self._texts[place] for place in places]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GuideReader:
+        return self  # copies of a network read with the same Guide, which never changes
+
+
+@cache
+def _open_guide(folder: str) -> Guide:
+    """Load a Guide once for all agents of a process; errors as those of `load_guide`."""
+    return load_guide(user_path(folder))

@@ -19,17 +19,11 @@ _FADES = 0.9
 
 
 class Mentions(NamedTuple):
-    """Memories of N observations, T steps of B episodes.
+    """Memories of N observations, T steps of B episodes."""
 
-    Attributes:
-        place: [T, B, SLOTS] int64, the row of `said` that is the last mention; 0 where there was none.
-        said: [K, R] of every mention.
-        fresh: [T, B, SLOTS], 1 in the step of the mention, then less and less.
-    """
-
-    place: Tensor
-    said: Tensor
-    fresh: Tensor
+    place: Tensor  # [T, B, SLOTS] int64, the row of `said` that is the last mention; 0 where there was none
+    said: Tensor  # [K, R] of every mention
+    fresh: Tensor  # [T, B, SLOTS], 1 in the step of the mention, then less and less
 
     def look_up(self, observation: Tensor, keys: Tensor) -> Tensor:
         """Return [P, L, R + 1] under keys [P, L] in observations [P], of N = T · B; freshness comes last."""
@@ -61,12 +55,11 @@ def mean_by_key(keys: Tensor, mask: Tensor, said: Tensor) -> Tensor:
 
 
 def follow(memory: Tensor, keys: Tensor, mask: Tensor, said: Tensor, restarts: Tensor) -> Mentions:
-    """Update the memory over T steps of B episodes, in each of which a text says something new.
+    """Update the memory [B, SLOTS, R + 1] over T steps of B episodes, in each of which a text says something new.
 
     Args:
-        memory: [B, SLOTS, R + 1] before the first step.
-        keys: [T, B, L] of the words.
-        mask: [T, B, L] bool, true for words.
+        memory: before the first step.
+        keys, mask: [T, B, L] of the words, and true for words.
         said: [T, B, L, R] of those, equal under equal keys of a text (`mean_by_key`).
         restarts: [T, B] bool.
     """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -38,15 +36,9 @@ def embed_cells(words: nn.Embedding, grid: Tensor) -> Tensor:
 
 
 def around(maps: Tensor, position: Tensor, size: int) -> Tensor:
-    """Return the size × size cells around each agent.
+    """Return the cells [N, C, size, size] (size is odd) around each position [N, 2] of maps [N, C, H, W].
 
-    Args:
-        maps: [N, C, H, W].
-        position: [N, 2], row and column; row −1 for the dead.
-        size: odd.
-
-    Returns:
-        [N, C, size, size] with the agent in the middle; zeros beyond the map's edge, and for the dead.
+    They are zeros beyond the map's edge, and for the dead (row −1).
     """
     radius = size // 2
     padded = F.pad(maps, (radius, radius, radius, radius))
@@ -70,11 +62,7 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 class SelfAttention(nn.Module):
-    """selfattn: a learned score for each state, softmax, weighted sum (RTFM eq. 10–12).
-
-    Args:
-        width: D of the states.
-    """
+    """selfattn: a learned score for each state [.., D], softmax, weighted sum (RTFM eq. 10–12)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -92,75 +80,63 @@ def attention(states: Tensor, mask: Tensor, queries: Tensor) -> Tensor:
 
 
 def attend(states: Tensor, mask: Tensor, queries: Tensor) -> Tensor:
-    """Dot-product attention without scale or parameters (RTFM eq. 14–16).
+    """Dot-product attention [U, Q, D] of queries [U, Q, D] to states [U, L, D], without scale (RTFM eq. 14–16).
 
-    Args:
-        states: [U, L, D].
-        mask: [U, L], true for words.
-        queries: [U, Q, D].
-
-    Returns:
-        [U, Q, D], the weighted sums of the states.
+    `mask` [U, L] is true for words.
     """
     return torch.bmm(attention(states, mask, queries).to(states.dtype), states)
-
-
-class DocumentIndex(NamedTuple):
-    """Which tile each observation sits in: N observations of U documents, tiled by document.
-
-    With a copy [N, L, D] of the document for each observation, attention took a quarter of the learner's time. So up to
-    TILE observations of a document share a copy. All shapes depend on N and U alone: nothing waits for a GPU.
-
-    Attributes:
-        document: [tiles], the document of each tile.
-        slot: [N], row in [tiles · size] of each observation; None when every observation is a tile of its own.
-        size: observations in a tile.
-    """
-
-    document: Tensor
-    slot: Tensor | None
-    size: int
-
-    @classmethod
-    def of(cls, document: Tensor, num_documents: int) -> DocumentIndex:
-        """Tile observations that read document [N] of `num_documents`."""
-        n = len(document)
-        size = min(TILE, n // num_documents)
-        if size < 2:
-            return cls(document, None, 1)
-        count = document.new_zeros(num_documents).index_add_(0, document, torch.ones_like(document))
-        tiles = (count + size - 1) // size  # of each document; together at most num_documents + n // size
-        tiles_end, rows_end = tiles.cumsum(0), count.cumsum(0)
-        order = document.argsort(stable=True)
-        ranked = document.index_select(0, order)
-        rank = torch.arange(n, device=document.device) - (rows_end - count).index_select(0, ranked)
-        slot = torch.empty_like(order).index_copy_(0, order, (tiles_end - tiles).index_select(0, ranked) * size + rank)
-        every = torch.arange(num_documents + n // size, device=document.device)
-        return cls(torch.searchsorted(tiles_end, every, right=True).clamp_(max=num_documents - 1), slot, size)
 
 
 class DocumentAttention:
     """`attend` from many observations to few documents, for several rounds of queries.
 
+    With a copy [N, L, D] of the document for each observation, attention took a quarter of the learner's time. So up to
+    TILE observations of a document share a copy. All shapes depend on N and U alone: nothing waits for a GPU.
+
     Args:
-        states: [U, L, D].
-        mask: [U, L], true for words.
+        states, mask: [U, L, D] and [U, L], true for words.
         document: [N] int64, which of the U documents each observation reads.
     """
 
     def __init__(self, states: Tensor, mask: Tensor, document: Tensor) -> None:
-        self._index = DocumentIndex.of(document, len(states))
-        self._states = states.index_select(0, self._index.document)
-        self._mask = mask.index_select(0, self._index.document)
+        self.size = min(TILE, len(document) // len(states))  # observations in a tile
+        if self.size < 2:
+            self.document, self.slot = document, None
+        else:
+            self.document, self.slot = _tile(document, len(states), self.size)
+        self._states, self._mask = states.index_select(0, self.document), mask.index_select(0, self.document)
 
     def __call__(self, queries: Tensor) -> Tensor:
-        """[N, D] from queries [N, D]."""
-        _, slot, size = self._index
-        if slot is None:
+        """Return [N, D] from queries [N, D]."""
+        if self.slot is None:
             return attend(self._states, self._mask, queries.unsqueeze(1)).squeeze(1)
         tiles, _, width = self._states.shape
-        tiled = queries.new_zeros(tiles * size, width).index_copy(0, slot, queries)
-        return attend(self._states, self._mask, tiled.view(tiles, size, width)).flatten(0, 1).index_select(0, slot)
+        tiled = queries.new_zeros(tiles * self.size, width).index_copy(0, self.slot, queries)
+        found = attend(self._states, self._mask, tiled.view(tiles, self.size, width))
+        return found.flatten(0, 1).index_select(0, self.slot)
+
+
+def _tile(document: Tensor, num_documents: int, size: int) -> tuple[Tensor, Tensor]:
+    """Document [tiles] of each tile, and row in [tiles · size] of each observation, given their documents [N]."""
+    n = len(document)
+    count = document.new_zeros(num_documents).index_add_(0, document, torch.ones_like(document))
+    tiles = (count + size - 1) // size  # of each document; together at most num_documents + n // size
+    tiles_end, rows_end = tiles.cumsum(0), count.cumsum(0)
+    order = document.argsort(stable=True)
+    ranked = document.index_select(0, order)
+    rank = torch.arange(n, device=document.device) - (rows_end - count).index_select(0, ranked)
+    slot = torch.empty_like(order).index_copy_(0, order, (tiles_end - tiles).index_select(0, ranked) * size + rank)
+    every = torch.arange(num_documents + n // size, device=document.device)
+    return torch.searchsorted(tiles_end, every, right=True).clamp_(max=num_documents - 1), slot
+
+
+def unroll(cell: nn.GRUCell, inputs: Tensor, memory: Tensor, restarts: Tensor) -> Tensor:
+    """Return the states [T, B, D] of a recurrent cell on inputs [T, B, D], reset where an episode begins [T, B]."""
+    states = []
+    for now, keep in zip(inputs, (~restarts).unsqueeze(2), strict=True):
+        memory = cell(now, memory * keep).float()
+        states.append(memory)
+    return torch.stack(states)
 
 
 class FiLM2(nn.Module):
@@ -206,11 +182,7 @@ class FiLM2(nn.Module):
 class ActorCritic(nn.Module):
     """Policy and baseline from the visual summary (RTFM eq. 20–22).
 
-    Args:
-        in_features: of the summary.
-        width: of o (400).
-        num_actions: A.
-        kind: "paper" is ReLU and MLPs of one hidden ReLU layer; "code" is tanh and linear maps, as released.
+    `kind` "paper" is ReLU and MLPs of one hidden ReLU layer; "code" is tanh and linear maps, as released.
     """
 
     def __init__(self, in_features: int, width: int, num_actions: int, kind: str) -> None:
@@ -236,9 +208,8 @@ def layer_widths(channels: tuple[int, ...], cells: int, positions: int) -> list[
 
 
 def skips(channels: tuple[int, ...]) -> bool:
-    """Return True if V_(L-1) + V_(L-2) enters the last layer L, and not V_(L-1) alone.
+    """Return True if V_(L-1) + V_(L-2) enters the last layer L, and not V_(L-1) alone (app. C.1: 3rd of 5 layers on).
 
-    The paper has it from the 3rd of 5 layers to the last (app. C.1). Here: from three layers on, where the two maps are
-    equally wide.
+    Here: from three layers on, where the two maps are equally wide.
     """
     return len(channels) >= 3 and channels[-2] == channels[-3]

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config, configure
+from magrounding.agents.building import check_config
 from magrounding.agents.language import TextEncoder, join_statements
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, check_grid, mask_logits
 from magrounding.errors import ConfigurationError
@@ -61,6 +60,7 @@ class PanoRead(Policy):
             cannot be cut into so many sectors.
     """
 
+    Options = PanoReadConfig
     accepts = Accepts(actions=(Directions,), fields=("goal", COLUMNS, "position", "action_mask"))
     reads = {"instruction": ("goal",)}  # noqa: RUF012  the base class declares it
 
@@ -176,12 +176,9 @@ class PanoRead(Policy):
         return torch.stack(here), torch.stack(after)
 
     def sight(self, grid: Tensor, looks_at: Tensor, ids: Tensor) -> Tensor:
-        """Return [N, L, S]: how much of each sector shows what a word names; the middle one is straight on.
+        """Return [N, L, S]: how much of each sector shows what a word [N, L] names; the middle one is straight on.
 
-        Args:
-            grid: [N, H, W, K].
-            looks_at: [N], a column.
-            ids: [N, L] of the words.
+        `grid` [N, H, W, K] is the panorama, `looks_at` [N] the column straight on.
         """
         n, _, width, _ = grid.shape
         sectors, each = self.config.sectors, width // self.config.sectors
@@ -205,8 +202,3 @@ class PanoRead(Policy):
         there = torch.einsum("nk,nks->ns", pointer, seen)
         turned = torch.arange(sectors, device=fine.device) + (fine // 2 - sectors // 2).unsqueeze(2)
         return there.unsqueeze(1).expand(-1, fine.shape[1], -1).gather(2, turned.remainder(sectors))
-
-
-def make_panoread(spec: EnvSpec, **options: Any) -> PanoRead:
-    """Build a panoread network; options are those of `PanoReadConfig`."""
-    return PanoRead(spec, configure("panoread", PanoReadConfig(), options))

@@ -177,6 +177,7 @@ class Policy(nn.Module, ABC):
         ConfigurationError: an environment that the network is not made for.
 
     Attributes:
+        Options: dataclass of its options, where the registry names the class itself and no function that builds it.
         accepts: requirements on the environment.
         reads: name → the text fields that are encoded together, as one text. Fields that do not exist are empty.
         heeds: of `spec.HEEDED`, what its choices depend on. A network to which a word is nothing but the statements it
@@ -192,6 +193,7 @@ class Policy(nn.Module, ABC):
         diagnostics: function that computes metrics of a step from the `aux` of a team of such networks.
     """
 
+    Options: ClassVar[type[Any]]
     accepts: ClassVar[Accepts] = Accepts()
     reads: Mapping[str, tuple[str, ...]] = MappingProxyType({"document": ("manual", "goal")})
     heeds: frozenset[str] = frozenset(HEEDED)
@@ -252,10 +254,7 @@ class Policy(nn.Module, ABC):
         return False
 
     def contrast_games(self, batch: Batch) -> Tensor:
-        """Return the loss CONTRAST of all episodes of a batch, a scalar.
-
-        Args:
-            batch: with the ids of its texts; encodings are not needed.
+        """Return the loss CONTRAST of all episodes of a batch with the ids of its texts, a scalar.
 
         Raises:
             ConfigurationError: a network that has no such loss.
@@ -263,15 +262,12 @@ class Policy(nn.Module, ABC):
         raise ConfigurationError(f"{type(self).__name__.lower()} has no contrastive loss: set `contrast` to 0")
 
     def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor | None:
-        """Return how much U texts relate each of some words to each of some names, for diagnosis only.
+        """Return how much U texts relate words to names [U, M, N], for diagnosis only; None where undefined.
 
         Args:
             text: encoding of texts with `manual` among their fields.
             subjects: [M] ids.
             names: [N, W] ids of the words of each name, 0 is padding.
-
-        Returns:
-            [U, M, N], or None where the network has no such relation.
         """
         return None
 

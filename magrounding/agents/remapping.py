@@ -27,13 +27,7 @@ def within(part: str, rows: WordRows | None) -> WordRows | None:
 
 
 def remap_embeddings(policy: Policy, spec: EnvSpec) -> Policy:
-    """Return a copy of a network for an environment with another vocabulary.
-
-    Rows are copied by spelling; those of new words are zero.
-
-    Args:
-        policy: the network.
-        spec: of the other environment.
+    """Return a copy of a network for a `spec` of another vocabulary: rows are copied by spelling, new words zero.
 
     Raises:
         ConfigurationError: a network whose parameters depend on its vocabulary in another way than row by row, or an

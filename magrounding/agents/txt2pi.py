@@ -143,8 +143,7 @@ class Txt2PiGrounding(nn.Module):
 
     Args:
         channels: of the layers.
-        cells: channels of V0.
-        positions: channels of X_pos, concatenated to the input of each layer.
+        cells, positions: channels of V0, and of X_pos, concatenated to the input of each layer.
         text_width: d_t.
         query_width: width of the document's states.
         config: for `visual_attention`, `text_modulation`, `initial_query`.
@@ -181,8 +180,7 @@ class Txt2PiGrounding(nn.Module):
         """Return V_last [N, C, H, W].
 
         Args:
-            cells: V0 [N, D, H, W].
-            positions: X_pos [N, P, H, W].
+            cells, positions: V0 [N, D, H, W] and X_pos [N, P, H, W].
             summary: [N, D], the text that does not depend on the map.
             inputs: of which visual attention reads the document's `states` and `mask`.
             queries: list to which each layer's query [N, query_width] is added, with visual attention.
@@ -263,12 +261,7 @@ def attention_to_statements(queries: Sequence[Tensor], inputs: Inputs) -> dict[s
 
 
 def make_txt2pi(spec: EnvSpec, *, profile: str = "paper", **options: Any) -> Txt2Pi:
-    """Build a txt2π policy.
-
-    Args:
-        spec: of the environment.
-        profile: base of the options: "paper" or "code", see `PROFILES`.
-        options: fields of `Txt2PiConfig`.
+    """Build a txt2π policy; options are those of `Txt2PiConfig`, on top of a profile of `PROFILES`.
 
     Raises:
         ConfigurationError: an unknown option or profile, or an invalid value.

@@ -11,15 +11,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config, configure
+from magrounding.agents.building import check_config
 from magrounding.agents.language import TextEncoder, join_statements
-from magrounding.agents.modules import DocumentAttention
+from magrounding.agents.modules import DocumentAttention, unroll
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, check_grid, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec, Field, Grid, Mask, Text
@@ -83,6 +82,7 @@ class ViewRead(Policy):
             integers.
     """
 
+    Options = ViewReadConfig
     accepts = Accepts(fields=("goal", "action_mask"), egocentric=True)
     divisible = False
     reads = {"mission": ("goal",)}  # noqa: RUF012  the base class declares it
@@ -165,7 +165,9 @@ class ViewRead(Policy):
         top = F.relu(self.think_norm(self.think(F.relu(self.view_norm(view)))))
         memory = None
         if self.config.remember:
-            memory = self._remember(top.unflatten(0, shape), batch)
+            views = top.unflatten(0, shape)
+            before = torch.zeros_like(views[0]) if batch.memory is None else batch.memory
+            memory = unroll(self.memory, views, before, batch.restarts)
             seen, top = top, memory.flatten(0, 1)
             if self.config.attention:
                 top = top + self._look_again(seen, top, text, mission)
@@ -214,14 +216,6 @@ class ViewRead(Policy):
             symbols = torch.cat((symbols[codes // self.vocabulary], last), 1)
         return symbols, which
 
-    def _remember(self, seen: Tensor, batch: Batch) -> Tensor:
-        """The memory [T, B, hidden] after each step, of what is seen [T, B, hidden]."""
-        memory, after = torch.zeros_like(seen[0]) if batch.memory is None else batch.memory, []
-        for view, keep in zip(seen, (~batch.restarts).unsqueeze(2), strict=True):
-            memory = self.memory(view, memory * keep)
-            after.append(memory)
-        return torch.stack(after)
-
     def _look_again(self, seen: Tensor, memory: Tensor, text: TextEncoding, mission: Tensor) -> Tensor:
         """Features [N, hidden] of views [N, hidden], modulated by the words that the memory [N, hidden] attends to."""
         words = DocumentAttention(text["states"], text["spoken"], mission)(self.query(memory))
@@ -265,8 +259,3 @@ def distinct(codes: Tensor, bound: int) -> tuple[Tensor, Tensor]:
     rank = torch.empty(bound, dtype=torch.int64, device=codes.device)
     rank[values] = torch.arange(len(values), device=codes.device)
     return values, rank[codes]
-
-
-def make_viewread(spec: EnvSpec, **options: Any) -> ViewRead:
-    """Build a viewread network; options are those of `ViewReadConfig`."""
-    return ViewRead(spec, configure("viewread", ViewReadConfig(), options))

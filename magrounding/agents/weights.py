@@ -64,7 +64,7 @@ def load_weights(
 
     Args:
         folder: of the stage.
-        env, vocabulary_hash, num_agents: what they must be of; None for networks that read any words.
+        env, vocabulary_hash, num_agents: expected origin; None for networks that read any words.
 
     Raises:
         CheckpointError: missing, truncated or altered files; weights of another env, vocabulary or number of agents.

@@ -19,9 +19,8 @@ from torch import Tensor
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.policy import MARKS, OTHERS, Accepts, Auxiliary, Policy, PolicyOutput, mask_logits
 from magrounding.endi.diagnostics import diagnose
-from magrounding.endi.division import Division, divide, draw_noise
+from magrounding.endi.division import Division, Places, divide, draw_noise
 from magrounding.endi.losses import REGULARIZERS, dis, modelling_loss, num
-from magrounding.endi.places import Places
 from magrounding.errors import ConfigurationError, choose
 from magrounding.registry import load
 from magrounding.spec import EnvSpec
@@ -50,19 +49,12 @@ class EnDiOptions:
 
 
 class Survey(NamedTuple):
-    """State of an EnDi before it divides.
+    """State of an EnDi before it divides."""
 
-    Attributes:
-        places: to be divided.
-        logits: [N, P, 2], of self and of others.
-        seen: intermediate results for both views of the divided entities.
-        memory: [N, …] or None.
-    """
-
-    places: Places
-    logits: Tensor
-    seen: Any
-    memory: Tensor | None = None
+    places: Places  # to be divided
+    logits: Tensor  # [N, P, 2], of self and of others
+    seen: Any  # intermediate results for both views of the divided entities
+    memory: Tensor | None = None  # [N, …] or None
 
 
 class Divided(NamedTuple):
@@ -165,12 +157,10 @@ def _entropy(division: Division) -> Tensor:
 
 
 def make_endi(spec: EnvSpec, *, grounding: str = "txt2pi", regularizer: str = "dis", **options: Any) -> Policy:
-    """Build an EnDi, or, for one agent, its grounding module alone: a division takes two.
+    """Build an EnDi on "txt2pi" (the paper's for RTFM), "emma" (the paper's for MESSENGER) or "relread".
 
-    Args:
-        spec: of the environment.
-        grounding: "txt2pi" (the paper's for RTFM), "emma" (the paper's for MESSENGER) or "relread".
-        regularizer, options: `EnDiOptions` and the options of that module.
+    For one agent it is the grounding module alone: a division takes two. Options are `EnDiOptions` and those of the
+    module.
 
     Raises:
         ConfigurationError: an unknown module or option, or an invalid value.

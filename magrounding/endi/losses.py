@@ -9,20 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from magrounding.endi.division import Division
-from magrounding.endi.places import distance_to_nearest
+from magrounding.endi.division import Division, distance_to_nearest
 
 REGULARIZERS = ("num", "dis", "none")
 
 
 def num(division: Division, num_agents: int, *, squared: bool = False) -> Tensor:
-    """Return [N]: | n_self − n_others / (n − 1) |, which is 0 where every agent takes as many entities.
-
-    Args:
-        division: of N observations.
-        num_agents: n.
-        squared: the square instead, as the released program has it.
-    """
+    """Return | n_self − n_others / (n − 1) | [N], 0 where agents take as many entities; `squared` as released."""
     entity = division.places.is_entity
     own, others = (mask.mul(entity).sum(1) for mask in (division.own, division.others))
     gap = own - others / (num_agents - 1)
@@ -33,12 +26,6 @@ def dis(division: Division, position: Tensor, teammates: Tensor, height: int, wi
     """Return [N]: distances of entities to their owner, oneself or the nearest other, summed.
 
     Distances are |dx| / W + |dy| / H; those of the dead are 2. The paper's formula misprints the second axis.
-
-    Args:
-        division: of N observations.
-        position: [N, 2] row and column.
-        teammates: [N, n − 1, 2] likewise.
-        height, width: of the map.
     """
     places = division.places
     near, far = (distance_to_nearest(places, who, height, width) for who in (position.unsqueeze(1), teammates))
@@ -48,9 +35,7 @@ def dis(division: Division, position: Tensor, teammates: Tensor, height: int, wi
 def modelling_loss(logits: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
     """Return the cross-entropies L_sup, summed over the others [N], and the accuracy [N], nan where none acted.
 
-    Args:
-        logits: [N, n − 1, A], of the others' actions.
-        others: [N, n − 1], their actions, −1 for those that did not act, which are left out.
+    `logits` [N, n − 1, A] and actions `others` [N, n − 1] are of the others, −1 for those that did not act.
     """
     action, acted = others.clamp(min=0), others >= 0
     nll = F.cross_entropy(logits.transpose(1, 2), action, reduction="none")

@@ -21,7 +21,7 @@ from magrounding.agents.emma.occupied import Occupied
 from magrounding.agents.emma.symbols import EmmaConfig, action_head, initialize
 from magrounding.agents.policy import ATTENTION, TextEncoding
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
-from magrounding.endi.places import cells, shown_entities
+from magrounding.endi.division import cells, shown_entities
 from magrounding.errors import choose
 from magrounding.spec import EnvSpec
 
@@ -47,11 +47,7 @@ class EnDiEmmaConfig(EnDiOptions, EmmaConfig):
 class OffsetQueries(nn.Module):
     """Queries of the division: the mean of an entity's symbols and of its offsets from an agent.
 
-    Args:
-        symbols: rows of the table of symbols.
-        size: of the map; offsets are id − size, from 1 − size to size − 1.
-        width: of a query.
-        shared: one table for all.
+    Offsets are id − size, from 1 − size to size − 1, for a map of that size; `shared`: one table for all ids.
     """
 
     def __init__(self, symbols: int, size: int, width: int, *, shared: bool) -> None:
@@ -148,11 +144,7 @@ class EnDiEmma(EnDi):
     def _view(self, frames: Tensor, agent: Tensor, text: TextEncoding, document: Tensor, conv: nn.Conv2d) -> Tensor:
         """Logits [N, H, W, 2] of a convolution over the sentences that entities attend to from an agent's place.
 
-        Args:
-            frames: [N, F, H, W, K].
-            agent: [N, 2] row and column; out of the map where there is none.
-            text, document: see `Inputs`.
-            conv: of padded maps.
+        Entities are those of frames [N, F, H, W, K]; `agent` [N, 2] is out of the map where there is none.
         """
         _, history, height, width, per_cell = frames.shape
         emma, symbols = self.emma, self.emma.symbols.num_embeddings

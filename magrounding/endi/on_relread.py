@@ -26,7 +26,7 @@ from magrounding.agents.relread.motion import Motion
 from magrounding.agents.relread.network import Relread, RelreadConfig
 from magrounding.agents.remapping import within
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
-from magrounding.endi.places import Places, distance_to_nearest
+from magrounding.endi.division import Places, distance_to_nearest
 from magrounding.spec import EnvSpec
 
 _TAKE = 1.5

@@ -15,7 +15,7 @@ from magrounding.agents.modules import distance_map, embed_cells, spatial_max
 from magrounding.agents.policy import ATTENTION, TextEncoding
 from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader, attention_to_statements
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
-from magrounding.endi.places import cells, distance_to_nearest, shown_entities
+from magrounding.endi.division import cells, distance_to_nearest, shown_entities
 from magrounding.spec import EnvSpec
 
 

@@ -3,8 +3,7 @@
 import torch
 
 from magrounding.agents.relread.manual_reader import ManualReader
-from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES
-from magrounding.agents.relread.said_motion import SaidMotion, ngrams
+from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES, SaidMotion, ngrams
 
 NO_GOAL = torch.zeros(1, 0, dtype=torch.int64)
 

@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from magrounding.endi.diagnostics import diagnose
-from magrounding.endi.division import divide, draw_noise
+from magrounding.endi.division import Places, cells, distance_to_nearest, divide, draw_noise, shown_entities
 from magrounding.endi.losses import dis, modelling_loss, num
-from magrounding.endi.places import Places, cells, distance_to_nearest, shown_entities
 
 
 def board(*entities: tuple[int, int]) -> Places:

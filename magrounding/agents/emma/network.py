@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
 from magrounding.agents.document_policy import Inputs, info_nce
 from magrounding.agents.emma.symbols import EmmaConfig, SymbolPolicy, initialize
 from magrounding.agents.language import WordStates, distinct_rows
@@ -120,13 +118,3 @@ class GameId(SymbolPolicy):
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         """Return 0: there is no text to ground."""
         return text["symbols"].new_zeros(())
-
-
-def make_emma(spec: EnvSpec, **options: Any) -> Emma:
-    """Build EMMA; options are those of `EmmaConfig`."""
-    return Emma(spec, configure("emma", EmmaConfig(), options))
-
-
-def make_game_id(spec: EnvSpec, **options: Any) -> GameId:
-    """Build Game-ID; options are those of `EmmaConfig`."""
-    return GameId(spec, configure("emma_game_id", EmmaConfig(), options))

@@ -15,21 +15,13 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Occupied:
-    """O occupied cells of F frames of N maps, and the D distinct things that they show.
+    """O occupied cells of F frames of N maps, and the D distinct things that they show."""
 
-    Attributes:
-        words: [D, K] int64 ids of all that a cell shows.
-        document: [D] int64, which document its observation reads.
-        which: [O] int64, which of the D each cell shows.
-        place: [O] int64, index of the cell and its frame among [N, F, H, W].
-        shape: (N, F, H, W).
-    """
-
-    words: Tensor
-    document: Tensor
-    which: Tensor
-    place: Tensor
-    shape: tuple[int, int, int, int]
+    words: Tensor  # [D, K] int64 ids of all that a cell shows
+    document: Tensor  # [D] int64, which document its observation reads
+    which: Tensor  # [O] int64, which of the D each cell shows
+    place: Tensor  # [O] int64, index of the cell and its frame among [N, F, H, W]
+    shape: tuple[int, int, int, int]  # (N, F, H, W)
 
     @classmethod
     def find(cls, frames: Tensor, occupant: Tensor, document: Tensor) -> Occupied:
@@ -60,7 +52,7 @@ class Occupied:
         return maps.view(*self.shape, -1).permute(0, 1, 4, 2, 3).flatten(1, 2)
 
     def convolve(self, features: Tensor, conv: nn.Conv2d, bias: Tensor, factor: Tensor | None = None) -> Tensor:
-        """Convolve maps (stride 1, no padding) that are 0 where no cell is occupied.
+        """Convolve maps (stride 1, no padding) that are 0 where no cell is occupied, to [N, H', W', M], channels last.
 
         The product of a thing's features with each tap of the kernel, for each frame, is one product of matrices; every
         cell
@@ -71,9 +63,6 @@ class Occupied:
             conv: in_channels are those of F frames of at least C channels, of which the first C are these.
             bias: [N, M] or [1, M], in place of the convolution's own.
             factor: [O], of each occupied cell.
-
-        Returns:
-            [N, H', W', M], channels last.
         """
         n, history, height, width = self.shape
         (tall, wide), maps = conv.kernel_size, conv.out_channels

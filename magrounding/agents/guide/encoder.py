@@ -22,16 +22,11 @@ REMEMBERED = 2**16
 
 
 class HashedEncoder(nn.Module):
-    """Mean of the embeddings of hashed features, and a residual perceptron.
+    """Mean of the embeddings of hashed features (`buckets` × `width`), and a residual perceptron.
 
     Unseen words keep their initial embeddings: the same word in a task and in an action matches, and so do words that
     share
     parts.
-
-    Args:
-        buckets: of features.
-        width: of the embeddings, and of a text's vector.
-        hidden: of the perceptron.
     """
 
     kind = "hashed"

@@ -61,12 +61,7 @@ class Example(NamedTuple):
 def contrastive_loss(tasks: Tensor, gold: Tensor, negatives: Tensor, temperature: float) -> Tensor:
     """Return the mean over i of the negative log of gold action i's share among all actions of the batch, a scalar.
 
-    LGE sums over i, which is the same at another rate.
-
-    Args:
-        tasks, gold: [N, D] of length 1.
-        negatives: [M, D] of length 1, hard negatives.
-        temperature: λ.
+    LGE sums over i, which is the same at another rate. `tasks`, `gold` [N, D] and hard negatives [M, D] have length 1.
     """
     scores = tasks @ torch.cat((gold, negatives)).T / temperature
     return F.cross_entropy(scores, torch.arange(len(tasks), device=scores.device))
@@ -102,14 +97,7 @@ def learn_guide(
     learning: GuideLearning,
     tell: Callable[[int, float], object] = lambda epoch, loss: None,
 ) -> float:
-    """Train a Guide in place and return the mean loss of the last epoch.
-
-    Args:
-        guide: the Guide.
-        trajectories: of training variations.
-        learning: hyperparameters.
-        tell: called with each epoch's number, from 1, and mean loss.
-    """
+    """Train a Guide in place and return the last epoch's mean loss; `tell` gets each epoch's number and loss."""
     examples, rng = examples_of(trajectories), random.Random(learning.seed)
     batches = max(1, len(examples) // learning.batch)
     optimizer = torch.optim.AdamW(guide.parameters(), learning.rate, weight_decay=learning.decay)

@@ -21,14 +21,9 @@ _ROW, _COLUMN, _INVENTORY = 0, 1, 3
 
 
 class StateEncoder(nn.Module):
-    """Encoder of a state to s [N, Sd]: convolutions over the grid with each agent marked, and every agent's inventory.
+    """Encoder of states (`EnvSpec.state_layout`) to s [N, units + n · embedding].
 
-    Args:
-        spec: of the environment.
-        layout: of the states, `EnvSpec.state_layout`.
-        embedding: width of a word.
-        maps: channels of the convolutions.
-        units: of the layer behind them; Sd = units + n · embedding.
+    It has convolutions over the grid with each agent marked, and every agent's inventory.
     """
 
     def __init__(
@@ -54,11 +49,6 @@ class MonotonicMixer(nn.Module):
     """Q_tot by a network of weights that depend on the state and are not negative (Rashid et al. 2018, eq. 4–6).
 
     So Q_tot never falls where an agent's value rises, and each agent's own best action is part of the best joint one.
-
-    Args:
-        encoder: of states.
-        num_agents: n.
-        hidden: units of the mixing layer.
     """
 
     def __init__(self, encoder: StateEncoder, num_agents: int, hidden: int = 32) -> None:

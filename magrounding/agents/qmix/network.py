@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config, configure
+from magrounding.agents.building import check_config
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import around, distance_map, embed_cells
 from magrounding.agents.policy import Accepts, TextEncoding, check_grid, mask_logits
@@ -43,16 +42,7 @@ class QmixAgentConfig:
 
 
 class GridEncoder(nn.Module):
-    """Two 3 × 3 convolutions over the summed embeddings of what cells show, and a layer on the flat maps.
-
-    Args:
-        shape: (H, W, K) of the grids.
-        vocabulary_size: number of words.
-        embedding: width of a word.
-        extra: E, channels beside the embeddings.
-        maps: channels of the convolutions.
-        out: units of the last layer.
-    """
+    """Two 3 × 3 convolutions over the summed embeddings of cells and `extra` channels, and a layer on the flat maps."""
 
     def __init__(
         self, shape: tuple[int, ...], vocabulary_size: int, embedding: int, extra: int, maps: int, out: int
@@ -77,6 +67,7 @@ class GridEncoder(nn.Module):
 class QmixAgent(QNetwork):
     """A recurrent Q-network over its own observation, last action and agent id, without text."""
 
+    Options = QmixAgentConfig
     looks_at = ("grid", "position", "inventory", "action_mask")
     reads: Mapping[str, tuple[str, ...]] = {}
     accepts = Accepts(fields=("position", "inventory", "action_mask"), egocentric=False)
@@ -119,8 +110,3 @@ class QmixAgent(QNetwork):
             return self.look(grid, distance_map(position, *grid.shape[1:3]))
         square = around(grid.permute(0, 3, 1, 2), position, 2 * self.config.reach + 1)
         return self.look(square.permute(0, 2, 3, 1))
-
-
-def make_qmix(spec: EnvSpec, **options: Any) -> QmixAgent:
-    """Build the agent network; options are those of `QmixAgentConfig`."""
-    return QmixAgent(spec, configure("qmix", QmixAgentConfig(), options))

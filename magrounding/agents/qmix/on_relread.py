@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import ATTENTION, Batch, PolicyOutput, TextEncoding, mask_logits
 from magrounding.agents.qmix.q_network import QNetwork
@@ -25,6 +22,7 @@ class QmixRelread(QNetwork):
         ConfigurationError: an environment that it is not made for, or the option motion, which takes a memory.
     """
 
+    Options = RelreadConfig
     looks_at = ("grid", "position", "inventory", "action_mask", "teammates")
     accepts = Relread.accepts
 
@@ -65,8 +63,3 @@ class QmixRelread(QNetwork):
         advantage, value = self.reader.decide(observation, things, features, self.agent(who))
         q = value.unsqueeze(1) + advantage - advantage.mean(1, keepdim=True)
         return mask_logits(q.float(), observation["action_mask"]), hidden
-
-
-def make_qmix_relread(spec: EnvSpec, **options: Any) -> QmixRelread:
-    """Build the reading agent network; options are those of `RelreadConfig`, without motion."""
-    return QmixRelread(spec, configure("qmix_relread", RelreadConfig(), options))

@@ -55,7 +55,7 @@ class QNetwork(Policy):
     def evaluate(
         self, inputs: Inputs, who: Tensor, last_action: Tensor, hidden: Tensor, real: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return the values of all actions in N lives of at most T steps, all of them at once.
+        """Return values Q [R, A] float32 of all actions in N lives of at most T steps, and hidden [N, D] after them.
 
         Args:
             inputs: the R real steps, time first, with the fields in `looks_at`.
@@ -63,9 +63,6 @@ class QNetwork(Policy):
             last_action: [R, A] one-hot, the action before; zeros at the start of an episode.
             hidden: [N, D] of `initial_hidden`, or returned by the call before.
             real: [T, N] bool, where the real steps are; a life that is over has no more of them.
-
-        Returns:
-            Q [R, A] float32, masked actions at the dtype's minimum; and hidden [N, D] after T steps.
         """
 
     def initial_hidden(self, num_games: int) -> Tensor:
@@ -102,13 +99,7 @@ class QNetwork(Policy):
 
 
 def epsilon_greedy(q: Tensor, action_mask: Tensor, epsilon: float) -> Tensor:
-    """Return log-probabilities […, A] of taking the best action, or with probability epsilon any legal one.
-
-    Args:
-        q: […, A].
-        action_mask: […, A], 1 for legal actions.
-        epsilon: in [0, 1].
-    """
+    """Return log-probabilities […, A] of the best action of q […, A], or with probability epsilon of any legal one."""
     legal = action_mask.to(q.dtype)
     best = F.one_hot(mask_logits(q, action_mask).argmax(-1), q.shape[-1])
     chance = (1 - epsilon) * best + epsilon * legal / legal.sum(-1, keepdim=True).clamp(min=1)

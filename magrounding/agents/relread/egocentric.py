@@ -12,20 +12,13 @@ from magrounding.agents.relread import kernels
 
 
 class Things(NamedTuple):
-    """M things of each observation: first the entities of the grid, then teammates with what they hold.
+    """M things of each observation: first the entities of the grid, then teammates with what they hold."""
 
-    Attributes:
-        words: [N, M + 1, W] int32 ids; the last are those of the agent's own inventory.
-        row, column: [N, M] int64.
-        exists: [N, M] bool.
-        is_ally: [N, M] bool.
-    """
-
-    words: Tensor
-    row: Tensor
-    column: Tensor
-    exists: Tensor
-    is_ally: Tensor
+    words: Tensor  # [N, M + 1, W] int32 ids; the last are those of the agent's own inventory
+    row: Tensor  # [N, M] int64
+    column: Tensor  # [N, M] int64
+    exists: Tensor  # [N, M] bool
+    is_ally: Tensor  # [N, M] bool
 
 
 def with_presence(things: Things, features: Tensor) -> Tensor:
@@ -45,13 +38,7 @@ def look(base: Tensor, known: Tensor, mixing: Tensor, patterns: Tensor, near: Te
 
 
 def border_distances(position: Tensor, shape: torch.Size, reach: int) -> Tensor:
-    """Return [N, 4 (reach + 1)] one-hot: the distance of the border in each direction, up to `reach`.
-
-    Args:
-        position: [N, 2] row and column.
-        shape: of the map, which may be larger than those of training.
-        reach: cells.
-    """
+    """Return one-hot distances [N, 4 (reach + 1)] of position [N, 2] from the borders, which are up to `reach`."""
     height, width = shape
     row, column = position.long().unbind(-1)
     distances = torch.stack((row, height - 1 - row, column, width - 1 - column), 1)

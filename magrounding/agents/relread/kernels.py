@@ -36,14 +36,9 @@ def suits(*tensors: Tensor) -> bool:
 def find(
     grid: Tensor, mates: Tensor, held: Tensor, no_entity: Tensor, width: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Return the fields of `egocentric.Things`.
+    """Return the fields of `egocentric.Things`, of grid [N, H, W, K], mates [N, n - 1, 2 + I] and held [N, I].
 
-    Args:
-        grid: [N, H, W, K] ids.
-        mates: [N, n - 1, 2 + I], row, column and words of every teammate.
-        held: [N, I] ids.
-        no_entity: [V] bool, ids that are no entity as an occupant's first word.
-        width: words of an occupant.
+    `no_entity` [V] bool are ids that are no entity as an occupant's first of `width` words.
     """
     occupants = grid.flatten(1, 2).contiguous().numpy()
     most = _most(occupants, no_entity.numpy(), width)
@@ -93,9 +88,7 @@ def look(base: Tensor, known: Tensor, mixing: Tensor, patterns: Tensor, near: Te
     Args:
         base: [N, H], written over.
         known: [N, M, F].
-        mixing: [F, H].
-        patterns: [cells, H].
-        near: [C, F, H].
+        mixing, patterns, near: [F, H], [cells, H] and [C, F, H].
         place: [N, M, 2], cell and k (-1: none of those) of each thing.
     """
     return _Look.apply(base, known.flatten(0, 1), mixing, patterns, near, place)
@@ -262,19 +255,7 @@ def _relate(mentions, alike, alone, weight, document, which, exists, sums, with_
 
 @cached_njit(nogil=True)
 def _relate_back(
-    d_sums,
-    d_with_held,
-    mentions,
-    alike,
-    alone,
-    weight,
-    document,
-    which,
-    exists,
-    d_mentions,
-    d_alike,
-    d_alone,
-    d_weight,
+    d_sums, d_with_held, mentions, alike, alone, weight, document, which, exists, d_mentions, d_alike, d_alone, d_weight
 ):
     observations, things = exists.shape
     span, mentions, alike = mentions.shape[1], mentions.reshape(-1), alike.reshape(-1)

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from magrounding.agents.policy import TextEncoding
 from magrounding.agents.relread import kernels
-from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES
-from magrounding.agents.relread.said_motion import SaidMotion
+from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES, SaidMotion
 from magrounding.errors import ConfigurationError
 from magrounding.jit import cached_njit
 
@@ -36,17 +35,12 @@ class WordRelations(NamedTuple):
     """Relations of the P distinct words of a batch in each of U manuals.
 
     said(w) is the sum of the statements' values, weighted by the attention of w to each.
-
-    Attributes:
-        mentions: [U, P, P], said(w) · w': what is said of w mentions w'.
-        alike: [U, P, P], cosine of said(w) and said(w').
-        features: [U, P, 2 + D], said(w) · goal, the best match of w with any statement, and their meanings; with
-            motion,
-            P are the distinct pairs of word and motion class.
     """
 
-    mentions: Tensor
-    alike: Tensor
+    mentions: Tensor  # [U, P, P], said(w) · w': what is said of w mentions w'
+    alike: Tensor  # [U, P, P], cosine of said(w) and said(w')
+    # [U, P, 2 + D], said(w) · goal, the best match of w with any statement, and their meanings; with motion, P are the
+    # distinct pairs of word and motion class
     features: Tensor
 
 
@@ -277,12 +271,7 @@ def _absence(text: TextEncoding) -> Tensor:
 
 
 def shared_phrases(manual: Tensor, goal: Tensor) -> Tensor:
-    """Return [U, S, G] bool: words of the goal that a statement has next to the word that is next to it in the goal.
-
-    Args:
-        manual: [U, S, L] ids, 0 is padding.
-        goal: [U, G] ids.
-    """
+    """Return [U, S, G] bool: words of goal [U, G] that a statement [U, S, L] has next to the same word as the goal."""
     if kernels.suits(manual, goal):
         shared = torch.zeros(*manual.shape[:2], goal.shape[1], dtype=torch.bool)
         _mark_shared(manual.contiguous().numpy(), goal.contiguous().numpy(), shared.numpy())

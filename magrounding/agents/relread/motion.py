@@ -8,11 +8,13 @@ them from observations, on the CPU wherever the network lives.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from magrounding.jit import cached_njit, inner_njit
 
@@ -35,36 +37,28 @@ MOTION_CLASSES = (2 * STEPS + 1) * 2 * FRAMES
 DIRECTIONS = 5 * FRAMES
 
 
+LENGTHS = range(3, 7)
+"""Lengths of n-grams."""
+
+
 class Frame(NamedTuple):
-    """Things of N observations.
+    """Things of N observations."""
 
-    Attributes:
-        words: [N, M] ids, the first of each thing.
-        row, column: [N, M] int64.
-        followed: [N, M] bool, things to track; of more than TRACKS in an observation, the first.
-        agents: [N, n, 2] row and column, row −1 of the dead.
-    """
-
-    words: Tensor
-    row: Tensor
-    column: Tensor
-    followed: Tensor
-    agents: Tensor
+    words: Tensor  # [N, M] ids, the first of each thing
+    row: Tensor  # [N, M] int64
+    column: Tensor  # [N, M] int64
+    followed: Tensor  # [N, M] bool, things to track; of more than TRACKS in an observation, the first
+    agents: Tensor  # [N, n, 2] row and column, row −1 of the dead
 
 
 class Motion(NamedTuple):
-    """Motion of M things of N observations.
+    """Motion of M things of N observations."""
 
-    Attributes:
-        motion_class: [N, M] int64 below MOTION_CLASSES: steps nearer to the nearest agent or farther away on balance,
-            up to twice; whether it moved at all; for how many frames it has been tracked, up to three. 0: unknown.
-        direction: [N, M] int64 below DIRECTIONS, direction and age of its last step, up to three frames. 0: none.
-        age: [N, M] int64, frames after the first in which it was seen.
-    """
-
+    # [N, M] int64 below MOTION_CLASSES: steps nearer to the nearest agent or farther away on balance, up to twice;
+    # whether it moved at all; for how many frames it has been tracked, up to three. 0: unknown
     motion_class: Tensor
-    direction: Tensor
-    age: Tensor
+    direction: Tensor  # [N, M] int64 below DIRECTIONS, direction and age of its last step, up to three frames. 0: none
+    age: Tensor  # [N, M] int64, frames after the first in which it was seen
 
 
 def initial_tracks(num_envs: int, agents: int) -> Tensor:
@@ -164,3 +158,53 @@ def _to_nearest(track, agents):
             if least < 0 or distance < least:
                 least = distance
     return max(least, 0)
+
+
+class SaidMotion(nn.Module):
+    """Likelihood of motion classes by statement.
+
+    A word is the sum of the embeddings of its character n-grams (fastText, Bojanowski et al. 2017): an unseen one
+    ("flees")
+    is similar to seen ones ("fleeing"), and one that shares no n-gram says nothing.
+
+    Args:
+        width: of the embeddings.
+        words: spelling of each id; ids without one are names that are like no other.
+
+    Attributes:
+        ngrams: those of all words, in the order of the rows of `embedding`.
+    """
+
+    def __init__(self, width: int, words: Sequence[str]) -> None:
+        super().__init__()
+        spelt = [ngrams(word) for word in words]
+        self.ngrams = tuple(sorted({ngram for word in spelt for ngram in word}))
+        number = {ngram: k for k, ngram in enumerate(self.ngrams)}
+        self.embedding = nn.EmbeddingBag(len(number), width, mode="sum")
+        nn.init.zeros_(self.embedding.weight)
+        self.gaits = nn.Linear(width, MOTION_CLASSES)
+        ids = torch.tensor([number[ngram] for word in spelt for ngram in word])
+        ends = torch.tensor([len(word) for word in spelt]).cumsum(0)
+        self.ids: Tensor
+        self.begins: Tensor
+        self.register_buffer("ids", ids, persistent=False)
+        self.register_buffer("begins", torch.cat((ends.new_zeros(1), ends[:-1])), persistent=False)
+
+    def forward(self, statements: Tensor) -> Tensor:
+        """Return log likelihood ratios [U, S, MOTION_CLASSES] to `usual`, of the word sets [U, S, V] of statements."""
+        return _among_as_old(self.gaits(statements @ self.embedding(self.ids, self.begins))) - self.usual()
+
+    def usual(self) -> Tensor:
+        """Return the log probabilities [MOTION_CLASSES] without a statement."""
+        return _among_as_old(self.gaits.bias)
+
+
+def _among_as_old(logits: Tensor) -> Tensor:
+    """Log probabilities [..., MOTION_CLASSES] among things of the same age; 0 for those just come in sight."""
+    return F.pad(logits.unflatten(-1, (-1, FRAMES)).log_softmax(-2)[..., 1:], (1, 0)).flatten(-2)
+
+
+def ngrams(word: str) -> list[str]:
+    """Return the distinct n-grams of a word, with marks where it begins and ends."""
+    marked = f"<{word}>"
+    return list(dict.fromkeys(marked[k : k + n] for n in LENGTHS for k in range(len(marked) - n + 1)))

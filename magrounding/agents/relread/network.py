@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config, configure
+from magrounding.agents.building import check_config
 from magrounding.agents.document_policy import DocumentPolicy, Inputs, info_nce
 from magrounding.agents.policy import ATTENTION, Accepts, Auxiliary, PolicyOutput, TextEncoding, mask_logits, shares
 from magrounding.agents.relread import kernels
@@ -80,6 +80,7 @@ class RelreadConfig:
 class Relread(DocumentPolicy):
     """The relational reader."""
 
+    Options = RelreadConfig
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask"), also=("teammates",), egocentric=False)
     loss_weights: ClassVar[Mapping[str, float]] = {"motion": 1.0}
 
@@ -351,8 +352,3 @@ class Relread(DocumentPolicy):
 def _motion_classes(motion: Motion | None) -> Tensor | None:
     """Motion class [N, M + 1, 1] of each thing and of the inventory, which stands still; None: motion is off."""
     return None if motion is None else F.pad(motion.motion_class, (0, 1)).unsqueeze(-1)
-
-
-def make_relread(spec: EnvSpec, **options: Any) -> Relread:
-    """Build a relational reader; options are those of `RelreadConfig`."""
-    return Relread(spec, configure("relread", RelreadConfig(), options))

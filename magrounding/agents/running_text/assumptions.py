@@ -39,14 +39,7 @@ def parse_assumptions(text: str) -> tuple[str, ...]:
 
 
 def made_up(assumption: str, rows: np.ndarray, letters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return a plain manual [T] as running text, with statements of the same classes of words combined in pairs.
-
-    Args:
-        assumption: one of ASSUMPTIONS.
-        rows: [S, L] ids, each row a statement.
-        letters: [V] class of each word, 0 for function words.
-        rng: of the pairs and their order.
-    """
+    """Return a plain manual [T] as running text, with rows [S, L] of the same classes of words [V] in pairs."""
     waiting: dict[tuple[int, ...], np.ndarray] = {}
     parts: list[np.ndarray] = []
     for row in (row[row != 0] for row in rows[rng.permutation(len(rows))] if row.any()):

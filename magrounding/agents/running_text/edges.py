@@ -22,10 +22,10 @@ from magrounding.agents.running_text.segments import (
     ROWS,
     SEGMENTS,
     STOPS,
+    Cuts,
     Delexicalised,
     Pieces,
     Segmenter,
-    Statements,
     Stops,
     array_of,
     fixed,
@@ -91,7 +91,7 @@ class Edges(Delexicalised):
         return Pieces(ids, rows)
 
     def scores(self, states: Tensor, place: Tensor, word: Tensor, words: int) -> Tensor:
-        """Symmetric scores [U, N, N] of pairs of words, as `edges_kernels.groups_of` computes them, for learning.
+        """Return symmetric scores [U, N, N] of pairs of words, as `edges_kernels.groups_of` computes them.
 
         Args:
             states: [U, T, 2 UNITS] of the network.
@@ -175,7 +175,7 @@ def _forget(module: nn.Module, _keys: object) -> None:
         module.forget()
 
 
-def make_segments(kind: str, spec: EnvSpec) -> Statements | None:
+def make_segments(kind: str, spec: EnvSpec) -> Cuts | Edges | None:
     """Build what finds the statements of manuals, one of SEGMENTS; None for rows."""
     if choose("way to find statements", kind, SEGMENTS) == ROWS:
         return None

@@ -15,29 +15,19 @@ _LEAST = 1e-6
 
 
 class Scorer(NamedTuple):
-    """Weights that score pairs of mentions (see `edges.Edges`), and the word counts of the usual pieces.
+    """Weights that score pairs of mentions (see `edges.Edges`), and the word counts of the usual pieces."""
 
-    Attributes:
-        recurrence: the network.
-        letters: [V] class of each word, 0: not grouped.
-        row_end: the token between two rows.
-        first, second: [2 H, D]; bias: [D].
-        between: [2 H, G]; between_bias: [G]; across: [G, D], of what lies between two mentions.
-        out: [D + 1], weights and bias.
-        usual: [P, C] words of each class, counted from 1, in each piece.
-    """
-
-    recurrence: Recurrence
-    letters: np.ndarray
-    row_end: int
-    first: np.ndarray
-    second: np.ndarray
-    bias: np.ndarray
-    between: np.ndarray
-    between_bias: np.ndarray
-    across: np.ndarray
-    out: np.ndarray
-    usual: np.ndarray
+    recurrence: Recurrence  # the network
+    letters: np.ndarray  # [V] class of each word, 0: not grouped
+    row_end: int  # the token between two rows
+    first: np.ndarray  # [2 H, D]
+    second: np.ndarray  # [2 H, D]
+    bias: np.ndarray  # [D]
+    between: np.ndarray  # [2 H, G]
+    between_bias: np.ndarray  # [G]
+    across: np.ndarray  # [G, D], of what lies between two mentions
+    out: np.ndarray  # [D + 1], weights and bias
+    usual: np.ndarray  # [P, C] words of each class, counted from 1, in each piece
 
 
 def groups_of(text: np.ndarray, scorer: Scorer) -> np.ndarray:
@@ -83,13 +73,9 @@ def _are_usual(row: np.ndarray, ids: np.ndarray, scorer: Scorer) -> bool:
 
 @cached_njit(nogil=True)
 def pair_scores(first, second, out, word, words):
-    """Return scores [N, N] of pairs of words, those of their mentions summed.
+    """Return scores [N, N] of pairs of words, those of their mentions `word` [M] summed.
 
-    Args:
-        first, second: [M, D] of the mentions, in order.
-        out: [D + 1] weights and bias of pairs.
-        word: [M] the word of each mention.
-        words: N.
+    `first`, `second` [M, D] are the mentions in either role, `out` [D + 1] weights and bias of pairs.
     """
     scores = np.zeros((words, words))
     for i in range(len(word)):
@@ -252,9 +238,7 @@ def _joined(scores):
 def pieces_from(texts, groups):
     """Return the pieces [U, P, L'], each with its distinct words, and the rows [U, P, S] bool they have words in.
 
-    Args:
-        texts: [U, S, L] ids, 0 is padding.
-        groups: [U, S, L] the piece of each word, counted from 1; 0: none.
+    `groups` [U, S, L] are the pieces of the words of `texts`, counted from 1; 0: none.
     """
     most, longest = 1, 1
     for u in range(len(texts)):

@@ -31,21 +31,13 @@ DECAY, CLIP = 1e-3, 1.0
 
 
 class Renderings(NamedTuple):
-    """Training data: manuals of N episodes.
+    """Training data: manuals of N episodes."""
 
-    Attributes:
-        rows: [N, S, L] ids, each row a statement of one fact, 0 is padding.
-        told: the same manuals in other renderings, each [N, S', L'].
-        weights: how often each of them is drawn.
-        places: [V] where in an occupant the map shows a word, counted from 1; 0: nowhere.
-        beside: [V] bool, the map shows it beside a word that manuals speak of.
-    """
-
-    rows: np.ndarray
-    told: tuple[np.ndarray, ...]
-    weights: tuple[float, ...]
-    places: np.ndarray
-    beside: np.ndarray
+    rows: np.ndarray  # [N, S, L] ids, each row a statement of one fact, 0 is padding
+    told: tuple[np.ndarray, ...]  # the same manuals in other renderings, each [N, S', L']
+    weights: tuple[float, ...]  # how often each of them is drawn
+    places: np.ndarray  # [V] where in an occupant the map shows a word, counted from 1; 0: nowhere
+    beside: np.ndarray  # [V] bool, the map shows it beside a word that manuals speak of
 
 
 def learn_edges(
@@ -53,12 +45,8 @@ def learn_edges(
 ) -> Edges:
     """Train a reader of edges; torch's own random state is left alone.
 
-    Args:
-        spec: of the environment.
-        renderings: training data.
-        seed: of weights and of draws.
-        steps: of gradient descent; STEPS by default, and half as many more for each assumption.
-        assume: about language, some of ASSUMPTIONS.
+    By default there are STEPS of gradient descent, and half as many more for each assumption about language
+    (ASSUMPTIONS).
 
     Raises:
         ConfigurationError: plain manuals of one row, or manuals without any word of the map.

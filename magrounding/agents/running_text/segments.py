@@ -34,26 +34,13 @@ _NO_SHAPE = torch.iinfo(torch.int64).max
 
 
 class Pieces(NamedTuple):
-    """Statements of U manuals.
+    """Statements of U manuals."""
 
-    Attributes:
-        ids: [U, P, L] word ids, 0 is padding.
-        row_of: [U, P, S] bool, the manual's rows that each has words from; none for padding.
-    """
-
-    ids: Tensor
-    row_of: Tensor
+    ids: Tensor  # [U, P, L] word ids, 0 is padding
+    row_of: Tensor  # [U, P, S] bool, the manual's rows that each has words from; none for padding
 
 
-class Statements(nn.Module, ABC):
-    """What finds the statements of manuals."""
-
-    @abstractmethod
-    def forward(self, manual: Tensor) -> Pieces:
-        """The pieces of manual [U, S, L]."""
-
-
-class Cuts(Statements):
+class Cuts(nn.Module, ABC):
     """Cuts the rows of a manual into pieces, one of which ends with each row."""
 
     @abstractmethod
@@ -61,12 +48,13 @@ class Cuts(Statements):
         """Return [U, S, L] bool, the last word of each piece of texts [U, S, L]."""
 
     def forward(self, manual: Tensor) -> Pieces:
+        """Return the pieces of manual [U, S, L]."""
         texts = array_of(manual)
         ids, rows = (torch.from_numpy(each).to(manual.device) for each in pieces_of(texts, self.ends(texts)))
         return Pieces(ids, rows.unsqueeze(2) == torch.arange(manual.shape[1], device=manual.device))
 
 
-class Delexicalised(Statements):
+class Delexicalised(nn.Module):
     """Reads words by class, not by identity, so that unseen names are read like any.
 
     A function word of training has a token of its own. Weights are learned before reinforcement, which does not change

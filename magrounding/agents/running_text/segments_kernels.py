@@ -22,53 +22,34 @@ _ONE, _TWO = np.float32(1), np.float32(2)
 
 
 class Recurrence(NamedTuple):
-    """Weights of a bidirectional GRU.
+    """Weights of a bidirectional GRU."""
 
-    Attributes:
-        tokens: [V] row of `ahead` and `back` of each word.
-        ahead, back: [C, 3 H], input of each token to the gates of a GRU, in torch's order: reset, update, new.
-        recurrent_ahead, recurrent_back: [H, 3 H].
-        bias_ahead, bias_back: [3 H], of the recurrent part.
-    """
-
-    tokens: np.ndarray
-    ahead: np.ndarray
-    back: np.ndarray
-    recurrent_ahead: np.ndarray
-    recurrent_back: np.ndarray
-    bias_ahead: np.ndarray
-    bias_back: np.ndarray
+    tokens: np.ndarray  # [V] row of `ahead` and `back` of each word
+    ahead: np.ndarray  # [C, 3 H], input of each token to the gates of a GRU, in torch's order: reset, update, new
+    back: np.ndarray  # likewise
+    recurrent_ahead: np.ndarray  # [H, 3 H]
+    recurrent_back: np.ndarray  # [H, 3 H]
+    bias_ahead: np.ndarray  # [3 H], of the recurrent part
+    bias_back: np.ndarray  # likewise
 
 
 class Cutter(NamedTuple):
-    """Weights of a segmenter: a network, and a histogram of shapes.
+    """Weights of a segmenter: a network, and a histogram of shapes."""
 
-    Attributes:
-        recurrence: the network.
-        letters: [V] letter of each word in a shape; 0: none.
-        head: [2 H + 1], weights and bias of a boundary's logit.
-        shapes: [M] codes of shapes, in order.
-        scores: [M + 2] of a piece of each shape, and last one of any other: a constant, and one for each letter.
-        base: letters and one, of which the codes are numbers.
-    """
-
-    recurrence: Recurrence
-    letters: np.ndarray
-    head: np.ndarray
-    shapes: np.ndarray
+    recurrence: Recurrence  # the network
+    letters: np.ndarray  # [V] letter of each word in a shape; 0: none
+    head: np.ndarray  # [2 H + 1], weights and bias of a boundary's logit
+    shapes: np.ndarray  # [M] codes of shapes, in order
+    # [M + 2] of a piece of each shape, and last one of any other: a constant, and one for each letter
     scores: np.ndarray
-    base: int
+    base: int  # letters and one, of which the codes are numbers
 
 
 @cached_njit(nogil=True)
 def ends_of_pieces(texts, cutter):
     """Return [U, S, L] bool, the last word of each piece; they maximise the logits of cuts and scores of pieces.
 
-    The end of a row is a cut in any case.
-
-    Args:
-        texts: [U, S, L] ids, 0 is padding.
-        cutter: a Cutter.
+    The end of a row is a cut in any case; `texts` [U, S, L] are ids, 0 is padding.
     """
     ends = np.zeros(texts.shape, np.bool_)
     place = np.empty(texts.shape[2], np.int64)
@@ -177,9 +158,7 @@ def score_of(code, length, shapes, scores):
 def pieces_of(texts, ends):
     """Return the pieces [U, P, L'] of texts, as many and long as needed, and the row of each [U, P], −1 for padding.
 
-    Args:
-        texts: [U, S, L] ids, 0 is padding.
-        ends: [U, S, L] bool, the last word of each piece; the last of a row is one too.
+    `ends` [U, S, L] bool are the last words of pieces; the last of a row is one too.
     """
     most, longest = 1, 1
     for u in range(texts.shape[0]):

@@ -29,25 +29,14 @@ SHAPE = 2.0
 
 
 class Manuals(NamedTuple):
-    """Training data.
+    """Training data."""
 
-    Attributes:
-        rows: [N, S, L] ids of manuals whose rows are statements, 0 is padding.
-        places: [V] where in an occupant the map shows a word, counted from 1; 0: nowhere.
-    """
-
-    rows: np.ndarray
-    places: np.ndarray
+    rows: np.ndarray  # [N, S, L] ids of manuals whose rows are statements, 0 is padding
+    places: np.ndarray  # [V] where in an occupant the map shows a word, counted from 1; 0: nowhere
 
 
 def learn_segments(spec: EnvSpec, manuals: Manuals, seed: int = 0, steps: int = STEPS) -> Segmenter:
     """Train a Segmenter; torch's own random state is left alone.
-
-    Args:
-        spec: of the environment.
-        manuals: training data.
-        seed: of weights and of draws.
-        steps: of gradient descent.
 
     Raises:
         ConfigurationError: manuals of one row, from which no cut is learned.
@@ -76,14 +65,9 @@ def check_statements(what: str, rows: np.ndarray) -> None:
 def render(
     rows: np.ndarray, rng: np.random.Generator, punctuation: np.ndarray, statements: int, *, stream: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the words [T] of some statements of a manual as running text, and [T] bool the last words of statements.
+    """Return the words [T] of some statements [S, L] of a manual as running text, and [T] bool the last words of each.
 
-    Args:
-        rows: [S, L] ids.
-        rng: of their choice and order.
-        punctuation: [V] bool.
-        statements: how many.
-        stream: leave punctuation out.
+    The order is random; a `stream` has no `punctuation` [V].
     """
     chosen = [row[row != 0] for row in rows[rng.permutation(len(rows))] if row.any()][:statements]
     if stream:
@@ -94,14 +78,9 @@ def render(
 
 
 def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray) -> dict[str, float]:
-    """Return the part of manuals whose words of the map and names are divided just as statements divide them.
+    """Return the part of manuals [N, S, L] whose words of the map and names are divided just as statements divide them.
 
     Function words do not count, as they are not informative; unless the map shows no words of the manuals.
-
-    Args:
-        spec: of the environment.
-        segmenter: to evaluate.
-        rows: [N, S, L] ids of manuals whose rows are statements.
 
     Returns:
         "statements": one as it is; "merged": two in a row; "paragraph": all; "stream": all, without punctuation.
@@ -192,16 +171,13 @@ def _train(
             statements = len(manual) if rng.random() < WHOLE else int(rng.integers(1, 4))
             words, ends = render(manual, rng, punctuation, statements, stream=rng.random() < 0.5)
             hidden = rng.random(segmenter.size) < rng.random() * rarity
-            texts.append((np.where(hidden, 0, tokens)[words], ends[:-1]))
-        length = torch.tensor([len(ids) for ids, _ in texts])
-        ids = torch.zeros(BATCH, int(length.max()), dtype=torch.int64)
-        ends = torch.full((BATCH, int(length.max())), -1.0)
-        for i, (words, last) in enumerate(texts):
-            ids[i, : len(words)] = torch.from_numpy(words)
-            ends[i, : len(last)] = torch.from_numpy(last)
-        states = segmenter.states(ids, length)
-        asked = ends >= 0
-        loss = F.binary_cross_entropy_with_logits(segmenter.head(states).squeeze(2)[asked], ends[asked])
+            shown = torch.from_numpy(np.where(hidden, 0, tokens)[words])
+            texts.append((shown, torch.from_numpy(ends[:-1]).float()))
+        ids, ends = (list(each) for each in zip(*texts, strict=True))
+        states = segmenter.states(pad_sequence(ids, True), torch.tensor([len(each) for each in ids]))
+        ends = pad_sequence(ends, True, -1.0)
+        logits = segmenter.head(states).squeeze(2)[:, : ends.shape[1]]
+        loss = F.binary_cross_entropy_with_logits(logits[ends >= 0], ends[ends >= 0])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -18,12 +18,7 @@ _STATES, _MASK = "choice_states", "choice_mask"
 
 
 class FixedHead(nn.Module):
-    """Y = W H + b: RTFM, MESSENGER, NetHack.
-
-    Args:
-        width: of H.
-        num_actions: A.
-    """
+    """Y = W H + b: RTFM, MESSENGER, NetHack."""
 
     def __init__(self, width: int, num_actions: int) -> None:
         super().__init__()
@@ -34,13 +29,7 @@ class FixedHead(nn.Module):
 
 
 class ChoiceHead(nn.Module):
-    """Y_j = w · attend(W G_j, H) + b, with G_j the BiLSTM states of choice j: ALFWorld.
-
-    Args:
-        embedding: width of a word.
-        hidden: units in each direction of BiLSTM_G.
-        width: of H.
-    """
+    """Y_j = w · attend(W G_j, H) + b, with G_j the BiLSTM states of choice j: ALFWorld."""
 
     def __init__(self, embedding: int, hidden: int, width: int) -> None:
         super().__init__()
@@ -67,11 +56,6 @@ class PanoramaHead(nn.Module):
     The paper has the column of U there; the released program has that of the last map, which has read the text. The
     action
     to stop, which the paper lacks, is w · H + b.
-
-    Args:
-        width: of H.
-        channels: C.
-        stop: the last action is to stop.
     """
 
     def __init__(self, width: int, channels: int, stop: bool = False) -> None:
@@ -90,15 +74,7 @@ class PanoramaHead(nn.Module):
 def make_action_head(
     spec: EnvSpec, embedding: int, hidden: int, width: int, channels: int
 ) -> FixedHead | ChoiceHead | PanoramaHead:
-    """Build the head for an environment's kind of actions.
-
-    Args:
-        spec: with texts as `choices`, directions as `columns`.
-        embedding: width of a word.
-        hidden: units in each direction of a text encoder.
-        width: of H.
-        channels: of V_last.
-    """
+    """Build the head for an environment's kind of actions; `channels` are V_last's, other sizes as of the heads."""
     if isinstance(spec.actions, TextChoices):
         return ChoiceHead(embedding, hidden, width)
     if isinstance(spec.actions, Directions):

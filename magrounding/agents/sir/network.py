@@ -16,12 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config, configure
+from magrounding.agents.building import check_config
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.modules import around, distance_map, embed_cells, masked_softmax, spatial_max
 from magrounding.agents.policy import Accepts, Batch, PolicyOutput, TextEncoding, mask_logits
@@ -93,13 +92,7 @@ class EntityAttention(nn.Module):
         self.key, self.value = nn.Linear(width, width), nn.Linear(width, width)
 
     def forward(self, cells: Tensor, shown: Tensor, fields: Fields) -> Tensor:
-        """Return [N, D, H, W], the attended fields of each cell; zeros where a cell has no words.
-
-        Args:
-            cells: U [N, D, H, W].
-            shown: [N, H, W] bool, a cell has words.
-            fields: of the N observations.
-        """
+        """Return [N, D, H, W], the fields that cells U [N, D, H, W] attend to; zeros where not `shown` [N, H, W]."""
         n, width, *size = cells.shape
         queries = cells.flatten(2).transpose(1, 2)  # [N, H · W, D]
         scores = torch.bmm(queries, self.key(fields.said).transpose(1, 2)) / math.sqrt(width)
@@ -107,12 +100,6 @@ class EntityAttention(nn.Module):
         said = torch.bmm(weights, self.value(fields.said).to(weights.dtype))
         said = said / fields.spoken.sum(1).clamp(min=1).view(-1, 1, 1)
         return said.transpose(1, 2).unflatten(2, size)
-
-
-class _Seen(NamedTuple):
-    cells: Tensor  # U [N, D, H, W]
-    positions: Tensor  # Z [N, 2, H, W]
-    summary: Tensor  # [C; A] [N, 4 · hidden], the text that no map changes
 
 
 class Sir(DocumentPolicy):
@@ -125,6 +112,7 @@ class Sir(DocumentPolicy):
         ConfigurationError: an environment that it is not made for, or `local_conv` without positions.
     """
 
+    Options = SirConfig
     accepts = Accepts(
         actions=(FixedActions, TextChoices, Directions),
         grid=False,
@@ -207,25 +195,21 @@ class Sir(DocumentPolicy):
                 observation[name] = read.encoding[SUMMARY].index_select(0, read.index.flatten())
         return Inputs(observation, text, document)
 
-    def _look(self, inputs: Inputs) -> _Seen:
-        """Input of the FiLM² layers."""
+    def _perceive(self, inputs: Inputs, queries: list[Tensor] | None = None) -> tuple[Tensor, Tensor]:
+        """H [N, width] without memory, and V_last; for `queries` see `Txt2PiGrounding`."""
         observation, fields = inputs.observation, self.reader.look_up(inputs)
         grid = observation["grid"]
-        cells = embed_cells(self.reader.words, grid)
+        cells = embed_cells(self.reader.words, grid)  # U [N, D, H, W]
         if self.entities is not None:
             cells = self.entities(cells, grid.any(3), fields)
         position = observation["position"] if self.has_place else grid.new_full((len(grid), 2), -1)
-        positions = distance_map(position, *grid.shape[1:3])
-        return _Seen(cells, positions, self.reader.merge(fields))
-
-    def _perceive(self, inputs: Inputs, queries: list[Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """H [N, width] without memory, and V_last; for `queries` see `Txt2PiGrounding`."""
-        seen = self._look(inputs)
-        maps = self.grounding(*seen, inputs, queries)
+        positions = distance_map(position, *grid.shape[1:3])  # Z [N, 2, H, W]
+        summary = self.reader.merge(fields)  # [C; A] [N, 4 · hidden], the text that does not depend on the map
+        maps = self.grounding(cells, positions, summary, inputs, queries)
         pooled = spatial_max(maps)
         if self.local is not None:
-            near = (around(part, inputs.observation["position"], self.config.crop) for part in seen[:2])
-            pooled = pooled + spatial_max(self.local(*near, seen.summary, inputs))
+            near = (around(part, position, self.config.crop) for part in (cells, positions))
+            pooled = pooled + spatial_max(self.local(*near, summary, inputs))
         return torch.tanh(self.final(pooled)), maps
 
     def _track(self, tracker: nn.LSTMCell, hidden: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
@@ -239,8 +223,3 @@ class Sir(DocumentPolicy):
         logits = self.policy(hidden, maps, observation, text)
         value = self.value(hidden).squeeze(1)
         return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory)
-
-
-def make_sir(spec: EnvSpec, **options: Any) -> Sir:
-    """Build SIR; options are those of `SirConfig`."""
-    return Sir(spec, configure("sir", SirConfig(), options))

@@ -52,17 +52,11 @@ def scorers(spec: EnvSpec) -> tuple[str, ...]:
 
 
 class Fields(NamedTuple):
-    """n text fields of N observations.
+    """n text fields of N observations."""
 
-    Attributes:
-        said: C~ [N, n, D], summary of each.
-        joint: A~ [N, n, D], attention of each to the joint text.
-        spoken: [N, n] bool, false for a statement without words.
-    """
-
-    said: Tensor
-    joint: Tensor
-    spoken: Tensor
+    said: Tensor  # C~ [N, n, D], summary of each
+    joint: Tensor  # A~ [N, n, D], attention of each to the joint text
+    spoken: Tensor  # [N, n] bool, false for a statement without words
 
 
 class SirEncoder(nn.Module):
@@ -105,9 +99,7 @@ class SirReader(nn.Module):
         self.merge_told, self.merge_joint = SelfAttention(self.width), SelfAttention(self.width)
 
     def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """Encode U documents: manual [U, S, L], which is the joint text, and goal [U, G].
-
-        Without a manual the joint text is the goal, as in the paper with one text only.
+        """Encode U documents: manual [U, S, L], the joint text (without one the goal is), and goal [U, G].
 
         Returns:
             `states` [U, L', D] and `mask` [U, L'] of the joint text; `said`, `about` [U, n, D] and `spoken` [U, n] of
