@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config, configure
+from magrounding.agents.building import check_config
 from magrounding.agents.language import TextEncoder, Words
 from magrounding.agents.modules import attend
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
@@ -53,8 +52,7 @@ class RunningNorm(nn.BatchNorm2d):
     """Batch normalisation: by the batch with gradients, by running statistics without or in evaluation mode.
 
     The released program switches between training and evaluation mode. A learner here acts and learns with one network
-    in
-    one mode, so gradients decide, and actions never depend on other episodes of the batch.
+    in one mode, so gradients decide, and actions never depend on other episodes of the batch.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -87,14 +85,13 @@ class BabyAINetwork(Policy):
     """Convolutions modulated by the instruction, and an LSTM.
 
     The image is minigrid's raw numbers of type, colour and state. Only what depends on the memory is computed step by
-    step:
-    the LSTM and, with attention, all that the instruction changes; batch norms see all steps at once otherwise.
+    step: the LSTM and, with attention, all that the instruction changes; batch norms see all steps at once otherwise.
 
     Raises:
         ConfigurationError: an environment that is not BabyAI.
     """
 
-    Options = BabyAIConfig
+    defaults = BabyAIConfig()
     accepts = Accepts(fields=("goal", "action_mask"), egocentric=True)
     divisible = False
     reads = {"mission": ("goal",)}  # noqa: RUF012  the base class declares it
@@ -173,6 +170,12 @@ class BabyAINetwork(Policy):
         return attend(text["states"][mission], text["spoken"][mission], key.unsqueeze(1)).squeeze(1)
 
 
+class BabyAILarge(BabyAINetwork):
+    """The large network (20,348,552 parameters; the small one has 1,068,168)."""
+
+    defaults = BabyAIConfig(words=256, memory=2048, attention=True)
+
+
 def _unit_rows(module: nn.Module) -> None:
     """Draw the rows of a linear map from a normal, scale them to norm 1, and start without bias (as released)."""
     if isinstance(module, nn.Linear):
@@ -180,9 +183,3 @@ def _unit_rows(module: nn.Module) -> None:
             module.weight.normal_()
             module.weight.div_(module.weight.norm(dim=1, keepdim=True))
             module.bias.zero_()
-
-
-def make_babyai_large(spec: EnvSpec, **options: Any) -> BabyAINetwork:
-    """Build the large network (20,348,552 parameters); options are those of `BabyAIConfig`."""
-    large = BabyAIConfig(words=256, memory=2048, attention=True)
-    return BabyAINetwork(spec, configure("babyai_large", large, options))

@@ -38,8 +38,8 @@ def make_policy(id: str, spec: EnvSpec, **options: Any) -> Policy:
         options: options of its policy, JSON values.
 
     Raises:
-        ConfigurationError: an unknown id or option, an option that the id fixes, an invalid value, or an
-            environment that the network is not made for.
+        ConfigurationError: an unknown id or option, an option that the id fixes, an invalid value, or an environment
+            that the network is not made for.
     """
     entry = agent_entry(id)
     if not isinstance(spec, EnvSpec):
@@ -59,10 +59,10 @@ def build_policy(agent: str, spec: EnvSpec, options: Mapping[str, Any], seed: in
 
 
 def _build(entry: AgentEntry, spec: EnvSpec, options: Mapping[str, Any]) -> Policy:
-    """Network of an entry, whose `policy` is a class with `Options` or anything that takes a spec and options."""
+    """Network of an entry, whose `policy` is a class with `defaults` or anything that takes a spec and options."""
     make, options = load(entry.policy), {**entry.options, **options}
-    own = getattr(make, "Options", None)
-    return make(spec, **options) if own is None else make(spec, configure(entry.id, own(), options))
+    defaults = getattr(make, "defaults", None)
+    return make(spec, **options) if defaults is None else make(spec, configure(entry.id, defaults, options))
 
 
 def configure(agent: str, defaults: Config, options: Mapping[str, Any]) -> Config:

@@ -53,11 +53,11 @@ class ChoiceRead(Policy):
     """The reader for choices of text.
 
     Raises:
-        ConfigurationError: an environment without choices, without a text for the whole episode (the task) or
-            without a text of the step.
+        ConfigurationError: an environment without choices, without a text for the whole episode (the task) or without a
+            text of the step.
     """
 
-    Options = ChoiceReadConfig
+    defaults = ChoiceReadConfig()
     accepts = Accepts(actions=(TextChoices,), grid=False, fields=(CHOICES, "action_mask"))
 
     def __init__(self, spec: EnvSpec, config: ChoiceReadConfig) -> None:

@@ -19,8 +19,8 @@ class Inputs(NamedTuple):
     """N observations of one agent, and the documents they go with.
 
     Attributes:
-        observation: `grid` [N, H, W, K], `position` [N, 2], `inventory` [N, I], `action_mask` [N, A], `teammates`
-            [N, n − 1, 2 + I] (several agents only), integers as the environment wrote them; and `draw_record`'s.
+        observation: `grid` [N, H, W, K], `position` [N, 2], `inventory` [N, I], `action_mask` [N, A] and, of several
+            agents, `teammates` [N, n − 1, 2 + I], integers as the environment wrote them; and `draw_record`'s.
         text: encoding of U documents.
         document: [N] int64, which of the U documents each observation reads.
     """

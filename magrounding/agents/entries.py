@@ -5,7 +5,6 @@ from __future__ import annotations
 from magrounding.registry import AgentEntry
 
 _TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
-_BASELINE = "magrounding.agents.baselines:make_baseline"
 _SIR = "magrounding.agents.sir.network:Sir"
 _DRRN = "magrounding.agents.drrn.network:make_drrn"
 _SIR_PARTS = ("state", "local_conv", "entity_attn", "bert")
@@ -17,13 +16,13 @@ AGENTS = (
     AgentEntry("choiceread", "magrounding.agents.choiceread:ChoiceRead"),
     AgentEntry("fieldread", "magrounding.agents.fieldread:FieldRead"),
     AgentEntry("babyai_small", "magrounding.agents.babyai:BabyAINetwork"),
-    AgentEntry("babyai_large", "magrounding.agents.babyai:make_babyai_large"),
+    AgentEntry("babyai_large", "magrounding.agents.babyai:BabyAILarge"),
     AgentEntry("txt2pi", _TXT2PI),
     AgentEntry("txt2pi_no_task_attn", _TXT2PI, {"task_attention": False}),
     AgentEntry("txt2pi_no_vis_attn", _TXT2PI, {"visual_attention": False}),
     AgentEntry("txt2pi_no_text_mod", _TXT2PI, {"text_modulation": False}),
-    AgentEntry("film", _BASELINE, {"modulate": True}),
-    AgentEntry("conv", _BASELINE, {"modulate": False}),
+    AgentEntry("film", "magrounding.agents.baselines:Film"),
+    AgentEntry("conv", "magrounding.agents.baselines:Conv"),
     AgentEntry("sir", _SIR),
     *(AgentEntry(f"sir_{part}", _SIR, {part: True}, built_on="sir") for part in _SIR_PARTS),
     AgentEntry("sir_all", _SIR, dict.fromkeys(_SIR_PARTS, True), built_on="sir"),

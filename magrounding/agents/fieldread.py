@@ -81,7 +81,7 @@ class NumberEncoder(nn.Module):
 class FieldRead(Policy):
     """The network, for any fields and any kind of actions."""
 
-    Options = FieldReadConfig
+    defaults = FieldReadConfig()
     accepts = Accepts(actions=(FixedActions, TextChoices, Directions), grid=False, also=None)
 
     def __init__(self, spec: EnvSpec, config: FieldReadConfig) -> None:
@@ -147,12 +147,12 @@ class FieldRead(Policy):
         cells = [embed_cells(self.words, seen[name].clamp(min=0)) for name in self.grids]
         if self.glance is not None:
             at_first = at_first + self.glance(torch.stack([spatial_max(each) for each in cells]).sum(0))
-        asked = [(reader, reader.ask(texts[name])) for name, reader in zip(self.texts, self.readers, strict=True)]
-        read = at_first + sum(reader.say(text, at_first) for reader, text in asked)
+        asked = [(reader, reader.attention(texts[name])) for name, reader in zip(self.texts, self.readers, strict=True)]
+        read = at_first + sum(reader.attend(text, at_first) for reader, text in asked)
         maps = [self._look(layers, each, seen, read) for layers, each in zip(self.layers, cells, strict=True)]
         pooled = [spatial_max(each) for each in maps]
         known = F.relu(self.gather_norm(self.gather(torch.cat((at_first, read, *pooled), 1))))
-        again = known + sum(reader.say(text, known) for reader, text in asked)
+        again = known + sum(reader.attend(text, known) for reader, text in asked)
         return F.relu(self.read_norm(again)), maps[0] if maps else at_first
 
     def _look(self, layers: Iterable[FiLM2], cells: Tensor, seen: Mapping[str, Tensor], read: Tensor) -> Tensor:
@@ -177,16 +177,16 @@ class _Reader(nn.Module):
     def forward(self, words: nn.Embedding, ids: Tensor) -> TextEncoding:
         """Return states [U, W, 2 · embedding] and mask [U, W] of ids [U, …], whose last dimension is a statement's."""
         rows = ids.reshape(-1, ids.shape[-1]) if ids.dim() > 1 else ids.unsqueeze(1)
-        told = join_statements(rows)
-        states, _ = self.encoder(words, told)
-        spoken = told.ids > 0
-        states = (states + self.skip(words(told.ids.long()))) * spoken.unsqueeze(2)
+        joined = join_statements(rows)
+        states, _ = self.encoder(words, joined)
+        spoken = joined.ids > 0
+        states = (states + self.skip(words(joined.ids.long()))) * spoken.unsqueeze(2)
         return {"states": states.reshape(len(ids), -1, states.shape[2]), "mask": spoken.reshape(len(ids), -1)}
 
-    def ask(self, reading: Reading) -> DocumentAttention:
+    def attention(self, reading: Reading) -> DocumentAttention:
         """Prepare the texts of N observations for queries."""
         return DocumentAttention(reading.encoding["states"], reading.encoding["mask"], reading.index.flatten())
 
-    def say(self, texts: DocumentAttention, asked: Tensor) -> Tensor:
+    def attend(self, texts: DocumentAttention, asked: Tensor) -> Tensor:
         """Answer [N, width] to queries [N, width]."""
         return self.answer(texts(self.question(asked).to(self.answer.weight.dtype)))

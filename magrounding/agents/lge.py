@@ -63,7 +63,7 @@ class Lge(Drrn):
         CheckpointError: a damaged Guide.
     """
 
-    Options = LgeConfig
+    defaults = LgeConfig()
 
     def __init__(self, spec: EnvSpec, config: LgeConfig) -> None:
         super().__init__(spec, config)

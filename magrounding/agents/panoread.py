@@ -1,8 +1,8 @@
 """panoread: a reader for walks by an instruction, clause by clause, matched with the words of a panorama.
 
 The sibling of `viewread` for panoramas with directions to choose from. A pointer moves over the sentences of the
-instruction, only forwards. A sentence names things and the side on which they are to be; a patch of the panorama
-shows a word id, and an instruction may have the same word. No environment is built in.
+instruction, only forwards. A sentence names things and the side on which they are to be; a patch of the panorama shows
+a word id, and an instruction may have the same word. No environment is built in.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PanoRead(Policy):
     At a step, for sentence k with probability p_k of being at it: c = Σ p_k c_k is what is said, s = Σ p_k s_k where
     what it names is seen, by sectors of the circle from where the agent looks. A direction at angle a is scored by
     turn(c, s)[a] + side(c, s) · (s seen from a) + how alike c and what is seen are: "turn left" is the first, "so that
-    the bus is on your right" the second. To stop, where a world has that action, is scored by c and s alone. Then each
+    the bus is on your right" the second. To stop, where that action exists, is scored by c and s alone. Then each
     p_k goes on to k + 1 in part: g(c, s, number of directions).
 
     Raises:
@@ -60,7 +60,7 @@ class PanoRead(Policy):
             cannot be cut into so many sectors.
     """
 
-    Options = PanoReadConfig
+    defaults = PanoReadConfig()
     accepts = Accepts(actions=(Directions,), fields=("goal", COLUMNS, "position", "action_mask"))
     reads = {"instruction": ("goal",)}  # noqa: RUF012  the base class declares it
 

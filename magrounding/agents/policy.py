@@ -177,23 +177,23 @@ class Policy(nn.Module, ABC):
         ConfigurationError: an environment that the network is not made for.
 
     Attributes:
-        Options: dataclass of its options, where the registry names the class itself and no function that builds it.
+        defaults: its options, a frozen dataclass, where the registry names the class itself and no function.
         accepts: requirements on the environment.
         reads: name → the text fields that are encoded together, as one text. Fields that do not exist are empty.
         heeds: of `spec.HEEDED`, what its choices depend on. A network to which a word is nothing but the statements it
             stands in heeds no NAMES.
-        word_rows: parameters with a row for each word, or piece of a word: name → the spelling of each row. For
-            another vocabulary the network is built anew as `type(self)(spec, self.config)`, and rows are copied by
-            spelling (`agents.remapping`). Empty: no parameter is about a word. None: it is bound to its vocabulary.
+        word_rows: parameters with a row for each word, or piece of a word: name → the spelling of each row. For another
+            vocabulary the network is built anew as `type(self)(spec, self.config)`, and rows are copied by spelling
+            (`agents.remapping`). Empty: no parameter is about a word. None: it is bound to its vocabulary.
         grid_shape: (H, W, K) of the only grids that it takes; None: any.
         needs: of LABELS, OTHERS, STATE, the inputs of its `losses`.
-        divisible: several threads may compute the episodes of a minibatch; False for batch normalisation, and
-            for many small operations one after another, which gain nothing.
+        divisible: several threads may compute the episodes of a minibatch; False for batch normalisation, and for many
+            small operations one after another, which gain nothing.
         loss_weights: default weights of its `losses`, by name; a learner's options change them, 0 is left out.
         diagnostics: function that computes metrics of a step from the `aux` of a team of such networks.
     """
 
-    Options: ClassVar[type[Any]]
+    defaults: ClassVar[Any] = None
     accepts: ClassVar[Accepts] = Accepts()
     reads: Mapping[str, tuple[str, ...]] = MappingProxyType({"document": ("manual", "goal")})
     heeds: frozenset[str] = frozenset(HEEDED)
@@ -221,7 +221,7 @@ class Policy(nn.Module, ABC):
 
         Args:
             name: one of `reads`.
-            ids: [U, …] integer word ids of each of its fields, 0 is padding; [U, 0] of a field that the world lacks.
+            ids: [U, …] integer word ids of each of its fields, 0 is padding; [U, 0] of a missing field.
         """
 
     @abstractmethod

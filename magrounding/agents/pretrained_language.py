@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -90,7 +90,6 @@ class LanguageModel:
         self._folder, self._tokens, self._by_word = folder, tokens, by_word
         self._kept = kept / f"{_hash(files)[:32]}-{tokens}{'-words' if by_word else ''}"
         self._memory: dict[str, States] = {}  # in the order of their last use
-        self._loaded: tuple[Any, Any] | None = None
         self._lock = Lock()  # agents read side by side
 
     def read(self, sentences: Sequence[str]) -> States:
@@ -120,7 +119,7 @@ class LanguageModel:
     @torch.no_grad()
     def _compute(self, sentences: list[str]) -> dict[str, States]:
         """Compute and keep the states of sentences."""
-        tokenizer, network = self._load()
+        tokenizer, network = self._loaded
         texts = [sentence.split() for sentence in sentences] if self._by_word else sentences
         tokens = tokenizer(
             texts, is_split_into_words=self._by_word, padding="max_length", max_length=self._tokens, return_tensors=None
@@ -143,11 +142,10 @@ class LanguageModel:
             write_atomic(self._file(sentence), save({k: v.contiguous() for k, v in parts._asdict().items()}))
         return read
 
-    def _load(self) -> tuple[Any, Any]:
-        if self._loaded is None:
-            tokenizer, network = load_model(self._folder)
-            self._loaded = tokenizer, network.eval()
-        return self._loaded
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        tokenizer, network = load_model(self._folder)
+        return tokenizer, network.eval()
 
     def _file(self, sentence: str) -> Path:
         return self._kept / f"{hashlib.sha256(sentence.encode()).hexdigest()}.safetensors"

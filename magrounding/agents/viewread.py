@@ -1,8 +1,7 @@
 """viewread: a reader for egocentric views. Words of cells are matched with the words of the mission.
 
 The sibling of `relread` for maps that turn with the agent. No environment is built in: words, planes of the map and
-other
-fields are those of the `EnvSpec`.
+other fields are those of the `EnvSpec`.
 """
 
 from __future__ import annotations
@@ -74,15 +73,15 @@ class ViewRead(Policy):
 
     A cell's symbol is the tuple of its words. For a mission and a symbol, the states of the mission's words that are in
     the symbol are summed, word by word of the symbol, and multiplied with one another: a red ball is where "red" and
-    "ball" both are, in parts of the mission that belong together. A small network makes features of these, only for
-    the missions and symbols that occur: a cell looks its features up.
+    "ball" both are, in parts of the mission that belong together. A small network makes features of these, only for the
+    missions and symbols that occur: a cell looks its features up.
 
     Raises:
         ConfigurationError: an environment without an egocentric map or without `goal`, or with arrays that are no small
             integers.
     """
 
-    Options = ViewReadConfig
+    defaults = ViewReadConfig()
     accepts = Accepts(fields=("goal", "action_mask"), egocentric=True)
     divisible = False
     reads = {"mission": ("goal",)}  # noqa: RUF012  the base class declares it

@@ -1,8 +1,8 @@
 """EnDi: an agent that divides the entities between itself and the others (Ding, Zhang, Yue, Wang, Huang, Lu 2023).
 
 From two views of the goal, its own and the others', it decides which entities it takes. It acts on those, and predicts
-the
-others' actions from the ones that it leaves them. Any grounding module can encode the entities; each has a file here.
+the others' actions from the ones that it leaves them. Any grounding module can encode the entities; each has a file
+here.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from magrounding.agents.building import configure
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.policy import MARKS, OTHERS, Accepts, Auxiliary, Policy, PolicyOutput, mask_logits
 from magrounding.endi.diagnostics import diagnose
@@ -26,11 +27,11 @@ from magrounding.registry import load
 from magrounding.spec import EnvSpec
 
 _GROUNDINGS = {
-    "txt2pi": "magrounding.endi.on_txt2pi:make_endi_txt2pi",
-    "emma": "magrounding.endi.on_emma:make_endi_emma",
-    "relread": "magrounding.endi.on_relread:make_endi_relread",
+    "txt2pi": "magrounding.endi.on_txt2pi:EnDiTxt2Pi",
+    "emma": "magrounding.endi.on_emma:EnDiEmma",
+    "relread": "magrounding.endi.on_relread:EnDiRelread",
 }
-"""Grounding module → function that builds an EnDi on it."""
+"""Grounding module → EnDi on it."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class EnDi(DocumentPolicy):
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask", "teammates"), egocentric=False)
     loss_weights: ClassVar[Mapping[str, float]] = {"modelling": 1.0, "division": 0.1}
     diagnostics = staticmethod(diagnose)
+    grounding_module: ClassVar[type[DocumentPolicy]]
 
     def __init__(self, spec: EnvSpec, config: EnDiOptions) -> None:
         choose("regularizer", config.regularizer, REGULARIZERS)
@@ -166,5 +168,6 @@ def make_endi(spec: EnvSpec, *, grounding: str = "txt2pi", regularizer: str = "d
         ConfigurationError: an unknown module or option, or an invalid value.
     """
     choose("regularizer", regularizer, REGULARIZERS)
-    make = load(_GROUNDINGS[choose("grounding", grounding, tuple(_GROUNDINGS))])
-    return make(spec, regularizer=regularizer, **options)
+    network = load(_GROUNDINGS[choose("grounding", grounding, tuple(_GROUNDINGS))])
+    config = configure(f"endi on {grounding}", network.defaults, {"regularizer": regularizer, **options})
+    return (network if spec.num_agents > 1 else network.grounding_module)(spec, config)

@@ -3,8 +3,7 @@
 It decides on places: the cells of a map, or the things on it. The masks are those of a hard straight-through
 Gumbel-Softmax over two channels at temperature 1. Softmax and argmax of two numbers depend on their difference alone,
 and the difference of two Gumbel variables is logistic: so the noise of a place is one logistic number. Zero noise is
-the
-argmax of the logits, the mask without chance.
+the argmax of the logits, the mask without chance.
 """
 
 from __future__ import annotations
@@ -91,9 +90,8 @@ def shown_entities(grid: Tensor, occupant: Tensor, avatar: Tensor, width: int) -
 def distance_to_nearest(places: Places, agents: Tensor, height: int, width: int) -> Tensor:
     """Return [N, P] float32: Manhattan distance to the nearest agent alive, in [0, 1] (EnDi, section 4.1).
 
-    Each axis counts as a part of its length, so weights of losses do not depend on the size of the map; `agents` [N, k,
-    2]
-    have row −1 where dead.
+    Each axis counts as a part of its length, so weights of losses do not depend on the size of the map. Of `agents`
+    [N, k, 2] the dead have row −1.
     """
     if not agents.shape[1]:
         return torch.full(places.row.shape, FARTHEST, device=places.row.device)

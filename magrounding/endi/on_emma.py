@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.emma.network import Emma
 from magrounding.agents.emma.occupied import Occupied
@@ -76,6 +75,9 @@ class EnDiEmma(EnDi):
     Empty cells are left out of the division; offsets are those from where agents are now, in older frames too.
     """
 
+    defaults = EnDiEmmaConfig()
+    grounding_module = Emma
+
     def __init__(self, spec: EnvSpec, config: EnDiEmmaConfig) -> None:
         super().__init__(spec, config)
         self.emma = Emma(spec, config)
@@ -128,7 +130,7 @@ class EnDiEmma(EnDi):
 
     def predict_others(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Tensor:
         if self.foresight is None:
-            raise TypeError("a network without modelling foresees nothing")
+            raise TypeError("a network without modelling predicts no others")
         features = self._look(seen, mask, self.foresight)
         return torch.stack([head(features) for head in self.modelling], 1)
 
@@ -172,9 +174,3 @@ def _nearest(position: Tensor, teammates: Tensor) -> Tensor:
     first = (distance * count + torch.arange(count, device=distance.device)).argmin(1)
     chosen = mates.gather(1, first.view(-1, 1, 1).expand(-1, 1, 2)).squeeze(1)
     return torch.where((distance < far).any(1, keepdim=True), chosen, -far)
-
-
-def make_endi_emma(spec: EnvSpec, **options: Any) -> EnDiEmma | Emma:
-    """Build EnDi on EMMA, or EMMA for one agent; options are those of `EnDiEmmaConfig`."""
-    config = configure("endi on emma", EnDiEmmaConfig(), options)
-    return EnDiEmma(spec, config) if spec.num_agents > 1 else Emma(spec, config)

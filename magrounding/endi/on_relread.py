@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import ATTENTION, Auxiliary, PolicyOutput, TextEncoding
 from magrounding.agents.relread.egocentric import Things, border_distances, look, with_presence
@@ -55,6 +54,8 @@ class _Seen(NamedTuple):
 class EnDiRelread(EnDi):
     """Divides things; an entity that shares its cell with an agent can be hidden like any other."""
 
+    defaults = EnDiRelreadConfig()
+    grounding_module = Relread
     loss_weights: ClassVar[Mapping[str, float]] = {**EnDi.loss_weights, **Relread.loss_weights}
 
     def __init__(self, spec: EnvSpec, config: EnDiRelreadConfig) -> None:
@@ -158,9 +159,3 @@ class _ActionPredictor(nn.Module):
 def _hide(seen: _Seen, mask: Tensor) -> Tensor:
     """Features [N, M, C] of the things that a mask [N, M] leaves."""
     return seen.features * mask.unsqueeze(2).to(seen.features.dtype)
-
-
-def make_endi_relread(spec: EnvSpec, **options: Any) -> EnDiRelread | Relread:
-    """Build EnDi on relread, or relread for one agent; options are those of `EnDiRelreadConfig`."""
-    config = configure("endi on relread", EnDiRelreadConfig(), options)
-    return EnDiRelread(spec, config) if spec.num_agents > 1 else Relread(spec, config)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import distance_map, embed_cells, spatial_max
 from magrounding.agents.policy import ATTENTION, TextEncoding
@@ -41,6 +40,9 @@ class EnDiTxt2Pi(EnDi):
 
     A hidden entity is a zero vector. Cells that show an agent hide nothing, nor do walls and empty cells.
     """
+
+    defaults = EnDiTxt2PiConfig()
+    grounding_module = Txt2Pi
 
     def __init__(self, spec: EnvSpec, config: EnDiTxt2PiConfig) -> None:
         super().__init__(spec, config)
@@ -101,9 +103,3 @@ class EnDiTxt2Pi(EnDi):
         """Features [N, C] of the cells that a mask [N, P] leaves; for `queries` see `Txt2PiGrounding`."""
         left = seen.cells * mask.view(-1, 1, *seen.cells.shape[2:]).to(seen.cells.dtype)
         return spatial_max(self.grounding(left, seen.positions, seen.summary, inputs, queries))
-
-
-def make_endi_txt2pi(spec: EnvSpec, **options: Any) -> EnDiTxt2Pi | Txt2Pi:
-    """Build EnDi on txt2π, or txt2π for one agent; options are those of `EnDiTxt2PiConfig`."""
-    config = configure("endi on txt2pi", EnDiTxt2PiConfig(), options)
-    return EnDiTxt2Pi(spec, config) if spec.num_agents > 1 else Txt2Pi(spec, config)

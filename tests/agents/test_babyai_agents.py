@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.agents.babyai import make_babyai_large
 from magrounding.agents.building import make_policy
 from magrounding.agents.policy import Batch, Reading
 from magrounding.errors import ConfigurationError
@@ -18,8 +17,8 @@ SPEC = BabyAI().describe()
 STEPS, GAMES = 5, 4
 MISSIONS = ("go to the red ball", "put a blue key next to the door", "pick up a box")
 NARROW = {"words": 8, "channels": 6, "memory": 10, "head": 5}
-SMALL = partial(make_policy, "babyai_small")
-BOTH = pytest.mark.parametrize("make", [SMALL, make_babyai_large], ids=["small", "large"])
+SMALL, LARGE = (partial(make_policy, f"babyai_{size}") for size in ("small", "large"))
+BOTH = pytest.mark.parametrize("make", [SMALL, LARGE], ids=["small", "large"])
 
 
 def fresh(make, spec=SPEC, **options):
@@ -62,7 +61,7 @@ def test_the_small_network_has_the_parameters_of_the_paper():
 
 
 def test_the_large_network_has_the_parameters_of_the_paper():
-    policy = make_babyai_large(SPEC)
+    policy = LARGE(SPEC)
     assert count(policy) == 20_348_552
     parts = (policy.stem, policy.blocks, policy.memory, policy.reader, policy.words, policy.key)
     assert [count(part) for part in parts] == [149_760, 722_944, 17_842_176, 296_448, 25_600, 1_048_832]
@@ -142,7 +141,7 @@ def test_the_mission_is_read_to_its_last_word(make):
 
 
 def test_the_large_network_asks_for_words_by_its_memory():
-    policy, seen = fresh(make_babyai_large), observe()
+    policy, seen = fresh(LARGE), observe()
     text = policy.encode("mission", {"goal": seen[1]})
     index, memory = torch.tensor([1, 1]), torch.randn(2, 2, 10)
     found = policy.consult(policy.key(memory.flatten(1)), text, index)
@@ -193,4 +192,4 @@ def test_other_worlds_are_refused():
     with pytest.raises(ConfigurationError, match="numbers of its cells"):
         make_policy("babyai_small", renamed)
     with pytest.raises(ConfigurationError, match="even"):
-        make_babyai_large(SPEC, words=7)
+        LARGE(SPEC, words=7)

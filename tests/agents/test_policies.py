@@ -312,7 +312,7 @@ def test_who_needs_no_place_takes_maps_that_turn(agent):
         ("txt2pi", {"profile": "paperback"}, "unknown profile 'paperback'; choose from: paper, code"),
         ("txt2pi", {"task_attention": 1}, "task_attention is True or False, got 1"),
         ("txt2pi_no_task_attn", {"task_attention": True}, "itself sets task_attention to False"),
-        ("film", {"modulate": False}, "itself sets modulate to True"),
+        ("sir_state", {"state": False}, "itself sets state to True"),
         ("film", {"encoder": "rnn"}, "unknown encoder 'rnn'; choose from: lstm, gru"),
     ],
 )

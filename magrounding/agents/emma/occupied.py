@@ -55,8 +55,7 @@ class Occupied:
         """Convolve maps (stride 1, no padding) that are 0 where no cell is occupied, to [N, H', W', M], channels last.
 
         The product of a thing's features with each tap of the kernel, for each frame, is one product of matrices; every
-        cell
-        that shows it adds that to the outputs around.
+        cell that shows it adds that to the outputs around.
 
         Args:
             features: [D, C] of each distinct thing.

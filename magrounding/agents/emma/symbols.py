@@ -62,11 +62,11 @@ class SymbolPolicy(DocumentPolicy):
 
     A cell shows its entities and the embeddings of its agents, added and divided by 1 + n (two halves for one agent).
     Frames are stacked as channels, the oldest first. An occupant of several words is as many symbols: the query of a
-    cell
-    is the mean over all of them. `constants` are the channels of a vector that is the same in all cells of an episode.
+    cell is the mean over all of them. `constants` are the channels of a vector that is the same in all cells of an
+    episode.
     """
 
-    Options = EmmaConfig
+    defaults = EmmaConfig()
     accepts = Accepts(fields=("manual", "action_mask"))
 
     def __init__(self, spec: EnvSpec, config: EmmaConfig, constants: int = 0) -> None:

@@ -25,8 +25,7 @@ class HashedEncoder(nn.Module):
     """Mean of the embeddings of hashed features (`buckets` × `width`), and a residual perceptron.
 
     Unseen words keep their initial embeddings: the same word in a task and in an action matches, and so do words that
-    share
-    parts.
+    share parts.
     """
 
     kind = "hashed"

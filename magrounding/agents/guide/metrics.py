@@ -1,10 +1,8 @@
 """Metrics of a Guide: ranks of gold actions and recall of relevant ones (LGE section 4.1, table 1).
 
 They are computed for each step of gold trajectories, over the valid actions, and averaged over steps. Relevant in a
-step
-are the actions of the whole gold trajectory that are valid there. A rank counts from 1, the best; equal scores share
-the
-mean of their ranks.
+step are the actions of the whole gold trajectory that are valid there. A rank counts from 1, the best; equal scores
+share the mean of their ranks.
 """
 
 from __future__ import annotations
@@ -106,8 +104,7 @@ def average_precision(scores: np.ndarray, relevant: np.ndarray) -> float:
     """Return the mean over relevant actions of the precision at their rank; nan where nothing is relevant.
 
     Precision is a rank among the relevant actions divided by the rank among all, each a mean rank where scores are
-    equal.
-    Without equal scores it is the average precision of information retrieval.
+    equal. Without equal scores it is the average precision of information retrieval.
     """
     if not relevant.any():
         return float("nan")

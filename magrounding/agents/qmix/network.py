@@ -67,7 +67,7 @@ class GridEncoder(nn.Module):
 class QmixAgent(QNetwork):
     """A recurrent Q-network over its own observation, last action and agent id, without text."""
 
-    Options = QmixAgentConfig
+    defaults = QmixAgentConfig()
     looks_at = ("grid", "position", "inventory", "action_mask")
     reads: Mapping[str, tuple[str, ...]] = {}
     accepts = Accepts(fields=("position", "inventory", "action_mask"), egocentric=False)

@@ -22,7 +22,7 @@ class QmixRelread(QNetwork):
         ConfigurationError: an environment that it is not made for, or the option motion, which takes a memory.
     """
 
-    Options = RelreadConfig
+    defaults = RelreadConfig()
     looks_at = ("grid", "position", "inventory", "action_mask", "teammates")
     accepts = Relread.accepts
 

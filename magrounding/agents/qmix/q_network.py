@@ -23,8 +23,7 @@ class QNetwork(Policy):
     """Action values, and the ε-greedy policy they make.
 
     `logits` are the log-probabilities of that policy: the most likely action is the one of the highest value, and
-    sampled
-    play is ε-greedy with `epsilon`.
+    sampled play is ε-greedy with `epsilon`.
 
     Attributes:
         looks_at: the fields of an observation that `evaluate` needs, of those that exist.

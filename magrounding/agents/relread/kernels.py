@@ -2,8 +2,7 @@
 
 `relread` computes the same in a few lines of torch elsewhere, and those lines are the definition. Kernels run in one
 thread and release the GIL, as agents learn in threads of their own. All that numba compiles here is in this file, so
-its
-cache on disk notices every change.
+its cache on disk notices every change.
 """
 
 from __future__ import annotations

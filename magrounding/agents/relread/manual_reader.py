@@ -48,18 +48,13 @@ class ManualReader(nn.Module):
     """One attention over statements: the query is a word, keys and values are the sets of a statement's words.
 
     A word is similar to itself only, so an unseen word is read as well as any; learned embeddings would fit the words
-    of
-    training. Words of many statements say little of any: in the value, a word of k statements weighs k^-fade, with a
-    learned
-    exponent.
+    of training. Words of many statements say little of any: in the value, a word of k statements weighs k^-fade, with a
+    learned exponent.
 
     Where symbols are in no statement, two tables of embeddings say which statement a symbol belongs to (`similarity`),
-    and a
-    third what the words of a statement mean (`meaning`). Where only motion distinguishes things, attention also depends
-    on
-    how likely a statement makes their motion (`motion`). That is learned by predicting motion: actions teach it
-    nothing, as
-    they favour whatever happens to win.
+    and a third what the words of a statement mean (`meaning`). Where only motion distinguishes things, attention also
+    depends on how likely a statement makes their motion (`motion`). That is learned by predicting motion: actions teach
+    it nothing, as they favour whatever happens to win.
 
     Args:
         vocabulary_size: V.
@@ -110,12 +105,14 @@ class ManualReader(nn.Module):
     def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         """Encode U documents.
 
-        `key`, `value` [U, S, V]: the words of each statement, and their weights; `overlap` [U, S, S], `goal` [U, S]:
-        the
-        product of each statement's value with that of every other, and with the goal. Optional: `similar` [U, S, E] and
-        `meaning` [U, S, D], the sums of the words' embeddings, the first of length 1; `moves` [U, S, MOTION_CLASSES],
-        the log
-        likelihood ratios of motion classes by statement.
+        Returns:
+            `key`, `value` [U, S, V]: the words of each statement, and their weights; `overlap` [U, S, S], `goal` [U,
+                S]: the
+            product of each statement's value with that of every other, and with the goal. Optional: `similar` [U, S,
+                E],
+            `meaning` [U, S, D]: the sums of the words' embeddings, the first of length 1; `moves` [U, S,
+                MOTION_CLASSES]: the
+            log likelihood ratios of motion classes.
         """
         statements = self._words(manual)
         weight = statements.sum(1, keepdim=True).clamp(min=1) ** -self.fade  # [U, 1, V]
@@ -177,10 +174,8 @@ class ManualReader(nn.Module):
         if motion_class is None:
             features, of = self._features(scores, attention, text) * is_word, which
         else:
-            moving, of = self.distinct(words * MOTION_CLASSES + motion_class, self.vocabulary_size * MOTION_CLASSES)
-            features = self._features(*self._attend(moving // MOTION_CLASSES, text, moving % MOTION_CLASSES), text) * (
-                moving >= MOTION_CLASSES
-            )
+            moving, classes, of = self._moving(words, motion_class)
+            features = self._features(*self._attend(moving, text, classes), text) * (moving != 0)
         attention = attention * is_word
         mentions = torch.bmm(attention.transpose(1, 2), mentioned)  # [U, P, P]
         alike = torch.bmm((attention / length).transpose(1, 2), through / length)
@@ -191,8 +186,8 @@ class ManualReader(nn.Module):
         if motion_class is None:
             distinct, which = self.distinct(words, self.vocabulary_size)
             return self._attend(distinct, text)[1], which
-        moving, which = self.distinct(words * MOTION_CLASSES + motion_class, self.vocabulary_size * MOTION_CLASSES)
-        return self._attend(moving // MOTION_CLASSES, text, moving % MOTION_CLASSES)[1], which
+        moving, classes, which = self._moving(words, motion_class)
+        return self._attend(moving, text, classes)[1], which
 
     def _attend(self, words: Tensor, text: TextEncoding, motion_class: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Matches of statements with words [P] of some motion, and attention to statements, both [U, S, P].
@@ -222,19 +217,22 @@ class ManualReader(nn.Module):
             It, of the P distinct pairs, and the index of each [...] among them.
         """
         if self.moves is None:
-            raise ConfigurationError("relread foresees no motion that it does not see: set its option motion")
-        moving, which = self.distinct(words * MOTION_CLASSES + motion_class, self.vocabulary_size * MOTION_CLASSES)
-        scores, similarity = self._scores(moving // MOTION_CLASSES, text)
-        about, motion_class = (self.sharpness * scores + similarity).log_softmax(1), moving % MOTION_CLASSES
-        return self.moves.usual()[motion_class] + (about + text["moves"].index_select(2, motion_class)).logsumexp(
-            1
-        ), which
+            raise ConfigurationError("relread predicts no motion that it does not see: set its option motion")
+        moving, classes, which = self._moving(words, motion_class)
+        scores, similarity = self._scores(moving, text)
+        about = (self.sharpness * scores + similarity).log_softmax(1) + text["moves"].index_select(2, classes)
+        return self.moves.usual()[classes] + about.logsumexp(1), which
+
+    def _moving(self, words: Tensor, motion_class: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Words and motion classes of distinct pairs [P], and the index of each pair [...]."""
+        pairs, which = self.distinct(words * MOTION_CLASSES + motion_class, self.vocabulary_size * MOTION_CLASSES)
+        return pairs // MOTION_CLASSES, pairs % MOTION_CLASSES, which
 
     def _scores(self, words: Tensor, text: TextEncoding) -> tuple[Tensor, Tensor]:
         """[U, S, P] matches of statements with words [P], and their similarity (or just 0)."""
         scores = text["key"].index_select(2, words)
-        kin = _absence(text) if self.symbols is None else self.similarity(words, text).transpose(1, 2)
-        return scores, kin
+        similarity = _absence(text) if self.symbols is None else self.similarity(words, text).transpose(1, 2)
+        return scores, similarity
 
     def _features(self, scores: Tensor, attention: Tensor, text: TextEncoding) -> Tensor:
         """[U, 2 + D, P] of words with these scores and attention [U, S, P]."""

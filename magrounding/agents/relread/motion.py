@@ -2,8 +2,8 @@
 
 Neither one frame shows motion nor do two, where steps are smaller than a cell. So each thing is tracked while it is in
 sight: it is the nearest one of the same words in the frame before. Whether it came nearer or went farther is judged by
-where agents stood then, as that is what it could react to. Tracks are integers without weights: learners recompute
-them from observations, on the CPU wherever the network lives.
+where agents stood then, as that is what it could react to. Tracks are integers without weights: learners recompute them
+from observations, on the CPU wherever the network lives.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def track(frame: Frame, tracks: Tensor) -> tuple[Motion, Tensor]:
 
     Returns:
         Motion, on the device of the frame, and the memory [N, n + TRACKS, COLUMNS], on that of `tracks`, the one
-            before.
+        before.
     """
     motion = [torch.zeros(frame.row.shape, dtype=torch.int64) for _ in Motion._fields]
     after = torch.zeros(tracks.shape, dtype=torch.int16)
@@ -164,8 +164,7 @@ class SaidMotion(nn.Module):
     """Likelihood of motion classes by statement.
 
     A word is the sum of the embeddings of its character n-grams (fastText, Bojanowski et al. 2017): an unseen one
-    ("flees")
-    is similar to seen ones ("fleeing"), and one that shares no n-gram says nothing.
+    ("flees") is similar to seen ones ("fleeing"), and one that shares no n-gram says nothing.
 
     Args:
         width: of the embeddings.

@@ -1,9 +1,9 @@
 """relread, the relational reader: a word is grounded by the words that share its statements.
 
 Nothing of any environment is built in. Entities are occupants of `grid` beside scenery and agents. No identity of a
-word
-reaches the policy, only relations: how the words of an entity are related, through the document, to those of others, of
-the goal and of the agents' inventories. So unseen words, assignments and sizes of map are read like any other.
+word reaches the policy, only relations: how the words of an entity are related, through the document, to those of
+others, of the goal and of the agents' inventories. So unseen words, assignments and sizes of map are read like any
+other.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class RelreadConfig:
 class Relread(DocumentPolicy):
     """The relational reader."""
 
-    Options = RelreadConfig
+    defaults = RelreadConfig()
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask"), also=("teammates",), egocentric=False)
     loss_weights: ClassVar[Mapping[str, float]] = {"motion": 1.0}
 
@@ -180,8 +180,7 @@ class Relread(DocumentPolicy):
         """Return the negative log-likelihood [N] of how things move, in nats, summed over those that are new in sight.
 
         Older ones do not count, as it would be those that last: dangerous and slow, or good and hard to catch ones are
-        seen for
-        longest, and manuals say what is dangerous or good.
+        seen for longest, and manuals say what is dangerous or good.
         """
         recent = things.exists & ~things.is_ally & (motion.age > 0) & (motion.age < FRAMES)
         likely, which = self.reader.predict_motion(things.words[:, :-1, 0], motion.motion_class, text)
@@ -308,9 +307,8 @@ class Relread(DocumentPolicy):
         """Return [N, hidden]: `base` (written over) plus a linear layer on the egocentric map.
 
         A unit combines one mixture of features with one pattern of cells: the weights are products (what × where),
-        computed
-        from the few occupied cells. The agent's own cell and its four neighbours have unrestricted weights of their
-        own.
+        computed from the few occupied cells. The agent's own cell and its four neighbours have unrestricted weights of
+        their own.
         """
         mixing = torch.cat((self.what.weight.t(), self.what.bias.unsqueeze(0)))
         place = self.place(things, position)

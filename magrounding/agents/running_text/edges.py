@@ -47,15 +47,12 @@ class Edges(Delexicalised):
 
     Words are of classes as in `Segmenter`, which divides those of the map by one more thing: whether what they stand
     beside is spoken of in manuals. (An element stands beside a monster's name, which is; a modifier beside a thing's,
-    which
-    is not.)
+    which is not.)
 
     A pair of mentions i < j has the score w · relu(A h_i + B h_j + C Σ tanh(D h_t) for i < t ≤ j), h being the states
-    of
-    the network: the words between them add up to a distance in sentences rather than in words. The score of two words
-    is
-    the sum over their mentions. If a manual has as many words of each class as usual, its pieces are those of the usual
-    manual; if not, pieces are joined as long as their words' scores are positive.
+    of the network: the words between them add up to a distance in sentences rather than in words. The score of two
+    words is the sum over their mentions. If a manual has as many words of each class as usual, its pieces are those of
+    the usual manual; if not, pieces are joined as long as their words' scores are positive.
 
     Its weights come from `edges_learning.learn_edges`.
     """

@@ -1,8 +1,7 @@
 """Learning which words share a fact, without rewards: two renderings of the same facts agree.
 
 Where each fact has a row of its own, the words of a row share a fact. The same episode's manual as running text says
-the
-same in other sentences: that is the only supervision. The rarer a function word, the more often it is hidden, as in
+the same in other sentences: that is the only supervision. The rarer a function word, the more often it is hidden, as in
 `segments_learning`. Assumptions about language, where asked for, are in `assumptions.py`.
 """
 
@@ -34,7 +33,7 @@ class Renderings(NamedTuple):
     """Training data: manuals of N episodes."""
 
     rows: np.ndarray  # [N, S, L] ids, each row a statement of one fact, 0 is padding
-    told: tuple[np.ndarray, ...]  # the same manuals in other renderings, each [N, S', L']
+    reworded: tuple[np.ndarray, ...]  # the same manuals in other renderings, each [N, S', L']
     weights: tuple[float, ...]  # how often each of them is drawn
     places: np.ndarray  # [V] where in an occupant the map shows a word, counted from 1; 0: nowhere
     beside: np.ndarray  # [V] bool, the map shows it beside a word that manuals speak of
@@ -75,7 +74,7 @@ def _classify(edges: Edges, renderings: Renderings) -> np.ndarray:
     once = (count_words(renderings.rows, edges.size) == 1).all(0)
     letters, places = np.where(once, 2 * edges.width + 1, 0), renderings.places
     letters[places > 0] = 2 * places[places > 0] - 1 + renderings.beside[places > 0]
-    often = np.mean([(count_words(manuals, edges.size) > 0).mean(0) for manuals in renderings.told], 0)
+    often = np.mean([(count_words(manuals, edges.size) > 0).mean(0) for manuals in renderings.reworded], 0)
     edges.letters.copy_(torch.from_numpy(letters))
     edges.known.copy_(torch.from_numpy((letters == 0) & (often > 0)))
     return often
@@ -115,7 +114,7 @@ def _train(
             if assume and rng.random() < SHARE * len(assume):
                 ids = made_up(assume[rng.integers(len(assume))], renderings.rows[game], letters, rng)
             else:
-                ids = running(renderings.told[rendering][game])
+                ids = running(renderings.reworded[rendering][game])
             rates = rarity if rng.random() < 0.5 else letters == 0
             hidden = rng.random(edges.size) < rng.random() * rates
             place = np.flatnonzero(letters[ids] * (ids >= 0) > 0)

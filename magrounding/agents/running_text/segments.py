@@ -140,10 +140,8 @@ class Segmenter(Delexicalised, Cuts):
     """Cuts at the best boundaries: those that a network finds likely, between pieces of known shapes.
 
     A word that the map shows is of the class of its place in an occupant, words that stand once in every manual are of
-    one
-    class (the teams), function words of training each have their own, and all else shares one. The shape of a piece is
-    the
-    order of the classes of its words, function words left out. Its weights come from
+    one class (the teams), function words of training each have their own, and all else shares one. The shape of a piece
+    is the order of the classes of its words, function words left out. Its weights come from
     `segments_learning.learn_segments`.
     """
 

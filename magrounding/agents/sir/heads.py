@@ -54,8 +54,7 @@ class PanoramaHead(nn.Module):
     """Y_j = v_j · W H, with v_j the maximum of V_last over the column in direction j: Touchdown.
 
     The paper has the column of U there; the released program has that of the last map, which has read the text. The
-    action
-    to stop, which the paper lacks, is w · H + b.
+    action to stop, which the paper lacks, is w · H + b.
     """
 
     def __init__(self, width: int, channels: int, stop: bool = False) -> None:

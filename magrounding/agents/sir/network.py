@@ -1,14 +1,13 @@
 """SIR, the Symbolic Interactive Reader, for many environments (Zhong et al. 2021, "SILG", sec. 3, 4.1).
 
 txt2π's FiLM² layers over a map; any number of text fields, each summed up and looked up in a joint text; choices of
-text
-or directions as actions too (`heads.py`). Every distinct text is encoded once.
+text or directions as actions too (`heads.py`). Every distinct text is encoded once.
 
 Differences from the paper. Where its shapes leave no choice, or would bind a network to one size of map, the released
 program is followed: the last map is max-pooled and not flattened, and each layer queries the joint text with its
-summary
-projected to the text's width. Words are the environment's own, not word pieces. The statements of a manual share a
-scorer (see `reader.scorers`), and +bert reads them one at a time. A text ends with a terminator, so none is empty.
+summary projected to the text's width. Words are the environment's own, not word pieces. The statements of a manual
+share a scorer (see `reader.scorers`), and +bert reads them one at a time. A text ends with a terminator, so none is
+empty.
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ class Sir(DocumentPolicy):
         ConfigurationError: an environment that it is not made for, or `local_conv` without positions.
     """
 
-    Options = SirConfig
+    defaults = SirConfig()
     accepts = Accepts(
         actions=(FixedActions, TextChoices, Directions),
         grid=False,

@@ -39,9 +39,8 @@ def scorers(spec: EnvSpec) -> tuple[str, ...]:
     """Return the names of the self-attentions that sum up the fields.
 
     Fields are the goal, the inventory where it is an array of word ids, and the rows of every further text. Without a
-    goal
-    or further texts the statements of the manual are fields instead. Those share a scorer: they come in any order, and
-    stages differ in their number.
+    goal or further texts the statements of the manual are fields instead. Those share a scorer: they come in any order,
+    and stages differ in their number.
     """
     rows = tuple(name for names in further_texts(spec).values() for name in names)
     has_goal = goal_field(spec) in spec
