@@ -72,7 +72,8 @@ class _Seen(NamedTuple):
 class EnDiEmma(EnDi):
     """EMMA with a division of its cells, and a second trunk that predicts the others.
 
-    Empty cells are left out of the division; offsets are those from where agents are now, in older frames too.
+    Empty cells add nothing to the maps of the division; offsets are those from where agents are now, in older frames
+    too.
     """
 
     defaults = EnDiEmmaConfig()

@@ -1,4 +1,4 @@
-"""Motion classes: how the things in sight have moved since they were first seen, tracked from frame to frame.
+"""Motion classes: how things have moved since they were first seen, and what statements say of it (`SaidMotion`).
 
 Neither one frame shows motion nor do two, where steps are smaller than a cell. So each thing is tracked while it is in
 sight: it is the nearest one of the same words in the frame before. Whether it came nearer or went farther is judged by
@@ -35,10 +35,8 @@ STEPS, FRAMES = 2, 4
 """Highest count of steps, and one more than the highest count of frames."""
 MOTION_CLASSES = (2 * STEPS + 1) * 2 * FRAMES
 DIRECTIONS = 5 * FRAMES
-
-
 LENGTHS = range(3, 7)
-"""Lengths of n-grams."""
+"""Lengths of n-grams of words that tell of motion."""
 
 
 class Frame(NamedTuple):
@@ -181,7 +179,7 @@ class SaidMotion(nn.Module):
         number = {ngram: k for k, ngram in enumerate(self.ngrams)}
         self.embedding = nn.EmbeddingBag(len(number), width, mode="sum")
         nn.init.zeros_(self.embedding.weight)
-        self.gaits = nn.Linear(width, MOTION_CLASSES)
+        self.gaits = nn.Linear(width, MOTION_CLASSES)  # a name in files of weights
         ids = torch.tensor([number[ngram] for word in spelt for ngram in word])
         ends = torch.tensor([len(word) for word in spelt]).cumsum(0)
         self.ids: Tensor
