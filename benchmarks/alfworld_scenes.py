@@ -25,8 +25,8 @@ from magrounding.play.actor import Actor, make_expert
 from magrounding.play.episodes import quotas
 from magrounding.play.evaluate import play
 from magrounding.play.loading import load_team
-from magrounding.play.misled import OtherManuals
 from magrounding.play.scripted import random_team
+from magrounding.play.shuffled_manuals import ShuffledManuals
 from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld
 from magrounding.single.alfworld.games import shipped_scenes
 from magrounding.vector import VectorEnv
@@ -48,7 +48,7 @@ class Arguments:
     """Which of the run's seeds; the first by default."""
 
 
-class WithoutGoal(OtherManuals):
+class WithoutGoal(ShuffledManuals):
     """A team to which all goals are blank."""
 
     def _mislead(
@@ -86,7 +86,7 @@ def results(team: Actor, split: str, rows: int) -> Iterator[tuple[str, np.ndarra
         players = {
             "greedy": (team, True),
             "sampled": (team, False),
-            "greedy, goal of another game": (OtherManuals(team, GOAL), True),
+            "greedy, goal of another game": (ShuffledManuals(team, GOAL), True),
             "greedy, no goal": (WithoutGoal(team, GOAL), True),
             "random": (random_team(vec), False),
             "expert": (make_expert(vec), True),

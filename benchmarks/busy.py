@@ -126,14 +126,14 @@ def _train(channel: Connection, arguments: Arguments, spinning: bool) -> None:
     import torch
 
     from magrounding.errors import MagroundingError
-    from magrounding.experiment.settings import make_settings
+    from magrounding.experiment.config import make_config
     from magrounding.experiment.stage import StageSession
     from magrounding.threads import ThreadPlan, available_cores, plan_threads, using
 
     os.nice(NICENESS)
     try:
         stages = None if arguments.stage is None else (arguments.stage,)
-        settings = make_settings(arguments.env, None, arguments.agents, arguments.preset, stages, (0,))
+        settings = make_config(arguments.env, None, arguments.agents, arguments.preset, stages, (0,))
         shares = {"learners": settings.num_learners, "threads": arguments.threads}
         plan = ThreadPlan() if spinning else plan_threads(settings.agents, settings.max_envs, **shares)
         with using(plan):

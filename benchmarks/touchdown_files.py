@@ -29,6 +29,7 @@ from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS, SPLITS
 from magrounding.single.wording import Wording
 from magrounding.single.wording import split as words_of
 from magrounding.storage import user_path
+from tools.touchdown.writing import require_empty, write_panoramas, write_words
 
 FEWEST = 3
 """Times that a word has to occur in training instructions to have an id of its own; others are spelt."""
@@ -80,7 +81,7 @@ def make_folder(graph: Path, routes: Path, features: Path, out: Path) -> None:
         DataNotFound: a file is missing.
         ConfigurationError: a file that is not what it should be.
     """
-    files.require_empty(out)
+    require_empty(out)
     sources = [graph / files.NODES, graph / files.LINKS, *(routes / file for file in SPLITS.values())]
     for source in sources:
         if not source.is_file():
@@ -89,8 +90,8 @@ def make_folder(graph: Path, routes: Path, features: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for source in sources:
         shutil.copyfile(source, out / source.name)
-    files.write_panoramas(out, names, classes)
-    files.write_words(out, list_words(out))
+    write_panoramas(out, names, classes)
+    write_words(out, list_words(out))
     city = City(out)
     for name in SPLITS:
         print(f"{name}: {len(city.routes(name)):,} routes")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,9 +41,8 @@ class EvaluationPlan:
             limit.
         baseline_share: share of an evaluation's games that a random team and agents with wrong texts play, the first
             ones. Less than 1 where such games last up to the limit of steps, and cost more than all others.
-        differences: set → in what the games of its seeds differ from those of the same seeds in the first set, of
-            `spec.HEEDED`: every name in the text and on the map is another one, or sentences are worded otherwise, and
-            all else is the same. A set that is not named differs in more.
+        aliases: set → the set whose games of the same seeds differ from its own in the names of things alone, in text
+            and map. A player that does not depend on names plays the two alike, and is evaluated on one of them.
         published: entry point of the papers' results (`envs.published.PublishedResults`).
         published_others: entry point of what other papers reach in it, a tuple of such dictionaries.
         published_ablations: entry point of what the papers say of lesser models, a tuple of such dictionaries.
@@ -58,7 +57,7 @@ class EvaluationPlan:
     rules_text: str = ""
     max_envs: int | None = None
     baseline_share: float = 1.0
-    differences: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
     published: str | None = None
     published_others: str | None = None
     published_ablations: str | None = None
@@ -69,6 +68,8 @@ class EvaluationPlan:
             raise ConfigurationError("an environment has at least one evaluation set, as {'train': {}}")
         usual = "eval" if "eval" in self.sets else next(iter(self.sets))
         object.__setattr__(self, "reading_set", choose("evaluation set", self.reading_set or usual, tuple(self.sets)))
+        for name in (*self.aliases, *self.aliases.values()):
+            choose("evaluation set", name, tuple(self.sets))
 
     def sets_of(self, stage: str) -> dict[str, Mapping[str, Any]]:
         """The evaluation sets of a stage: those that all have, and its own."""
@@ -78,19 +79,9 @@ class EvaluationPlan:
         """The set of games that a stage keeps from training, the second; its only one where there is no other."""
         return list(self.sets_of(stage))[:2][-1]
 
-    def same_games(self, one: str, other: str, heeds: Collection[str]) -> bool:
-        """Whether games of two evaluation sets go the same way for players who heed no more than that of a text."""
-        known = tuple(dict.fromkeys((*self.sets, *(name for more in self.stage_sets.values() for name in more))))
-        choose("evaluation set", one, known)
-        choose("evaluation set", other, known)
-        if isinstance(heeds, str) or not isinstance(heeds, Collection) or not all(isinstance(x, str) for x in heeds):
-            raise ConfigurationError(f"what players heed are names, a set of strings, got {heeds!r}")
-        first, second = self.differences.get(one), self.differences.get(other)
-        return one == other or (first is not None and second is not None and not (first | second) & frozenset(heeds))
-
-    def alike(self, one: str, heeds: Collection[str], among: Iterable[str]) -> tuple[str, ...]:
-        """The other sets among some whose games go as those of one do, for players who heed no more than that."""
-        return tuple(other for other in among if other != one and self.same_games(one, other, heeds))
+    def played_as(self, evaluation_set: str, *, depends_on_names: bool) -> str:
+        """The set whose results a player of this one has: its alias, for a player that does not depend on names."""
+        return evaluation_set if depends_on_names else self.aliases.get(evaluation_set, evaluation_set)
 
     def baseline_games(self, games: int) -> int:
         """How many of an evaluation's games random teams and agents with wrong texts play; a few in any case."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from numbers import Real
 from operator import index
 from typing import Any
@@ -30,10 +29,3 @@ def plain(value: Any) -> Any:
         return index(value)
     except TypeError:
         return float(value) if isinstance(value, Real) else value
-
-
-def make_plain(config: Any) -> None:
-    """Replace what a frozen dataclass was given by what it stands for (`plain`): in `__post_init__`, before checks."""
-    own: Mapping[str, Any] = vars(config)
-    for name, value in list(own.items()):
-        object.__setattr__(config, name, plain(value))

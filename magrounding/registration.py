@@ -11,7 +11,7 @@ NAMESPACE = "magrounding"
 
 
 def register_env(entry: EnvEntry) -> None:
-    """Make an environment known by its id, and as `magrounding/<id>-v0`; entry points are strings: nothing is imported.
+    """Make an environment known by its id, and as `magrounding/<id>-v<version>`. Nothing of it is imported.
 
     Gymnasium's is for one agent; asked for a game of several, it says what to call instead.
 
@@ -19,7 +19,7 @@ def register_env(entry: EnvEntry) -> None:
         ConfigurationError: no EnvEntry, or another environment has the id.
     """
     ENVS.add(entry)
-    name = f"{NAMESPACE}/{entry.id}-v0"
+    name = f"{NAMESPACE}/{entry.versioned_id}"
     if hasattr(pettingzoo, "parallel_registry") and name not in pettingzoo.parallel_registry:  # 1.26 has no registry
         pettingzoo.register("parallel", name, "magrounding.envs.make:make", kwargs={"id": entry.id})
     if name not in gymnasium.registry:

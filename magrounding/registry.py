@@ -7,7 +7,6 @@ called by functions that run before the first look-up: the entry points of insta
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +20,7 @@ from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, MagroundingError, choose
 from magrounding.evaluation_plan import EvaluationPlan
 from magrounding.plain import plain
+from magrounding.schema import Option, options_of
 from magrounding.spec import EnvSpec
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ class EnvEntry:
         layouts: values of its option `layout`, in which the same manual's statements lie in other rows; in the first
             each has one of its own.
         evaluation: in which of its games agents are judged; by default in those that it makes without options.
+        version: of its id in other registries, "<id>-v0"; a change of dynamics, texts, rewards or masks raises it.
         played_limit: `max_cycles` of games that are played to be seen, compared or learnt from (`match`, `play`,
             `record`, `serve`) where nobody names a limit, of a world whose own is far longer than its games; None: its
             own limit.
@@ -126,7 +127,13 @@ class EnvEntry:
     multi_agent: bool = False
     layouts: tuple[str, ...] = ()
     evaluation: EvaluationPlan = field(default_factory=EvaluationPlan)
+    version: int = 0
     played_limit: int | None = None
+
+    @property
+    def versioned_id(self) -> str:
+        """What PettingZoo and Gymnasium call it, behind the namespace."""
+        return f"{self.id}-v{self.version}"
 
     def in_layouts(self) -> tuple[dict[str, str], ...]:
         """The options that make each of its layouts; no option where it has one only."""
@@ -137,10 +144,14 @@ class EnvEntry:
         return load(self.game)
 
     @cached_property
+    def schema(self) -> dict[str, Option]:
+        """Name → option. `render_mode`, which PettingZoo envs take, is none: `make` and `make_env` have it."""
+        return {name: option for name, option in options_of(self.factory).items() if name != "render_mode"}
+
+    @cached_property
     def options(self) -> dict[str, Any]:
-        """Option → default. `render_mode`, which PettingZoo envs take, is none: `make` and `make_env` have it."""
-        known = inspect.signature(self.factory).parameters
-        return {name: each.default for name, each in known.items() if name != "render_mode"}
+        """Option → default."""
+        return {name: option.default for name, option in self.schema.items()}
 
     def configure(self, **options: Any) -> EnvConfig:
         """The configuration with these options; ConfigurationError for an option that does not exist or cannot be."""

@@ -30,9 +30,6 @@ CHOICES = "choices"
 COLUMNS = "columns"
 """The field of Directions: [A], the column of the grid that each leads to, −1 for none."""
 
-NAMES, SENTENCES = HEEDED = "names", "sentences"
-"""What a player may heed of a text: which words name things, beside where these words stand; and how it is worded."""
-
 WON: Final = "won"
 SCORE: Final = "score"
 Outcome = Literal["won", "score"]

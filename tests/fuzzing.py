@@ -21,8 +21,8 @@ from magrounding.envs.gymnasium_vector import make_gymnasium_vec
 from magrounding.envs.single_agent import make_single_agent
 from magrounding.play.actor import has_expert, make_expert
 from magrounding.play.evaluate import evaluate
-from magrounding.play.misled import OtherManuals
 from magrounding.play.scripted import RandomTeam
+from magrounding.play.shuffled_manuals import ShuffledManuals
 from magrounding.play.team import mixed_team
 from magrounding.pretrained import find_run, pretrained_names
 from magrounding.registry import agent_entry, algorithm_entry, env_entry
@@ -106,9 +106,9 @@ def _at_random():
     return RandomTeam(1, 5), {"obs": mg.make("rtfm").reset(seed=0)[0], "memory": None}
 
 
-def _misled():
+def _shuffled():
     team, good = _loaded(True)
-    return OtherManuals(team), good
+    return ShuffledManuals(team), good
 
 
 def _expert(make):
@@ -168,7 +168,7 @@ SUBJECTS = {
     "team, batch": Subject(lambda: _loaded(True)),
     "team, single game": Subject(lambda: _loaded(False)),
     "team at random": Subject(_at_random),
-    "misled team": Subject(_misled),
+    "team with shuffled manuals": Subject(_shuffled),
     "oracle": Subject(lambda: _expert(lambda: mg.make_vec("rtfm", 2))),
     "bot": Subject(lambda: _expert(lambda: mg.vectorize(Walk, 2))),
     "env entry": Subject(lambda: (mg.ENVS["rtfm"], {})),

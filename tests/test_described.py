@@ -9,8 +9,8 @@ from magrounding.agents.policy import Policy
 from magrounding.envs.messenger.world import MessengerWorld
 from magrounding.envs.rtfm.world import RTFMWorld
 from magrounding.errors import MissingExtra
+from magrounding.experiment.config import make_config
 from magrounding.experiment.presets import default_preset
-from magrounding.experiment.settings import make_settings
 from magrounding.pretrained import PREFIX, pretrained_names
 from magrounding.registry import PRESETS
 from magrounding.single.alfworld import ALFWorld
@@ -83,7 +83,7 @@ def test_every_evaluation_set_is_described(id):
 
 @pytest.mark.parametrize("id", sorted({entry.env for entry in PRESETS.values()}))
 def test_networks_are_built_from_the_description(id):
-    settings = make_settings(id, preset=default_preset(id))
+    settings = make_config(id, preset=default_preset(id))
     network = settings.make_network()
     assert isinstance(network, Policy)
     assert sum(parameter.numel() for parameter in network.parameters()) > 1000

@@ -6,8 +6,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.errors import ConfigurationError
-from magrounding.registry import ENVS, env_entry
-from magrounding.spec import HEEDED
+from magrounding.registry import ENVS
 from tests.experiment.tiny_runs import tiny_settings
 
 
@@ -15,7 +14,7 @@ def test_an_entry_need_not_say_anything():
     plan = mg.EnvEntry("bare", "nowhere:Game").evaluation
     assert plan.sets_of("") == {"train": {}}
     assert plan.reading_set == "train"
-    assert plan.same_games("train", "train", ())
+    assert plan.played_as("train", depends_on_names=False) == "train"
 
 
 @pytest.mark.parametrize(("splits", "read"), [(("train", "eval", "other"), "eval"), (("seen", "other"), "seen")])
@@ -43,8 +42,6 @@ def test_runs_are_judged_on_sets_of_their_environment(sets, monkeypatch):
         tiny_settings(**known | sets)
 
 
-def test_sets_whose_games_go_alike_are_those_that_differ_in_nothing_heeded():
-    plan = env_entry("ma_rtfm").evaluation
-    sets = tuple(plan.sets)
-    assert "eval_new" in plan.alike("eval", frozenset(), sets)
-    assert plan.alike("eval", HEEDED, sets) == ()
+def test_aliases_are_sets_of_the_plan():
+    with pytest.raises(ConfigurationError, match="unknown evaluation set 'trian'; choose from: train, test"):
+        mg.EvaluationPlan(mg.by_split(("train", "test")), aliases={"test": "trian"})

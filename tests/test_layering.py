@@ -12,10 +12,23 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "magrounding"
 
 LAYERS = (
-    ("brief", "errors", "jit", "machine", "output", "plain", "seeding", "storage", "threads", "version", "vocabulary"),
+    (
+        "brief",
+        "errors",
+        "jit",
+        "machine",
+        "output",
+        "plain",
+        "schema",
+        "seeding",
+        "storage",
+        "threads",
+        "version",
+        "vocabulary",
+    ),
     ("spec",),
     ("capabilities", "texts", "vector", "evaluation_plan", "registry"),
-    ("registration",),
+    ("options", "registration"),
     ("envs", "simulators"),
     ("single", "adapters"),
     ("agents",),
@@ -171,7 +184,7 @@ def test_benchmarks_and_tests_are_above_everything():
         f"{name_of(path)}:{line} imports {module}"
         for path in modules()
         for module, line, _, _ in imports(path)
-        if module.split(".")[0] in ("benchmarks", "tests", "examples")
+        if module.split(".")[0] in ("benchmarks", "tests", "examples", "tools")
     ]
     assert not above, "\n".join(above)
 

@@ -8,8 +8,8 @@ import torch
 
 import magrounding as mg
 from magrounding.brief import brief
+from magrounding.experiment.config import make_config
 from magrounding.experiment.presets import find_preset
-from magrounding.experiment.settings import make_settings
 from magrounding.play.evaluate import evaluate
 from magrounding.play.lineup import Lineup
 from magrounding.play.player import Player, shown_to
@@ -50,7 +50,7 @@ def everything():
     yield "script", Script.parse("left * 5000")
     for env in ("ma_rtfm", "babyai"):
         preset = find_preset("quick", env)
-        yield from (("preset", preset), ("settings", make_settings(env, preset="quick")))
+        yield from (("preset", preset), ("settings", make_config(env, preset="quick")))
         yield from (("phase", phase) for phases in preset.phases.values() for phase in phases)
         yield from (("learner", phase.learner) for phases in preset.phases.values() for phase in phases)
 
@@ -65,7 +65,7 @@ def test_a_repr_says_what_tells_things_apart():
     spec = mg.ENVS["ma_rtfm"].describe()
     assert "num_agents=2" in repr(spec)
     assert repr(mg.ENVS["rtfm"]).startswith("EnvEntry(id='rtfm', game='magrounding.envs.rtfm")
-    assert "relread" in repr(make_settings("ma_rtfm"))
+    assert "relread" in repr(make_config("ma_rtfm"))
     assert repr(mg.load_team("pretrained:messenger-s2").policies[0]).startswith("Relread(")
 
 

@@ -21,10 +21,10 @@ from magrounding.cli.command import REPEATABLE, CommandLine, items, run_command
 from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound, MissingExtra, choose
 from magrounding.experiment.curriculum import check_run
-from magrounding.experiment.settings import check_seed
 from magrounding.output import show_anything
 from magrounding.play.evaluate import PLAYS
 from magrounding.storage import write_atomic, write_json
+from magrounding.vector import check_count
 
 PROG = "python -m benchmarks.tables"
 
@@ -184,7 +184,7 @@ def _seeds(text: str) -> tuple[int, ...]:
     if not seeds or len(set(seeds)) < len(seeds):
         raise ConfigurationError(f"--seeds takes one seed or more, each once, got {text!r}")
     for seed in seeds:
-        check_seed(seed)
+        check_count("seed", seed, 0)
     return seeds
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.tables.layout import Cell, Row, Table, Training
-from magrounding.experiment.baselines import PLAYERS
-from magrounding.experiment.comparison import about_curves, plot_comparison
-from magrounding.experiment.markdown import code, table
+from magrounding.experiment import tables
+from magrounding.experiment.curves import plot_comparison
+from magrounding.experiment.evaluate import PLAYERS
+from magrounding.experiment.markdown import code
 from magrounding.experiment.progress import duration
-from magrounding.experiment.report import interval, percent, published, spread, teacher
+from magrounding.experiment.reports import HOW_TO_READ
+from magrounding.experiment.reports.compare import about_curves, shared_stages
+from magrounding.experiment.reports.run import teacher
 from magrounding.experiment.results import TEXT, RunResults
-from magrounding.experiment.statistics import METHOD, Reached, summarise
-from magrounding.play.evaluate import GREEDY, PLAYS, TRUE_MANUAL
+from magrounding.experiment.statistics import Reached, Statistics, statistics_of
+from magrounding.experiment.tables import AFTER, TRAINING, page, percent, reached, text_of
+from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
 
 NOT_RUN = "not run"
 
@@ -58,118 +62,127 @@ class Filled:
         }
         return {label: "; ".join(filter(None, found)) for label, found in stated.items() if any(found)}
 
+    @property
+    def metric(self) -> str:
+        """What the table shows."""
+        return "score" if self.table.scores else "win_rate"
+
     def reached(self, row: Row, cell: Cell, play: str) -> dict[int, Reached]:
         """Seed → win rate, or score as a part of 100, and of how many games it is, of the seeds that have it."""
         run = self.run(row, cell)
         if run is None:
             return {}
-        where = {"stage": cell.stage, "phase": run.settings.preset.of_stage(cell.stage)[-1].name}
-        found = {}
-        for seed in run.settings.seeds:
-            if cell.evaluation_set is None:
-                name = run.settings.windowed(cell.stage)
-                lines = [Reached.of({name: line.get(name)}, name) for line in run.select("train", seed, **where)]
-            else:
-                how = {"set": cell.evaluation_set, "play": play, "when": "after", "manual": TRUE_MANUAL}
-                lines = [self._measure(line) for line in run.select("evaluation", seed, **where, **how)]
-            if lines and lines[-1] is not None:
-                found[seed] = lines[-1]
-        return found
+        where = {"stage": cell.stage, "phase": run.settings.of_stage(cell.stage)[-1].name}
+        if cell.evaluation_set is None:
+            where |= {"when": TRAINING, "metric": run.settings.windowed(cell.stage)}
+        else:
+            where |= {"when": AFTER, "metric": self.metric, "set": cell.evaluation_set, "play": play}
+            where |= {"manual": TRUE_MANUAL, "player": tables.TEAM}
+        found = (each for each in run.measured if all(getattr(each, name) == where[name] for name in where))
+        return {int(each.seed): self._as_share(reached(each)) for each in found}  # of training, the last
 
     def baseline(self, column: str, who: str) -> float | None:
         """What one of PLAYERS reached in a column's games; None where it was not played, or rows differ in games."""
         places = {f"{c.stage}/{c.evaluation_set}" for row in self.table.rows if (c := row.cells.get(column))}
         summaries = [run.baselines[place].get(who) for run in self.runs.values() for place in places & {*run.baselines}]
-        found = [self._measure(summary) for summary in summaries if summary]
-        rates = {each.value for each in found if each is not None}
+        rates = {self._as_share(Reached(each[self.metric])).value for each in summaries if each}
         return rates.pop() if len(rates) == 1 else None
 
-    def _measure(self, line: Mapping[str, Any]) -> Reached | None:
-        found = Reached.of(line, "score" if self.table.scores else "win_rate")
-        if found is None or not self.table.scores:
+    def _as_share(self, found: Reached) -> Reached:
+        if not self.table.scores:
             return found
         return replace(found, value=found.value / 100, std=None if found.std is None else found.std / 100)
 
 
 def markdown(filled: Filled, picture: str | None) -> str:
     """The table with its caption; `picture` is the name of its figure."""
-    sections = [
+    rows = filled.table.rows
+    notes = {
+        **{column: _games(filled.table, column) for column in filled.table.columns},
+        **{row.label: f"{NOT_RUN}: {filled.skipped[row.id]}" for row in rows if row.id in filled.skipped},
+        **{f"preset `{run.settings.preset}`": run.settings.about for run in filled.runs.values()},
+        **{f"teacher of `{run.settings.preset}`": teacher(run) for run in filled.runs.values()},
+        **{f"text of {label}": text for label, text in filled.texts().items()},
+    }
+    return page(
         f"# {filled.table.title}",
         _caption(filled),
-        filled_table(filled),
-        _intervals(filled),
-        "\n".join(f"* {column}: {_games(filled.table, column)}" for column in filled.table.columns),
-        "\n".join(
-            f"* {row.label}: {NOT_RUN}: {filled.skipped[row.id]}"
-            for row in filled.table.rows
-            if row.id in filled.skipped
-        ),
-        "\n".join(f"* preset `{name}`: {about}" for name, about in _presets(filled).items()),
-        "\n".join(f"* text of {label}: {text}" for label, text in filled.texts().items()),
-        f"![win rates during training]({picture})\n\n{about_curves(filled.runs.values())}" if picture else "",
+        HOW_TO_READ,
+        filled_table(filled).markdown(),
+        interval_table(filled).markdown(),
+        "\n".join(f"* {name}: {note}" for name, note in notes.items()),
+        f"![learning curves]({picture})\n\n{about_curves(filled.runs.values())}" if picture else "",
         f"Command: {code(filled.command)}",
-    ]
-    return "\n\n".join(section for section in sections if section) + "\n"
+    )
 
 
 def _caption(filled: Filled) -> str:
-    shown, team = filled.table, filled.table.agents
-    what = "Scores, in percent of 100," if shown.scores else "Win rates"
-    others = "" if shown.scores else " that learnt by reinforcement alone"
-    games = ", ".join(f"{count:,}" for count in sorted({r.settings.preset.report_games for r in filled.runs.values()}))
-    budget = "" if filled.budget == 1 else f", {filled.budget:g} times its budget"
-    how = "the most likely action" if filled.play == GREEDY else "an action drawn"
-    spread_note = "mean ± standard deviation over them" if len(filled.seeds) > 1 else "nothing is known of the spread"
-    teachers = dict.fromkeys(teacher(run) for run in filled.runs.values() if run.settings.imitates)
-    sentences = (
-        f"`{shown.env}`, {team} agent{'s' if team > 1 else ''}, preset `{filled.preset}`{budget}; "
-        f"seed{'s' if len(filled.seeds) > 1 else ''} {', '.join(map(str, filled.seeds))}: {spread_note}.",
-        f"{what} of {games or 'no'} games, {filled.play} play ({how}); in brackets the paper's, of its own "
-        f"networks{others}, – where it has none or its text is not available to us.",
-        f"Imitation had {' and '.join(teachers)} for a teacher. †: number of seeds in which reinforcement "
-        "brought no gain, so that the weights of imitation were kept."
-        if teachers
-        else "No row had a teacher.",
-        "Steps and training time are of one run of one seed, all its stages.",
-        shown.note,
+    table, seeds = filled.table, filled.seeds
+    games = ", ".join(
+        f"{count:,}" for count in sorted({r.settings.evaluation.report_games for r in filled.runs.values()})
     )
-    return " ".join(filter(None, sentences))
+    budget = "" if filled.budget == 1 else f", {filled.budget:g} times its budget"
+    what = "Scores, in percent of 100," if table.scores else "Win rates"
+    return (
+        f"`{table.env}`, {table.agents} agent{'s' if table.agents > 1 else ''}, preset `{filled.preset}`{budget}; "
+        f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}. {what} of {games or 'no'} games, "
+        f"{filled.play} play; in brackets the paper's. {table.note}"
+    ).rstrip()
 
 
-def filled_table(filled: Filled) -> str:
-    """Row × column, with what each row learnt by and what it cost; those who learnt nothing below."""
-    columns, lines = filled.table.columns, []
-    for row in filled.table.rows:
-        cells = [_cell(filled, row, row.cells[column]) if column in row.cells else "" for column in columns]
-        lines.append((row.label, *_facts(filled, row), *cells))
-    for who in PLAYERS:
-        rates = [filled.baseline(column, who) for column in columns]
-        if any(rate is not None for rate in rates):
-            lines.append((who, *[""] * 4, *("" if rate is None else percent(rate) for rate in rates)))
-    return table(("", "learnt by", "seeds", "environment steps", "training", *columns), lines)
+def filled_table(filled: Filled) -> tables.Table:
+    """Row × column, with what each row learnt by and what it cost; the other players below."""
+    others = [who for who in PLAYERS if any(filled.baseline(column, who) for column in filled.table.columns)]
+
+    def cell(column: str) -> Callable[[Row | str], tables.Cell]:
+        def of(row: Row | str) -> tables.Cell:
+            if isinstance(row, str):
+                rate = filled.baseline(column, row)
+                return "" if rate is None else percent(rate)
+            return _cell(filled, row, row.cells[column]) if column in row.cells else ""
+
+        return of
+
+    def fact(number: int) -> Callable[[Row | str], tables.Cell]:
+        return lambda row: "" if isinstance(row, str) else _facts(filled, row)[number]
+
+    facts = ("learnt by", "seeds", "environment steps", "training")
+    return tables.Table.of(
+        [*filled.table.rows, *others],
+        {
+            "": lambda row: row if isinstance(row, str) else row.label,
+            **{head: fact(number) for number, head in enumerate(facts)},
+            **{column: cell(column) for column in filled.table.columns},
+        },
+    )
+
+
+def _statistics(filled: Filled, row: Row, column: str) -> Statistics | None:
+    found = filled.reached(row, row.cells[column], filled.play) if column in row.cells else {}
+    return statistics_of(list(found.values()), "win_rate") if found else None  # a score is a share here
 
 
 def _cell(filled: Filled, row: Row, cell: Cell) -> str:
-    rates, paper = filled.reached(row, cell, filled.play), "–" if cell.paper is None else published(cell.paper)
-    run = filled.run(row, cell)
-    if not rates or run is None:
+    found, run = filled.reached(row, cell, filled.play), filled.run(row, cell)
+    paper = text_of(cell.paper)
+    if not found or run is None:
         return f"{NOT_RUN} ({paper})"
-    ends = [run.select("phase", seed, stage=cell.stage)[-1] for seed in rates if cell.evaluation_set is not None]
+    ends = [run.select("phase", seed, stage=cell.stage)[-1] for seed in found if cell.evaluation_set is not None]
     kept = sum(line["best_steps"] == 0 for line in ends)
-    return f"{spread(summarise(list(rates.values())))}{f' †{kept}' if kept else ''} ({paper})"
+    return f"{text_of(statistics_of(list(found.values())))}{f' †{kept}' if kept else ''} ({paper})"
 
 
-def _intervals(filled: Filled) -> str:
-    """Row × column: interquartile mean, its interval, and of how many games it is."""
-    rows = []
-    for row in filled.table.rows:
-        found = [
-            filled.reached(row, cell, filled.play) if cell else {} for cell in map(row.cells.get, filled.table.columns)
-        ]
-        cells = [interval(summarise(list(each.values()))) if each else "" for each in found]
-        if any(cells):
-            rows.append((row.label, *cells))
-    return f"{METHOD}\n\n{table(('IQM, 95 % interval', *filled.table.columns), rows)}" if rows else ""
+def interval_table(filled: Filled) -> tables.Table:
+    """Row × column: the interval of each number, and of how many games it is."""
+
+    def cell(column: str) -> Callable[[Row], tables.Cell]:
+        return lambda row: tables.interval(_statistics(filled, row, column))
+
+    columns = filled.table.columns
+    rows = [row for row in filled.table.rows if any(_statistics(filled, row, column) for column in columns)]
+    return tables.Table.of(
+        rows, {"95 % interval": lambda row: row.label, **{column: cell(column) for column in columns}}
+    )
 
 
 def _facts(filled: Filled, row: Row) -> list[str]:
@@ -178,7 +191,7 @@ def _facts(filled: Filled, row: Row) -> list[str]:
     if not found:
         return ["–"] * 4
     settings = [(run.settings, stage) for run, stage in found]
-    learnt = dict.fromkeys(each.learnt_by(stage, each.preset.of_stage(stage)[-1].name) for each, stage in settings)
+    learnt = dict.fromkeys(each.learnt_by(stage, each.of_stage(stage)[-1].name) for each, stage in settings)
     runs = filled.of_row(row)
     ends = [run.select("phase", seed)[-1] for run in runs for seed in run.settings.seeds]
     return [
@@ -205,26 +218,22 @@ def _games(of: Table, column: str) -> str:
     return " or ".join(kinds)
 
 
-def _presets(filled: Filled) -> dict[str, str]:
-    return {run.settings.preset.name: run.settings.preset.about for run in filled.runs.values()}
-
-
 def to_json(filled: Filled, versions: Mapping[str, str]) -> dict[str, Any]:
     """Everything that the table is made of, both ways of playing included."""
 
     def of_cell(row: Row, cell: Cell) -> dict[str, Any]:
-        found = {play: filled.reached(row, cell, play) for play in PLAYS}
+        by_play = {play: filled.reached(row, cell, play) for play in PLAYS}
         return {
             "stage": cell.stage,
             "set": cell.evaluation_set,
             "paper": cell.paper and cell.paper._asdict(),
             "play": {
                 play: {
-                    "seeds": {seed: each.value for seed, each in reached.items()},
-                    "statistics": summarise(list(reached.values())).to_dict(),
+                    "seeds": {seed: each.value for seed, each in found.items()},
+                    "statistics": statistics_of(list(found.values())).to_dict(),
                 }
-                for play, reached in found.items()
-                if reached
+                for play, found in by_play.items()
+                if found
             },
         }
 
@@ -243,7 +252,7 @@ def to_json(filled: Filled, versions: Mapping[str, str]) -> dict[str, Any]:
                 "label": row.label,
                 "text": filled.texts().get(row.label),
                 "skipped": filled.skipped.get(row.id),
-                "runs": {str(run.folder.parent.name): run.settings.to_dict() for run in filled.of_row(row)},
+                "runs": {str(run.folder.parent.name): run.settings.as_dict() for run in filled.of_row(row)},
                 "cells": {column: of_cell(row, cell) for column, cell in row.cells.items()},
             }
             for row in filled.table.rows
@@ -254,4 +263,4 @@ def to_json(filled: Filled, versions: Mapping[str, str]) -> dict[str, Any]:
 def figure(filled: Filled) -> bytes | None:
     """Learning curves of the rows that were run; None where the table has none, or there are fewer than two rows."""
     runs = {row.label: run for row in filled.table.rows for run in filled.of_row(row)}
-    return plot_comparison(runs) if filled.table.curves and len(runs) > 1 else None
+    return plot_comparison(runs, shared_stages(runs)) if filled.table.curves and len(runs) > 1 else None

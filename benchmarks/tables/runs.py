@@ -11,14 +11,12 @@ from pathlib import Path
 from benchmarks.tables.layout import Row, Table, Training
 from benchmarks.tables.lge import guide_of
 from magrounding.agents.guide import guide_digest
-from magrounding.cli.train import with_env_options
 from magrounding.errors import CheckpointError
 from magrounding.experiment.branch import beginning, branch
+from magrounding.experiment.config import RunConfig, make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.report import REPORT_FILE
 from magrounding.experiment.results import RunResults, over_seeds, read_results
-from magrounding.experiment.settings import RunSettings, make_settings, read_settings
-from magrounding.play.loading import CONFIG_FILE
+from magrounding.play.run_folder import RunFolder
 from magrounding.registry import env_entry
 
 
@@ -58,23 +56,23 @@ class Job:
         """Of the run of a seed: a run of its own, so that seeds can be added later."""
         return out / self.name / f"seed_{seed}"
 
-    def settings(self, seed: int) -> RunSettings:
+    def settings(self, seed: int) -> RunConfig:
         """Of the run of a seed; ConfigurationError where there can be none."""
         training = self.training
-        settings = make_settings(self.env, training.agent, self.agents, self.preset, training.stages, (seed,))
+        settings = make_config(self.env, training.agent, self.agents, self.preset, training.stages, (seed,))
         if training.games:
-            settings = with_env_options(settings, dict(training.games))
+            settings = replace(settings, env_options={**settings.env_options, **dict(training.games)})
         if training.network:
-            settings = settings.with_network(dict(training.network))
-        preset, last = settings.preset, training.stages[-1]
-        phases = dict(preset.phases)
+            settings = replace(settings, network={**settings.network, **dict(training.network)})
+        last, phases = training.stages[-1], dict(settings.phases)
         if training.budget_of:
-            phases[training.stages[0]] = preset.of_stage(training.budget_of)
+            phases[training.stages[0]] = settings.of_stage(training.budget_of)
         if training.size:
-            games = {"size": training.size}
-            phases[last] = tuple(replace(each, games={**each.games, **games}) for each in preset.of_stage(last))
-        preset = replace(preset, phases=phases)
-        return replace(settings, preset=preset if self.budget == 1 else preset.with_budget(self.budget))
+            size = {"size": training.size}
+            sized = (replace(each, env_options={**each.env_options, **size}) for each in settings.of_stage(last))
+            phases[last] = tuple(sized)
+        settings = replace(settings, phases=phases)
+        return settings if self.budget == 1 else settings.with_budget(self.budget)
 
     def beginnings(self) -> Iterator[Job]:
         """Jobs that are the first stages of this one, longest first."""
@@ -121,14 +119,14 @@ def learn(job: Job, seed: int, out: Path, device: str, command: str) -> bool:
 
 def is_finished(folder: Path) -> bool:
     """Whether a run's report is written, its last act."""
-    return (folder / REPORT_FILE).exists()
+    return RunFolder(folder).report.exists()
 
 
-def check_folder(folder: Path, settings: RunSettings) -> bool:
+def check_folder(folder: Path, settings: RunConfig) -> bool:
     """Whether a folder has a run; CheckpointError where it is of other settings."""
-    if not (folder / CONFIG_FILE).exists():
+    if not RunFolder(folder).holds_run:
         return False
-    found = read_settings(folder)
+    found = read_config(folder)
     if beginning(found, found.stages) != beginning(settings, settings.stages):
         raise CheckpointError(
             f"the run in {folder} has other settings than this table asks for, as of another version: move it away, or "

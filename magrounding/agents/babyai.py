@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config
 from magrounding.agents.language import TextEncoder, Words
 from magrounding.agents.modules import attend
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
+from magrounding.schema import Count, Options
 from magrounding.single.babyai.words import VIEW, VOCABULARY, WORD_TO_COLOUR, WORD_TO_STATE, WORD_TO_TYPE
 from magrounding.spec import EnvSpec
 
@@ -24,7 +24,7 @@ _BLOCKS = 2
 
 
 @dataclass(frozen=True)
-class BabyAIConfig:
+class BabyAIConfig(Options):
     """Sizes of the networks of BabyAI.
 
     Attributes:
@@ -36,14 +36,14 @@ class BabyAIConfig:
             read once, to its last word.
     """
 
-    words: int = 128
-    channels: int = 128
-    memory: int = 128
-    head: int = 64
+    words: Count = 128
+    channels: Count = 128
+    memory: Count = 128
+    head: Count = 64
     attention: bool = False
 
     def __post_init__(self) -> None:
-        check_config(self)
+        super().__post_init__()
         if self.attention and self.words % 2:
             raise ConfigurationError(f"words is even where attention reads both ways, not {self.words}")
 

@@ -6,13 +6,12 @@ Goal, document and inventory are encoded independently of one another.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Annotated, ClassVar, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.language import RECURRENT, TextEncoder, Words, distinct_rows, join_statements
 from magrounding.agents.modules import (
@@ -27,12 +26,12 @@ from magrounding.agents.modules import (
     spatial_max,
 )
 from magrounding.agents.policy import Accepts, PolicyOutput, TextEncoding, mask_logits
-from magrounding.errors import choose
+from magrounding.schema import Count, OneOf, Options, Sizes
 from magrounding.spec import EnvSpec
 
 
 @dataclass(frozen=True)
-class BaselineConfig:
+class BaselineConfig(Options):
     """Options of the baselines.
 
     The paper names LSTMs without sizes, the released program has GRUs: the default is LSTMs of the program's sizes.
@@ -46,19 +45,14 @@ class BaselineConfig:
         head_width: units of the head.
     """
 
-    channels: tuple[int, ...] = (16, 32, 64, 64, 64)
-    embedding: int = 30
-    goal_hidden: int = 100
-    inventory_hidden: int = 100
-    document_hidden: int = 100
-    encoder: str = "lstm"
-    head: str = "paper"
-    head_width: int = 400
-
-    def __post_init__(self) -> None:
-        check_config(self)
-        choose("encoder", self.encoder, RECURRENT)
-        choose("head", self.head, HEADS)
+    channels: Sizes = (16, 32, 64, 64, 64)
+    embedding: Count = 30
+    goal_hidden: Count = 100
+    inventory_hidden: Count = 100
+    document_hidden: Count = 100
+    encoder: Annotated[str, OneOf(RECURRENT)] = "lstm"
+    head: Annotated[str, OneOf(HEADS)] = "paper"
+    head_width: Count = 400
 
 
 class _Summary(nn.Module):

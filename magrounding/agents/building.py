@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
 
 from magrounding.agents.policy import Policy
-from magrounding.errors import ConfigurationError, check_bool, choose
-from magrounding.plain import make_plain
+from magrounding.errors import ConfigurationError, choose
 from magrounding.registry import AgentEntry, agent_entry, load
+from magrounding.schema import Options, options_of
 from magrounding.spec import EnvSpec
 
-Config = TypeVar("Config")
+Config = TypeVar("Config", bound=Options)
 
 
 def freeze(policy: Policy, names: Sequence[str]) -> None:
@@ -66,29 +66,7 @@ def _build(entry: AgentEntry, spec: EnvSpec, options: Mapping[str, Any]) -> Poli
 
 
 def configure(agent: str, defaults: Config, options: Mapping[str, Any]) -> Config:
-    """Return the defaults (a frozen dataclass) with some options changed; lists become tuples, as JSON has none."""
-    known = tuple(each.name for each in fields(defaults))  # type: ignore[arg-type]
-    changes = {
-        choose(f"option of {agent}", name, known): tuple(value) if isinstance(value, list) else value
-        for name, value in options.items()
-    }
-    return replace(defaults, **changes)  # type: ignore[type-var]
-
-
-def check_config(config: Any) -> None:
-    """Raise a ConfigurationError unless flags are bools, names strings and sizes positive integers, or 0 by default."""
-    make_plain(config)
-    for each in fields(config):
-        value = getattr(config, each.name)
-        if isinstance(each.default, bool):
-            check_bool(each.name, value)
-        elif isinstance(each.default, str):
-            if not isinstance(value, str):
-                raise ConfigurationError(f"{each.name} is a string, not {value!r}")
-        elif isinstance(each.default, int | tuple):
-            many = isinstance(each.default, tuple)
-            sizes = value if many else (value,)
-            least = 0 if each.default == 0 else 1
-            if not isinstance(sizes, tuple) or not sizes or any(type(n) is not int or n < least for n in sizes):
-                what = "a list of positive integers" if many else "a positive integer" if least else "0 or positive"
-                raise ConfigurationError(f"{each.name} is {what}, not {value!r}")
+    """Return the default options of a network with some changed; ConfigurationError for unknown ones."""
+    known = tuple(options_of(type(defaults)))
+    renamed = {type(defaults).renamed.get(name, name): value for name, value in options.items()}
+    return replace(defaults, **{choose(f"option of {agent}", name, known): v for name, v in renamed.items()})

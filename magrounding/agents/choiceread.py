@@ -16,12 +16,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config
 from magrounding.agents.language import distinct_rows
 from magrounding.agents.mentions import SLOTS, Mentions, follow, mean_by_key, pair_keys
 from magrounding.agents.modules import unroll
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, Reading, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
+from magrounding.schema import Count, Options
 from magrounding.spec import CHOICES, EPISODE, EnvSpec, TextChoices
 
 TASK, NOW = "task", "now"
@@ -30,7 +30,7 @@ _HISTORY = "history"
 
 
 @dataclass(frozen=True)
-class ChoiceReadConfig:
+class ChoiceReadConfig(Options):
     """Options of choiceread.
 
     Attributes:
@@ -40,13 +40,10 @@ class ChoiceReadConfig:
         hidden: width of the memory.
     """
 
-    embedding: int = 32
-    states: int = 64
-    role: int = 16
-    hidden: int = 128
-
-    def __post_init__(self) -> None:
-        check_config(self)
+    embedding: Count = 32
+    states: Count = 64
+    role: Count = 16
+    hidden: Count = 128
 
 
 class ChoiceRead(Policy):

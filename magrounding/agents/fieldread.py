@@ -16,11 +16,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config
 from magrounding.agents.language import TextEncoder, join_statements
 from magrounding.agents.modules import DocumentAttention, FiLM2, distance_map, embed_cells, spatial_max, unroll
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, Reading, TextEncoding, mask_logits
 from magrounding.agents.sir.heads import ChoiceHead, make_action_head
+from magrounding.schema import Count, Options
 from magrounding.spec import CHOICES, COLUMNS, MASK, Directions, EnvSpec, Field, FixedActions, Grid, TextChoices
 
 _POSITION = "position"
@@ -29,7 +29,7 @@ _MOST_SLOTS, _MOST_VALUES = 64, 4096
 
 
 @dataclass(frozen=True)
-class FieldReadConfig:
+class FieldReadConfig(Options):
     """Options of fieldread.
 
     Attributes:
@@ -39,13 +39,10 @@ class FieldReadConfig:
         memory: a recurrent unit keeps track of the episode.
     """
 
-    embedding: int = 32
-    channels: int = 32
-    width: int = 128
+    embedding: Count = 32
+    channels: Count = 32
+    width: Count = 128
     memory: bool = True
-
-    def __post_init__(self) -> None:
-        check_config(self)
 
 
 class NumberEncoder(nn.Module):

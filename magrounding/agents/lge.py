@@ -19,6 +19,7 @@ from magrounding.agents.drrn.network import Drrn, DrrnConfig
 from magrounding.agents.guide import Guide, load_guide
 from magrounding.agents.policy import Batch, TextEncoding
 from magrounding.errors import ConfigurationError
+from magrounding.schema import Count
 from magrounding.single.wording import plain_text
 from magrounding.spec import CHOICES, EnvSpec
 from magrounding.storage import user_path
@@ -46,7 +47,7 @@ class LgeConfig(DrrnConfig):
     """
 
     guide: str = ""
-    k: int = 50
+    k: Count = 50
     keep_nav: bool = True
 
 

@@ -14,10 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config
 from magrounding.agents.language import TextEncoder, join_statements
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, check_grid, mask_logits
 from magrounding.errors import ConfigurationError
+from magrounding.schema import Count, Options
 from magrounding.spec import COLUMNS, Directions, EnvSpec
 
 _ENDS = (".", ";", "!", "?")
@@ -25,7 +25,7 @@ _ENDS = (".", ";", "!", "?")
 
 
 @dataclass(frozen=True)
-class PanoReadConfig:
+class PanoReadConfig(Options):
     """Options of panoread.
 
     Attributes:
@@ -36,14 +36,11 @@ class PanoReadConfig:
         pointer: False: every sentence counts alike at each step, and nothing is remembered.
     """
 
-    embedding: int = 32
-    sectors: int = 16
-    hidden: int = 96
-    sentences: int = 16
+    embedding: Count = 32
+    sectors: Count = 16
+    hidden: Count = 96
+    sentences: Count = 16
     pointer: bool = True
-
-    def __post_init__(self) -> None:
-        check_config(self)
 
 
 class PanoRead(Policy):

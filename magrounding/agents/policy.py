@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from magrounding.brief import brief
 from magrounding.errors import ConfigurationError
-from magrounding.spec import HEEDED, EnvSpec, FixedActions, Grid
+from magrounding.spec import EnvSpec, FixedActions, Grid
 
 TextEncoding = dict[str, Tensor]
 """Encoding of U distinct texts: every tensor has U as its first dimension.
@@ -180,8 +180,8 @@ class Policy(nn.Module, ABC):
         defaults: its options, a frozen dataclass, where the registry names the class itself and no function.
         accepts: requirements on the environment.
         reads: name → the text fields that are encoded together, as one text. Fields that do not exist are empty.
-        heeds: of `spec.HEEDED`, what its choices depend on. A network to which a word is nothing but the statements it
-            stands in heeds no NAMES.
+        depends_on_names: its choices change where names of things are permuted. They do not in networks to which a word
+            is nothing but the statements it stands in.
         word_rows: parameters with a row for each word, or piece of a word: name → the spelling of each row. For another
             vocabulary the network is built anew as `type(self)(spec, self.config)`, and rows are copied by spelling
             (`agents.remapping`). Empty: no parameter is about a word. None: it is bound to its vocabulary.
@@ -196,7 +196,7 @@ class Policy(nn.Module, ABC):
     defaults: ClassVar[Any] = None
     accepts: ClassVar[Accepts] = Accepts()
     reads: Mapping[str, tuple[str, ...]] = MappingProxyType({"document": ("manual", "goal")})
-    heeds: frozenset[str] = frozenset(HEEDED)
+    depends_on_names: bool = True
     word_rows: Mapping[str, Sequence[str]] | None = None
     grid_shape: tuple[int, ...] | None = None
     needs: frozenset[str] = frozenset()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config, configure
+from magrounding.agents.building import configure
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.language import RECURRENT, TextEncoder, distinct_rows, join_statements, statements_of
 from magrounding.agents.modules import (
@@ -28,13 +28,14 @@ from magrounding.agents.modules import (
 )
 from magrounding.agents.policy import ATTENTION, Accepts, PolicyOutput, TextEncoding, mask_logits, shares
 from magrounding.errors import choose
+from magrounding.schema import Count, OneOf, Options, Sizes
 from magrounding.spec import EnvSpec
 
 PROJECTIONS = ("project_max", "max_project")
 
 
 @dataclass(frozen=True)
-class Txt2PiConfig:
+class Txt2PiConfig(Options):
     """Options of txt2π; the defaults are the paper's (app. C.1).
 
     Attributes:
@@ -55,25 +56,19 @@ class Txt2PiConfig:
         text_modulation: False is no_text_mod: the layers are FiLM.
     """
 
-    channels: tuple[int, ...] = (16, 32, 64, 64, 64)
-    embedding: int = 30
-    goal_hidden: int = 10
-    inventory_hidden: int = 10
-    document_hidden: int = 100
-    inventory_encoder: str = "lstm"
+    channels: Sizes = (16, 32, 64, 64, 64)
+    embedding: Count = 30
+    goal_hidden: Count = 10
+    inventory_hidden: Count = 10
+    document_hidden: Count = 100
+    inventory_encoder: Annotated[str, OneOf(RECURRENT)] = "lstm"
     goal_in_text: bool = True
-    initial_query: str = "project_max"
-    head: str = "paper"
-    head_width: int = 400
+    initial_query: Annotated[str, OneOf(PROJECTIONS)] = "project_max"
+    head: Annotated[str, OneOf(HEADS)] = "paper"
+    head_width: Count = 400
     task_attention: bool = True
     visual_attention: bool = True
     text_modulation: bool = True
-
-    def __post_init__(self) -> None:
-        check_config(self)
-        choose("inventory_encoder", self.inventory_encoder, RECURRENT)
-        choose("initial_query", self.initial_query, PROJECTIONS)
-        choose("head", self.head, HEADS)
 
 
 PROFILES = {

@@ -15,11 +15,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config
 from magrounding.agents.language import TextEncoder, join_statements
 from magrounding.agents.modules import DocumentAttention, unroll
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, check_grid, mask_logits
 from magrounding.errors import ConfigurationError
+from magrounding.schema import Count, Natural, Options
 from magrounding.spec import EnvSpec, Field, Grid, Mask, Text
 
 _MOST_VALUES = 256
@@ -34,7 +34,7 @@ _FORGET = 0.1
 
 
 @dataclass(frozen=True)
-class ViewReadConfig:
+class ViewReadConfig(Options):
     """Options of viewread.
 
     Attributes:
@@ -51,19 +51,19 @@ class ViewReadConfig:
         centred: views lose their running mean, which in a large view that is mostly alike would be all that norms see.
     """
 
-    embedding: int = 24
-    role: int = 16
-    symbol_hidden: int = 48
-    features: int = 16
-    hidden: int = 128
-    head: int = 64
+    embedding: Count = 24
+    role: Count = 16
+    symbol_hidden: Count = 48
+    features: Count = 16
+    hidden: Count = 128
+    head: Count = 64
     remember: bool = True
     attention: bool = False
-    convolutions: int = 0
+    convolutions: Natural = 0
     centred: bool = False
 
     def __post_init__(self) -> None:
-        check_config(self)
+        super().__post_init__()
         if self.attention and not self.remember:
             raise ConfigurationError("attention is the memory's: set remember to true, or attention to false")
 

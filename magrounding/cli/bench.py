@@ -11,8 +11,9 @@ the fastest beside it.
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,22 +23,23 @@ import tyro
 
 from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.cli.options import (
-    change_learner,
+    assign_learners,
+    assign_network,
+    assignments,
     choose_workers,
     chosen_elsewhere,
     configure,
-    learner_options,
     parse_env_options,
-    parse_options,
 )
 from magrounding.cli.speed import creation_cost, machine, single_speed, vector_speed
 from magrounding.errors import ConfigurationError
 from magrounding.registry import env_entry
+from magrounding.schema import has
 from magrounding.storage import write_json
 from magrounding.threads import available_cores
 
 if TYPE_CHECKING:
-    from magrounding.experiment.settings import RunSettings
+    from magrounding.experiment.config import RunConfig
     from magrounding.training.algorithm import AlgorithmConfig
 
 SLICES = 4
@@ -169,11 +171,10 @@ def learner_speed(options: Options) -> list[dict[str, Any]]:
     from magrounding.training.clock import TRAINING
 
     settings = _learner_settings(options)
-    preset = settings.preset
-    phase = preset.of_stage(settings.stages[0])[-1]
+    phase = settings.of_stage(settings.stages[0])[-1]
     plan = plan_threads(settings.agents, phase.num_envs, learners=settings.num_learners)
 
-    def session(**changes: Any) -> StageSession:
+    def session(changes: Sequence[tuple[str, str]]) -> StageSession:
         made = StageSession(_changed(settings, changes), settings.stages[0], 0, 0, torch.device("cpu"))
         made.start()
         return made
@@ -182,10 +183,10 @@ def learner_speed(options: Options) -> list[dict[str, Any]]:
     with using(plan):
         measured = []
         for changes in variants:
-            warm_up = session(**{**changes, "unroll": 4})
+            warm_up = session([*changes, ("unroll", "4")])
             warm_up.iterate(0)
             warm_up.close()
-            measured.append(session(**changes))
+            measured.append(session(changes))
         slices = 1 if len(variants) == 1 else SLICES
         rounds, spent = [0] * len(variants), [0.0] * len(variants)
         for _ in range(slices):
@@ -203,7 +204,7 @@ def learner_speed(options: Options) -> list[dict[str, Any]]:
         results.append(
             {
                 "agent": settings.agent,
-                "preset": preset.name,
+                "preset": settings.preset,
                 "parameters": sum(parameter.numel() for parameter in each.learners[0].policy.parameters()),
                 "phase": phase.name,
                 "num_envs": phase.num_envs,
@@ -240,46 +241,32 @@ def _workers(options: Options) -> int:
     return choose_workers(options.workers, configure(env_entry(options.env), _env_options(options)))
 
 
-def _learner_settings(options: Options) -> RunSettings:
-    from magrounding.experiment.settings import make_settings
+def _learner_settings(options: Options) -> RunConfig:
+    from magrounding.experiment.config import make_config
 
     stage = _env_options(options).get(env_entry(options.env).stage_option, "")
-    settings = make_settings(options.env, options.learner or "", options.agents, options.preset, (stage,))
+    settings = make_config(options.env, options.learner or "", options.agents, options.preset, (stage,))
     size = {} if options.size is None else {"size": options.size}
-    preset = replace(settings.preset, env_options={**settings.preset.env_options, **size, **_asked(options)})
-    return replace(settings, preset=preset, workers=_workers(options))
+    env_options = {**settings.env_options, **size, **_asked(options)}
+    return replace(settings, env_options=env_options, workers=_workers(options))
 
 
-def _learner_config(settings: RunSettings) -> AlgorithmConfig:
-    return settings.preset.of_stage(settings.stages[0])[-1].learner
+def _learner_config(settings: RunConfig) -> AlgorithmConfig:
+    return settings.of_stage(settings.stages[0])[-1].learner
 
 
-def _changed(settings: RunSettings, changes: Mapping[str, Any]) -> RunSettings:
-    """One phase of the settings, with options of its learner changed, and of the network those that no learner has."""
-    stage, config = settings.stages[0], _learner_config(settings)
-    phase, known = settings.preset.of_stage(stage)[-1], learner_options([config], settings.make_network())
-    learner = change_learner(config, {name: value for name, value in changes.items() if name in known})
-    changed = settings.with_network({name: value for name, value in changes.items() if name not in known})
-    return replace(changed, preset=replace(changed.preset, phases={stage: (replace(phase, learner=learner),)}))
+def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConfig:
+    """One phase of the run, with options of its learner changed, and of the network those that the learner has not."""
+    stage = settings.stages[0]
+    settings = replace(settings, phases={stage: settings.of_stage(stage)[-1:]})
+    for name, value in changes:
+        own = has(_learner_config(settings), name)
+        settings = (assign_learners if own else assign_network)(settings, name, value)
+    settings.make_network()  # refuses what neither has
+    return settings
 
 
-def _variants(options: Options) -> list[dict[str, Any]]:
-    """What is changed of the preset's settings in each of those that are measured."""
-    own = {"bf16": options.bf16}
-    return [own] if options.beside is None else [own, {**own, **_changes(options)}]
-
-
-def _changes(options: Options) -> dict[str, Any]:
-    """Options of a learner or its network from `beside`.
-
-    Raises:
-        ConfigurationError: what neither has, or a value of another kind than the option's own.
-    """
-    settings = _learner_settings(options)
-    network = settings.make_network()
-    known = vars(network.config) | learner_options([_learner_config(settings)], network)
-    changes = parse_options(options.beside or "", known, "--beside")
-    for name in ("unroll", "epochs", "minibatches"):
-        if not changes.get(name, 1):
-            raise ConfigurationError(f"--beside takes values like {name}={known[name]}, got {name}=0")
-    return changes
+def _variants(options: Options) -> list[list[tuple[str, str]]]:
+    """What is changed of the preset's configuration in each of those that are measured."""
+    own = [("bf16", json.dumps(options.bf16))]
+    return [own] if options.beside is None else [own, [*own, *assignments((options.beside,), "--beside")]]

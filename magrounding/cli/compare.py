@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from magrounding.cli.command import CommandLine, derived, distinct_names, run_command
-from magrounding.experiment.comparison import comparison, plot_comparison
+from magrounding.experiment.reports.compare import comparison, plot
 from magrounding.experiment.results import read_results
 from magrounding.storage import write_atomic
 
@@ -36,7 +36,7 @@ def compare(arguments: Arguments) -> None:
     """Read the runs, write the comparison."""
     names = distinct_names(arguments.runs, arguments.names)
     runs = {name: read_results(folder) for name, folder in zip(names, arguments.runs, strict=True)}
-    text, picture = comparison(runs, FIGURE_FILE), plot_comparison(runs)
+    text, picture = comparison(runs, FIGURE_FILE), plot(runs)
     arguments.out.mkdir(parents=True, exist_ok=True)
     write_atomic(arguments.out / FIGURE_FILE, picture)
     write_atomic(arguments.out / COMPARISON_FILE, text)

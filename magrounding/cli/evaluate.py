@@ -13,13 +13,12 @@ from magrounding.agents.weights import versions
 from magrounding.cli.command import CommandLine, derived, distinct_names, run_command
 from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, names_of, parse_env_options
 from magrounding.errors import ConfigurationError, choose
+from magrounding.experiment.config import read_config
 from magrounding.experiment.cross_play import cross_play, seed_pairs
 from magrounding.experiment.device import resolve_device
 from magrounding.experiment.progress import Display
-from magrounding.experiment.settings import read_settings
-from magrounding.experiment.zero_shot import Contender, ZeroShot, open_runs, zero_shot
-from magrounding.experiment.zero_shot_plot import plot_zero_shot
-from magrounding.experiment.zero_shot_report import tables, to_json, zero_shot_report
+from magrounding.experiment.reports.zero_shot import plot_zero_shot, tables, to_json, zero_shot_report
+from magrounding.experiment.zero_shot import EvaluatedRun, ZeroShot, open_runs, zero_shot
 from magrounding.play.evaluate import PLAYS
 from magrounding.pretrained import PREFIX, find_run
 from magrounding.registry import EnvEntry, describe
@@ -101,19 +100,16 @@ def evaluate_runs(arguments: Arguments) -> ZeroShot:
         raise ConfigurationError("nothing to evaluate: name run folders with --run, or a team with --pretrained")
     folders = dict(zip(distinct_names(sources, arguments.names), map(find_run, sources), strict=True))
     mate = None if arguments.teammate is None else _with_teammate(folders, arguments.teammate)
-    settings = read_settings(next(iter(folders.values())))
+    settings = read_config(next(iter(folders.values())))
     options = _env_options(arguments, settings.entry)
     device = resolve_device(arguments.device)
     threads = plan_threads(settings.agents, arguments.episodes, threads=arguments.threads, cuda=device.type == "cuda")
     with using(threads), Display(quiet=arguments.quiet) as display:
-        contenders = open_runs(folders, arguments.stage, names_of("--seeds", arguments.seeds), device)
+        runs = open_runs(folders, arguments.stage, names_of("--seeds", arguments.seeds), device)
         sets = names_of("--splits", arguments.splits)
-        contenders = [_in_games(each, options, arguments.workers, sets) for each in contenders]
-        contenders = [replace(each, display=display) for each in contenders]
-        pairs = (
-            [] if mate is None else [(one, other, seed_pairs(one, other)) for one, other in _meetings(contenders, mate)]
-        )
-        results = zero_shot(contenders, sets, arguments.episodes, plays)
+        runs = [replace(_in_games(each, options, arguments.workers, sets), display=display) for each in runs]
+        pairs = [] if mate is None else [(one, other, seed_pairs(one, other)) for one, other in _meetings(runs, mate)]
+        results = zero_shot(runs, sets, arguments.episodes, plays)
         together = [score for pair in pairs for score in cross_play(*pair, results.sets, arguments.episodes, plays)]
         return replace(results, together=together)
 
@@ -130,21 +126,21 @@ def _env_options(arguments: Arguments, entry: EnvEntry) -> dict[str, Any]:
 
 
 def _in_games(
-    contender: Contender, options: Mapping[str, Any], workers: int | None, sets: Sequence[str] | None
-) -> Contender:
-    """The contender in games with other options; ConfigurationError where its networks cannot look at them."""
-    changed, entry = replace(contender, games={**contender.games, **options}), contender.settings.entry
-    known = entry.evaluation.sets_of(contender.stage)
+    run: EvaluatedRun, options: Mapping[str, Any], workers: int | None, sets: Sequence[str] | None
+) -> EvaluatedRun:
+    """The run in games with other options; ConfigurationError where its networks cannot look at them."""
+    changed, entry = replace(run, games={**run.games, **options}), run.settings.entry
+    known = entry.evaluation.sets_of(run.stage)
     first = choose(f"evaluation set of {entry.id}", next(iter(sets or known)), known)
     config = configure(entry, changed.options(first))  # of a set that is played: a corpus need not have others
     spec = describe(config)
     changed = changed.reading(spec)
     if not all(team.spec.reads_alike(spec) for team in changed.teams.values()):
         raise ConfigurationError(
-            f"{contender.name} was trained to read and see other things than games with {dict(options)} show: leave "
+            f"{run.name} was trained to read and see other things than games with {dict(options)} show: leave "
             "out --env-option"
         )
-    return replace(changed, settings=replace(contender.settings, workers=choose_workers(workers, config)))
+    return replace(changed, settings=replace(run.settings, workers=choose_workers(workers, config)))
 
 
 def _with_teammate(folders: dict[str, Path], teammate: str) -> str:
@@ -158,7 +154,7 @@ def _with_teammate(folders: dict[str, Path], teammate: str) -> str:
     return name
 
 
-def _meetings(contenders: list[Contender], mate: str) -> list[tuple[Contender, Contender]]:
-    """All other teams with the teammate; the teammate with itself where there is no other."""
-    other = next(who for who in contenders if who.name == mate)
-    return [(one, other) for one in contenders if one is not other] or [(other, other)]
+def _meetings(runs: list[EvaluatedRun], mate: str) -> list[tuple[EvaluatedRun, EvaluatedRun]]:
+    """Pair all other runs with the teammate; the teammate with itself where there is no other."""
+    other = next(run for run in runs if run.name == mate)
+    return [(one, other) for one in runs if one is not other] or [(other, other)]

@@ -30,7 +30,7 @@ class Arguments:
     """Train LGE's Guide on gold trajectories, to select relevant actions, and measure it on validation variations."""
 
     gold: Path
-    """File of `python -m magrounding.single.scienceworld.collect_gold`."""
+    """File of `python -m tools.scienceworld.collect_gold`, of a checkout."""
     out: Path
     """Folder of the Guide."""
     language_model: Path | None = derived("none, a small network learns from scratch")

@@ -12,8 +12,8 @@ from magrounding.cli.command import REPEATABLE, CommandLine, derived, run_comman
 from magrounding.cli.options import choose_workers, configure, game_options
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.match import MATCH_SEED, play_match
-from magrounding.experiment.match_report import match_report, plot_match, to_json
 from magrounding.experiment.progress import Display
+from magrounding.experiment.reports.match import match_report, plot_match, to_json
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.lineup import Lineup
 from magrounding.registry import describe, env_entry

@@ -2,79 +2,90 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from magrounding.cli.command import items
 from magrounding.errors import ConfigurationError, choose
 from magrounding.registry import EnvConfig, EnvEntry, describe, is_simulator
-from magrounding.storage import json_text
+from magrounding.schema import Option, assign
 
 if TYPE_CHECKING:
-    from magrounding.agents.policy import Policy
-    from magrounding.training.algorithm import AlgorithmConfig
+    from magrounding.experiment.config import RunConfig
 
 ENV_FLAG = "--env-option"
 WORKERS = 2
 """Processes that share the games of a simulator of one game, unless another number is asked for."""
-_WEIGHTS = "weights"
+_WEIGHTS = "weights."
+_NOTHING = SimpleNamespace()
 _BETWEEN_OPTIONS = re.compile(r",(?=\s*[\w.]+=)")
 """A comma between two options; others belong to a value, such as a list."""
 
 
-def parse_options(text: str, known: Mapping[str, Any], flag: str) -> dict[str, Any]:
-    """The options in "name=value,…", values as in JSON; what is none is a string.
-
-    Args:
-        text: what stood on the command line.
-        known: option → a value of its kind, such as its default.
-        flag: where it stood, for errors.
+def assignments(texts: Iterable[str], flag: str) -> list[tuple[str, str]]:
+    """(Name, value) of every "name=value", of which several may stand in a text with commas between them.
 
     Raises:
-        ConfigurationError: an option that is not known, or a value of another kind.
+        ConfigurationError: something without a name or without "=".
     """
-    options: dict[str, Any] = {}
-    for item in _BETWEEN_OPTIONS.split(text):
-        name, value = _split(item, known, flag)
-        default = known[name]
-        told = default is not None and not _is_of_kind(value, default)  # of None the option itself says what it takes
-        if told or (isinstance(value, int | float) and value < 0):
-            raise ConfigurationError(f"{flag} takes values like {name}={json_text(default)}, got {item!r}")
-        options[name] = value
-    return options
+    found = []
+    for item in (item for text in texts for item in _BETWEEN_OPTIONS.split(text)):
+        name, equals, value = item.strip().partition("=")
+        if not name or not equals:
+            raise ConfigurationError(f"{flag} takes name=value, several with commas between them, got {item!r}")
+        found.append((name, value))
+    return found
 
 
 def parse_env_options(texts: Sequence[str], entry: EnvEntry, reserved: Mapping[str, str]) -> dict[str, Any]:
-    """The environment's options in "name=value" or "name=value,…", values as in JSON; what is none is a string.
+    """The environment's options that stood behind each ENV_FLAG; values as in JSON, or else strings.
 
     Args:
-        texts: what stood behind each ENV_FLAG.
+        texts: "name=value" or "name=value,…".
         entry: the environment.
         reserved: option → what chooses it instead.
 
     Raises:
-        ConfigurationError: an option that does not exist, is reserved, or has a value of another kind than its default.
+        ConfigurationError: an option that does not exist, is reserved, or has a value that cannot be.
     """
-    return read_options(texts, entry.options, f"{ENV_FLAG} of {entry.id}", reserved)
+    return parse_known(texts, entry.schema, f"{ENV_FLAG} of {entry.id}", reserved)
 
 
-def read_options(
-    texts: Sequence[str], known: Mapping[str, Any], flag: str, reserved: Mapping[str, str] | None = None
+def parse_known(
+    texts: Sequence[str], known: Mapping[str, Option], flag: str, reserved: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """`parse_env_options` of options that are `known` with their defaults, asked for with `flag`."""
+    """`parse_env_options` of options that are `known`, asked for with `flag`."""
     options: dict[str, Any] = {}
-    for item in (item for text in texts for item in _BETWEEN_OPTIONS.split(text)):
-        name, value = _split(item, known, flag)
+    for name, value in assignments(texts, flag):
+        choose(f"option for {flag}", name, tuple(known))
         if reserved and name in reserved:
             raise ConfigurationError(f"{ENV_FLAG} does not set {name}: {reserved[name]} does")
-        default = known[name]
-        if value is not None and default is not None and not _is_of_kind(value, default):
-            raise ConfigurationError(f"{ENV_FLAG} takes values like {name}={json_text(default)}, got {item!r}")
-        options[name] = value
+        options[name] = known[name].parse(value)
     return options
+
+
+def assign_network(config: RunConfig, name: str, value: str) -> RunConfig:
+    """The run with an option of its network; "kinship=32" becomes the path "network.kinship"."""
+    changed = assign(config, f"network.{name}", value)
+    known = vars(getattr(config.make_network(), "config", _NOTHING))
+    return config if name in known and known[name] == changed.network[name] else changed
+
+
+def assign_learners(config: RunConfig, name: str, value: str) -> RunConfig:
+    """The run with an option in every phase whose learner has it; `weights.<name>` is the weight of a loss.
+
+    Raises:
+        ConfigurationError: an option that no learner has, a loss that the network has not, or a value that cannot be.
+    """
+    if name.startswith(_WEIGHTS):
+        from magrounding.agents.policy import CONTRAST  # torch
+
+        known = {CONTRAST, *config.make_network().loss_weights}
+        known |= {loss for _, phase in config.walk() for loss in phase.learner.weights}
+        choose("auxiliary loss", name.removeprefix(_WEIGHTS), sorted(known))
+    return assign(config, f"phases.*.*.learner.{name}", value)
 
 
 def chosen_elsewhere(entry: EnvEntry, stage_flag: str) -> dict[str, str]:
@@ -132,26 +143,6 @@ def choose_workers(asked: int | None, config: EnvConfig) -> int:
     return asked
 
 
-def learner_options(learners: Iterable[AlgorithmConfig], network: Policy) -> dict[str, Any]:
-    """Every option of some learners, as the first that has it sets it; `weights.<name>` is the weight of a loss."""
-    from magrounding.agents.policy import CONTRAST
-
-    options: dict[str, Any] = {}
-    for learner in learners:
-        own = {name: value for name, value in vars(learner).items() if name != _WEIGHTS}
-        options = {**own, **{f"{_WEIGHTS}.{name}": weight for name, weight in learner.weights.items()}, **options}
-    own_weights = {CONTRAST: 0.0, **network.loss_weights}
-    return {**{f"{_WEIGHTS}.{name}": float(weight) for name, weight in own_weights.items()}, **options}
-
-
-def change_learner(learner: AlgorithmConfig, options: Mapping[str, Any]) -> AlgorithmConfig:
-    """A learner with those of the options of `learner_options` that it has."""
-    beginning = f"{_WEIGHTS}."
-    weights = {name.removeprefix(beginning): v for name, v in options.items() if name.startswith(beginning)}
-    own = {name: value for name, value in options.items() if name in vars(learner)}
-    return replace(learner, **own, weights={**learner.weights, **weights})
-
-
 def names_of(flag: str, text: str | None) -> list[str] | None:
     """Names separated by commas; None where nothing was asked for, ConfigurationError where nothing was named."""
     if text is None:
@@ -160,19 +151,3 @@ def names_of(flag: str, text: str | None) -> list[str] | None:
     if not names:
         raise ConfigurationError(f"{flag} takes names separated by commas, got {text!r}")
     return names
-
-
-def _split(item: str, known: Mapping[str, Any], flag: str) -> tuple[str, Any]:
-    """Name and value of "name=value"; ConfigurationError for a name that is not known."""
-    name, _, value = item.strip().partition("=")
-    choose(f"option for {flag}", name, tuple(known))
-    try:
-        parsed = json.loads(value)
-    except (ValueError, RecursionError):
-        return name, value
-    return name, tuple(parsed) if isinstance(parsed, list) else parsed
-
-
-def _is_of_kind(value: Any, default: Any) -> bool:
-    """Whether a value is of the kind of a default; whole numbers are also floating ones."""
-    return type(value) is type(default) or (type(default) is float and type(value) is int)

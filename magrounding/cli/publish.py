@@ -8,16 +8,17 @@ from pathlib import Path
 
 from torch import Tensor
 
-from magrounding.agents.weights import STATE_FILE, save_weights
+from magrounding.agents.weights import save_weights
 from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.errors import CheckpointError, ConfigurationError, choose
-from magrounding.experiment.metrics import METRICS_FILE, read_metrics
-from magrounding.experiment.presets import IMITATE
-from magrounding.experiment.settings import read_settings
+from magrounding.experiment.config import read_config
+from magrounding.experiment.metrics import read_metrics
 from magrounding.play.evaluate import TRUE_MANUAL
-from magrounding.play.loading import CONFIG_FILE, load_team, seed_folder
+from magrounding.play.loading import load_team
+from magrounding.play.run_folder import RunFolder
 from magrounding.pretrained import ABOUT_FILE, own_folder, pretrained_names
-from magrounding.storage import read_json, write_json
+from magrounding.storage import write_json
+from magrounding.training.algorithm import IMITATE
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def publish(arguments: Arguments) -> None:
     if Path(arguments.name).name != arguments.name:
         raise ConfigurationError(f"--name is the name of a folder, without any path, got {arguments.name!r}")
     known = arguments.to is None or arguments.to.resolve() == own_folder().resolve()
-    settings, target = read_settings(arguments.run), (arguments.to or own_folder()) / arguments.name
+    settings, target = read_config(arguments.run), (arguments.to or own_folder()) / arguments.name
     if known and arguments.name in pretrained_names():
         raise CheckpointError(f"there is a pretrained team {arguments.name!r} already: choose another --name")
     if target.exists():
@@ -57,20 +58,21 @@ def publish(arguments: Arguments) -> None:
         choose("seed of this run", str(seeds[0] if arguments.seed is None else arguments.seed), [str(k) for k in seeds])
     )
     stage = choose("stage of this run", arguments.stage or settings.stages[-1], settings.stages)
-    source = seed_folder(arguments.run, seed, len(seeds))
+    run = RunFolder(arguments.run)
+    source = run.seed(seed, len(seeds))
     team = load_team(arguments.run, seed, stage)
-    lines = list(read_metrics(source / METRICS_FILE))
+    lines = read_metrics(source.metrics)
     after = [
         line
         for line in lines
         if line["kind"] == "evaluation"
         and (line["stage"], line["when"], line["manual"]) == (stage, "after", TRUE_MANUAL)
-        and line["phase"] == settings.preset.of_stage(stage)[-1].name
+        and line["phase"] == settings.of_stage(stage)[-1].name
     ]
     ended = [line for line in lines if line["kind"] == "phase" and line["stage"] == stage]
     if not after or not ended:
         raise CheckpointError(f"{arguments.run} has not been evaluated after {stage}: let it go on with --resume")
-    config = read_json(arguments.run / CONFIG_FILE)
+    config = run.config()
     about = {
         "command": config.get("command"),
         "date": date.today().isoformat(),
@@ -83,9 +85,9 @@ def publish(arguments: Arguments) -> None:
         "win_rates": {f"{line['set']}, {line['play']}": line["win_rate"] for line in after},
     }
     rounded = [{name: half(tensor) for name, tensor in policy.state_dict().items()} for policy in team.policies]
-    save_weights(target / stage, rounded, read_json(source / stage / STATE_FILE))
+    save_weights(target / stage, rounded, source.state(stage))
     trained = list(settings.stages[: settings.stages.index(stage) + 1])
-    write_json(target / CONFIG_FILE, {**config, "seeds": [seed], "stages": trained}, sealed=True)
+    RunFolder(target).write_config({**config, "seeds": [seed], "stages": trained})
     write_json(target / ABOUT_FILE, about)  # last: it makes the team known
     source = f"pretrained:{arguments.name}" if known else str(target)
     print(f"{target}: load it with load_team({source!r})")

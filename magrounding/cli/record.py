@@ -20,8 +20,8 @@ from magrounding.cli.options import (
 from magrounding.envs.make import make, make_vec
 from magrounding.envs.render import ansi
 from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.experiment.config import read_config
 from magrounding.experiment.progress import Display
-from magrounding.experiment.settings import read_settings
 from magrounding.play.actor import Actor, check_oracle, make_expert
 from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.loading import load_team
@@ -105,7 +105,7 @@ def make_demonstrations(arguments: Arguments) -> None:
             display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
             with display, display.games(what, arguments.games) as bar:
                 tell = bar if display.live or arguments.quiet else _Progress(arguments.games).tell
-                shown = record(vec, player, arguments.games, first, played_by, tell=tell)
+                shown = record(vec, player, arguments.games, first, played_by, on_progress=tell)
         finally:
             vec.close()
     _keep(arguments, shown)
@@ -154,13 +154,13 @@ def _options(arguments: Arguments, source: str) -> dict[str, Any]:
         options["max_cycles"] = arguments.max_cycles
     if not source:
         return entry.with_limit() | options
-    settings = read_settings(find_run(source))
+    settings = read_config(find_run(source))
     if (settings.env, settings.agents) != (entry.id, options.get("agents", 1)):
         raise CheckpointError(
             f"the run in {source} plays {settings.env} with {settings.agents} agents, "
             f"not {entry.id} with {options.get('agents', 1)}"
         )
-    return entry.with_limit() | settings.env_options | options
+    return {**entry.with_limit(), **settings.env_options, **options}
 
 
 def _stage(arguments: Arguments, entry: EnvEntry) -> str:
@@ -183,7 +183,7 @@ def _seat(
     team = load_team(source, stage=_stage(arguments, entry)) if kind == RUN else None
     vec = make_vec(entry.id, min(arguments.games, entry.evaluation.max_envs or ROWS), workers=workers, **options)
     if team is not None:
-        return vec, team.for_games(vec), f"{read_settings(find_run(source)).agent} of {source}"
+        return vec, team.for_games(vec), f"{read_config(find_run(source)).agent} of {source}"
     own = ORACLE if entry.oracle else "the simulator's bot"
     return vec, make_expert(vec, source), arguments.player if source else own
 

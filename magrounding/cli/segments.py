@@ -9,13 +9,13 @@ from pathlib import Path
 from magrounding.agents.building import build_policy
 from magrounding.agents.running_text.assumptions import parse_assumptions
 from magrounding.agents.running_text.segments import EDGES, LEARNT, ROWS, SEGMENTS, Delexicalised, Segmenter
-from magrounding.agents.weights import STATE_FILE, fit_weights, save_weights
+from magrounding.agents.weights import fit_weights, save_weights
 from magrounding.cli.command import CommandLine, derived, run_command
 from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.markdown import table
 from magrounding.experiment.presets import find_preset
 from magrounding.experiment.progress import duration
-from magrounding.experiment.report import percent
 from magrounding.experiment.segmenting import (
     check_known,
     facts_found,
@@ -24,11 +24,12 @@ from magrounding.experiment.segmenting import (
     segmenters_of,
     statements_found,
 )
-from magrounding.experiment.settings import RunSettings, check_seed, read_settings
-from magrounding.play.loading import CONFIG_FILE, load_team, seed_folder
-from magrounding.pretrained import find_run
-from magrounding.storage import check_place, read_json, write_json
+from magrounding.experiment.tables import percent
+from magrounding.play.loading import load_team
+from magrounding.play.run_folder import RunFolder
+from magrounding.storage import check_place
 from magrounding.threads import ThreadPlan, using
+from magrounding.vector import check_count
 
 OPTION = "segments"
 """Of networks that read by relread."""
@@ -74,13 +75,14 @@ def main(line: CommandLine) -> int:
 def put_behind(arguments: Arguments, command: str) -> None:
     """Learn to cut, say how well, and write the team down."""
     choose("way to find statements --by", arguments.by, SEGMENTS)
-    check_seed(arguments.seed)
+    check_count("seed", arguments.seed, 0)
     assume = parse_assumptions(arguments.assume)
     if assume and arguments.by != EDGES:
         raise ConfigurationError(f"--assume is what readers of edges assume: add --by {EDGES}, or leave it out")
-    if (arguments.out / CONFIG_FILE).exists():
+    run, out = RunFolder.find(arguments.run), RunFolder(arguments.out)
+    if out.holds_run:
         raise CheckpointError(f"{arguments.out} holds a run already: remove it first, or choose another --out")
-    settings, config = read_settings(find_run(arguments.run)), read_json(find_run(arguments.run) / CONFIG_FILE)
+    settings, config = read_config(run.path), run.config()
     check_known(settings, arguments.statements)
     seeds, own = [str(k) for k in settings.seeds], arguments.trained_seed
     seed = int(choose("seed of this run", seeds[0] if own is None else str(own), seeds))
@@ -88,14 +90,14 @@ def put_behind(arguments: Arguments, command: str) -> None:
     if not hasattr(getattr(settings.make_network(), "config", None), OPTION):
         raise ConfigurationError(f"agent {settings.agent!r} has no option {OPTION}: choose a team on relread")
     team, reads = load_team(arguments.run, seed, stage), arguments.reads or stage
-    changed = _reading(settings.with_network({OPTION: arguments.by}), seed, stage, reads)
+    changed = _reading(replace(settings, network={**settings.network, OPTION: arguments.by}), seed, stage, reads)
     spec = changed.describe(reads)
-    policies = [build_policy(settings.agent, spec, changed.policy_options, 0) for _ in team.policies]
+    policies = [build_policy(settings.agent, spec, changed.network, 0) for _ in team.policies]
     for policy, trained in zip(policies, team.policies, strict=True):
         state = policy.state_dict()
         kept = {k: v for k, v in trained.state_dict().items() if k in state and not k.startswith(_FOUND)}
         fit_weights(policy, {**state, **kept}, arguments.run)
-    check_place(arguments.out / CONFIG_FILE)
+    check_place(out.config_file)
     finders = segmenters_of(policies)
     if finders:
         start = time.monotonic()
@@ -105,25 +107,24 @@ def put_behind(arguments: Arguments, command: str) -> None:
         _show(learnt, changed, reads)
         for each in finders:
             each.load_state_dict(learnt.state_dict())
-    source = seed_folder(find_run(arguments.run), seed, len(settings.seeds)) / stage / STATE_FILE
-    record = {**read_json(source), "stage": reads, "vocabulary": spec.vocabulary_hash}
+    state = run.seed(seed, len(settings.seeds)).state(stage)
+    record = {**state, "stage": reads, "vocabulary": spec.vocabulary_hash}
     save_weights(arguments.out / reads, [policy.state_dict() for policy in policies], record)
     about = {"command": command, "team": arguments.run}
-    write_json(arguments.out / CONFIG_FILE, {**config, **changed.to_dict(), **about}, sealed=True)  # last: it is a run
+    out.write_config({**config, **changed.as_dict(), **about})  # last: it is a run
     print(f"{arguments.out}: a run like any other, e.g. magrounding evaluate --run {arguments.out}")
 
 
-def _reading(settings: RunSettings, seed: int, stage: str, reads: str) -> RunSettings:
+def _reading(settings: RunConfig, seed: int, stage: str, reads: str) -> RunConfig:
     """The settings of the new run: up to the stage, or of the one that is read instead, in the preset's own phases."""
     choose(f"stage of {settings.env} to read", reads, settings.entry.stages)
     if reads == stage:
         return replace(settings, seeds=(seed,), stages=settings.stages[: settings.stages.index(stage) + 1])
-    preset = settings.preset
-    phases = {reads: preset.of_stage(stage), **find_preset(preset.name, settings.env).phases, **preset.phases}
-    return replace(settings, preset=replace(preset, phases=phases), seeds=(seed,), stages=(reads,))
+    phases = {reads: settings.of_stage(stage), **find_preset(settings.preset, settings.env).phases, **settings.phases}
+    return replace(settings, phases=phases, seeds=(seed,), stages=(reads,))
 
 
-def _show(learnt: Delexicalised, settings: RunSettings, stage: str) -> None:
+def _show(learnt: Delexicalised, settings: RunConfig, stage: str) -> None:
     """Say how much of held-out manuals is divided as their statements are, or put together as their facts are."""
     if isinstance(learnt, Segmenter):
         what, found = "manuals divided as their statements are", statements_found(settings, stage, learnt)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import tyro
 
 from magrounding.cli.command import CommandLine, derived, run_command
-from magrounding.cli.options import ENV_FLAG, read_options
+from magrounding.cli.options import ENV_FLAG, parse_known
 from magrounding.errors import ConfigurationError, MissingExtra, choose
 from magrounding.play.lineup import HUMAN, Seat
 from magrounding.registry import ENVS, env_entry
@@ -151,6 +151,6 @@ def parse_players(texts: Sequence[str]) -> dict[str, Seat]:
 
 
 def parse_fixed(texts: Sequence[str], envs: Sequence[str]) -> dict[str, Any]:
-    """Option → value, see `read_options`; ConfigurationError for one that no env has, or of another kind."""
-    known = {name: default for env in envs for name, default in env_entry(env).options.items()}
-    return read_options(texts, known, ENV_FLAG)
+    """Option → value, see `parse_known`; ConfigurationError for one that no env has, or of another kind."""
+    known = {name: option for env in envs for name, option in env_entry(env).schema.items()}
+    return parse_known(texts, known, ENV_FLAG)

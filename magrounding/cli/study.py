@@ -9,7 +9,7 @@ from typing import Annotated
 import tyro
 
 from magrounding.cli.command import CommandLine, derived, run_command
-from magrounding.experiment.study_report import read_study, study_report
+from magrounding.experiment.reports.study import read_study, study_report
 from magrounding.storage import check_place, write_atomic
 
 

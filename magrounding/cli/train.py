@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +12,25 @@ import tyro
 from magrounding.agents.policy import CONTRAST
 from magrounding.cli.command import RESUMABLE, CommandLine, derived, items, run_command
 from magrounding.cli.options import (
-    ENV_FLAG,
-    change_learner,
+    assign_learners,
+    assign_network,
+    assignments,
     choose_workers,
     chosen_elsewhere,
     configure,
-    learner_options,
     parse_env_options,
-    parse_options,
 )
 from magrounding.errors import CheckpointError, ConfigurationError
+from magrounding.experiment.config import RunConfig, make_config, read_config
 from magrounding.experiment.curriculum import check_regrets, run_curriculum
-from magrounding.experiment.presets import Preset, default_preset
+from magrounding.experiment.presets import default_preset
 from magrounding.experiment.progress import Display
-from magrounding.experiment.report import REPORT_FILE
-from magrounding.experiment.settings import RunSettings, make_settings, read_settings
 from magrounding.play.demonstrations import digests
-from magrounding.play.loading import CONFIG_FILE
-from magrounding.registry import EnvEntry, agent_entry, load
+from magrounding.play.run_folder import RunFolder
+from magrounding.schema import assign, diff, has
 from magrounding.training.algorithm import AlgorithmConfig
-from magrounding.training.minibatch import MinibatchConfig
+
+Switch = tyro.conf.FlagCreatePairsOff[bool]
 
 
 @dataclass(frozen=True)
@@ -63,12 +61,17 @@ class Arguments:
     learning: str | None = derived("the preset's")
     """Options of the learners, name=value separated by commas, e.g. entropy=0.03; they apply to every phase whose
     learner has them. weights.<loss> is the weight of an auxiliary loss, e.g. weights.modelling=0.3."""
+    set: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """Any other entry of the run's config.json, path=value, e.g. phases.s1.0.num_envs=128 or
+    evaluation.selection_games=100; may be repeated."""
     stages: str | None = derived("the environment's curriculum")
     """Stages in order, separated by commas."""
     seeds: str | None = derived("0")
     """Seeds separated by commas."""
-    share_parameters: bool = derived("the preset's, mostly from three agents on", False)
+    share_parameters: Switch = derived("the preset's, mostly from three agents on", False)
     """One network plays for all agents, instead of one for each."""
+    no_share_parameters: Switch = derived("the preset's", False)
+    """One network for each agent."""
     team_reward: float | None = derived("the preset's")
     """Part of each agent's reward that is the team's mean instead of its own, 0 to 1."""
     contrast: float | None = derived("the preset's")
@@ -85,8 +88,10 @@ class Arguments:
     """auto, cpu or cuda."""
     threads: int | None = derived("the cores that it may run on")
     """Cores to compute with, beside the processes of simulators."""
-    bf16: bool = derived("no", False)
+    bf16: Switch = derived("no", False)
     """Compute networks in bfloat16."""
+    no_bf16: Switch = derived("no", False)
+    """Compute networks in float32, where a preset does not."""
     quiet: bool = False
     """Print nothing but where the report is, and errors."""
 
@@ -100,12 +105,10 @@ def main(line: CommandLine) -> int:
 def train(arguments: Arguments, line: CommandLine) -> None:
     """Do what the arguments say."""
     folder = run_folder(arguments)
-    settings = resumed(arguments, folder, line) if arguments.resume else requested(arguments)
-    if _switched(line, "share-parameters") is False:
-        settings = replace(settings, share_parameters=False)
+    config = resumed(arguments, folder) if arguments.resume else requested(arguments)
     display = Display(quiet=arguments.quiet)
     run_curriculum(
-        settings,
+        config,
         folder,
         resume=arguments.resume,
         device=arguments.device,
@@ -113,203 +116,155 @@ def train(arguments: Arguments, line: CommandLine) -> None:
         display=display,
         command=str(line),
     )
-    print(folder / REPORT_FILE if arguments.quiet else f"report: {folder / REPORT_FILE}")
-
-
-def requested(arguments: Arguments) -> RunSettings:
-    """The settings that the arguments describe."""
-    if arguments.env is None:
-        raise ConfigurationError(
-            "name an environment, e.g. --env ma_rtfm, or with --resume the run's folder with --out"
-        )
-    settings = make_settings(
-        arguments.env,
-        arguments.agent,
-        arguments.agents,
-        arguments.preset or default_preset(arguments.env),
-        None if arguments.stages is None else tuple(items(arguments.stages)),
-        (0,) if arguments.seeds is None else tuple(_seed(item) for item in items(arguments.seeds)),
-    )
-    if arguments.env_option:
-        settings = with_env_options(settings, _env_options(arguments, settings.entry))
-    if arguments.budget is not None:
-        settings = replace(settings, preset=settings.preset.with_budget(arguments.budget))
-    if arguments.games is not None:
-        settings = replace(settings, preset=replace(settings.preset, report_games=arguments.games, whole_games=None))
-    if arguments.evaluate_every is not None:
-        settings = replace(settings, preset=replace(settings.preset, evaluate_every=arguments.evaluate_every))
-    if arguments.network is not None:
-        settings = settings.with_network(parse_options(arguments.network, _network(settings), "--network"))
-        settings.make_network()  # what cannot be made is reported before anything is written
-    learning: Mapping[str, Any] = {}
-    if arguments.learning is not None:
-        learning = parse_options(arguments.learning, _learning(settings), "--learning")
-        changed = settings.preset.with_learners(lambda learner: change_learner(learner, learning))
-        settings = replace(settings, preset=changed)
-    if arguments.bf16:
-        settings = replace(settings, preset=settings.preset.with_learners(lambda learner: replace(learner, bf16=True)))
-    if arguments.team_reward is not None:
-        settings = replace(settings, preset=replace(settings.preset, team_reward=arguments.team_reward))
-    if arguments.contrast is not None:
-        settings = replace(settings, preset=_with_contrast(settings.preset, arguments.contrast))
-        if arguments.contrast and not settings.make_network().contrasts:
-            raise ConfigurationError(
-                f"agent {settings.agent!r} as it is configured has no contrastive loss: leave out --contrast"
-            )
-    settings = replace(
-        settings,
-        share_parameters=arguments.share_parameters or settings.share_parameters,
-        demonstrations=digests(items(arguments.demonstrations or "")),
-        workers=_workers(arguments, settings),
-    )
-    if learning.get("regret") and not arguments.resume:  # runs of before may have asked for it in vain
-        check_regrets(settings)
-    return settings
-
-
-def with_env_options(settings: RunSettings, options: Mapping[str, Any]) -> RunSettings:
-    """The settings with options of the environment changed.
-
-    Raises:
-        ConfigurationError: options that make no game of a stage or evaluation set, or not one that the networks need.
-    """
-    preset = replace(settings.preset, env_options={**settings.preset.env_options, **options})
-    settings = replace(settings, preset=preset)
-    for name, value in options.items():
-        if settings.env_options[name] != value:
-            raise ConfigurationError(f"agent {settings.agent!r} needs {name}={settings.env_options[name]}, got {value}")
-    for stage in settings.stages:
-        for evaluation_set in (None, *settings.entry.evaluation.sets_of(stage)):
-            configure(settings.entry, settings.stage_options(stage, evaluation_set))
-    return settings
-
-
-def _env_options(arguments: Arguments, entry: EnvEntry) -> dict[str, Any]:
-    return parse_env_options(arguments.env_option, entry, chosen_elsewhere(entry, "--stages"))
-
-
-def _workers(arguments: Arguments, settings: RunSettings) -> int:
-    return choose_workers(arguments.workers, configure(settings.entry, settings.stage_options(settings.stages[0])))
-
-
-def _network(settings: RunSettings) -> dict[str, Any]:
-    """Every option of the run's networks; those of one without `config` are keyword arguments."""
-    network = settings.make_network()
-    if hasattr(network, "config"):
-        return vars(network.config)
-    known = signature(load(agent_entry(settings.agent).policy)).parameters.values()
-    defaults = {each.name: each.default for each in known if each.default is not each.empty}
-    return {**defaults, **settings.policy_options}
-
-
-def _learning(settings: RunSettings) -> dict[str, Any]:
-    """Every option of a learner of the run, as the first phase that has it sets it."""
-    return learner_options((phase.learner for _, phase in settings.phases()), settings.make_network())
-
-
-def _with_contrast(preset: Preset, weight: float) -> Preset:
-    """The preset with a contrast in every phase whose learner has the minibatches of games that it compares."""
-    if weight < 0:
-        raise ConfigurationError(f"--contrast is the weight of a loss, 0 or positive, got {weight:g}")
-    if not any(_compares(phase.learner) for phases in preset.phases.values() for phase in phases):
-        raise ConfigurationError(f"preset {preset.name!r} learns without minibatches: leave out --contrast")
-    options = {f"weights.{CONTRAST}": weight}
-    return preset.with_learners(lambda learner: change_learner(learner, options) if _compares(learner) else learner)
-
-
-def _compares(learner: AlgorithmConfig) -> bool:
-    return isinstance(learner, MinibatchConfig)
+    report = RunFolder(folder).report
+    print(report if arguments.quiet else f"report: {report}")
 
 
 def run_folder(arguments: Arguments) -> Path:
     """Where the run goes, or is."""
     if arguments.out is not None:
         return arguments.out
-    settings = requested(arguments)
-    team = f"-{settings.agents}" if settings.entry.multi_agent else ""
-    return Path("runs") / f"{settings.env}-{settings.agent}{team}-{settings.preset.name}"
+    config = requested(arguments)
+    team = f"-{config.agents}" if config.entry.multi_agent else ""
+    return Path("runs") / f"{config.env}-{config.agent}{team}-{config.preset}"
 
 
-def resumed(arguments: Arguments, folder: Path, line: CommandLine) -> RunSettings:
-    """The run's own settings; CheckpointError where an argument contradicts them."""
-    settings = read_settings(folder)
-    for name, (asked, found) in _compared(arguments, settings, line).items():
-        if asked is not None and asked != found:
-            raise CheckpointError(
-                f"the run in {folder} has {name} {_show(found)}, not {_show(asked)}: "
-                f"resume it without --{name}, or name another folder with --out"
-            )
-    return settings if arguments.workers is None else replace(settings, workers=_workers(arguments, settings))
+def requested(arguments: Arguments) -> RunConfig:
+    """The configuration of a new run."""
+    if arguments.env is None:
+        raise ConfigurationError(
+            "name an environment, e.g. --env ma_rtfm, or with --resume the run's folder with --out"
+        )
+    config = make_config(
+        arguments.env,
+        arguments.agent,
+        arguments.agents,
+        arguments.preset or default_preset(arguments.env),
+        None if arguments.stages is None else tuple(items(arguments.stages)),
+        (0,) if arguments.seeds is None else _seeds(arguments.seeds),
+    )
+    if arguments.budget is not None:
+        config = config.with_budget(arguments.budget)
+    if arguments.games is not None:
+        config = replace(config, evaluation=replace(config.evaluation, whole_games=None))
+    config = changed(config, arguments)
+    if arguments.workers is None:
+        config = replace(config, workers=_workers(None, config))
+    if config.network != make_config(config.env, config.agent, config.agents, config.preset).network:
+        config.make_network()  # what cannot be made is reported before anything is written
+    if arguments.learning is not None and "regret=" in arguments.learning:
+        check_regrets(config)  # presets ask for it in stages whose experts cannot tell, people do so by mistake
+    return config
 
 
-def _compared(arguments: Arguments, settings: RunSettings, line: CommandLine) -> dict[str, tuple[object, object]]:
-    """Flag → what was asked for (None: nothing) and what the run has."""
-    if arguments.env not in (None, settings.env):
-        return {"env": (arguments.env, settings.env)}  # options of the one mean nothing in the other
-    compared: dict[str, tuple[object, object]] = {}
-    learners = [phase.learner for _, phase in settings.phases()]
-    if arguments.learning is not None:
-        options = parse_options(arguments.learning, _learning(settings), "--learning")
-        own = [learner_options([learner], settings.make_network()) for learner in learners]
-        compared["learning"] = options, {name: _one([each[name] for each in own if name in each]) for name in options}
-    if arguments.network is not None:
-        found = _network(settings)
-        options = parse_options(arguments.network, found, "--network")
-        compared["network"] = options, {option: found[option] for option in options}
-    if arguments.env_option:
-        found = {**settings.entry.options, **settings.env_options}
-        options = _env_options(arguments, settings.entry)
-        given = {option: tuple(v) if isinstance(v := found[option], list) else v for option in options}
-        compared[ENV_FLAG.removeprefix("--")] = options, given
-    contrast = _one([each.weights.get(CONTRAST, 0.0) for each in learners if _compares(each)])
-    files = None if arguments.demonstrations is None else tuple(items(arguments.demonstrations))
-    return {
-        **compared,
-        "agents": (arguments.agents, settings.agents),
-        "agent": (arguments.agent, settings.agent),
-        "preset": (arguments.preset, settings.preset.name),
-        "budget": (arguments.budget, settings.preset.budget),
-        "stages": (None if arguments.stages is None else tuple(items(arguments.stages)), settings.stages),
-        "seeds": (None if arguments.seeds is None else tuple(map(_seed, items(arguments.seeds))), settings.seeds),
-        "bf16": (_switched(line, "bf16"), all(learner.bf16 for learner in learners)),
-        "share-parameters": (_switched(line, "share-parameters"), settings.share_parameters),
-        "contrast": (arguments.contrast, contrast),
-        "team-reward": (arguments.team_reward, settings.preset.team_reward),
-        "games": (arguments.games, settings.preset.report_games),
-        "evaluate-every": (arguments.evaluate_every, settings.preset.evaluate_every),
-        "demonstrations": (files, tuple(settings.demonstrations)),
+def resumed(arguments: Arguments, folder: Path) -> RunConfig:
+    """The configuration of a run that goes on; CheckpointError where an argument contradicts it."""
+    found = read_config(folder)
+    if arguments.env not in (None, found.env):
+        raise _contradicted(folder, "env", found.env, arguments.env)  # options of the one mean nothing in the other
+    named = {
+        "agent": arguments.agent,
+        "agents": arguments.agents,
+        "preset": arguments.preset,
+        "budget": arguments.budget,
+        "stages": None if arguments.stages is None else tuple(items(arguments.stages)),
+        "seeds": None if arguments.seeds is None else _seeds(arguments.seeds),
     }
+    for name, asked in named.items():
+        if asked not in (None, has := getattr(found, name)):
+            raise _contradicted(folder, name, has, asked)
+    asked = changed(found, arguments)
+    for path, (has, wanted) in diff(replace(found, workers=asked.workers), asked).items():
+        raise _contradicted(folder, path, has, wanted)
+    return asked
 
 
-def _one(values: Sequence[object]) -> object:
-    """What all phases have; where they differ, all of it in words."""
-    distinct = list(dict.fromkeys(values))
-    return " and ".join(map(str, distinct)) if len(distinct) > 1 else next(iter(distinct), None)
+def changed(config: RunConfig, arguments: Arguments) -> RunConfig:
+    """A configuration with what the flags say of its parts."""
+    simple = {
+        "team_reward": arguments.team_reward,
+        "share_parameters": _switch(arguments.share_parameters, arguments.no_share_parameters),
+        "demonstrations": None if arguments.demonstrations is None else digests(items(arguments.demonstrations)),
+        "workers": None if arguments.workers is None else _workers(arguments.workers, config),
+    }
+    evaluation = {"report_games": arguments.games, "every": arguments.evaluate_every}
+    config = replace(
+        config,
+        env_options={**config.env_options, **_env_options(arguments, config)},
+        evaluation=replace(config.evaluation, **_given(evaluation)),
+        **_given(simple),
+    )
+    for name, value in assignments((arguments.network,) if arguments.network else (), "--network"):
+        config = assign_network(config, name, value)
+    for name, value in assignments((arguments.learning,) if arguments.learning else (), "--learning"):
+        config = assign_learners(config, name, value)
+    for path, value in assignments(arguments.set, "--set"):
+        config = assign(config, path, value)
+    if (bf16 := _switch(arguments.bf16, arguments.no_bf16)) is not None:
+        config = config.with_learners(lambda learner: replace(learner, bf16=bf16))
+    return config if arguments.contrast is None else with_contrast(config, arguments.contrast)
 
 
-def _switched(line: CommandLine, name: str) -> bool | None:
-    """Whether a switch was typed as on or as off; None where it was not typed."""
-    names = (f"--{name}", f"--no-{name}")
-    typed = [each for each in (argument.replace("_", "-") for argument in line.arguments) if each in names]
-    return typed[-1] == f"--{name}" if typed else None
+def with_contrast(config: RunConfig, weight: float) -> RunConfig:
+    """The contrastive loss with a weight in every phase whose learner has the minibatches of games that it compares."""
+    if weight < 0:
+        raise ConfigurationError(f"--contrast is the weight of a loss, 0 or positive, got {weight:g}")
+    if not any(_compares(phase.learner) for _, phase in config.walk()):
+        raise ConfigurationError(f"preset {config.preset!r} learns without minibatches: leave out --contrast")
+    if weight and not config.make_network().contrasts:
+        raise ConfigurationError(
+            f"agent {config.agent!r} as it is configured has no contrastive loss: leave out --contrast"
+        )
+    return config.with_learners(
+        lambda each: replace(each, weights={**each.weights, CONTRAST: weight}) if _compares(each) else each
+    )
 
 
-def _seed(text: str) -> int:
+def _compares(learner: AlgorithmConfig) -> bool:
+    return has(learner, "minibatches")
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _env_options(arguments: Arguments, config: RunConfig) -> dict[str, Any]:
+    """Options of the environment that are other ones than the run's."""
+    entry, known = config.entry, {**config.entry.options, **config.env_options}
+    asked = parse_env_options(arguments.env_option, entry, chosen_elsewhere(entry, "--stages"))
+    return {name: value for name, value in asked.items() if value != known[name]}
+
+
+def _workers(asked: int | None, config: RunConfig) -> int:
+    return choose_workers(asked, configure(config.entry, config.stage_options(config.stages[0])))
+
+
+def _contradicted(folder: Path, name: str, has: object, asked: object) -> CheckpointError:
+    return CheckpointError(
+        f"the run in {folder} has {name} {_show(has)}, not {_show(asked)}: resume it without that option, or name "
+        "another folder with --out"
+    )
+
+
+def _switch(on: bool, off: bool) -> bool | None:
+    """What a pair of switches says; None where neither was typed."""
+    return on if on or off else None
+
+
+def _seeds(text: str) -> tuple[int, ...]:
     try:
-        return int(text)
+        return tuple(map(int, items(text)))
     except ValueError:
         raise ConfigurationError(f"--seeds takes integers separated by commas, got {text!r}: type e.g. 0,1,2") from None
 
 
 def _show(value: object) -> str:
-    if isinstance(value, Mapping):
-        value = tuple(f"{name}={content}" for name, content in value.items())
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def _how_to_resume(arguments: Arguments, line: CommandLine) -> str:
     folder = run_folder(arguments)
-    if not (folder / CONFIG_FILE).exists():
+    if not RunFolder(folder).holds_run:
         return "stopped before the run began"
     device = () if arguments.device == "auto" else ("--device", arguments.device)
     threads = () if arguments.threads is None else ("--threads", str(arguments.threads))

@@ -17,7 +17,7 @@ from magrounding.cli.options import chosen_elsewhere, configure, parse_env_optio
 from magrounding.cli.play import find_terminal, run_terminal
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, choose
-from magrounding.experiment.settings import read_settings
+from magrounding.experiment.config import read_config
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.play.film import ENDINGS, film, picture_of
 from magrounding.play.lineup import RUN, Lineup, Seat
@@ -109,7 +109,7 @@ def _open_saved(arguments: Arguments, path: Path) -> None:
 def _watch_run(arguments: Arguments, run: str) -> None:
     """Play a game of a run's team, and show it."""
     terminal = find_terminal() if arguments.terminal else None
-    settings = read_settings(find_run(run))
+    settings = read_config(find_run(run))
     entry = settings.entry
     stage = arguments.stage or settings.stages[-1]
     sets = entry.evaluation.sets_of(stage.split("/")[0])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -24,6 +24,7 @@ from magrounding.endi.division import Division, Places, divide, draw_noise
 from magrounding.endi.losses import REGULARIZERS, dis, modelling_loss, num
 from magrounding.errors import ConfigurationError, choose
 from magrounding.registry import load
+from magrounding.schema import OneOf, Options
 from magrounding.spec import EnvSpec
 
 _GROUNDINGS = {
@@ -35,7 +36,7 @@ _GROUNDINGS = {
 
 
 @dataclass(frozen=True)
-class EnDiOptions:
+class EnDiOptions(Options):
     """Options that EnDi has with every grounding module.
 
     Attributes:
@@ -44,7 +45,7 @@ class EnDiOptions:
         squared: `num` as the released program has it.
     """
 
-    regularizer: str = "dis"
+    regularizer: Annotated[str, OneOf(REGULARIZERS)] = "dis"
     modelling: bool = True
     squared: bool = False
 

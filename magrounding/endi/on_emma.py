@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -21,7 +21,7 @@ from magrounding.agents.emma.symbols import EmmaConfig, action_head, initialize
 from magrounding.agents.policy import ATTENTION, TextEncoding
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.division import cells, shown_entities
-from magrounding.errors import choose
+from magrounding.schema import OneOf
 from magrounding.spec import EnvSpec
 
 OFFSET_TABLES = ("separate", "shared")
@@ -36,11 +36,7 @@ class EnDiEmmaConfig(EnDiOptions, EmmaConfig):
             program, where ids of all three collide.
     """
 
-    offset_table: str = "separate"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        choose("offset_table", self.offset_table, OFFSET_TABLES)
+    offset_table: Annotated[str, OneOf(OFFSET_TABLES)] = "separate"
 
 
 class OffsetQueries(nn.Module):

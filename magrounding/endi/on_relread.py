@@ -26,6 +26,7 @@ from magrounding.agents.relread.network import Relread, RelreadConfig
 from magrounding.agents.remapping import within
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.division import Places, distance_to_nearest
+from magrounding.schema import Count
 from magrounding.spec import EnvSpec
 
 _TAKE = 1.5
@@ -41,8 +42,8 @@ class EnDiRelreadConfig(EnDiOptions, RelreadConfig):
         others_hidden: width of the two layers that foresee what others do.
     """
 
-    division_hidden: int = 32
-    others_hidden: int = 64
+    division_hidden: Count = 32
+    others_hidden: Count = 64
 
 
 class _Seen(NamedTuple):
@@ -62,7 +63,7 @@ class EnDiRelread(EnDi):
         config = config.for_world(spec)
         super().__init__(spec, config)
         self.reader = Relread(spec, config)
-        self.heeds = self.reader.heeds
+        self.depends_on_names = self.reader.depends_on_names
         self.word_rows = within("reader", self.reader.word_rows)
         last = nn.Linear(config.division_hidden, 2)
         with torch.no_grad():

@@ -15,6 +15,7 @@ from magrounding.agents.policy import ATTENTION, TextEncoding
 from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader, attention_to_statements
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
 from magrounding.endi.division import cells, distance_to_nearest, shown_entities
+from magrounding.schema import Sizes
 from magrounding.spec import EnvSpec
 
 
@@ -26,7 +27,7 @@ class EnDiTxt2PiConfig(EnDiOptions, Txt2PiConfig):
         goal_channels: of the FiLM² layers that look at the goal.
     """
 
-    goal_channels: tuple[int, ...] = (16, 4)
+    goal_channels: Sizes = (16, 4)
 
 
 class _Seen(NamedTuple):

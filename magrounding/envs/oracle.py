@@ -39,7 +39,6 @@ class WorldOracle(ABC, Generic[World]):
     """
 
     accepts_rows = True
-    heeds: frozenset[str] = frozenset()
 
     def __init__(self, env: VectorEnv | WorldEnv, world: type[World], plays: str) -> None:
         found = getattr(env, "world", None)

@@ -16,6 +16,7 @@ from pettingzoo import ParallelEnv
 from magrounding.envs.render import Scene, ansi, rgb_array
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError, choose
+from magrounding.registry import ENVS
 from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid
 from magrounding.vector import Observation, OwnGames, action_numbers, row_seeds
 
@@ -95,7 +96,7 @@ class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
         self.render_mode = render_mode
         self.spec = world.spec
         self.metadata = {
-            "name": f"{id}-v0",
+            "name": ENVS[id].versioned_id if id in ENVS else id,
             "render_modes": list(RENDER_MODES),
             "is_parallelizable": True,
             "render_fps": FRAMES_PER_SECOND,

@@ -7,27 +7,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from magrounding.agents.weights import STATE_FILE, versions
+from magrounding.agents.weights import versions
 from magrounding.errors import CheckpointError
-from magrounding.experiment.checkpoint import CHECKPOINT_FILE, load_checkpoint, save_checkpoint
-from magrounding.experiment.metrics import METRICS_FILE
-from magrounding.experiment.owner import OWNER_FILE, RunOwner
-from magrounding.experiment.settings import RunSettings, read_settings
-from magrounding.play.loading import CONFIG_FILE
-from magrounding.storage import read_json, write_json
+from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
+from magrounding.experiment.config import RunConfig, parse_config
+from magrounding.experiment.owner import RunOwner
+from magrounding.play.run_folder import RunFolder
 
 
-def beginning(settings: RunSettings, stages: Sequence[str]) -> RunSettings:
+def beginning(settings: RunConfig, stages: Sequence[str]) -> RunConfig:
     """These settings as far as some stages go: equal where they compute the same there.
 
     Descriptions do not count, nor how many processes play.
     """
-    phases = {stage: settings.preset.of_stage(stage) for stage in stages}
-    preset = replace(settings.preset, about="", budget=1.0, whole_games=None, phases=phases)
-    return replace(settings, workers=0, stages=tuple(stages), preset=preset)
+    phases = {stage: settings.of_stage(stage) for stage in stages}
+    evaluation = replace(settings.evaluation, whole_games=None)
+    return replace(
+        settings, about="", budget=1.0, phases=phases, evaluation=evaluation, workers=0, stages=tuple(stages)
+    )
 
 
-def branch(source: Path, settings: RunSettings, folder: Path, command: str = "") -> None:
+def branch(source: Path, settings: RunConfig, folder: Path, command: str = "") -> None:
     """Make a run's folder that already holds the first stages of its curriculum, learnt by a finished run.
 
     `run_curriculum(settings, folder, resume=True)` then learns the others, as if it had learnt all of them.
@@ -41,28 +41,30 @@ def branch(source: Path, settings: RunSettings, folder: Path, command: str = "")
     Raises:
         CheckpointError: the source is no such run or damaged, the folder is in the way, or another process makes it.
     """
-    begun = read_settings(source)
+    begun = parse_config((run := RunFolder(source)).config())
     first = settings.stages[: len(begun.stages)]
     if len(settings.seeds) > 1 or beginning(begun, begun.stages) != beginning(settings, first):
         raise CheckpointError(f"the run in {source} is not how this one begins: train it from its first stage")
-    if not (source / first[-1] / STATE_FILE).exists():
+    (seed,) = begun.seeds
+    learnt = run.seed(seed, 1)
+    if not learnt.is_trained(first[-1]):
         raise CheckpointError(f"the run in {source} is not finished: let it go on with --resume")
     if folder.exists():
         raise CheckpointError(f"{folder} exists already: remove it, or name another")
-    partial = folder.with_name(f".{folder.name}.partial")
-    with RunOwner(partial) as owner:
-        for left in partial.iterdir():  # by a process that was killed
+    made = RunFolder(folder.with_name(f".{folder.name}.partial"))
+    own = made.seed(seed, 1)
+    with RunOwner(made.path) as owner:
+        for left in made.path.iterdir():  # by a process that was killed
             if left.is_dir():
                 shutil.rmtree(left)
-            elif left.name != OWNER_FILE:
+            elif left != made.owner:
                 left.unlink()
         for stage in first:
-            shutil.copytree(source / stage, partial / stage)
-        record, tensors = load_checkpoint(source / CHECKPOINT_FILE, **settings.origin)
-        save_checkpoint(partial / CHECKPOINT_FILE, {**record, "settings": settings.digest}, tensors)
-        shutil.copy2(source / METRICS_FILE, partial / METRICS_FILE)
+            shutil.copytree(learnt.weights(stage), own.weights(stage))
+        record, tensors = load_checkpoint(learnt.checkpoint, **settings.origin)
+        save_checkpoint(own.checkpoint, {**record, "settings": settings.digest}, tensors)
+        shutil.copy2(learnt.metrics, own.metrics)
         about = {"versions": versions(), "command": command, "branched_from": str(source)}
-        config = {**read_json(source / CONFIG_FILE), **settings.to_dict(), **about}
-        write_json(partial / CONFIG_FILE, config, sealed=True)
-        partial.replace(folder)  # whole, or not there at all
+        made.write_config({**run.config(), **settings.as_dict(), **about})
+        made.path.replace(folder)  # whole, or not there at all
         owner.folder = folder

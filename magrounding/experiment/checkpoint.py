@@ -24,7 +24,6 @@ from magrounding.play.player import Player
 from magrounding.storage import json_text, write_atomic
 from magrounding.training.learner import Learner
 
-CHECKPOINT_FILE = "checkpoint.safetensors"
 FORMAT = 4
 """Raised whenever an old file could not be read as it was meant."""
 

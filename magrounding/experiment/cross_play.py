@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.baselines import Summary
-from magrounding.experiment.evaluations import PLAYED_AS
-from magrounding.experiment.zero_shot import Contender, Score
+from magrounding.experiment.evaluate import Line
+from magrounding.experiment.zero_shot import EvaluatedRun, Result
 from magrounding.play.evaluate import FAULTS
 from magrounding.play.team import Team, mixed_team
 
 
-def seed_pairs(one: Contender, other: Contender) -> list[tuple[int, int]]:
+def seed_pairs(one: EvaluatedRun, other: EvaluatedRun) -> list[tuple[int, int]]:
     """Which seeds of two runs play together.
 
     The k-th seeds of both, the shorter list from its start again, so that pairs are as independent as seeds are. A run
@@ -33,14 +32,14 @@ def seed_pairs(one: Contender, other: Contender) -> list[tuple[int, int]]:
 
 
 def cross_play(
-    one: Contender,
-    other: Contender,
+    one: EvaluatedRun,
+    other: EvaluatedRun,
     pairs: Sequence[tuple[int, int]],
     sets: Sequence[str],
     episodes: int,
     plays: Sequence[str],
-) -> list[Score]:
-    """Scores of teams in which one agent is of one run and the rest of another.
+) -> list[Result]:
+    """Results of teams in which one agent is of one run and the rest of another.
 
     The one agent takes every place in the team in turn, and a pair's numbers are means over the places; entry
     `win_rate_agent_<i>` is the win rate where agent i is the one.
@@ -55,19 +54,14 @@ def cross_play(
     Raises:
         ConfigurationError: teams that read or see different things.
     """
+    members = one.name, other.name
     teams = {f"{a} with {b}": _placements(one.teams[a], other.teams[b]) for a, b in pairs}
     return [
-        Score(
-            (one.name, other.name),
-            name,
-            play,
-            {
-                pair: _over_places([one.play(team, name, play, episodes) for team in placements])
-                for pair, placements in teams.items()
-            },
-        )
+        {"run": " with ".join(members), "set": name, "play": play, "seed": pair, "members": members}
+        | _over_places([one.play(team, name, play, episodes) for team in placements])
         for name in sets
         for play in plays
+        for pair, placements in teams.items()
     ]
 
 
@@ -77,9 +71,9 @@ def _placements(one: Team, other: Team) -> list[Team]:
     return [mixed_team([one if place == i else other for place in places]) for i in places]
 
 
-def _over_places(summaries: Sequence[Summary]) -> Summary:
+def _over_places(summaries: Sequence[Line]) -> Line:
     """Means of the entries over the summaries that have them (of faults, the sum), and the win rate of each."""
-    names = dict.fromkeys(name for summary in summaries for name in summary if name != PLAYED_AS)
+    names = dict.fromkeys(name for summary in summaries for name in summary)
     found = {name: [summary[name] for summary in summaries if name in summary] for name in names}
     each = {f"win_rate_agent_{i}": summary["win_rate"] for i, summary in enumerate(summaries)}
     return {name: sum(values) / (1 if name == FAULTS else len(values)) for name, values in found.items()} | each

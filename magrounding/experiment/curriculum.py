@@ -11,30 +11,30 @@ from magrounding.agents.weights import versions
 from magrounding.capabilities import find_regrets
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
-from magrounding.experiment.baselines import compared, play_missing
+from magrounding.experiment.config import RunConfig, parse_config
 from magrounding.experiment.device import resolve_device
+from magrounding.experiment.evaluate import compared, play_missing
 from magrounding.experiment.interrupt import StopRequest
-from magrounding.experiment.owner import OWNER_FILE, RunOwner
-from magrounding.experiment.presets import Phase
+from magrounding.experiment.owner import RunOwner
+from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display
-from magrounding.experiment.report import write_report
+from magrounding.experiment.reports.run import write_report
 from magrounding.experiment.results import TEXT
 from magrounding.experiment.seed_run import SeedRun
-from magrounding.experiment.settings import RunSettings, read_settings
 from magrounding.play.actor import check_oracle, has_expert, make_expert
 from magrounding.play.demonstrations import find_demonstrations
-from magrounding.play.loading import CONFIG_FILE, seed_folder
 from magrounding.play.origin import DescribedGames
 from magrounding.play.recording import check_texts
+from magrounding.play.run_folder import RunFolder
 from magrounding.registry import is_simulator
 from magrounding.spec import EnvSpec
-from magrounding.storage import read_json, remove_partial, write_json
+from magrounding.storage import remove_partial
 from magrounding.threads import plan_threads, using
 from magrounding.training.algorithm import Teaching
 
 
 def run_curriculum(
-    settings: RunSettings,
+    settings: RunConfig,
     folder: Path,
     *,
     resume: bool = False,
@@ -46,7 +46,7 @@ def run_curriculum(
     """Train every seed of a run, one after the other, and write the report.
 
     Args:
-        settings: what to train; of a resumed run, what `read_settings` found.
+        settings: what to train; of a resumed run, what `read_config` found.
         folder: of the run; it must not hold one yet, unless `resume`.
         resume: go on where an earlier process stopped.
         device: "auto", "cpu" or "cuda".
@@ -61,7 +61,7 @@ def run_curriculum(
         KeyboardInterrupt: after Ctrl-C; the state is saved.
         OSError: the disk refused; the last checkpoint is whole.
     """
-    where, shown = resolve_device(device), display or Display()
+    run, where, shown = RunFolder(folder), resolve_device(device), display or Display()
     plan = plan_threads(
         settings.agents,
         settings.max_envs,
@@ -73,34 +73,34 @@ def run_curriculum(
     shown.say(f"{settings.title} · {where.type}, {cores} · {folder}")
     demonstrators = check_run(settings)  # what cannot work comes to light before anything is written
     if resume:
-        read_json(folder / CONFIG_FILE)
+        run.config()
     else:
-        _refuse_foreign(folder)
+        run.refuse_foreign()
     with RunOwner(folder):
         remove_partial(folder)
         if resume:
-            if read_settings(folder).digest != settings.digest:
-                raise CheckpointError(f"the run in {folder} has other settings: resume it with its own (read_settings)")
-            _check_text(settings, folder)
-        elif (folder / CONFIG_FILE).exists():
+            config = run.config()
+            if parse_config(config).digest != settings.digest:
+                raise CheckpointError(f"the run in {folder} has other settings: resume it with its own (read_config)")
+            _check_text(settings, folder, config.get(TEXT))
+        elif run.holds_run:
             raise CheckpointError(f"{folder} exists already: add --resume to go on with it, or name another with --out")
         else:
             about = {"versions": versions(), "command": command, "demonstrators": demonstrators}
             about |= {TEXT: text} if (text := settings.describe(settings.stages[0]).source) else {}
-            write_json(folder / CONFIG_FILE, {**settings.to_dict(), **about}, sealed=True)
+            run.write_config({**settings.as_dict(), **about})
         with StopRequest() as stop, using(plan), shown:
             for seed in settings.seeds:
-                own = seed_folder(folder, seed, len(settings.seeds))
-                SeedRun(settings, seed, own, where, shown, stop).run()
+                SeedRun(settings, seed, run.seed(seed, len(settings.seeds)), where, shown, stop).run()
             players = (who for stage in settings.stages for who in compared(settings.env, settings.describe(stage)))
             others = " and ".join(dict.fromkeys(players))
             shown.say(f"playing the comparison games of {others}, writing the report")
             with stop.immediate():
-                play_missing(settings, folder, shown)
-                write_report(folder)
+                play_missing(settings, run, shown)
+                write_report(run)
 
 
-def check_run(settings: RunSettings) -> dict[str, str]:
+def check_run(settings: RunConfig) -> dict[str, str]:
     """Tell what cannot work in any stage of a run, before it writes or measures anything.
 
     Returns:
@@ -118,11 +118,11 @@ def check_run(settings: RunSettings) -> dict[str, str]:
     return demonstrators
 
 
-def _check_games(settings: RunSettings) -> None:
+def _check_games(settings: RunConfig) -> None:
     """Make one game of each kind that a run of a simulator is to play, as that alone tells what it lacks."""
     known: list[dict[str, Any]] = []
-    for stage, phase in settings.phases():
-        sets = (settings.preset.selection_set, *settings.evaluation_sets(stage, phase))
+    for stage, phase in settings.walk():
+        sets = (settings.evaluation.selection_set, *settings.evaluation_sets(stage, phase))
         for options in (settings.phase_options(stage, phase), *(settings.stage_options(stage, each) for each in sets)):
             config = settings.entry.configure(**options)
             if options not in known and is_simulator(config):
@@ -130,23 +130,16 @@ def _check_games(settings: RunSettings) -> None:
                 config.make_env(None).close()
 
 
-def _check_text(settings: RunSettings, folder: Path) -> None:
+def _check_text(settings: RunConfig, folder: Path, before: str | None) -> None:
     """CheckpointError where a run began with other sentences than its files hold now."""
-    before, now = read_json(folder / CONFIG_FILE).get(TEXT), settings.describe(settings.stages[0]).source
+    now = settings.describe(settings.stages[0]).source
     if before is not None and before != now:
         raise CheckpointError(
             f"the run in {folder} read {before}, which is {now} now: restore the files, or train again"
         )
 
 
-def _refuse_foreign(folder: Path) -> None:
-    """CheckpointError for what is neither empty nor a run's, before anything is written into it."""
-    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if names.isdisjoint((CONFIG_FILE, OWNER_FILE)) and (names or (folder.exists() and not folder.is_dir())):
-        raise CheckpointError(f"{folder} exists already and holds no run: name another with --out")
-
-
-def _check_learning(settings: RunSettings) -> None:
+def _check_learning(settings: RunConfig) -> None:
     """Make the networks and learners of all phases once, and forget them; worlds that are alike need one network.
 
     Raises:
@@ -156,10 +149,10 @@ def _check_learning(settings: RunSettings) -> None:
     """
     networks: dict[tuple[EnvSpec, tuple[str, ...]], Policy] = {}
     network: Policy | None = None
-    for stage, phase in settings.phases():
-        spec, frozen, learner = settings.describe(stage, **phase.games), settings.frozen(phase), phase.learner
+    for stage, phase in settings.walk():
+        spec, frozen, learner = settings.describe(stage, **phase.env_options), phase.frozen, phase.learner
         if (spec, frozen) not in networks:
-            networks[spec, frozen] = make_policy(settings.agent, spec, **settings.policy_options)
+            networks[spec, frozen] = make_policy(settings.agent, spec, **settings.network)
             freeze(networks[spec, frozen], frozen)
         before, network = network, networks[spec, frozen]
         if before is not None and (unlike := _unlike(before, network)):
@@ -188,7 +181,7 @@ def _unlike(one: Policy, other: Policy) -> str:
     return next((name for name in names if shapes[0].get(name) != shapes[1].get(name)), "")
 
 
-def check_regrets(settings: RunSettings) -> None:
+def check_regrets(settings: RunConfig) -> None:
     """ConfigurationError where phases learn from what each move costs, and no expert of the run can tell.
 
     This is for what a person asks for: presets ask for it in every stage, and the experts of some cannot tell.
@@ -201,7 +194,7 @@ def check_regrets(settings: RunSettings) -> None:
         )
 
 
-def _judges(settings: RunSettings, stage: str, phase: Phase, teaching: Teaching) -> bool:
+def _judges(settings: RunConfig, stage: str, phase: Phase, teaching: Teaching) -> bool:
     """Whether the expert of a phase says what moves cost; demonstrations do not keep it."""
     if settings.demonstrations or teaching.demonstrations:
         return False
@@ -212,7 +205,7 @@ def _judges(settings: RunSettings, stage: str, phase: Phase, teaching: Teaching)
         vec.close()
 
 
-def _check_teaching(settings: RunSettings) -> dict[str, str]:
+def _check_teaching(settings: RunConfig) -> dict[str, str]:
     """Path → who played, of every file of demonstrations in use.
 
     Raises:
@@ -225,12 +218,12 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
     for stage, phase, teaching in settings.taught():
         check_oracle(settings.env, teaching.oracle)
         if teaching.demonstrations and not settings.demonstrations:
-            check_texts(settings.describe(stage, **phase.games))
+            check_texts(settings.describe(stage, **phase.env_options))
         if shared and teaching.carry_memory and (settings.demonstrations or teaching.demonstrations):
             raise ConfigurationError("carry_memory=true takes a network for each agent: add --no-share-parameters")
     if not settings.demonstrations:
         for stage, phase, _ in settings.taught():
-            if not has_expert(settings.env, settings.describe(stage, **phase.games)):
+            if not has_expert(settings.env, settings.describe(stage, **phase.env_options)):
                 where = f" in stage {stage!r}" if stage else ""
                 raise ConfigurationError(
                     f"{settings.env} has no expert that can teach{where}: learn from --demonstrations, or without "
@@ -239,7 +232,7 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
         return {}
     if not settings.imitates:
         raise ConfigurationError(
-            f"preset {settings.preset.name!r} has no phase that learns from demonstrations: take another, or leave them"
+            f"preset {settings.preset!r} has no phase that learns from demonstrations: take another, or leave them"
         )
     demonstrators = {}
     for stage, phase, _ in settings.taught():
@@ -248,7 +241,7 @@ def _check_teaching(settings: RunSettings) -> dict[str, str]:
                 f"the phase of imitation of {stage} waits for wins, but with demonstrations no game is played: "
                 "let it end after steps"
             )
-        options, spec = settings.phase_options(stage, phase), settings.describe(stage, **phase.games)
+        options, spec = settings.phase_options(stage, phase), settings.describe(stage, **phase.env_options)
         games = DescribedGames(settings.env, options, spec)
         path, demonstrations = find_demonstrations(settings.demonstrations, games)
         demonstrators[str(path)] = demonstrations.header.played_by

@@ -12,10 +12,8 @@ from types import TracebackType
 from typing import Any
 
 from magrounding.errors import CheckpointError
+from magrounding.play.run_folder import SeedFolder
 from magrounding.storage import json_text, naming
-
-METRICS_FILE = "metrics.jsonl"
-TENSORBOARD_FOLDER = "tensorboard"
 
 CHECK = "check"
 """Last entry of every line: CRC-32 of the file up to there, checks left out; a line changed, lost or doubled shows."""
@@ -39,18 +37,18 @@ class MetricsLog:
     files anew from it, so neither shows a step twice.
 
     Args:
-        folder: where both go.
+        folder: of the seed, where both go.
         size: bytes of `metrics.jsonl` that hold; what lies beyond was written after the checkpoint and is cut off.
 
     Raises:
         CheckpointError: fewer bytes than that, or damaged ones; the file is left as it was.
     """
 
-    def __init__(self, folder: Path, size: int = 0) -> None:
+    def __init__(self, folder: SeedFolder, size: int = 0) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / METRICS_FILE
+        folder.path.mkdir(parents=True, exist_ok=True)
+        self.path = folder.metrics
         data = self.path.read_bytes()[:size] if self.path.exists() else b""
         if len(data) < size:
             raise CheckpointError(f"{self.path} is shorter than its run's checkpoint says: it was cut or replaced")
@@ -59,7 +57,7 @@ class MetricsLog:
             raise _damaged(self.path, len(lines) + 1)
         self._file = self.path.open("ab", buffering=0)  # what a full disk refused is not tried again on closing
         self._file.truncate(size)
-        self._board_folder = folder / TENSORBOARD_FOLDER
+        self._board_folder = folder.tensorboard
         shutil.rmtree(self._board_folder, ignore_errors=True)
         self._board = SummaryWriter(self._board_folder)
         for line in lines:

@@ -15,9 +15,8 @@ from pathlib import Path
 from types import TracebackType
 
 from magrounding.errors import CheckpointError
+from magrounding.play.run_folder import OWNER_FILE
 from magrounding.storage import SEAL, digest, json_text, naming
-
-OWNER_FILE = "owner.json"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`curves.png`: win rate or score of training games over each stage, one line a seed, between floor and ceiling."""
+"""Parts of all figures: panels in rows, axes of win rates or scores, one legend below, and series of points."""
 
 from __future__ import annotations
 
@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from magrounding.experiment.presets import IMITATE
-from magrounding.play.evaluate import TRUE_MANUAL
-
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
-    from magrounding.experiment.results import RunResults
-    from magrounding.experiment.settings import RunSettings
+    from magrounding.experiment.config import RunConfig
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Colours that colour-blind eyes distinguish too (Okabe and Ito)."""
@@ -30,12 +26,8 @@ _LINE = 0.3
 """Inches that a line of a legend takes at most."""
 _FULL = 0.98
 """Of a figure's width, what a legend or a title may take."""
-_DODGE = 3.0
-"""Points that the markers of two evaluation sets are moved apart: they are evaluated at the same steps."""
-
-
-_FEW_MARKERS = 12
-"""Evaluations of a stage; more have smaller markers."""
+PLACE_WIDTH = 0.8
+"""Of a place on the axis, which several series share."""
 
 
 class Scale(NamedTuple):
@@ -55,20 +47,9 @@ class Scale(NamedTuple):
 WIN_RATES, SCORES = Scale("win_rate", 100.0, "games won (%)"), Scale("score", 1.0, "score")
 
 
-def scale_of(settings: RunSettings, stage: str) -> Scale:
+def scale_of(settings: RunConfig, stage: str) -> Scale:
     """What figures of a run show of a stage."""
     return SCORES if settings.measure(stage) == SCORES.quantity else WIN_RATES
-
-
-def plot_curves(results: RunResults) -> bytes:
-    """A PNG with one panel for each stage."""
-    stages, settings = results.settings.stages, results.settings
-    scales = [scale_of(settings, stage) for stage in stages]
-    figure, panels = make_figure(len(stages), alike=len(set(scales)) == 1)
-    for stage, panel in zip(stages, panels, strict=True):
-        _draw_stage(results, stage, panel)
-    figure.suptitle(plain(f"{settings.env}, {settings.agents} × {settings.agent}, preset {settings.preset.name}"))
-    return finish(figure, panels, scales)
 
 
 def plain(text: str) -> str:
@@ -158,67 +139,35 @@ def to_png(figure: Figure) -> bytes:
     return data.getvalue()
 
 
-def _draw_stage(results: RunResults, stage: str, panel: Axes) -> None:
-    scale, windowed = scale_of(results.settings, stage), results.settings.windowed(stage)
-    for k, seed in enumerate(results.settings.seeds):
-        lines = [line for line in results.select("train", seed, stage=stage) if windowed in line]
-        if lines:
-            start = results.start_of(seed, stage)
-            steps = [line["total_steps"] - start for line in lines]
-            means = [scale.factor * line[windowed] for line in lines]
-            colour = COLOURS[k % len(COLOURS)]
-            panel.plot(steps, means, color=colour, linewidth=1.2, label=f"training, seed {seed}")
-    for k, name in enumerate(results.settings.preset.watched_sets):
-        _draw_evaluations(results, stage, name, k, panel)
-    if len(results.settings.preset.of_stage(stage)) > 1:
-        seed = results.settings.seeds[0]
-        for ended in results.select("phase", seed, stage=stage, phase=IMITATE):
-            where = ended["total_steps"] - results.start_of(seed, stage)
-            panel.axvline(where, color="0.6", linewidth=1.0, label="imitation ends")
-    others = results.baselines.get(f"{stage}/train", {})
-    for who, style in (("oracle", "--"), ("random", ":")):
-        if who in others:
-            mean = scale.factor * others[who][scale.quantity]
-            panel.axhline(mean, color="0.35", linestyle=style, linewidth=1.2, label=who)
-    panel.set_title(plain(results.settings.stage_name(stage)), fontsize=11)
+def draw_series(
+    panel: Axes,
+    number: int,
+    of: int,
+    label: str,
+    estimates: Mapping[int, tuple[float, float, float]],
+    singles: Mapping[int, Sequence[float]] | None = None,
+) -> None:
+    """Draw estimates with their intervals, beside those of other series at the same places.
 
-
-def _draw_evaluations(results: RunResults, stage: str, name: str, k: int, panel: Axes) -> None:
-    """Evaluations on the k-th of the watched sets: a marker for the mean over seeds, a bar from least to most.
-
-    One after a phase stands where the phase ended; hollow markers are held-out games.
+    Args:
+        panel: where.
+        number, of: which of how many series.
+        label: of the legend, as it was typed.
+        estimates: place → estimate and the ends of its interval.
+        singles: place → values of single seeds, as small points.
     """
-    from matplotlib.transforms import ScaledTranslation
-
-    settings, scale = results.settings, scale_of(results.settings, stage)
-    play, by_seed = settings.preset.selection_play, dict[int, dict[int, float]]()
-    for seed in settings.seeds:
-        start = results.start_of(seed, stage)
-        for line in results.select("evaluation", seed, stage=stage, set=name, play=play, manual=TRUE_MANUAL):
-            of_step = by_seed.setdefault(line["total_steps"] - start, {})
-            of_step[seed] = scale.factor * line[scale.quantity]  # the last one, which is that of the report
-    if not by_seed:
-        return
-    aside = (k - (len(settings.preset.watched_sets) - 1) / 2) * 2 * _DODGE / 72
-    moved = panel.transData + ScaledTranslation(aside, 0, panel.figure.dpi_scale_trans)
-    steps = sorted(by_seed)
-    found = [list(by_seed[step].values()) for step in steps]
-    means = [float(np.mean(each)) for each in found]
-    ends = [[mean - min(each), max(each) - mean] for mean, each in zip(means, found, strict=True)]
-    trained, mean = name == "train", ", mean over seeds" if len(settings.seeds) > 1 else ""
-    panel.errorbar(
-        steps,
-        means,
-        np.maximum(0.0, np.transpose(ends)),
-        fmt="o" if trained else "D",
-        color="0.15",
-        markerfacecolor="0.15" if trained else "white",
-        markersize=4.5 if len(steps) <= _FEW_MARKERS else 2.5,
-        elinewidth=1.0,
-        label=plain(f"evaluation ({play}), {name}{mean}"),
-        transform=moved,
-        zorder=3,
-    )
-    for end in (min, max):  # what is moved aside says nothing of the axes by itself
-        panel.update_datalim(list(zip(steps, map(end, found), strict=True)))
-    panel.autoscale_view()
+    colour, shift = COLOURS[number % len(COLOURS)], (number + 1) * PLACE_WIDTH / (of + 1) - PLACE_WIDTH / 2
+    for x, (value, low, high) in estimates.items():
+        if singles and x in singles:
+            panel.plot([x + shift] * len(singles[x]), singles[x], ".", color=colour, markersize=4, alpha=0.45)
+        panel.errorbar(
+            x + shift,
+            value,
+            [[max(0.0, value - low)], [max(0.0, high - value)]],
+            fmt="o",
+            color=colour,
+            markersize=6,
+            capsize=3,
+            linestyle="none",
+            label=plain(label),
+        )

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
-from magrounding.play.evaluate import Tell
+from magrounding.play.evaluate import ProgressCallback
 
 _BAR, _WIDE = 24, 140
 """Columns of a bar, and of a terminal that has room for one."""
@@ -117,16 +117,16 @@ class Display:
             self.say(f"seed {status.seed} {status.stage}{part}: {', '.join(status.numbers)}")
 
     @contextmanager
-    def games(self, what: str, total: int) -> Iterator[Tell]:
-        """A bar of its own for so many games, as long as they are played; call what it gives as they end."""
+    def games(self, what: str, total: int) -> Iterator[ProgressCallback]:
+        """Show a bar for so many games as long as they are played; the callback advances it."""
         task = self._progress.add_task(what, total=total, numbers="")
 
-        def tell(finished: int) -> None:
+        def advance(finished: int) -> None:
             self._progress.update(task, completed=finished, numbers=f"{finished:,} of {total:,} games")
 
-        tell(0)
+        advance(0)
         try:
-            yield tell
+            yield advance
         finally:
             self._progress.remove_task(task)
 

@@ -1,27 +1,25 @@
-"""RunResults: what a run folder says about itself, read back for the report and the curves."""
+"""RunResults: what a run measured, as rows, read back from its folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from magrounding.envs.published import PublishedResults
-from magrounding.errors import CheckpointError, choose
-from magrounding.experiment.baselines import Summary, read_baselines
-from magrounding.experiment.metrics import METRICS_FILE, read_metrics
-from magrounding.experiment.settings import RunSettings
+from magrounding.errors import CheckpointError
+from magrounding.experiment.config import RunConfig, parse_config
+from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.statistics import Statistics
-from magrounding.experiment.statistics import over_seeds as statistics_over_seeds
+from magrounding.experiment.tables import AFTER, END, TEAM, Row, Summary, data_frame, summarise, tidy
 from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
-from magrounding.play.loading import CONFIG_FILE, seed_folder
-from magrounding.registry import load
-from magrounding.storage import read_json
+from magrounding.play.run_folder import RunFolder
+from magrounding.registry import EnvEntry, load
 
 TEXT = "text"
-"""Entry of `config.json`: whose sentences the run read, where its world says (`EnvSpec.source`)."""
+"""Entry of `config.json`: the source of the sentences that the run read, where its world has one (`EnvSpec.source`)."""
 
 _SIZE = "size"
 """The option of worlds whose maps have one."""
@@ -36,42 +34,72 @@ class RunResults:
         settings: of the run.
         config: `config.json` as it stands.
         lines: seed → lines of its `metrics.jsonl`.
-        baselines: "stage/set" → who → summary.
+        baselines: "stage/set" → player → summary.
         published: the papers' numbers.
         others: what other papers reach, each in a dictionary of its own.
     """
 
     folder: Path
-    settings: RunSettings
+    settings: RunConfig
     config: dict[str, Any]
-    lines: dict[int, list[dict[str, Any]]]
-    baselines: dict[str, dict[str, Summary]]
+    lines: Mapping[int, Sequence[Mapping[str, Any]]]
+    baselines: Mapping[str, Mapping[str, Mapping[str, Any]]]
     published: PublishedResults
     others: tuple[PublishedResults, ...] = ()
 
     def __repr__(self) -> str:
         lines = sum(map(len, self.lines.values()))
-        return f"RunResults({str(self.folder)!r}, {self.settings.env}, {len(self.lines)} seeds, {lines:,} rows)"
+        return f"RunResults({str(self.folder)!r}, {self.settings.env}, {len(self.lines)} seeds, {lines:,} lines)"
 
-    def rows(self, kind: str = "") -> list[dict[str, Any]]:
-        """Everything that was measured, a flat dict a row, seed after seed in order; `pandas.DataFrame` takes them.
+    @property
+    def rows(self) -> Any:
+        """Every number that was measured, a row each (`tables.Row`): a pandas.DataFrame, or a dict of NumPy arrays."""
+        return data_frame(self.measured)
 
-        Args:
-            kind: "train" (a line of the learning curve), "evaluation", "phase" (its end) or "fault"; "": all of them.
-        """
-        known = ("train", "evaluation", "phase", "fault")
-        wanted = known if kind == "" else (choose("kind of row", kind, known),)
-        return [dict(line) for seed in self.settings.seeds for line in self.lines[seed] if line["kind"] in wanted]
+    @cached_property
+    def measured(self) -> list[Row]:
+        """All rows: those of the seeds in order, then those of the other players."""
+        run = self.folder.name
+        own = (row for seed in self.settings.seeds for row in tidy(self.lines[seed], run=run, seed=seed))
+        others = (
+            row
+            for place, players in self.baselines.items()
+            for player, summary in players.items()
+            for row in tidy(
+                [summary],
+                run=run,
+                stage=place.rpartition("/")[0],
+                set=place.rpartition("/")[2],
+                manual=TRUE_MANUAL,
+                player=player,
+            )
+        )
+        return [*own, *others]
 
-    def evaluations(self, when: str = "after") -> list[dict[str, Any]]:
-        """`rows` of evaluations: those "after" a phase, which reports are about, or those "within" one.
+    @cached_property
+    def _after(self) -> Summary:
+        after = (row for row in self.measured if row.when == AFTER)
+        return summarise(after, ("stage", "phase", "set", "play", "manual", "player", "metric"))
 
-        Their entries are `stage`, `phase`, `set`, `play` (greedy or sampled), `manual` (true, or which wrong one),
-        `games`, `win_rate`, `score` and what else `Evaluation.summary` has.
-        """
-        return [row for row in self.rows("evaluation") if row["when"] == choose("time", when, ("after", "within"))]
+    @cached_property
+    def _ends(self) -> Summary:
+        return summarise((row for row in self.measured if row.when == END), ("stage", "phase", "metric"))
 
-    def select(self, kind: str, seed: int, **equal: Any) -> list[dict[str, Any]]:
+    def after(
+        self, stage: str, phase: str, name: str, play: str, metric: str = "", manual: str = TRUE_MANUAL
+    ) -> Statistics | None:
+        """Statistics of an evaluation after a phase over the seeds that have it, by default of the stage's measure."""
+        return self._after(stage, phase, name, play, manual, TEAM, metric or self.settings.measure(stage))
+
+    def baseline(self, stage: str, name: str, player: str) -> Statistics | None:
+        """Statistics of another player's games of an evaluation set, of the stage's measure."""
+        return self._after(stage, "", name, "", TRUE_MANUAL, player, self.settings.measure(stage))
+
+    def took(self, stage: str, phase: str, metric: str) -> Statistics | None:
+        """Statistics of what a phase took, an entry of its last line."""
+        return self._ends(stage, phase, metric)
+
+    def select(self, kind: str, seed: int, **equal: Any) -> list[Mapping[str, Any]]:
         """Lines of a kind whose entries equal those given."""
         return [
             line
@@ -79,46 +107,32 @@ class RunResults:
             if line["kind"] == kind and all(line.get(name) == value for name, value in equal.items())
         ]
 
-    def start_of(self, seed: int, stage: str) -> int:
-        """Environment steps of a seed before a stage began."""
-        own = [line for line in self.lines[seed] if line["stage"] == stage]
-        return own[0]["total_steps"] - own[0]["steps"] if own else 0
+    @cached_property
+    def _begun(self) -> dict[tuple[str, str], int]:
+        """(seed, stage) → environment steps of the seed before the stage."""
+        own = (row for row in reversed(self.measured) if row.player == TEAM)
+        return {(row.seed, row.stage): row.total_steps - row.steps for row in own}
+
+    def curve(self, when: str, stage: str, metric: str, **equal: Any) -> dict[int, dict[str, float]]:
+        """Steps since a stage began → seed → value, of rows whose other fields equal those given."""
+        wanted = {"when": when, "stage": stage, "metric": metric, "player": TEAM, **equal}
+        found: dict[int, dict[str, float]] = {}
+        for row in self.measured:
+            if all(getattr(row, name) == value for name, value in wanted.items()):
+                found.setdefault(row.total_steps - self._begun[row.seed, stage], {})[row.seed] = row.value
+        return dict(sorted(found.items()))
 
     def reported(self) -> Iterator[tuple[str, str, str]]:
         """(stage, phase, set) of every evaluation after a phase, in order."""
-        for stage, phase in self.settings.phases():
+        for stage, phase in self.settings.walk():
             for name in self.settings.evaluation_sets(stage, phase):
                 yield stage, phase.name, name
 
-    def final(
-        self,
-        stage: str,
-        phase: str,
-        evaluation_set: str,
-        play: str,
-        quantity: str | None = None,
-        manual: str = TRUE_MANUAL,
-    ) -> Statistics | None:
-        """Statistics of an evaluation after a phase over the seeds that got there and have it; None where none did.
-
-        By default of the run's measure, its win rate or its score.
-        """
-        where = {"stage": stage, "phase": phase, "set": evaluation_set, "play": play, "manual": manual}
-        wanted = quantity or self.settings.measure(stage)
-        lines = (self.select("evaluation", seed, when="after", **where) for seed in self.settings.seeds)
-        return statistics_over_seeds((line for of_seed in lines for line in of_seed), wanted)
-
     def learnt_by(self, stage: str, phase: str) -> str:
         """How the weights after a phase came about; where it ended with those that it began with, it taught nothing."""
-        ends = [
-            line["best_steps"]
-            for seed in self.settings.seeds
-            for line in self.select("phase", seed, stage=stage, phase=phase)
-        ]
+        ends = [row.value for row in self._ends.rows(stage, phase, "best_steps")]
         stated, kept = self.settings.learnt_by(stage, phase), ends.count(0)
-        if not kept:
-            return stated
-        return f"{stated} (no gain in {kept} of {len(ends)} seeds: earlier weights kept)"
+        return f"{stated} (no gain in {kept} of {len(ends)} seeds: earlier weights kept)" if kept else stated
 
     @cached_property
     def better_play(self) -> str:
@@ -127,23 +141,17 @@ class RunResults:
         Held-out games have no say, or its numbers would be the better of two on the very games they are about. Where a
         run was not evaluated on training games, greedy.
         """
-        rows = [row for row in self.reported() if row[2] == "train"]
-        found = {play: [self.final(*row, play) for row in rows] for play in PLAYS}
-        largest: dict[str, float] = {}  # a score counts no more than a win rate where a run has stages of both
-        for (stage, *_), *each in zip(rows, *found.values(), strict=True):
-            known = [abs(row.mean) for row in each if row is not None]
-            measure = self.settings.measure(stage)
-            largest[measure] = max([largest.get(measure, 0.0), *known])
-
-        def total(play: str) -> float:
-            means = zip(rows, found[play], strict=True)
-            return sum(
-                reached.mean / (largest[self.settings.measure(stage)] or 1.0)
-                for (stage, *_), reached in means
-                if reached is not None
-            )
-
-        return max(PLAYS, key=total)
+        total: dict[str, float] = dict.fromkeys(PLAYS, 0.0)
+        means = {
+            (row, play): (self.settings.measure(row[0]), found.mean)
+            for row in self.reported()
+            for play in PLAYS
+            if row[2] == "train" and (found := self.after(*row, play)) is not None
+        }
+        for (_, play), (measure, mean) in means.items():
+            # A score counts no more than a win rate where a run has stages of both.
+            total[play] += mean / (max(abs(other) for its, other in means.values() if its == measure) or 1.0)
+        return max(PLAYS, key=lambda play: total[play])
 
 
 def read_results(folder: Path) -> RunResults:
@@ -152,24 +160,41 @@ def read_results(folder: Path) -> RunResults:
     Raises:
         CheckpointError: no run there, or a damaged one.
     """
-    config = read_json(folder / CONFIG_FILE)
-    settings = RunSettings.from_dict(config)
+    return results_of(RunFolder(folder))
+
+
+def results_of(folder: RunFolder) -> RunResults:
+    """What a run folder holds; CheckpointError where there is no run, or a damaged one."""
+    config = folder.config()
+    settings = parse_config(config)
     seeds = settings.seeds
-    lines = {seed: read_metrics(seed_folder(folder, seed, len(seeds)) / METRICS_FILE) for seed in seeds}
+    lines = {seed: read_metrics(folder.seed(seed, len(seeds)).metrics) for seed in seeds}
     if not any(lines.values()):
         raise CheckpointError(f"{folder} holds no measurements yet: let its run go on with --resume")
+    own, others, _ = published_tables(settings)
+    return RunResults(folder.path, settings, config, lines, folder.baselines(), own, others)
+
+
+def published_tables(
+    settings: RunConfig,
+) -> tuple[PublishedResults, tuple[PublishedResults, ...], tuple[PublishedResults, ...]]:
+    """The papers' own results, those of other papers, and those of lesser models, on maps of the run's size."""
     plan = settings.entry.evaluation
-    known: PublishedResults = load(plan.published) if plan.published else {}
-    others: Sequence[PublishedResults] = load(plan.published_others) if plan.published_others else ()
-    known, *others = (comparable(settings, each) for each in (known, *others))
-    return RunResults(folder, settings, config, lines, read_baselines(folder), known, tuple(others))
+    own: PublishedResults = load(plan.published) if plan.published else {}
+    others, ablations = (load(each) if each else () for each in (plan.published_others, plan.published_ablations))
+
+    def known(results: PublishedResults) -> PublishedResults:
+        return _comparable(settings, results)
+
+    return known(own), tuple(map(known, others)), tuple(map(known, ablations))
 
 
-def comparable(settings: RunSettings, published: PublishedResults) -> PublishedResults:
+def _comparable(settings: RunConfig, published: PublishedResults) -> PublishedResults:
     """Published results on maps of the size that a run's games have: the papers' own, unless its options set one."""
     if _SIZE not in settings.env_options:
         return published
-    own_size = {place for place in published if _SIZE in settings.entry.evaluation.sets_of(place[0])[place[1]]}
+    entry: EnvEntry = settings.entry
+    own_size = {place for place in published if _SIZE in entry.evaluation.sets_of(place[0])[place[1]]}
     return {place: result for place, result in published.items() if place in own_size}
 
 

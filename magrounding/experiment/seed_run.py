@@ -6,23 +6,23 @@ import math
 import time
 from collections import deque
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.agents.weights import STATE_FILE, save_weights
+from magrounding.agents.weights import save_weights
 from magrounding.errors import CheckpointError
-from magrounding.experiment.checkpoint import CHECKPOINT_FILE, load_checkpoint, save_checkpoint, select
-from magrounding.experiment.evaluations import Evaluations
+from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint, select
+from magrounding.experiment.config import RunConfig
+from magrounding.experiment.evaluate import Evaluations
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
-from magrounding.experiment.presets import Phase
+from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display, Status
-from magrounding.experiment.settings import RunSettings
 from magrounding.experiment.stage import StageSession
+from magrounding.play.run_folder import SeedFolder
 from magrounding.training.clock import TRAINING, Clock
 from magrounding.training.rollout import FinishedGames
 
@@ -55,7 +55,7 @@ class SeedRun:
     Args:
         settings: of the run.
         seed: its seed.
-        folder: where its files go.
+        folder: its files.
         device: of the networks.
         display: what the person sees.
         stop: Ctrl-C.
@@ -63,9 +63,9 @@ class SeedRun:
 
     def __init__(
         self,
-        settings: RunSettings,
+        settings: RunConfig,
         seed: int,
-        folder: Path,
+        folder: SeedFolder,
         device: torch.device,
         display: Display,
         stop: StopRequest,
@@ -94,13 +94,13 @@ class SeedRun:
 
     @property
     def phase(self) -> Phase:
-        return self.preset.of_stage(self.stage)[self.at.phase]
+        return self.settings.of_stage(self.stage)[self.at.phase]
 
     def run(self) -> None:
         """Train all phases of all stages that are left; KeyboardInterrupt after Ctrl-C, the state saved."""
         self._load()
         with MetricsLog(self.folder, self.at.metrics_size) as self._log:
-            written = self._log.path, self._log.write, lambda: self._line("evaluation")
+            written = self.folder, self._log.write, lambda: self._line("evaluation")
             self._evaluations = Evaluations(self.settings, self.seed, *written, self._display, self._stop)
             self._last_tick = time.monotonic()
             while not self.at.finished:
@@ -111,7 +111,7 @@ class SeedRun:
                     self.seed,
                     self.device,
                     self._clock,
-                    self.folder,
+                    self.folder.path,
                     self._display,
                 )
                 try:
@@ -123,10 +123,10 @@ class SeedRun:
 
     def _load(self) -> None:
         """Take up the state of an earlier process, where there is one."""
-        path = self.folder / CHECKPOINT_FILE
+        path = self.folder.checkpoint
         if not path.exists():
             # A stage's weights are written after a checkpoint: to begin again would write over what was learnt.
-            if any(any(self.folder.glob(f"{depth}/{STATE_FILE}")) for depth in ("*", "*/*")):
+            if self.folder.has_weights():
                 raise CheckpointError(f"{path} is missing, but weights were trained here: restore it")
             return
         record, tensors = load_checkpoint(path, **self.settings.origin)
@@ -148,7 +148,7 @@ class SeedRun:
 
     def _enter(self, session: StageSession) -> None:
         """Bring a session to where the phase stands: its beginning, or where a checkpoint left it."""
-        source = self.folder / CHECKPOINT_FILE
+        source = self.folder.checkpoint
         window = []
         if self._resumed:
             window = self._resumed["window"].tolist()
@@ -157,18 +157,18 @@ class SeedRun:
         else:
             if self._carried:
                 # Another algorithm's statistics of gradients would mislead.
-                done = sum(len(self.preset.of_stage(stage)) for stage in self.settings.stages[: self.at.stage])
-                _, before = list(self.settings.phases())[done + self.at.phase - 1]
+                done = sum(len(self.settings.of_stage(stage)) for stage in self.settings.stages[: self.at.stage])
+                _, before = list(self.settings.walk())[done + self.at.phase - 1]
                 same = before.learner.algorithm == self.phase.learner.algorithm
-                session.inherit(self._carried, source, optimizer=same and self.preset.carry_optimizer)
+                session.inherit(self._carried, source, optimizer=same and self.settings.carry_optimizer)
             session.start()
-            if self.at.phase and self.preset.evaluate_every:
+            if self.at.phase and self.settings.evaluation.every:
                 self._evaluate_within(session, inherited=True)  # this phase may end with no better
         self._window = deque(map(float, window), maxlen=self.phase.until.window)
 
     def _train(self, session: StageSession) -> None:
         """Iterate until the phase is over."""
-        every = self.preset.evaluate_every
+        every = self.settings.evaluation.every
         while True:
             if every and self.at.steps - self.at.evaluated_at >= every:
                 self._write_line()
@@ -183,9 +183,9 @@ class SeedRun:
             whole_run = self.phase.learner.schedule == "run"
             games, losses = session.iterate(self.at.total_steps if whole_run else self.at.steps)
             self._count(session, games, losses)
-            if self.at.updates % self.preset.log_every == 0:
+            if self.at.updates % self.settings.log_every == 0:
                 self._write_line()
-                if time.monotonic() - self._last_save >= self.preset.save_every:
+                if time.monotonic() - self._last_save >= self.settings.save_every:
                     self._save(session)
 
     def _finish(self, session: StageSession) -> None:
@@ -195,7 +195,7 @@ class SeedRun:
         if self.at.best > -math.inf and self.at.evaluated_at < self.at.steps:
             self._evaluate_within(session)
         if self._best:
-            session.inherit(self._best, self.folder / CHECKPOINT_FILE, optimizer=False)
+            session.inherit(self._best, self.folder.checkpoint, optimizer=False)
         else:
             self._best, self.at.best_steps = session.trained(), self.at.steps
         record = {
@@ -207,12 +207,12 @@ class SeedRun:
             "steps": self.at.best_steps,
             "phase_steps": self.at.steps,
             "total_steps": self.at.total_steps,
-            "config": self.settings.to_dict(),
+            "config": self.settings.as_dict(),
         }
-        last_phase = self.at.phase + 1 == len(self.preset.of_stage(self.stage))
+        last_phase = self.at.phase + 1 == len(self.settings.of_stage(self.stage))
         last_stage = self.at.stage + 1 == len(self.settings.stages)
-        folder = self.folder / self.stage
-        save_weights(folder if last_phase else folder / self.phase.name, session.weights(), record)
+        place = self.stage if last_phase else f"{self.stage}/{self.phase.name}"
+        save_weights(self.folder.weights(place), session.weights(), record)
         self._evaluations.after(session, inherited=self.at.phase > 0 and self.at.best_steps == 0)
         self._tick()
         self._log.write(
@@ -237,7 +237,9 @@ class SeedRun:
     def _evaluate_within(self, session: StageSession, *, inherited: bool = False) -> None:
         """Evaluate within a phase; one set's games choose the best weights, those of others are only reported."""
         for name, result in self._evaluations.within(session, inherited=inherited).items():
-            if name == self.preset.selection_set and result[self._measure] >= self._least(int(result["games"])):
+            if name == self.settings.evaluation.selection_set and result[self._measure] >= self._least(
+                int(result["games"])
+            ):
                 self._best = session.trained()
                 self.at.best, self.at.best_steps = result[self._measure], self.at.steps
         self.at.evaluated_at = self.at.steps
@@ -325,14 +327,14 @@ class SeedRun:
         until = self.phase.until
         part = None if until.steps is None else min(1.0, self.at.steps / until.steps)
         stage = self.settings.stage_name(self.stage)
-        name = stage if len(self.preset.of_stage(self.stage)) == 1 else f"{stage} {self.phase.name}"
+        name = stage if len(self.settings.of_stage(self.stage)) == 1 else f"{stage} {self.phase.name}"
         left = self._seconds_left()
         mean, steps = self._window_mean(), self.at.steps
         return Status(self.seed, name, part, steps, mean, self._speed, left, until.steps, self._measure)
 
     def _seconds_left(self) -> float | None:
         """Training that is left at the present speed, if no phase ends early; None where it is unknown."""
-        later = [phase for stage in self.settings.stages[self.at.stage :] for phase in self.preset.of_stage(stage)]
+        later = [phase for stage in self.settings.stages[self.at.stage :] for phase in self.settings.of_stage(stage)]
         total = 0.0
         for i, phase in enumerate(later[self.at.phase :]):
             steps, minutes = phase.until.steps, phase.until.minutes
@@ -363,6 +365,6 @@ class SeedRun:
             "settings": self.settings.digest,
             "position": asdict(self.at),
         }
-        save_checkpoint(self.folder / CHECKPOINT_FILE, record, tensors)
+        save_checkpoint(self.folder.checkpoint, record, tensors)
         self._last_save = time.monotonic()
         self._clock.add("saving", since)

@@ -28,12 +28,12 @@ from magrounding.experiment.checkpoint import (
     unpack_players,
 )
 from magrounding.experiment.compiling import Task, call_expert, call_network, compiled_beside
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.progress import Display
 from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
-from magrounding.experiment.settings import RunSettings
 from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations, find_demonstrations
-from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, Tell, evaluate
+from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, ProgressCallback, evaluate
 from magrounding.play.player import Player
 from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.team import Team
@@ -77,7 +77,7 @@ class StageSession:
 
     def __init__(
         self,
-        settings: RunSettings,
+        settings: RunConfig,
         stage: str,
         phase: int,
         seed: int,
@@ -89,7 +89,7 @@ class StageSession:
         self.settings = settings
         self._display = display or Display(quiet=True)
         self.stage = stage
-        self.phase = settings.preset.of_stage(stage)[phase]
+        self.phase = settings.of_stage(stage)[phase]
         self.clock = clock or Clock()
         num_envs, config = self.phase.num_envs, self.phase.learner
         self.vec = make_vec(
@@ -106,8 +106,8 @@ class StageSession:
         self.learners: list[Learner] = []
         for i in range(settings.num_learners):
             drawn_from = derive_seed(seed, WEIGHTS, i)
-            policy = build_policy(settings.agent, self.vec.spec, settings.policy_options, drawn_from).to(device)
-            freeze(policy, settings.frozen(self.phase))
+            policy = build_policy(settings.agent, self.vec.spec, settings.network, drawn_from).to(device)
+            freeze(policy, self.phase.frozen)
             self.learners.append(config.make_learner(policy, self.vec.spec, num_envs, drawn_from))
         self.players = [
             Player(
@@ -121,7 +121,7 @@ class StageSession:
         ]
         self._teacher, self._carries = None, False
         self.worker: RolloutWorker | DemonstrationSource
-        shared, teaching, draws = settings.preset.team_reward, config.teaching, derive_seed(seed, TEACHER, *place)
+        shared, teaching, draws = settings.team_reward, config.teaching, derive_seed(seed, TEACHER, *place)
         if teaching is not None and (shown := self._demonstrations(teaching, folder, draws)) is not None:
             self._carries = teaching.carry_memory
             self.worker = DemonstrationSource(
@@ -178,7 +178,7 @@ class StageSession:
         seed: int,
         greedy: bool = True,
         manual: str = TRUE_MANUAL,
-        tell: Tell = lambda finished: None,
+        on_progress: ProgressCallback = lambda finished: None,
     ) -> Evaluation:
         """Play games of an evaluation set with the weights as they are; nothing of the training changes.
 
@@ -186,7 +186,7 @@ class StageSession:
             evaluation_set: its name.
             games: how many.
             seed: of the first.
-            greedy, manual, tell: see `magrounding.play.evaluate`.
+            greedy, manual, on_progress: see `magrounding.play.evaluate`.
         """
         since = time.perf_counter()
         team = self._team()
@@ -201,7 +201,7 @@ class StageSession:
             manual=manual,
             num_threads=active_plan().world,
             workers=self.settings.workers,
-            tell=tell,
+            on_progress=on_progress,
         )
         self.clock.add("evaluation", since)
         return result
@@ -213,9 +213,9 @@ class StageSession:
         return not shapes or shapes == {self.settings.entry.describe(**options).grid.shape}
 
     @property
-    def heeds(self) -> frozenset[str]:
+    def depends_on_names(self) -> bool:
         """See `Team`."""
-        return self._team().heeds
+        return self._team().depends_on_names
 
     def state(self) -> dict[str, Tensor]:
         """Everything that decides how the phase goes on, by name."""
@@ -277,9 +277,9 @@ class StageSession:
         rows, workers = min(games, RECORDED_AT_ONCE), self.settings.workers
         vec = make_vec(self.settings.env, rows, num_threads=active_plan().world, workers=workers, **self.vec.options)
         try:
-            with self._display.games(f"recording the expert: {self.stage}", games) as tell:
+            with self._display.games(f"recording the expert: {self.stage}", games) as advance:
                 expert = make_expert(vec, teaching.oracle)
-                shown = record(vec, expert, games, RECORDING_SEED + seed, "the expert", tell=tell)
+                shown = record(vec, expert, games, RECORDING_SEED + seed, "the expert", on_progress=advance)
         finally:
             vec.close()
         if path is not None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv, ndtri
@@ -14,19 +13,10 @@ from scipy.stats import trim_mean
 RESAMPLES = 2000
 """Bootstrap samples of an interval."""
 
-METHOD = (
-    "Intervals are 95 % bootstrap intervals over seeds and games: seeds are drawn with replacement, and what each of "
-    "them reaches from what its games leave open; all seeds meet the same games, so that more seeds do not make up for "
-    "few games."
-)
-"""What reports say of the intervals of `summarise`."""
-
 _QUANTILES = (np.random.default_rng(1).permutation(RESAMPLES) + 0.5) / RESAMPLES
 """[RESAMPLES] how lucky the games of each bootstrap sample are."""
-_SHARES = ("win_rate", "timed_out")
-"""Entries of summaries that are shares of games, and beginnings of the names of others."""
-_DEVIATIONS = {"score": "score_std"}
-"""Entry of summaries that is a mean over games → the one that is its deviation from game to game."""
+SHARES_OF_GAMES = ("win_rate", "timed_out")
+"""Metrics that are shares of games, and beginnings of the names of others."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +26,10 @@ class Interval:
     value: float
     low: float | None
     high: float | None
+
+    def to_dict(self) -> dict[str, float | None]:
+        """JSON-able."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -53,15 +47,6 @@ class Reached:
     games: int = 0
     std: float | None = None
     is_share: bool = False
-
-    @classmethod
-    def of(cls, summary: Mapping[str, Any], measure: str) -> Reached | None:
-        """An entry of `Evaluation.summary`, or of what was read back of it; None where it has no such number."""
-        value = summary.get(measure)
-        if value is None or not math.isfinite(value):
-            return None
-        std = summary.get(_DEVIATIONS.get(measure, ""))
-        return cls(float(value), int(summary.get("games") or 0), std, measure.startswith(_SHARES))
 
     @property
     def varies(self) -> bool:
@@ -93,6 +78,7 @@ class Statistics:
         low, high: ends of its 95 % interval over seeds and games; both equal it where neither says anything.
         games: of each seed, the fewest where they differ; 0: not known.
         has_interval: whether `low` and `high` say anything.
+        metric: the quantity.
     """
 
     seeds: int
@@ -103,33 +89,14 @@ class Statistics:
     high: float
     games: int = 0
     has_interval: bool = True
+    metric: str = ""
 
     def to_dict(self) -> dict[str, float | None]:
         """JSON-able; the ends of an interval that is not known are None."""
         content = asdict(self)
         known = content.pop("has_interval")
+        del content["metric"]
         return content if known else {**content, "low": None, "high": None}
-
-
-def interquartile_mean(scores: np.ndarray) -> float:
-    """Mean of the middle half of scores of any shape, a quarter cut from each end (Agarwal et al. 2021, sec. 4.3)."""
-    return float(trim_mean(np.asarray(scores, np.float64).ravel(), 0.25))
-
-
-def bootstrap_interval(scores: np.ndarray, *, resamples: int = RESAMPLES) -> tuple[float, float]:
-    """95 % interval of the interquartile mean by percentiles of a stratified bootstrap (Agarwal et al. 2021, sec. 4.1).
-
-    Args:
-        scores: [seeds, tasks]; seeds are drawn with replacement within each task apart.
-        resamples: bootstrap samples.
-    """
-    scores = np.asarray(scores, np.float64)
-    seeds, tasks = scores.shape
-    drawn = np.random.default_rng(0).integers(seeds, size=(resamples, seeds, tasks))
-    samples = scores[drawn, np.arange(tasks)].reshape(resamples, seeds * tasks)
-    means = trim_mean(samples, 0.25, axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)
 
 
 def resampled(count: int, resamples: int = RESAMPLES) -> np.ndarray:
@@ -155,31 +122,27 @@ def mean_interval(outcomes: np.ndarray) -> Interval:
     return Interval(value, float(low), float(high))
 
 
-def over_seeds(summaries: Iterable[Mapping[str, Any]], measure: str) -> Statistics | None:
-    """Statistics of an entry of summaries, one a seed, over those that have it; None where none has."""
-    found = [each for summary in summaries if (each := Reached.of(summary, measure)) is not None]
-    return summarise(found) if found else None
-
-
-def summarise(scores: Sequence[float | Reached]) -> Statistics:
+def statistics_of(scores: Sequence[float | Reached], metric: str = "") -> Statistics:
     """Statistics of one quantity, one score a seed.
 
     The interval is of the interquartile mean, by percentiles of a hierarchical bootstrap: in each sample seeds are
     drawn with replacement (Agarwal et al. 2021), and each seed's mean over games from what its games leave open
     (`Reached.drawn`). All seeds meet the same games, so games are as lucky for one seed of a sample as for the others.
     With one seed it is the interval over games.
+
+    Args:
+        scores: of each seed.
+        metric: name of the quantity.
     """
     found = [each if isinstance(each, Reached) else Reached(float(each)) for each in scores]
     values = np.array([each.value for each in found])
     known = len(found) > 1 or found[0].varies
-    iqm = low = high = interquartile_mean(values)
-    if any(each.varies for each in found):
+    iqm = low = high = float(trim_mean(values, 0.25))
+    if known:
         drawn = np.stack([each.drawn(_QUANTILES) for each in found])
         sampled = resampled(len(found)) if len(found) > 1 else np.zeros((RESAMPLES, 1), np.int64)
         means = trim_mean(np.take_along_axis(drawn.T, sampled, 1), 0.25, axis=1)
         low, high = (float(end) for end in np.quantile(means, [0.025, 0.975]))
-    elif known:
-        low, high = bootstrap_interval(values[:, None])
     return Statistics(
         seeds=len(values),
         mean=float(values.mean()),
@@ -189,4 +152,5 @@ def summarise(scores: Sequence[float | Reached]) -> Statistics:
         high=max(high, iqm),
         games=min(each.games for each in found),
         has_interval=known,
+        metric=metric,
     )

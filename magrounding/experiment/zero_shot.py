@@ -2,55 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from magrounding.agents.weights import STATE_FILE
 from magrounding.brief import brief
 from magrounding.envs.make import make_vec
 from magrounding.envs.published import PublishedResult
 from magrounding.errors import CheckpointError, ConfigurationError, choose
-from magrounding.experiment.baselines import Comparison, Summary
-from magrounding.experiment.evaluations import PLAYED_AS
+from magrounding.experiment.config import RunConfig, read_config
+from magrounding.experiment.evaluate import Line, play_baselines
 from magrounding.experiment.progress import Display
-from magrounding.experiment.results import comparable
-from magrounding.experiment.settings import RunSettings, read_settings
-from magrounding.experiment.statistics import Statistics, over_seeds
-from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, Evaluation, evaluate
-from magrounding.play.loading import load_team, seed_folder
+from magrounding.experiment.results import published_tables
+from magrounding.experiment.tables import AFTER, Row, Summary, data_frame, summarise, tidy
+from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, TRUE_MANUAL, evaluate
+from magrounding.play.loading import load_team
 from magrounding.play.origin import DescribedGames
+from magrounding.play.run_folder import RunFolder
 from magrounding.play.team import Team
-from magrounding.registry import load
 from magrounding.spec import EnvSpec
 
 
 @dataclass(frozen=True)
-class Contender:
+class EvaluatedRun:
     """A run whose teams are evaluated.
 
     Attributes:
-        name: what tables call it.
+        name: of tables.
         folder, settings: of the run.
-        stage: whose weights and whose games.
+        stage: of the weights and the games.
         teams: seed → team.
-        games: options of the environment, the same for all contenders.
-        display: what the person sees.
+        games: options of the environment, the same for all runs.
+        display: shows how far games are.
     """
 
     __repr__ = brief
 
     name: str
     folder: Path
-    settings: RunSettings
+    settings: RunConfig
     stage: str
     teams: Mapping[int, Team]
     games: Mapping[str, Any]
     display: Display = field(default_factory=lambda: Display(quiet=True), compare=False)
-    _found: dict[Any, dict[str, Evaluation]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _played: dict[Any, Line] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def title(self) -> str:
@@ -58,16 +57,16 @@ class Contender:
         return f"{self.settings.env} {self.stage}".strip()
 
     @property
-    def played(self) -> RunSettings:
-        """The settings of a run of this contender in these games."""
-        return replace(self.settings, preset=replace(self.settings.preset, env_options=self.games))
+    def played(self) -> RunConfig:
+        """The settings of such a run in these games."""
+        return replace(self.settings, env_options=self.games)
 
     def options(self, evaluation_set: str | None = None) -> dict[str, Any]:
-        """Options of the games of an evaluation set, and what this contender's networks need to be shown."""
+        """Options of the games of an evaluation set, and what this run's networks need to be shown."""
         return self.played.stage_options(self.stage, evaluation_set)
 
-    def reading(self, spec: EnvSpec) -> Contender:
-        """The contender with teams that read the words of games; ConfigurationError where its networks cannot."""
+    def reading(self, spec: EnvSpec) -> EvaluatedRun:
+        """The run with teams that read the words of games; ConfigurationError where its networks cannot."""
         games = DescribedGames(self.settings.env, self.options(), spec)
         return replace(self, teams={seed: team.for_games(games) for seed, team in self.teams.items()})
 
@@ -80,83 +79,51 @@ class Contender:
         finally:
             vec.close()
 
-    def play(self, team: Team, evaluation_set: str, play: str, episodes: int) -> Summary:
-        """What a team, this contender's or a mixed one, reaches in the games of an evaluation set.
-
-        Games that cannot but go as those of another set went are not played again.
-        """
-        env, options = self.settings.env, self.options(evaluation_set)
-        workers, greedy = self.settings.workers, play == GREEDY
-        found = self._found.setdefault((team, play, episodes), {})
-        for other, result in found.items():
-            if self.settings.entry.evaluation.same_games(evaluation_set, other, result.heeds):
-                return {**result.summary(), PLAYED_AS: other}
-        with self.display.games(f"{self.name}: {evaluation_set}, {play}", episodes) as tell:
-            found[evaluation_set] = result = evaluate(
-                team, env, options, episodes, REPORT_SEED, greedy=greedy, diagnose=True, workers=workers, tell=tell
-            )
-        return result.summary()
-
-    def alike(self) -> dict[str, tuple[str, ...]]:
-        """Set that was played → the others of the stage whose games go the same way for all the teams that played."""
+    def play(self, team: Team, evaluation_set: str, play: str, episodes: int) -> Line:
+        """The summary of a team, this run's or a mixed one, in the games of an evaluation set or of its alias."""
         plan = self.settings.entry.evaluation
-        played = [(name, result.heeds) for of_team in self._found.values() for name, result in of_team.items()]
-        heeds = {name: frozenset().union(*(heeded for other, heeded in played if other == name)) for name, _ in played}
-        return {name: plan.alike(name, heeds[name], plan.sets_of(self.stage)) for name in heeds}
+        key = plan.played_as(evaluation_set, depends_on_names=team.depends_on_names), team, play, episodes
+        if key not in self._played:
+            env, options = self.settings.env, self.options(evaluation_set)
+            with self.display.games(f"{self.name}: {evaluation_set}, {play}", episodes) as advance:
+                self._played[key] = evaluate(
+                    *(team, env, options, episodes, REPORT_SEED),
+                    greedy=play == GREEDY,
+                    diagnose=True,
+                    workers=self.settings.workers,
+                    on_progress=advance,
+                ).summary()
+        return self._played[key]
 
 
-@dataclass(frozen=True)
-class Score:
-    """How a contender fares on one evaluation set in one way of playing.
-
-    Attributes:
-        members: name of the contender, or of the two whose agents play together.
-        evaluation_set, play: where and how.
-        by_seed: seed, or pair of seeds → summary.
-    """
-
-    __repr__ = brief
-
-    members: tuple[str, ...]
-    evaluation_set: str
-    play: str
-    by_seed: Mapping[str, Summary]
-
-    @property
-    def who(self) -> str:
-        """What tables call it."""
-        return " with ".join(self.members)
-
-    def over_seeds(self, measure: str) -> Statistics | None:
-        """Statistics of an entry of the summaries over the seeds that have it; None where none has."""
-        return over_seeds(self.by_seed.values(), measure)
+PLACE = ("run", "set", "play", "seed", "members")
+"""Entries of a result beside its summary: a run or a pair of runs (its members), or of their seeds."""
+Result = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class ZeroShot:
-    """What an evaluation found.
+    """Results of an evaluation.
 
     Attributes:
-        contenders: in the order of the tables.
-        episodes: games on each set, the same for everybody.
-        scores: of every contender, set and way of playing.
-        baselines: set → "random" or "oracle" → summary of the same games.
+        runs: in the order of the tables.
+        episodes: games on each set, the same for all players.
+        results: of every run, set, way of playing and seed.
+        baselines: set → player → summary of the same games.
         published: set → the papers' numbers, the main result first.
-        together: scores of mixed teams, see `cross_play`.
-        text: whose sentences the games are worded in, where the world says.
-        alike: player → set → others of the stage whose games go the same way for that player.
+        together: results of mixed teams, see `cross_play`; their "run" is `together_name` of both.
+        text: source of the games' sentences, where the world says.
     """
 
     __repr__ = brief
 
-    contenders: Sequence[Contender]
+    runs: Sequence[EvaluatedRun]
     episodes: int
-    scores: Sequence[Score]
-    baselines: Mapping[str, Mapping[str, Summary]]
+    results: Sequence[Result]
+    baselines: Mapping[str, Mapping[str, Mapping[str, Any]]]
     published: Mapping[str, Sequence[PublishedResult]]
-    together: Sequence[Score] = ()
+    together: Sequence[Result] = ()
     text: str = ""
-    alike: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
     @property
     def sets(self) -> tuple[str, ...]:
@@ -164,18 +131,37 @@ class ZeroShot:
 
     @property
     def measure(self) -> str:
-        """What the runs go by, see `RunSettings.measure`."""
-        return self.contenders[0].settings.measure(self.contenders[0].stage)
+        """What the stage goes by, see `RunConfig.measure`."""
+        return self.runs[0].settings.measure(self.runs[0].stage)
 
     @property
-    def plays(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(score.play for score in self.scores))
+    def rows(self) -> Any:
+        """Every number, a row each (`tables.Row`): a pandas.DataFrame, or a dict of NumPy arrays."""
+        return data_frame(self.measured)
 
-    def score(self, who: str, evaluation_set: str, play: str) -> Score:
-        """The score of a contender, or of two together."""
-        wanted = who, evaluation_set, play
-        scores = (*self.scores, *self.together)
-        return next(score for score in scores if (score.who, score.evaluation_set, score.play) == wanted)
+    @cached_property
+    def measured(self) -> list[Row]:
+        """All rows, those of the other players last."""
+        return [*self._rows()]
+
+    def _rows(self) -> Iterator[Row]:
+        where = {"stage": self.runs[0].stage, "manual": TRUE_MANUAL, "when": AFTER}
+        yield from tidy((*self.results, *self.together), **where)
+        for name, players in self.baselines.items():
+            for player, summary in players.items():
+                yield from tidy([summary], **where, run=player, player=player, set=name)
+
+    @cached_property
+    def over_seeds(self) -> Summary:
+        """Statistics by run or player, way of playing ("" of players), set and metric."""
+        return summarise(self.measured, ("run", "play", "set", "metric"))
+
+    @property
+    def players(self) -> list[tuple[str, str]]:
+        """(run or player, way of playing) in the order of tables."""
+        keys = dict.fromkeys((row.run, row.play) for row in self.measured)
+        runs = [run for run, _ in keys]
+        return sorted(keys, key=lambda key: runs.index(key[0]))
 
 
 def open_runs(
@@ -183,7 +169,7 @@ def open_runs(
     stage: str | None = None,
     seeds: Sequence[str] | None = None,
     device: str | torch.device = "cpu",
-) -> list[Contender]:
+) -> list[EvaluatedRun]:
     """Load the teams of several runs, to play the same games.
 
     The games have the first run's options (its limit of steps, say), even where the others were trained with others.
@@ -199,34 +185,34 @@ def open_runs(
             that a run does not have, or agents who cannot read the first run's games.
         CheckpointError: no run there, or weights that are missing or damaged.
     """
-    runs = {name: read_settings(folder) for name, folder in folders.items()}
+    runs = {name: read_config(folder) for name, folder in folders.items()}
     _check_same_world(runs)
     stage = _shared_stage(runs, stage)
-    games = next(iter(runs.values())).preset.env_options
-    contenders = []
+    games = next(iter(runs.values())).chosen_env_options
+    evaluated = []
     for name, settings in runs.items():
         known = [str(seed) for seed in settings.seeds]
         chosen = [int(choose(f"seed of {name}", seed, known)) for seed in (known if seeds is None else seeds)]
         teams = {seed: _load(folders[name], settings, seed, stage, device) for seed in chosen}
-        contender = Contender(name, folders[name], settings, stage, teams, games)
-        spec = settings.entry.describe(**contender.options())
-        contender = contender.reading(spec)
-        if not all(team.spec.reads_alike(spec) for team in contender.teams.values()):
+        run = EvaluatedRun(name, folders[name], settings, stage, teams, games)
+        spec = settings.entry.describe(**run.options())
+        run = run.reading(spec)
+        if not all(team.spec.reads_alike(spec) for team in run.teams.values()):
             raise ConfigurationError(
                 f"{name} was trained to read and see other things than the games of {next(iter(runs))} show "
                 f"({settings.env_options}, not {dict(games)}): evaluate it by itself"
             )
-        contenders.append(contender)
-    return contenders
+        evaluated.append(run)
+    return evaluated
 
 
 def zero_shot(
-    contenders: Sequence[Contender], sets: Sequence[str] | None, episodes: int, plays: Sequence[str] = PLAYS
+    evaluated: Sequence[EvaluatedRun], sets: Sequence[str] | None, episodes: int, plays: Sequence[str] = PLAYS
 ) -> ZeroShot:
     """Let all teams play evaluation sets, beside a random team and the oracle in the very same games.
 
     Args:
-        contenders: of `open_runs`.
+        evaluated: of `open_runs`.
         sets: names of evaluation sets; all by default.
         episodes: games on each; the first are those of the runs' own reports.
         plays: ways of playing.
@@ -234,46 +220,48 @@ def zero_shot(
     Raises:
         ConfigurationError: a set that does not exist, or whose maps a network cannot look at; fewer than one game.
     """
-    first = contenders[0]
+    first = evaluated[0]
     entry, workers = first.settings.entry, first.settings.workers
     plan = entry.evaluation
-    known = tuple(plan.sets_of(first.stage))
-    chosen = known if sets is None else tuple(dict.fromkeys(sets))
+    sets_known = tuple(plan.sets_of(first.stage))
+    chosen = sets_known if sets is None else tuple(dict.fromkeys(sets))
     for name in chosen:
-        choose(f"evaluation set of {entry.id}", name, known)
+        choose(f"evaluation set of {entry.id}", name, sets_known)
     for name in chosen:  # before hours of play
-        for who in contenders:
-            who.look_at(name)
-    scores = [
-        Score((who.name,), name, play, {str(k): who.play(team, name, play, episodes) for k, team in who.teams.items()})
+        for run in evaluated:
+            run.look_at(name)
+    results = [
+        {"run": run.name, "set": name, "play": play, "seed": str(seed), **run.play(team, name, play, episodes)}
         for name in chosen
         for play in plays
-        for who in contenders
+        for run in evaluated
+        for seed, team in run.teams.items()
     ]
-    others = Comparison(entry.id, episodes, diagnose=True, workers=workers, display=first.display)
-    tables = [load(source) for source in (plan.published,) if source]
-    tables += load(plan.published_others) if plan.published_others else ()
-    tables += load(plan.published_ablations) if plan.published_ablations else ()
-    tables = [comparable(first.played, table) for table in tables]
-    baselines = {name: others.play(name, first.options(name)) for name in chosen}
+    own, others, ablations = published_tables(first.played)
+    baselines = {
+        name: play_baselines(
+            *(entry.id, first.options(name), name, episodes), diagnose=True, workers=workers, display=first.display
+        )
+        for name in chosen
+    }
+    known = (own, *others, *ablations)
     return ZeroShot(
-        contenders,
+        evaluated,
         episodes,
-        scores,
+        results,
         baselines,
-        {name: [table[first.stage, name] for table in tables if (first.stage, name) in table] for name in chosen},
+        {name: [table[first.stage, name] for table in known if (first.stage, name) in table] for name in chosen},
         text=entry.describe(**first.options(chosen[0])).source,
-        alike={**{who.name: who.alike() for who in contenders}, **others.alike(known)},
     )
 
 
-def _check_same_world(runs: Mapping[str, RunSettings]) -> None:
+def _check_same_world(runs: Mapping[str, RunConfig]) -> None:
     if len({(run.env, run.agents) for run in runs.values()}) > 1:
         what = ", ".join(f"{name}: {run.agents} × {run.env}" for name, run in runs.items())
         raise ConfigurationError(f"only runs of one environment and number of agents play the same games, got {what}")
 
 
-def _shared_stage(runs: Mapping[str, RunSettings], stage: str | None) -> str:
+def _shared_stage(runs: Mapping[str, RunConfig], stage: str | None) -> str:
     if stage is not None:
         for name, run in runs.items():
             choose(f"stage of {name}", stage, run.stages)
@@ -285,8 +273,8 @@ def _shared_stage(runs: Mapping[str, RunSettings], stage: str | None) -> str:
     return shared[-1]
 
 
-def _load(folder: Path, settings: RunSettings, seed: int, stage: str, device: str | torch.device) -> Team:
-    if not (seed_folder(folder, seed, len(settings.seeds)) / stage / STATE_FILE).exists():
+def _load(folder: Path, settings: RunConfig, seed: int, stage: str, device: str | torch.device) -> Team:
+    if not RunFolder(folder).seed(seed, len(settings.seeds)).is_trained(stage):
         raise CheckpointError(
             f"seed {seed} of {folder} has no weights of {stage}: let the run go on with --resume, or choose other "
             "--seeds or another --stage"

@@ -20,8 +20,8 @@ class Actor(Protocol):
     `rows` of `act` with the games to think about; `draws = True`, a second argument of `initial_memory` is the seed of
     what it draws; `explains = True`, a keyword `explain` of `act`, after which `aux(memory)` says for each agent what
     its network reports of the choice; `set_last_actions(memory, actions)`, what was done where others decided, too, as
-    in people's games; `best_actions(rows)`, labels for imitation; `heeds`, what its actions depend on
-    of `spec.HEEDED` (everything, where it does not say); `for_games(vec)`, who plays games with other words.
+    in people's games; `best_actions(rows)`, labels for imitation; `for_games(vec)`, a player of
+    games with other words.
     """
 
     def act(self, obs: Any, memory: Any, info: Any, greedy: bool = True) -> tuple[Any, Any]: ...

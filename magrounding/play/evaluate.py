@@ -16,9 +16,8 @@ from magrounding.errors import ConfigurationError, choose
 from magrounding.play.actor import Actor
 from magrounding.play.diagnosis import Diagnosis
 from magrounding.play.episodes import Episodes
-from magrounding.play.misled import OtherManuals
+from magrounding.play.shuffled_manuals import ShuffledManuals
 from magrounding.registry import env_entry
-from magrounding.spec import HEEDED
 from magrounding.vector import Observation, VectorEnv, check_count
 
 REPORT_SEED = 2**40
@@ -31,13 +30,12 @@ Worlds with a list of scenes, routes or variations draw from it with replacement
 GREEDY, SAMPLED = PLAYS = ("greedy", "sampled")
 """Ways of playing, as metrics and reports call them: the most likely action, or one drawn from the policy."""
 TRUE_MANUAL, REASSIGNED, OTHER_GAME = MANUALS = ("true", "reassigned", "of another game")
-"""What agents are given to read; "reassigned": the same words with other assignments, where a world can write that."""
-
+"""What agents read; "reassigned": the same words with other assignments, where a world can write that."""
 
 FAULTS = "faults"
 """Entry of summaries: games that a fault of their simulator ended; it is there only where there were some."""
 
-Tell = Callable[[int], object]
+ProgressCallback = Callable[[int], object]
 """Is called with the number of games that are finished, each time that it grows."""
 
 
@@ -54,8 +52,6 @@ class Evaluation:
         diagnosis: metrics of how they were played, see `Diagnosis.metrics`; empty without `diagnose`.
         fact_accuracy: the part of what the texts of the first game of each row say that the team has right; None where
             games do not tell, or the team cannot.
-        heeds: what the players' actions depended on of `spec.HEEDED`: in games that differ in nothing of it these are
-            the results too.
         faults: games that ended as their simulator died or hung; they are among the E, as far as they went, not won.
     """
 
@@ -67,7 +63,6 @@ class Evaluation:
     score: np.ndarray
     timed_out: np.ndarray
     diagnosis: dict[str, float] = field(default_factory=dict)
-    heeds: frozenset[str] = frozenset(HEEDED)
     fact_accuracy: float | None = None
     faults: int = 0
 
@@ -104,7 +99,7 @@ def evaluate(
     num_threads: int = 1,
     workers: int = 0,
     diagnose: bool = False,
-    tell: Tell = lambda finished: None,
+    on_progress: ProgressCallback = lambda finished: None,
 ) -> Evaluation:
     """Let a team play, and take the first games of every row.
 
@@ -113,8 +108,7 @@ def evaluate(
     the very same games.
 
     Args:
-        team: who plays; or an entry that is given the vector env and returns who plays (an oracle reads the world's
-            state).
+        team: the players; or a function that makes them of the vector env (an oracle reads the world's state).
         env, options: environment id and its options.
         episodes: E.
         seed: row b plays seed + b.
@@ -123,14 +117,14 @@ def evaluate(
         manual: one of MANUALS. A team that wins as often with a wrong one does not read.
         num_threads, workers: threads or processes of the simulator.
         diagnose: also count what the team does beside winning, which takes longer.
-        tell: see `Tell`.
+        on_progress: see `ProgressCallback`.
 
     Raises:
         ConfigurationError: fewer than one game, an unknown manual, or bad options.
     """
     choose("manual", manual, MANUALS)
-    if not callable(tell):
-        raise ConfigurationError(f"tell is a function that is called with a number of games, got {tell!r}")
+    if not callable(on_progress):
+        raise ConfigurationError(f"on_progress is a function of a number of games, got {on_progress!r}")
     episodes = check_count("the number of games to evaluate", episodes, 1)
     num_envs = None if num_envs is None else check_count("num_envs", num_envs, 1)
     entry = env_entry(env)
@@ -144,8 +138,8 @@ def evaluate(
         actor = getattr(actor, "for_games", lambda games: actor)(vec)
         if not callable(getattr(actor, "act", None)):
             raise ConfigurationError(f"a team has a method `act`, or is a function that makes one, got {actor!r}")
-        actor = OtherManuals(actor, entry.evaluation.rules_text) if manual == OTHER_GAME else actor
-        return play(actor, vec, episodes, seed, greedy, Diagnosis(vec, actor) if diagnose else None, tell)
+        actor = ShuffledManuals(actor, entry.evaluation.rules_text) if manual == OTHER_GAME else actor
+        return play(actor, vec, episodes, seed, greedy, Diagnosis(vec, actor) if diagnose else None, on_progress)
     finally:
         vec.close()
 
@@ -157,7 +151,7 @@ def play(
     seed: int,
     greedy: bool = True,
     diagnosis: Diagnosis | None = None,
-    tell: Tell = lambda finished: None,
+    on_progress: ProgressCallback = lambda finished: None,
 ) -> Evaluation:
     """Play `episodes` games on a vector env, the first rows taking one more where they do not divide evenly."""
     won, timed_out = np.zeros(episodes, np.bool_), np.zeros(episodes, np.bool_)
@@ -181,9 +175,9 @@ def play(
         timed_out[at] = games.truncated[ended].any(axis=1)
         faults += int(info.lost[ended].sum())
         if ended.size:
-            tell(games.finished)
-    metrics, heeds = {} if diagnosis is None else diagnosis.metrics(), getattr(team, "heeds", frozenset(HEEDED))
-    return Evaluation(won, length, returns, score, timed_out, metrics, heeds, accuracy, faults)
+            on_progress(games.finished)
+    metrics = {} if diagnosis is None else diagnosis.metrics()
+    return Evaluation(won, length, returns, score, timed_out, metrics, accuracy, faults)
 
 
 def fact_accuracy(team: Actor, vec: VectorEnv, obs: Observation) -> float | None:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 
 import torch
 
 from magrounding.agents.building import build_policy
 from magrounding.agents.remapping import reads_any_words
-from magrounding.agents.weights import STATE_FILE, fit_weights, load_weights
+from magrounding.agents.weights import fit_weights, load_weights
 from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.play.run_folder import RunFolder
 from magrounding.play.team import Team
-from magrounding.pretrained import find_run
 from magrounding.registry import env_entry
-from magrounding.storage import read_json
-
-CONFIG_FILE = "config.json"
 
 
 def load_team(
@@ -37,27 +33,27 @@ def load_team(
             is not there.
     """
     device = _find_device(device)
-    root = find_run(source)
-    config = read_json(root / CONFIG_FILE)
+    run = RunFolder.find(source)
+    config = run.config()
     try:
         seeds, stages = [str(k) for k in config["seeds"]], list(config["stages"])
         env, agent, num_agents = env_entry(config["env"]), config["agent"], int(config["agents"])
-        env_options, policy_options = dict(config["env_options"]), dict(config["policy_options"])
+        env_options = dict(config["env_options"])
+        network = dict(config["network"] if "network" in config else config["policy_options"])  # as it was called
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise CheckpointError(f"{root / CONFIG_FILE} is damaged: {error} is missing or of the wrong kind") from None
-    folder = seed_folder(root, choose("seed of this run", seeds[0] if seed is None else str(seed), seeds), len(seeds))
-    trained = [name for name in stages if (folder / name / STATE_FILE).exists()]
-    halfway = [path.parent.relative_to(folder).as_posix() for path in folder.glob(f"*/*/{STATE_FILE}")]
+        raise CheckpointError(f"{run.config_file} is damaged: {error} is missing or of the wrong kind") from None
+    folder = run.seed(choose("seed of this run", seeds[0] if seed is None else str(seed), seeds), len(seeds))
+    trained, halfway = [name for name in stages if folder.is_trained(name)], folder.trained_phases()
     if not trained and not halfway:
-        raise CheckpointError(f"{root} holds no trained stage yet; let its run go on with --resume")
-    stage = choose("trained stage of this run", stage or (trained or halfway)[-1], [*trained, *sorted(halfway)])
+        raise CheckpointError(f"{run} holds no trained stage yet; let its run go on with --resume")
+    stage = choose("trained stage of this run", stage or (trained or halfway)[-1], [*trained, *halfway])
     spec = env.describe(**{**env_options, **env.with_stage(stage.split("/")[0])})
-    first = build_policy(agent, spec, policy_options, seed=0)
+    first = build_policy(agent, spec, network, seed=0)
     known = None if reads_any_words(first) else spec.vocabulary_hash
-    weights, _ = load_weights(folder / stage, env=env.id, vocabulary_hash=known, num_agents=num_agents)
-    policies = [first, *(build_policy(agent, spec, policy_options, seed=0) for _ in weights[1:])]
+    weights, _ = load_weights(folder.weights(stage), env=env.id, vocabulary_hash=known, num_agents=num_agents)
+    policies = [first, *(build_policy(agent, spec, network, seed=0) for _ in weights[1:])]
     for policy, state in zip(policies, weights, strict=True):
-        fit_weights(policy, state, folder / stage)
+        fit_weights(policy, state, folder.weights(stage))
         policy.to(device).eval()
     return Team(policies, spec, env=env.id, options=env_options)
 
@@ -76,8 +72,3 @@ def _find_device(device: str | torch.device) -> torch.device:
             f'networks cannot go to device {device!r} ({reason}): choose "cpu", or "cuda" where torch sees a GPU'
         ) from None
     return found
-
-
-def seed_folder(root: Path, seed: int | str, num_seeds: int) -> Path:
-    """Where one seed of a run lives: the run folder itself, or `seed_<k>/` where there are several."""
-    return root if num_seeds == 1 else root / f"seed_{seed}"

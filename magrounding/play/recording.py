@@ -9,7 +9,7 @@ from magrounding.machine import require_memory
 from magrounding.play.actor import Actor
 from magrounding.play.demonstrations import DemonstrationHeader, Demonstrations
 from magrounding.play.episodes import Episodes
-from magrounding.play.evaluate import Tell
+from magrounding.play.evaluate import ProgressCallback
 from magrounding.spec import EnvSpec
 from magrounding.vector import Observation, VectorEnv
 
@@ -30,7 +30,7 @@ def record(
     games: int,
     seed: int,
     played_by: str,
-    tell: Tell = lambda finished: None,
+    on_progress: ProgressCallback = lambda finished: None,
 ) -> Demonstrations:
     """Let an actor play, and keep the first games of every row, so that short games are not favoured.
 
@@ -45,7 +45,7 @@ def record(
         games: G.
         seed: row b plays seed + b.
         played_by: for the header.
-        tell: see `Tell`.
+        on_progress: see `ProgressCallback`.
 
     Raises:
         ConfigurationError: no game to keep, more of them than half of this machine's memory holds, or a text that
@@ -85,7 +85,7 @@ def record(
         if ended.size:
             if episodes.finished - ended.size < MEASURED_GAMES <= episodes.finished:
                 tape.require_memory(episodes.finished)
-            tell(episodes.finished)
+            on_progress(episodes.finished)
     origin = vec.id, dict(vec.options), vec.num_agents, vec.spec.vocabulary_hash, vec.spec.actions.names
     return tape.demonstrations(DemonstrationHeader(*origin, played_by, seed, episodes.finished))
 

@@ -99,8 +99,6 @@ class ScriptedTeam:
         ConfigurationError: a move that is no action of these games.
     """
 
-    heeds: frozenset[str] = frozenset()
-
     def __init__(self, script: Script, spec: EnvSpec, seed: int = 0) -> None:
         self.script, self._spec = script, spec
         self._in_words = isinstance(spec.actions, TextChoices)

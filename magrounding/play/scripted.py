@@ -22,8 +22,6 @@ class RandomTeam:
         obey_mask: draw among the legal actions only; by default among all (an illegal one does nothing).
     """
 
-    heeds: frozenset[str] = frozenset()
-
     def __init__(self, num_agents: int, num_actions: int, seed: int = 0, *, obey_mask: bool = False) -> None:
         self.num_agents = check_count("num_agents", num_agents, 1)
         self.num_actions = check_count("num_actions", num_actions, 1)

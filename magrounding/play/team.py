@@ -35,7 +35,7 @@ class Team:
 
     Attributes:
         policies, spec, num_agents: as given.
-        heeds: what any of its networks heeds, see `Policy.heeds`.
+        depends_on_names: whether any of its networks does, see `Policy`.
     """
 
     accepts_rows = draws = explains = True
@@ -52,7 +52,7 @@ class Team:
         self.spec = spec
         self.num_agents = len(self.policies)
         self.origin = Origin(spec, self.num_agents, env, options)
-        self.heeds = frozenset[str]().union(*(policy.heeds for policy in self.policies))
+        self.depends_on_names = any(policy.depends_on_names for policy in self.policies)
         self._known: tuple[str, EnvSpec] | None = None  # games that were found fit
 
     def for_games(self, games: Any) -> Team:

@@ -9,6 +9,7 @@ from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from magrounding.errors import CallOrderError, choose
+from magrounding.registry import ENVS
 from magrounding.spec import EnvSpec
 from magrounding.vector import Observation, OwnGames, action_numbers, row_seeds
 from magrounding.vocabulary import Vocabulary
@@ -55,7 +56,7 @@ class OneAgentEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
         self.spec: EnvSpec = config.describe()
         self.vocabulary = vocabulary
         self.metadata = {
-            "name": f"{self.id}-v0",
+            "name": ENVS[self.id].versioned_id,
             "render_modes": list(render_modes),
             "is_parallelizable": True,
             "render_fps": frames_per_second,

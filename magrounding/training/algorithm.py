@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from magrounding.brief import brief
-from magrounding.errors import ConfigurationError, choose
-from magrounding.plain import make_plain
+from msgspec import Meta
+
 from magrounding.registry import algorithm_entry, load
+from magrounding.schema import Count, NonNegative, OneOf, Options
 
 if TYPE_CHECKING:
     from magrounding.agents.policy import Policy
@@ -21,18 +19,7 @@ if TYPE_CHECKING:
 IMITATE, REINFORCE = "imitate", "reinforce"
 """What learning goes by: no report mixes the two."""
 
-Number = TypeVar("Number", int, float)
-Config = TypeVar("Config", bound="AlgorithmConfig")
-
-
-def count(default: Number) -> Number:
-    """A field that is 1 or more."""
-    return field(default=default, metadata={"least": 1})
-
-
-def share(default: float) -> float:
-    """A field in [0, 1]."""
-    return field(default=default, metadata={"most": 1})
+AtLeastOne = Annotated[float, Meta(ge=1)]
 
 
 def falling(first: float, last: float, over: float, steps: int) -> float:
@@ -69,7 +56,7 @@ class Teaching:
 
 
 @dataclass(frozen=True)
-class AlgorithmConfig:
+class AlgorithmConfig(Options):
     """Options of a learning algorithm; one file has them and the learner they name.
 
     Attributes:
@@ -86,27 +73,25 @@ class AlgorithmConfig:
             networks' own (`Policy.loss_weights`).
     """
 
-    __repr__ = brief
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.__repr__ = brief  # or each dataclass below would make one of its own
-
+    tag: ClassVar[str] = "algorithm"
     algorithm: ClassVar[str]
     kind: ClassVar[str] = REINFORCE
     needs: ClassVar[frozenset[str]] = frozenset()
     scaled: ClassVar[tuple[str, ...]] = ()
     joint: ClassVar[bool] = False
 
-    unroll: int = count(16)
-    schedule: str = "stage"
+    unroll: Count = 16
+    schedule: Annotated[str, OneOf(("stage", "run"))] = "stage"
     bf16: bool = False
-    weights: Mapping[str, float] = field(default_factory=dict)
+    weights: Mapping[str, NonNegative] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        make_plain(self)
-        choose("schedule", self.schedule, ("stage", "run"))
-        self._check()
+    @classmethod
+    def owner(cls) -> str:
+        return f"algorithm {cls.algorithm}"
+
+    @classmethod
+    def variant(cls, name: Any) -> type[AlgorithmConfig]:
+        return load(algorithm_entry(name).config)
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> Learner:
         """The learner of a network.
@@ -141,36 +126,3 @@ class AlgorithmConfig:
         """
         counts = {name: getattr(self, name) for name in self.scaled}
         return replace(self, **{name: factor * steps for name, steps in counts.items() if steps is not None})
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-able, for `parse_config`."""
-        return {"algorithm": self.algorithm, **asdict(self)}
-
-    def _check(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            optional = "None" in str(each.type)
-            absent = optional and each.default is None and ("float" in str(each.type) or "int" in str(each.type))
-            if isinstance(each.default, bool) or not (absent or isinstance(each.default, int | float)):
-                continue
-            if value is None and optional:
-                continue
-            if isinstance(value, bool) or not isinstance(value, Real):
-                raise ConfigurationError(f"{each.name} of algorithm {self.algorithm} is a number, not {value!r}")
-            if not value < math.inf:
-                raise ConfigurationError(f"{each.name} of algorithm {self.algorithm} is a finite number, not {value}")
-            least, most = each.metadata.get("least", 0), each.metadata.get("most", math.inf)
-            if not least <= value <= most:
-                what = f"at least {least}" if most > 1 else "between 0 and 1"
-                raise ConfigurationError(f"{each.name} of algorithm {self.algorithm} is {what}, not {value}")
-        for name, weight in self.weights.items():
-            if not isinstance(weight, int | float) or not 0 <= weight < math.inf:
-                raise ConfigurationError(
-                    f"weights of algorithm {self.algorithm} are finite and 0 or more, {name} is {weight!r}"
-                )
-
-
-def parse_config(content: Mapping[str, Any]) -> AlgorithmConfig:
-    """The config that `to_dict` made a mapping of; KeyError or TypeError where it is damaged."""
-    options = dict(content)
-    return load(algorithm_entry(options.pop("algorithm")).config)(**options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from magrounding.agents.drrn.choice_values import ChoiceValues
 from magrounding.agents.policy import Policy
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError
+from magrounding.schema import Count, NonNegative, OneOf, Positive, Share
 from magrounding.spec import CHOICES
-from magrounding.training.algorithm import count, end_of_fall, falling, share
+from magrounding.training.algorithm import end_of_fall, falling
 from magrounding.training.choice_replay import ChoiceReplay, Transitions
 from magrounding.training.experience import Column
 from magrounding.training.q_learning import QLearner, QLearningConfig, td_loss
@@ -49,25 +50,21 @@ class DrrnLearnerConfig(QLearningConfig):
 
     algorithm: ClassVar[str] = "drrn"
 
-    unroll: int = count(1)
-    batch: int = count(64)
-    learning_rate: float = 1e-4
-    clip_gradient: float = 5.0
-    gamma: float = share(0.9)
-    replay_transitions: int = count(100_000)
-    priority_fraction: float = share(0.5)
-    priority: str = "positive"
-    delta: float = 1.0
-    temperature: float = 1.0
-    final_temperature: float | None = None
-    reward_scale: float = 1.0
+    unroll: Count = 1
+    batch: Count = 64
+    learning_rate: NonNegative = 1e-4
+    clip_gradient: NonNegative = 5.0
+    gamma: Share = 0.9
+    replay_transitions: Count = 100_000
+    priority_fraction: Share = 0.5
+    priority: Annotated[str, OneOf(PRIORITIES)] = "positive"
+    delta: Positive = 1.0
+    temperature: Positive = 1.0
+    final_temperature: Positive | None = None
+    reward_scale: Positive = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        choose("priority", self.priority, PRIORITIES)
-        for name in ("delta", "temperature", "final_temperature", "reward_scale"):
-            if getattr(self, name) is not None and not getattr(self, name) > 0:
-                raise ConfigurationError(f"{name} of algorithm drrn is more than 0, not {getattr(self, name)}")
         drawn, kept = self.batch, self.replay_transitions
         if self.priority == "off_as_code":
             drawn, kept = (number - round(self.priority_fraction * number) for number in (drawn, kept))

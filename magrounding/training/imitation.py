@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import LABELS, REGRETS
-from magrounding.training.algorithm import IMITATE, Teaching, share
+from magrounding.schema import Natural, NonNegative, Share
+from magrounding.training.algorithm import IMITATE, Teaching
 from magrounding.training.experience import Column
 from magrounding.training.minibatch import MinibatchConfig, MinibatchLearner
 
@@ -46,12 +47,12 @@ class ImitationConfig(MinibatchConfig):
     needs: ClassVar[frozenset[str]] = frozenset({LABELS})
     scaled: ClassVar[tuple[str, ...]] = ("anneal_steps", "teacher_steps")
 
-    value_coefficient: float = 0.1
-    regret: float = 0.0
+    value_coefficient: NonNegative = 0.1
+    regret: NonNegative = 0.0
     oracle: str = ""
-    teacher_steps: float | None = 20_000
-    teacher_noise: float = share(0.1)
-    demonstrations: int = 0
+    teacher_steps: NonNegative | None = 20_000
+    teacher_noise: Share = 0.1
+    demonstrations: Natural = 0
     carry_memory: bool = False
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> ImitationLearner:

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import Policy
-from magrounding.training.algorithm import AlgorithmConfig, count, share
+from magrounding.schema import Count, Natural, NonNegative, Share
+from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
 from magrounding.training.experience import Column
 from magrounding.training.learner import Learner
 from magrounding.training.returns import vtrace
@@ -48,20 +49,20 @@ class ImpalaConfig(AlgorithmConfig):
     algorithm: ClassVar[str] = "impala"
     scaled: ClassVar[tuple[str, ...]] = ("anneal_steps",)
 
-    unroll: int = count(80)
-    learning_rate: float = 0.005
-    anneal_steps: float = count(1e8)
-    alpha: float = share(0.99)
-    epsilon: float = 0.01
-    momentum: float = share(0.0)
-    gamma: float = share(0.99)
-    entropy: float = 0.005
-    value_coefficient: float = 0.5
-    clip_rho: float = 1.0
-    clip_c: float = 1.0
-    clip_reward: float = 1.0
-    clip_gradient: float = 40.0
-    chunk: int = 4
+    unroll: Count = 80
+    learning_rate: NonNegative = 0.005
+    anneal_steps: AtLeastOne = 1e8
+    alpha: Share = 0.99
+    epsilon: NonNegative = 0.01
+    momentum: Share = 0.0
+    gamma: Share = 0.99
+    entropy: NonNegative = 0.005
+    value_coefficient: NonNegative = 0.5
+    clip_rho: NonNegative = 1.0
+    clip_c: NonNegative = 1.0
+    clip_reward: NonNegative = 1.0
+    clip_gradient: NonNegative = 40.0
+    chunk: Natural = 4
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> ImpalaLearner:
         return ImpalaLearner(policy, self)

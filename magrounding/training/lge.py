@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from magrounding.agents.lge import NO_GUIDE, Lge
 from magrounding.agents.policy import Policy
-from magrounding.errors import ConfigurationError, choose
-from magrounding.training.algorithm import falling, share
+from magrounding.errors import ConfigurationError
+from magrounding.schema import NonNegative, OneOf, Share
+from magrounding.training.algorithm import falling
 from magrounding.training.drrn import DrrnLearner, DrrnLearnerConfig
 
 if TYPE_CHECKING:
@@ -32,13 +33,9 @@ class LgeLearnerConfig(DrrnLearnerConfig):
     algorithm: ClassVar[str] = "lge"
     scaled: ClassVar[tuple[str, ...]] = (*DrrnLearnerConfig.scaled, "guidance_steps")
 
-    guidance: str = FIX
-    guidance_steps: float = 800_000
-    epsilon: float = share(0.1)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        choose("guidance", self.guidance, GUIDANCE)
+    guidance: Annotated[str, OneOf(GUIDANCE)] = FIX
+    guidance_steps: NonNegative = 800_000
+    epsilon: Share = 0.1
 
     def epsilon_at(self, steps: int) -> float:
         """ε after so many environment steps."""

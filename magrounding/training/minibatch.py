@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.policy import Policy
-from magrounding.training.algorithm import AlgorithmConfig, count, share
+from magrounding.schema import Count, NonNegative, Share
+from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
 from magrounding.training.experience import Column
 from magrounding.training.learner import Learner, Replay
 from magrounding.training.returns import Returns, gae
@@ -45,21 +46,21 @@ class MinibatchConfig(AlgorithmConfig):
 
     scaled: ClassVar[tuple[str, ...]] = ("anneal_steps",)
 
-    epochs: int = count(3)
-    minibatches: int = count(4)
-    learning_rate: float = 1e-3
-    warm_up: float = 5_000
-    anneal_steps: float = count(1e6)
-    final_rate: float = share(0.05)
-    beta2: float = share(0.999)
-    epsilon: float = 1e-5
-    gamma: float = share(0.98)
-    reward_scale: float = 1.0
-    gae_lambda: float = share(0.95)
-    entropy: float = 0.01
-    value_coefficient: float = 0.5
-    weight_decay: float = 0.0
-    clip_gradient: float = 1.0
+    epochs: Count = 3
+    minibatches: Count = 4
+    learning_rate: NonNegative = 1e-3
+    warm_up: NonNegative = 5_000
+    anneal_steps: AtLeastOne = 1e6
+    final_rate: Share = 0.05
+    beta2: Share = 0.999
+    epsilon: NonNegative = 1e-5
+    gamma: Share = 0.98
+    reward_scale: NonNegative = 1.0
+    gae_lambda: Share = 0.95
+    entropy: NonNegative = 0.01
+    value_coefficient: NonNegative = 0.5
+    weight_decay: NonNegative = 0.0
+    clip_gradient: NonNegative = 1.0
 
 
 Config = TypeVar("Config", bound=MinibatchConfig)

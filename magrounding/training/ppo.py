@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from magrounding.schema import NonNegative
 from magrounding.training.algorithm import end_of_fall, falling
 from magrounding.training.experience import Column
 from magrounding.training.minibatch import MinibatchConfig, MinibatchLearner
@@ -36,10 +37,10 @@ class PPOConfig(MinibatchConfig):
 
     algorithm: ClassVar[str] = "ppo"
 
-    learning_rate: float = 7e-4
-    warm_up: float = 20_000
-    clip: float = 0.2
-    final_entropy: float | None = None
+    learning_rate: NonNegative = 7e-4
+    warm_up: NonNegative = 20_000
+    clip: NonNegative = 0.2
+    final_entropy: NonNegative | None = None
     clip_values: bool = False
     normalise_advantages: bool = True
     normalised_returns: bool = False

@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.policy import Policy
-from magrounding.training.algorithm import AlgorithmConfig, count, share
+from magrounding.schema import Count, Natural, NonNegative, Share
+from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.training.experience import Column
 from magrounding.training.learner import Learner
 
@@ -36,13 +37,13 @@ class QLearningConfig(AlgorithmConfig):
 
     scaled: ClassVar[tuple[str, ...]] = ("exploration",)
 
-    batch: int = count(32)
-    updates: float = 1.0
-    target_every: int = 0
-    learning_rate: float = 1e-4
-    clip_gradient: float = 10.0
-    gamma: float = share(0.99)
-    exploration: float = 500_000
+    batch: Count = 32
+    updates: NonNegative = 1.0
+    target_every: Natural = 0
+    learning_rate: NonNegative = 1e-4
+    clip_gradient: NonNegative = 10.0
+    gamma: Share = 0.99
+    exploration: NonNegative = 500_000
 
 
 class ReplayBuffer(Protocol):

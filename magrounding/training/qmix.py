@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -15,8 +15,9 @@ from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import STATE, Policy
 from magrounding.agents.qmix.mixer import MIXERS, make_mixer
 from magrounding.agents.qmix.q_network import PLAY_EPSILON, QNetwork
-from magrounding.errors import ConfigurationError, choose
-from magrounding.training.algorithm import count, falling, share
+from magrounding.errors import ConfigurationError
+from magrounding.schema import Count, NonNegative, OneOf, Share
+from magrounding.training.algorithm import falling
 from magrounding.training.episode_replay import EpisodeBatch, EpisodeReplay, load_tianshou
 from magrounding.training.experience import Column
 from magrounding.training.q_learning import QLearner, QLearningConfig, td_loss
@@ -53,23 +54,18 @@ class QmixConfig(QLearningConfig):
     needs: ClassVar[frozenset[str]] = frozenset({STATE})
     joint: ClassVar[bool] = True
 
-    unroll: int = count(8)
-    replay_steps: int = count(200_000)
-    target_every: int = count(200)
-    learning_rate: float = 5e-4
-    alpha: float = share(0.99)
-    epsilon: float = 1e-5
-    trace: float = share(0.0)
-    final_exploration: float = share(0.05)
-    mixer: str = "monotonic"
-    state_maps: int = count(32)
-    team: str = "sum"
-    schedule: str = "run"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        choose("mixer", self.mixer, MIXERS)
-        choose("team's reward", self.team, ("sum", "mean"))
+    unroll: Count = 8
+    replay_steps: Count = 200_000
+    target_every: Count = 200
+    learning_rate: NonNegative = 5e-4
+    alpha: Share = 0.99
+    epsilon: NonNegative = 1e-5
+    trace: Share = 0.0
+    final_exploration: Share = 0.05
+    mixer: Annotated[str, OneOf(MIXERS)] = "monotonic"
+    state_maps: Count = 32
+    team: Annotated[str, OneOf(("sum", "mean"), "team's reward")] = "sum"
+    schedule: Annotated[str, OneOf(("stage", "run"))] = "run"
 
     def make_learner(self, policy: Policy, spec: EnvSpec, num_envs: int, seed: int) -> QmixLearner:
         if not isinstance(policy, QNetwork):

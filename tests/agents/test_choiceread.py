@@ -12,9 +12,9 @@ from magrounding.agents.policy import Batch
 from magrounding.errors import ConfigurationError
 from magrounding.play.actor import make_expert
 from magrounding.play.evaluate import play
-from magrounding.play.misled import OtherManuals
 from magrounding.play.player import Player
 from magrounding.play.scripted import RandomTeam
+from magrounding.play.shuffled_manuals import ShuffledManuals
 from magrounding.play.team import Team
 from magrounding.spec import CHOICES, EPISODE, Text
 from magrounding.training.imitation import ImitationConfig
@@ -177,7 +177,7 @@ def test_it_fetches_what_it_was_never_asked_for():
     assert wins(team, TEST) > 0.75, "things that no task of training named"
     chance = wins(RandomTeam(1, MOST, obey_mask=True), TEST)
     assert chance < 0.3
-    assert wins(OtherManuals(team, "task"), TEST) < 0.3, "with the task of another game"
+    assert wins(ShuffledManuals(team, "task"), TEST) < 0.3, "with the task of another game"
 
 
 def test_every_weight_of_sir_learns_from_texts_alone():

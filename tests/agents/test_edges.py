@@ -17,8 +17,8 @@ from magrounding.agents.running_text.edges_kernels import groups_of
 from magrounding.agents.running_text.edges_learning import learn_edges, running
 from magrounding.errors import ConfigurationError
 from magrounding.experiment import segmenting
+from magrounding.experiment.config import make_config
 from magrounding.experiment.segmenting import learn_edges_from_games, shared_pieces
-from magrounding.experiment.settings import make_settings
 from magrounding.play.evaluate import evaluate
 from magrounding.play.loading import load_team
 
@@ -31,7 +31,7 @@ def edges():
         patch.setattr(segmenting, "ROUNDS", 2)
         patch.setattr(segmenting, "learn_edges", partial(learn_edges, steps=60))
         patch.setattr("magrounding.envs.rtfm.world.RTFMWorld.fact_table", None)
-        return learn_edges_from_games(make_settings("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), "s6")
+        return learn_edges_from_games(make_config("ma_rtfm", "relread", 2, "quick", ("s6",), (0,)), "s6")
 
 
 def games(rows=64, seed=10**6, **options):
@@ -213,5 +213,5 @@ def test_evaluations_say_how_many_facts_were_read():
     assert of_rows.summary()["fact_accuracy"] == 1
     of_text = evaluate(team, "ma_rtfm", {**options, "stage": "s5", "layout": "paragraph"}, 32)
     assert of_text.fact_accuracy < 0.5
-    misled = evaluate(team, "ma_rtfm", {**options, "stage": "s5"}, 4, manual="of another game")
-    assert "fact_accuracy" not in misled.summary()
+    shuffled = evaluate(team, "ma_rtfm", {**options, "stage": "s5"}, 4, manual="of another game")
+    assert "fact_accuracy" not in shuffled.summary()

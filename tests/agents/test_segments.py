@@ -176,7 +176,7 @@ def test_only_relread_s_own_weights_learn(agent, segmenter):
     own = {name for name, each in policy.named_parameters() if not each.requires_grad}
     assert {name.rpartition("segments.")[2] for name in own} == set(segmenter.state_dict())
     assert set(policy.state_dict()) >= own
-    assert "names" in policy.heeds
+    assert policy.depends_on_names
 
 
 @pytest.mark.parametrize(

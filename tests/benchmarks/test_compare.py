@@ -12,7 +12,7 @@ from magrounding.cli import compare
 from magrounding.cli.command import CommandLine
 from magrounding.cli.compare import COMPARISON_FILE, FIGURE_FILE
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.comparison import comparison, plot_comparison, shared_stages, stage_table
+from magrounding.experiment.reports.compare import comparison, plot, shared_stages, stage_table
 from magrounding.experiment.results import read_results
 from tests.experiment.tiny_runs import tiny_run
 
@@ -41,7 +41,7 @@ def test_every_run_has_a_line_with_its_own_numbers(folders):
             if line["kind"] == "evaluation":
                 line["win_rate"] = WINS[line["manual"]] + seed / 8
     runs["one"] = replace(runs["one"], lines=altered)
-    heads, _, two, one, random, oracle = cells(stage_table(runs, "s1"))
+    heads, _, two, one, random, oracle = cells(stage_table(runs, "s1").markdown())
     assert heads[:2] == ["run", "train"]
     assert heads[-4:] == ["manual: reassigned", "manual: of another game", "environment steps", "training"]
     assert [row[0] for row in (two, one, random, oracle)] == ["two", "one", "random", "oracle"]
@@ -50,7 +50,7 @@ def test_every_run_has_a_line_with_its_own_numbers(folders):
     assert one[heads.index("manual: of another game")] == "18.8 % ± 8.8 %"
     assert two[heads.index("environment steps")] == "60"
     assert shared_stages(runs) == ["s1"]
-    assert [row[0] for row in cells(stage_table(runs, "s2"))[2:]] == ["two", "random", "oracle"]
+    assert [row[0] for row in cells(stage_table(runs, "s2").markdown())[2:]] == ["two", "random", "oracle"]
 
 
 def test_the_command_writes_a_page_and_a_picture(folders, tmp_path, capsys):
@@ -58,8 +58,8 @@ def test_the_command_writes_a_page_and_a_picture(folders, tmp_path, capsys):
     assert run("--runs", *folders, "--names", "with", "without", "--out", out) == 0
     text = (out / COMPARISON_FILE).read_text()
     assert "with, without" in text.splitlines()[0]
-    play = read_results(folders[0]).settings.preset.selection_play
-    assert f"({play} play, by which weights are chosen; the mean over seeds)" in text
+    play = read_results(folders[0]).settings.evaluation.selection_play
+    assert f"({play} play, mean over seeds)" in text
     assert re.findall("^## (.*)$", text, re.MULTILINE) == ["s1", "Runs"]
     assert f"({FIGURE_FILE})" in text
     picture = imread(io.BytesIO((out / FIGURE_FILE).read_bytes()))
@@ -76,17 +76,17 @@ def test_it_says_how_agents_played_in_the_evaluations_of_the_curves(folders):
 
     for changed, plays in (((), "sampled"), (("two",), "greedy or sampled"), (runs, "greedy")):
         shown = {name: greedily(run) if name in changed else run for name, run in runs.items()}
-        assert f"Lines are evaluations during training ({plays} play, by which" in comparison(shown, "x.png")
+        assert f"Lines are evaluations during training ({plays} play, mean" in comparison(shown, "x.png")
 
 
 def test_curves_differ_where_runs_do(folders):
     runs = dict(zip("ab", map(read_results, folders), strict=True))
-    once = plot_comparison(runs)
+    once = plot(runs)
     lines = {
         seed: [{**line, "win_rate": 0.9} if "win_rate" in line else line for line in of_seed]
         for seed, of_seed in runs["a"].lines.items()
     }
-    assert plot_comparison({**runs, "a": replace(runs["a"], lines=lines)}) != once
+    assert plot({**runs, "a": replace(runs["a"], lines=lines)}) != once
 
 
 def test_a_curve_has_every_evaluation_during_training_and_not_that_of_the_best_weights(folders, monkeypatch):
@@ -106,7 +106,7 @@ def test_a_curve_has_every_evaluation_during_training_and_not_that_of_the_best_w
     run = replace(run, lines=dict.fromkeys(run.settings.seeds, measured))
     drawn = []
     monkeypatch.setattr(Axes, "plot", lambda _, x, y, **style: drawn.append((list(x), list(y))))
-    plot_comparison({"one": run, "another": run})
+    plot({"one": run, "another": run})
     assert drawn == 2 * [([10, 20], [25, 50])]
 
 

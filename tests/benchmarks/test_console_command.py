@@ -112,7 +112,7 @@ def test_training_says_how_to_go_on_with_the_command_that_was_typed(monkeypatch,
 
     def stop(settings, folder, *, command, **options):
         commands.append(command)
-        write_json(folder / "config.json", settings.to_dict())
+        write_json(folder / "config.json", settings.as_dict())
         raise KeyboardInterrupt
 
     monkeypatch.setattr(train, "run_curriculum", stop)

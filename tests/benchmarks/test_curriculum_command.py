@@ -13,9 +13,10 @@ from benchmarks import curriculum
 from magrounding.cli import train
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError
+from magrounding.experiment.config import make_config
 from magrounding.experiment.owner import RunOwner
-from magrounding.experiment.presets import Promotion, find_preset
-from magrounding.experiment.settings import make_settings
+from magrounding.experiment.phase import Promotion
+from magrounding.experiment.presets import find_preset
 from magrounding.storage import write_json
 from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_settings
 
@@ -27,7 +28,8 @@ import resource, sys
 from dataclasses import replace
 from benchmarks import curriculum
 from magrounding.experiment import curriculum as experiment
-from magrounding.experiment.presets import Promotion, rtfm
+from magrounding.experiment.phase import Promotion
+from magrounding.experiment.presets import rtfm
 from tests.experiment.tiny_runs import TINY, phases_of
 
 budget = {"phases": phases_of({"*": Promotion(steps=1800)}), "evaluate_every": None, "final_sets": ("train",)}
@@ -131,7 +133,7 @@ def test_a_folder_that_exists(monkeypatch, capsys, tmp_path):
 def test_a_second_start_in_a_folder(monkeypatch, capsys, tmp_path):
     """Of a run that is alive, and of one whose process has died."""
     settings = tiny_settings()
-    write_json(tmp_path / "config.json", settings.to_dict(), sealed=True)
+    write_json(tmp_path / "config.json", settings.as_dict(), sealed=True)
     running = (
         rf"error: the run in {re.escape(str(tmp_path))} is running \(process {os.getpid()} on \S+, since 20[^)]+\)"
     )
@@ -154,7 +156,7 @@ def test_stopped_before_there_was_anything_to_save(monkeypatch, capsys, tmp_path
     monkeypatch.setattr(train, "run_curriculum", stop)
     code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path / "run")
     assert (code, err) == (130, "stopped before the run began\n")
-    write_json(tmp_path / "run" / "config.json", tiny_settings().to_dict())
+    write_json(tmp_path / "run" / "config.json", tiny_settings().as_dict())
     code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path / "run")
     assert code == 130
     assert re.fullmatch(r"stopped; the state is saved, go on with: python -m benchmarks.curriculum .*--resume\n", err)
@@ -192,9 +194,9 @@ CONTRADICTIONS = [
 )
 def test_resuming_something_else(monkeypatch, capsys, tmp_path, flag, other, same, complaint):
     """Refused where it contradicts what the folder has; the same again is no contradiction."""
-    settings = make_settings("ma_rtfm", "txt2pi", agents=3, seeds=(0, 1))
-    settings = replace(settings, preset=settings.preset.with_budget(0.25))
-    write_json(tmp_path / "config.json", settings.to_dict())
+    settings = make_config("ma_rtfm", "txt2pi", agents=3, seeds=(0, 1))
+    settings = replace(settings, preset=settings.with_budget(0.25))
+    write_json(tmp_path / "config.json", settings.as_dict())
     resumed = []
     monkeypatch.setattr(train, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
     line = ("--env", "ma_rtfm", "--out", tmp_path, "--resume")
@@ -209,7 +211,7 @@ def test_resuming_something_else(monkeypatch, capsys, tmp_path, flag, other, sam
 
 
 def test_resuming_another_environment(monkeypatch, capsys, tmp_path):
-    write_json(tmp_path / "config.json", make_settings("ma_rtfm", "txt2pi", agents=3).to_dict())
+    write_json(tmp_path / "config.json", make_config("ma_rtfm", "txt2pi", agents=3).to_dict())
     code, err = run(monkeypatch, capsys, "--env", "rtfm", "--out", tmp_path, "--resume")
     assert code == 2
     assert "has env ma_rtfm, not rtfm: resume it without --env, or name another folder" in err
@@ -217,7 +219,7 @@ def test_resuming_another_environment(monkeypatch, capsys, tmp_path):
 
 def test_a_switch_that_a_resumed_run_has_on(monkeypatch, capsys, tmp_path):
     settings = tiny_settings(share_parameters=True)
-    write_json(tmp_path / "config.json", settings.to_dict())
+    write_json(tmp_path / "config.json", settings.as_dict())
     code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, "--resume", "--no-share-parameters")
     assert code == 2
     assert "has share-parameters True, not False" in err
@@ -238,7 +240,7 @@ def test_a_foreign_or_damaged_checkpoint(monkeypatch, capsys, tmp_path):
 
     from magrounding.experiment.checkpoint import save_checkpoint
 
-    write_json(tmp_path / "config.json", tiny_settings().to_dict())
+    write_json(tmp_path / "config.json", tiny_settings().as_dict())
     path = tmp_path / "checkpoint.safetensors"
     arguments = ("--env", "ma_rtfm", "--out", tmp_path, "--resume")
     vocabulary = make_vec("ma_rtfm", 1).spec.vocabulary_hash
@@ -273,17 +275,17 @@ def test_defaults_are_those_of_the_readme(monkeypatch):
 
 def test_bf16_is_a_setting_of_the_learner():
     settings = train.requested(train.Arguments(env="rtfm", bf16=True, preset="paper"))
-    assert all(phase.learner.bf16 for _, phase in settings.phases())
+    assert all(phase.learner.bf16 for _, phase in settings.walk())
     assert settings.max_envs == 24
 
 
 def test_options_of_networks_are_settings():
     given = train.Arguments(env="messenger", preset="quick_rl", network="kinship=32")
     settings = train.requested(given)
-    assert settings.policy_options == {"kinship": 32, "meaning": 8}
+    assert settings.network == {"kinship": 32, "meaning": 8}
     assert settings.make_network().config.kinship == 32
     other = train.requested(replace(given, preset="paper", agent="relread"))
-    assert other.policy_options == {"kinship": 32}
+    assert other.network == {"kinship": 32}
     assert not any(other.frozen(phase) for _, phase in other.phases())  # what EMMA freezes is no part of relread
 
 

@@ -90,9 +90,9 @@ def test_another_oracle_is_recorded(monkeypatch, tmp_path):
 
 def test_a_trained_team_is_recorded_with_the_options_of_its_run(monkeypatch, capsys, tmp_path):
     settings = tiny_settings(stages=("s1",), env_options={"max_cycles": 8, "occupants": 1})
-    write_json(tmp_path / "run" / "config.json", settings.to_dict())
+    write_json(tmp_path / "run" / "config.json", settings.as_dict())
     vec = make_vec("ma_rtfm", 6, stage="s1", agents=2, occupants=1, max_cycles=9, split="train")
-    policies = [build_policy("txt2pi", vec.spec, settings.policy_options, seed=i) for i in range(2)]
+    policies = [build_policy("txt2pi", vec.spec, settings.network, seed=i) for i in range(2)]
     origin = {"env": "ma_rtfm", "vocabulary": vec.spec.vocabulary_hash}
     save_weights(tmp_path / "run" / "s1", [policy.state_dict() for policy in policies], origin)
     player = ("--player", f"run:{tmp_path / 'run'}")
@@ -188,7 +188,7 @@ def test_a_wall_is_pointed_out(capsys, monkeypatch):
 
 
 def test_the_curriculum_takes_files_of_each_stage(monkeypatch, capsys, tmp_path):
-    from magrounding.experiment.presets import Promotion
+    from magrounding.experiment.phase import Promotion
 
     phases = phases_of({"*": Promotion(steps=60)}, IMITATION)
     preset = tiny_settings(phases=phases).preset

@@ -9,8 +9,8 @@ from benchmarks.tables import __main__
 from magrounding.agents.guide import load_guide
 from magrounding.cli import guide
 from magrounding.cli.command import CommandLine
-from magrounding.single.scienceworld.trajectories import append_trajectory
 from tests.agents.test_guide import THINGS, trajectory
+from tools.scienceworld.collect_gold import append_trajectory
 
 
 @pytest.fixture

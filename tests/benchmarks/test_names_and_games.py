@@ -7,7 +7,7 @@ import pytest
 
 from magrounding.cli import compare, match
 from magrounding.cli.command import CommandLine
-from magrounding.experiment.comparison import comparison, met_games, plot_comparison
+from magrounding.experiment.reports.compare import comparison, met_games, plot
 from magrounding.experiment.results import TEXT, read_results
 from tests.experiment.tiny_runs import tiny_run
 
@@ -22,7 +22,7 @@ def runs(tmp_path_factory):
 
 def changed(run, games=None, text=None, **options):
     lines = {k: [{**line, **({"games": games} if games else {})} for line in own] for k, own in run.lines.items()}
-    preset = replace(run.settings.preset, env_options={**run.settings.preset.env_options, **options})
+    preset = replace(run.settings.preset, env_options={**run.settings.env_options, **options})
     config = {**run.config, **({TEXT: text} if text else {})}
     return replace(run, lines=lines, config=config, settings=replace(run.settings, preset=preset))
 
@@ -34,15 +34,16 @@ def test_runs_of_the_same_games_are_said_to_have_met_them(runs):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"games": 200}, "their numbers on each set differ: a 8, b 200"),
-        ({"max_cycles": 9}, "max_cycles is 8 for a, 9 for b"),
-        ({"size": 10}, "size is 8 for a, 10 for b"),
-        ({"text": "other sentences"}, "their texts are not told (a), other sentences (b)"),
+        ({"games": 200}, "| games on each set | 8 | 200 |"),
+        ({"max_cycles": 9}, "| max_cycles | 8 | 9 |"),
+        ({"size": 10}, "| size | 8 | 10 |"),
+        ({"text": "other sentences"}, "| text | not stated | other sentences |"),
     ],
 )
 def test_what_differs_in_their_games_is_said(runs, change, said):
     told = met_games({**runs, "b": changed(runs["b"], **change)})
-    assert told == f"The runs did not meet the same games: {said}."
+    assert told.startswith("The runs did not meet the same games:\n\n|  | a | b |\n")
+    assert told.splitlines()[4:] == [said]
     assert told in comparison({**runs, "b": changed(runs["b"], **change)}, "x.png")
 
 
@@ -74,7 +75,7 @@ def test_the_legend_has_every_name_and_fits(runs, monkeypatch):
         save(figure, *args, **kwargs)
 
     monkeypatch.setattr(Figure, "savefig", look)
-    plot_comparison(dict(zip((*NAMES, "x" * 150), [*runs.values(), runs["a"]], strict=True)))
+    plot(dict(zip((*NAMES, "x" * 150), [*runs.values(), runs["a"]], strict=True)))
     ((texts, legend, whole),) = drawn
     assert any(text.startswith("lr\\$1_\\$2") for text in texts)
     assert any(text.startswith(" _a|b*") for text in texts)

@@ -8,10 +8,10 @@ import pytest
 from benchmarks import curriculum
 from magrounding.agents.policy import CONTRAST
 from magrounding.cli import train
-from magrounding.cli.options import choose_workers, parse_env_options, parse_options
+from magrounding.cli.options import assignments, choose_workers, parse_env_options
 from magrounding.errors import ConfigurationError
+from magrounding.experiment.config import parse_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.settings import RunSettings
 from magrounding.registry import env_entry
 from magrounding.storage import write_json
 from tests.experiment.tiny_runs import quiet
@@ -26,25 +26,24 @@ def test_options_of_the_environment_are_settings_of_the_run():
     assert settings.env_options == {"max_cycles": 7, "size": 9, "death": "individual", "sight": None, "agents": 2}
     assert settings.stage_options("s1", "eval_10x10")["size"] == 10
     assert settings.describe("s1").max_cycles == 7
-    assert RunSettings.from_dict(settings.to_dict()).env_options == settings.env_options
+    assert parse_config(settings.as_dict()).env_options == settings.env_options
 
 
 def test_a_comma_within_a_value_is_no_border():
-    known = {"channels": (1, 2), "width": 3, "weights.a": 1.0}
-    assert parse_options("channels=[4,5],weights.a=2", known, "--x") == {"channels": (4, 5), "weights.a": 2}
+    assert assignments(["channels=[4,5],weights.a=2"], "--x") == [("channels", "[4,5]"), ("weights.a", "2")]
 
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
         (["colour=red"], "unknown option for --env-option of ma_rtfm 'colour'; choose from: .*size"),
-        (["size=big"], "values like size=.*, got 'size=big'"),
+        (["size=big"], "size of MaRtfm takes int, got 'big'"),
         (["size=2"], "got 2"),
-        (["sight=far"], "sight|cannot be made"),
+        (["sight=far"], "sight of MaRtfm takes float or None, got 'far'"),
         (["split=moon"], "moon"),
         (["stage=s2"], "does not set stage: --stages does"),
         (["size=9", "agents=3"], "does not set agents: --agents does"),
-        (["size"], "values like size=.*, got 'size'"),
+        (["size"], "name=value, .*, got 'size'"),
     ],
 )
 def test_bad_options_are_refused_before_anything_runs(monkeypatch, capsys, tmp_path, options, complaint):
@@ -57,7 +56,7 @@ def test_bad_options_are_refused_before_anything_runs(monkeypatch, capsys, tmp_p
 
 def test_a_resumed_run_has_the_options_that_it_began_with(monkeypatch, capsys, tmp_path):
     settings = asked(env_option=("size=9",))
-    write_json(tmp_path / "config.json", settings.to_dict())
+    write_json(tmp_path / "config.json", settings.as_dict())
     resumed = []
     monkeypatch.setattr(train, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
 
@@ -71,12 +70,12 @@ def test_a_resumed_run_has_the_options_that_it_began_with(monkeypatch, capsys, t
     assert resumed == [settings] * 3
     code, err = resume("size=10")
     assert code == 2
-    assert "has env-option size=9, not size=10: resume it without --env-option" in err
+    assert "has env_options.size 9, not 10: resume it without that option" in err
 
 
 def test_weights_of_losses_join_those_of_every_phase():
-    before = [phase.learner.weights for _, phase in asked(preset="quick").phases()]
-    after = [phase.learner.weights for _, phase in asked(preset="quick", learning="weights.modelling=0.7").phases()]
+    before = [phase.learner.weights for _, phase in asked(preset="quick").walk()]
+    after = [phase.learner.weights for _, phase in asked(preset="quick", learning="weights.modelling=0.7").walk()]
     assert [{**weights, "modelling": 0.7} for weights in before] == after
     assert any(len(weights) > 1 for weights in after)
     with pytest.raises(ConfigurationError, match=r"'weights.height'; choose from: .*weights.modelling"):
@@ -95,7 +94,7 @@ def test_a_contrast_is_for_learners_with_minibatches():
 def test_a_preset_asks_no_contrast_of_a_network_that_has_none():
     def weights(agent, contrast=None):
         arguments = train.Arguments(env="messenger", agent=agent, preset="quick_rl", contrast=contrast)
-        return [phase.learner.weights[CONTRAST] for _, phase in train.requested(arguments).phases()]
+        return [phase.learner.weights[CONTRAST] for _, phase in train.requested(arguments).walk()]
 
     assert weights("relread") == weights("emma") == [1.0] * 3
     assert weights("sir") == weights("sir", contrast=0.0) == [0.0] * 3

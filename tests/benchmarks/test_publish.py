@@ -8,7 +8,7 @@ import torch
 from magrounding import pretrained
 from magrounding.cli import publish
 from magrounding.cli.command import CommandLine
-from magrounding.experiment.settings import read_settings
+from magrounding.experiment.config import read_config
 from magrounding.play.loading import load_team
 from magrounding.storage import read_json
 from tests.experiment.tiny_runs import tiny_run
@@ -39,7 +39,7 @@ def test_what_is_published_loads_and_says_what_it_reached(finished, monkeypatch,
     assert (about["seed"], about["learnt_by"], about["games"]) == (1, "reinforcement alone", 8)
     assert set(about["win_rates"]) >= {"eval, greedy", "eval, sampled"}
     assert about["environment_steps"] == {"s1": 60, "s2": 120}[stage]
-    assert read_settings(tmp_path / "tiny").stages[-1] == stage
+    assert read_config(tmp_path / "tiny").stages[-1] == stage
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from benchmarks.tables.silg import SILG
 from magrounding.agents.guide import Guide, save_guide
 from magrounding.agents.guide.encoder import HashedEncoder
 from magrounding.envs.published import PublishedResult
-from magrounding.experiment import baselines
+from magrounding.experiment import evaluate as evaluation
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.presets import Promotion
+from magrounding.experiment.phase import Promotion
 from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json
 from tests.envs.people_corpus import small_corpus, write_corpus
@@ -29,10 +29,9 @@ from tests.experiment.tiny_runs import TINY, killed_run, phases_of, quiet, weigh
 
 BRIEF = replace(
     TINY,
-    name="quick",
+    preset="quick",
     phases=phases_of({"*": Promotion(steps=60)}),
-    evaluate_every=None,
-    final_sets=("train", "eval"),
+    evaluation=replace(TINY.evaluation, every=None, final_sets=("train", "eval")),
     save_every=0.0,
 )
 QUICK_PRESET = "magrounding.experiment.presets.rtfm.QUICK_MA_RTFM"
@@ -54,7 +53,7 @@ def tiny(monkeypatch):
     """The table and its preset; the networks are those of `tiny_runs`, which take next to no time."""
     monkeypatch.setitem(TABLES, "tiny", TABLE)
     monkeypatch.setattr(QUICK_PRESET, BRIEF)
-    monkeypatch.setattr(baselines, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
+    monkeypatch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
     monkeypatch.setattr(
         runs, "run_curriculum", lambda *args, **options: run_curriculum(*args, **options, display=quiet())
     )
@@ -170,7 +169,7 @@ def test_a_guide_in_another_folder_is_read_and_its_runs_are_others(tmp_path):
         for told in (with_guide(table, Path(folder)) for folder in (GUIDE, *folders))
     )
     assert usual.name == "scienceworld-lge-1-quick_lge-find-non-living-thing", "runs already made are found again"
-    assert one.settings(0).policy_options["guide"] == str(folders[0])
+    assert one.settings(0).network["guide"] == str(folders[0])
     assert one.name == same.name != other.name
     assert re.fullmatch(usual.name + "-guide-[0-9a-f]{8}", one.name)
     plain = [job.name for row in table.rows[:2] for job in jobs_of(table, row, "quick", 1.0)]

@@ -11,7 +11,7 @@ from benchmarks.tables.layout import PRESETS, Cell, Row, Table, Training
 from benchmarks.tables.page import Filled, filled_table, markdown, to_json
 from benchmarks.tables.runs import jobs_of
 from magrounding.envs.published import PublishedResult
-from magrounding.experiment.presets import Promotion
+from magrounding.experiment.phase import Promotion
 from magrounding.experiment.results import RunResults
 from magrounding.registry import AGENTS
 from tests.benchmarks.test_tables import cells
@@ -57,17 +57,17 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
     )
     table = Table("hand", "By hand", "ma_rtfm", 2, ("eval", "new", "games", "none"), (shown,), note="A note.")
     filled = Filled(table, {("quick", training): run}, {"x": "y"}, (0, 1, 2), "quick", 0.5, "sampled", "as typed")
-    heads, _, ours, random, oracle = cells(filled_table(filled))
+    heads, _, ours, random, oracle = cells(filled_table(filled).markdown())
     assert heads == ["", "learnt by", "seeds", "environment steps", "training", "eval", "new", "games", "none"]
     facts = ["By hand", "reinforcement after imitation", "2", "1,000 to 1,001", "30 s to 1 min 00 s"]
     assert ours[:5] == facts
     assert ours[5:] == ["62.5 % ± 17.7 % †1 (41.0 %)", "not run (61.0 % ± 1.0 %)", "37.5 % ± 17.7 % (–)", ""]
     assert (random[5:], oracle[5:]) == (["12.5 %", "", "", ""], ["87.5 %", "", "", ""])
-    greedy = cells(filled_table(replace(filled, play="greedy")))[2]
+    greedy = cells(filled_table(replace(filled, play="greedy")).markdown())[2]
     assert greedy[5] == "50.0 % ± 35.4 % †1 (41.0 %)"
 
     other = replace(shown, id="other", label="Other", presets={"quick": "quick_other"})
-    both = cells(filled_table(replace(filled, table=replace(table, rows=(other, shown)))))
+    both = cells(filled_table(replace(filled, table=replace(table, rows=(other, shown)))).markdown())
     assert both[2][5] == "not run (41.0 %)", "it learns as the other row does, but for the preset"
     assert both[3] == ours
 
@@ -76,7 +76,7 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
         "# By hand",
         "2 agents, preset `quick`, 0.5 times its budget; seeds 0, 1, 2",
         "Win rates of 8 games, sampled play",
-        "Imitation had the scripted oracle for a teacher.",
+        "* teacher of `tiny`: the scripted oracle",
         "A note.",
         "* eval: `eval` of `s1`",
         "* games: the last training games of `s1`",
@@ -84,13 +84,15 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
         "Command: `as typed`",
     ):
         assert fact in text
-    assert "during training (sampled play, by which weights are chosen; the mean" in markdown(filled, "hand.png")
+    assert "during training (sampled play, mean over seeds)" in markdown(filled, "hand.png")
     alone = replace(run, settings=tiny_settings(stages=("s1",), seeds=(0, 1)))
     shown_files = replace(run, settings=replace(run.settings, demonstrations={"a.npz": "0"}))
     shown_files = replace(shown_files, config={"demonstrators": {"a.npz": "a person"}})
     shown_files = markdown(replace(filled, runs={("quick", training): shown_files}), None)
-    assert "Imitation had demonstrations from `a.npz` (played by a person) for a teacher." in shown_files
-    assert "No row had a teacher." in markdown(replace(filled, runs={("quick", training): alone}), None)
+    assert "* teacher of `tiny`: demonstrations of a person (`a.npz`)" in shown_files
+    assert "* teacher of `tiny`: none: reinforcement alone" in markdown(
+        replace(filled, runs={("quick", training): alone}), None
+    )
     found = json.loads(json.dumps(to_json(filled, {"x": "1"})))
     assert found["rows"]["hand"]["cells"]["eval"]["play"]["greedy"]["seeds"] == {"0": 0.75, "1": 0.25}
     assert found["rows"]["hand"]["cells"]["new"]["play"] == {}
@@ -113,10 +115,10 @@ def test_every_cell_of_the_papers_tables_is_measured(id, preset):
         jobs = {job.training: job.settings(0) for job in jobs_of(table, row, preset, 1.0)}
         for cell in row.cells.values():
             settings = jobs[cell.training]
-            last = settings.preset.of_stage(cell.stage)[-1]
+            last = settings.of_stage(cell.stage)[-1]
             assert cell.evaluation_set in (None, *settings.evaluation_sets(cell.stage, last))
             assert cell.training.size is None or cell.training.stages[-1] == cell.stage
-        if "guide" not in settings.policy_options:  # a folder that is made here
+        if "guide" not in settings.network:  # a folder that is made here
             settings.make_network()
         trained += 1
     # Some worlds have no preset of reinforcement that two cores can finish, or none of the paper's for narrow networks.

@@ -9,10 +9,11 @@ import pytest
 from matplotlib.image import imread
 
 from benchmarks import zero_shot
-from magrounding.experiment import baselines
-from magrounding.experiment.metrics import METRICS_FILE, read_metrics
-from magrounding.experiment.presets import Promotion
-from magrounding.experiment.zero_shot import Contender
+from magrounding.experiment import evaluate as evaluation
+from magrounding.experiment.metrics import read_metrics
+from magrounding.experiment.phase import Promotion
+from magrounding.experiment.zero_shot import EvaluatedRun
+from magrounding.play.run_folder import METRICS_FILE
 from magrounding.play.scripted import RandomTeam
 from magrounding.storage import read_json, write_json
 from magrounding.training.qmix import QmixConfig
@@ -34,7 +35,7 @@ def dividing(tmp_path_factory):
 
 
 def run(monkeypatch, *arguments):
-    monkeypatch.setattr(baselines, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
+    monkeypatch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
     monkeypatch.setattr(sys, "argv", ["zero_shot", *map(str, arguments)])
     return zero_shot.main()
 
@@ -203,10 +204,10 @@ def test_maps_that_a_network_is_not_made_for(monkeypatch, capsys, tmp_path):
     pytest.importorskip("tianshou")
     learner = QmixConfig(replay_steps=300, unroll=5, batch=4, updates=0.25, state_maps=4)
     options = {"maps": 4, "hidden": 8, "embedding": 4}
-    few = {"phases": phases_of({"*": Promotion(steps=60)}, learner), "policy_options": options}
+    few = {"phases": phases_of({"*": Promotion(steps=60)}, learner), "network": options}
     blind = tiny_run(tmp_path / "blind", "s1", agent="qmix", **few)
     assert run(monkeypatch, "--run", blind, "--episodes", 4, "--splits", "eval") == 0
-    monkeypatch.setattr(Contender, "play", None)  # nothing is played in vain
+    monkeypatch.setattr(EvaluatedRun, "play", None)  # nothing is played in vain
     assert run(monkeypatch, "--run", blind, *FEW) == 2
     assert "made for a grid of 8 × 8 × 4 and cannot look at one of 10 × 10 × 4" in capsys.readouterr().err
 

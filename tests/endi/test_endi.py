@@ -15,8 +15,8 @@ from magrounding.endi.on_emma import EnDiEmma, _nearest
 from magrounding.endi.on_relread import EnDiRelread, EnDiRelreadConfig
 from magrounding.endi.on_txt2pi import EnDiTxt2Pi
 from magrounding.errors import ConfigurationError
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.presets import find_preset
-from magrounding.experiment.settings import RunSettings
 from magrounding.play.team import Team
 from tests.agents.samples import batch_of, make_spec
 from tests.endi.games import NETWORKS, act, learn_beside, network, scene
@@ -325,6 +325,6 @@ def test_one_agent_has_nobody_to_divide_with(grounding, alone):
 
 def test_presets_of_a_network_are_also_for_what_is_built_on_it():
     preset = find_preset("quick_rl", "ma_messenger")
-    assert preset.policy_options
-    for agent, options in (("endi_dis_relread", preset.policy_options), ("endi_dis_emma", {}), ("txt2pi", {})):
-        assert RunSettings("ma_messenger", agent, 2, preset, ("s1",)).policy_options == options
+    assert preset.network
+    for agent, options in (("endi_dis_relread", preset.network), ("endi_dis_emma", {}), ("txt2pi", {})):
+        assert RunConfig("ma_messenger", agent, 2, preset, ("s1",)).network == options

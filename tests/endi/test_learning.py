@@ -9,9 +9,9 @@ import torch
 
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import OTHERS, Auxiliary
+from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.presets import Promotion
-from magrounding.experiment.settings import read_settings
+from magrounding.experiment.phase import Promotion
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.ppo import PPOConfig, PPOLearner
 from magrounding.training.rollout import Rollout
@@ -132,14 +132,14 @@ def test_a_killed_run_ends_the_same(tmp_path):
         phases=phases_of({"*": Promotion(steps=240)}, learner),
         stages=("s1",),
         agent="endi_dis_relread",
-        policy_options=small,
+        network=small,
         evaluate_every=None,
         final_sets=("eval",),
     )
     run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
     folder, saves = tmp_path / "killed", count()
     killed_run(settings, folder, lambda position: next(saves) == 2)
-    run_curriculum(read_settings(folder), folder, resume=True, display=quiet(), device="cpu")
+    run_curriculum(read_config(folder), folder, resume=True, display=quiet(), device="cpu")
     assert torch.equal(weights_of(folder, "s1"), weights_of(tmp_path / "whole", "s1"))
     assert timeless(folder) == timeless(tmp_path / "whole")
     line = next(line for line in timeless(folder) if line["kind"] == "train")

@@ -23,9 +23,10 @@ import torch._dynamo  # noqa: F401  with the first optimiser
 
 from magrounding.cli.command import CommandLine
 from magrounding.cli.train import main
-from magrounding.experiment.owner import OWNER_FILE
-from magrounding.experiment.presets import Promotion, rtfm
-from magrounding.experiment.settings import read_settings
+from magrounding.experiment.config import read_config
+from magrounding.experiment.phase import Promotion
+from magrounding.experiment.presets import rtfm
+from magrounding.play.run_folder import OWNER_FILE
 from tests.experiment.tiny_runs import IMITATION, LEARNER, TINY, phases_of, timeless
 
 LINE = ("--env", "ma_rtfm", "--device", "cpu", "--out", "run")
@@ -36,7 +37,9 @@ def tiny_preset() -> None:
     """A demo of a stage of two phases and others of one, with evaluations, and a checkpoint after every update."""
     brief = {"*": Promotion(steps=150)}
     phases = {**phases_of(brief, LEARNER), "s1": phases_of(brief, IMITATION, LEARNER)["*"]}
-    rtfm.DEMO = replace(TINY, phases=phases, evaluate_every=60, final_sets=("train", "eval"), log_every=1)
+    rtfm.DEMO = replace(
+        TINY, phases=phases, evaluation=replace(TINY.evaluation, every=60, final_sets=("train", "eval")), log_every=1
+    )
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,7 @@ def content(run: Path) -> dict[str, object]:
             found[name] = path.read_bytes()
         else:
             found[name] = "there"
-    settings = read_settings(run)
+    settings = read_config(run)
     weights = [name for name in found if re.search(r"s\d/agent_\d.safetensors$", name)]
     assert len(weights) == 2 * len(settings.stages) * len(settings.seeds)
     return found

@@ -8,8 +8,8 @@ from magrounding.cli import bench, evaluate, play, watch
 from magrounding.cli.command import CommandLine
 from magrounding.cli.options import game_options
 from magrounding.errors import CheckpointError, ConfigurationError, InvalidAction, MissingExtra
+from magrounding.experiment.config import make_config
 from magrounding.experiment.curriculum import check_run, run_curriculum
-from magrounding.experiment.settings import make_settings
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import GameWriter, read_games
 from magrounding.play.session import Session
@@ -19,7 +19,7 @@ from tests.experiment.tiny_runs import tiny_settings
 
 
 def test_a_simulator_that_is_not_installed_leaves_no_folder(tmp_path, monkeypatch):
-    settings = make_settings("babyai", preset="quick")
+    settings = make_config("babyai", preset="quick")
 
     def missing(*_):
         raise MissingExtra("BabyAI", "babyai")
@@ -32,14 +32,14 @@ def test_a_simulator_that_is_not_installed_leaves_no_folder(tmp_path, monkeypatc
 
 
 def test_every_stage_is_asked_for_its_expert(tmp_path):
-    settings = make_settings("nethack", preset="quick", stages=("silg", "score"))
+    settings = make_config("nethack", preset="quick", stages=("silg", "score"))
     with pytest.raises(ConfigurationError, match="nethack has no expert that can teach in stage 'score'"):
         run_curriculum(settings, tmp_path / "run")
     assert not list(tmp_path.iterdir())
 
 
 def test_every_stage_has_a_measure_of_its_own():
-    settings = make_settings("nethack", preset="quick", stages=("silg", "score"))
+    settings = make_config("nethack", preset="quick", stages=("silg", "score"))
     assert [settings.measure(stage) for stage in settings.stages] == ["win_rate", "score"]
     assert settings.windowed("score") == "window_score"
     other_way = replace(settings, stages=("score", "silg"))

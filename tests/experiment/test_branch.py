@@ -11,7 +11,7 @@ from magrounding.experiment.branch import beginning, branch
 from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.owner import RunOwner
-from magrounding.experiment.presets import Promotion
+from magrounding.experiment.phase import Promotion
 from magrounding.storage import read_json
 from tests.experiment.tiny_runs import (
     IMITATION,

@@ -7,7 +7,7 @@ import pytest
 
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.cross_play import cross_play, seed_pairs
-from magrounding.experiment.zero_shot import Contender, open_runs
+from magrounding.experiment.zero_shot import EvaluatedRun, open_runs
 from magrounding.play.evaluate import REPORT_SEED, evaluate
 from magrounding.play.team import mixed_team
 from tests.experiment.tiny_runs import tiny_run, tiny_settings
@@ -15,7 +15,7 @@ from tests.experiment.tiny_runs import tiny_run, tiny_settings
 
 def contender(name, *seeds, agents=2):
     teams = dict.fromkeys(seeds)
-    return Contender(name, Path(name), tiny_settings(agents=agents), "s1", teams, {})  # pyright: ignore
+    return EvaluatedRun(name, Path(name), tiny_settings(agents=agents), "s1", teams, {})  # pyright: ignore
 
 
 def test_seeds_are_paired_so_that_pairs_are_independent():

@@ -12,13 +12,14 @@ from rich.console import Console
 
 import magrounding as mg
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
+from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import METRICS_FILE, MetricsLog, read_metrics
-from magrounding.experiment.presets import Promotion
+from magrounding.experiment.metrics import MetricsLog, read_metrics
+from magrounding.experiment.phase import Promotion
 from magrounding.experiment.progress import Display, Status, duration
-from magrounding.experiment.settings import read_settings
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import MANUALS, PLAYS, REPORT_SEED, evaluate
+from magrounding.play.run_folder import METRICS_FILE, SeedFolder
 from magrounding.storage import read_json, write_json
 from magrounding.training.ppo import PPOConfig
 from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
@@ -124,7 +125,7 @@ def test_the_team_plays(finished):
 
 
 def test_what_is_reported_is_what_the_saved_weights_do(finished):
-    settings = read_settings(finished)
+    settings = read_config(finished)
     lines = [line for line in read_metrics(finished / METRICS_FILE) if line.get("when") == "after"]
     for stage, play, manual in product(("s1", "s3"), PLAYS, MANUALS):
         options = settings.stage_options(stage, "eval")
@@ -147,7 +148,7 @@ def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, after_saves):
     killed_run(tiny_settings(), folder, lambda position: next(saves) == after_saves - 1)
     with (folder / METRICS_FILE).open("a") as file:
         file.write('{"kind": "train", "half a li')
-    run_curriculum(read_settings(folder), folder, resume=True, display=quiet(), device="cpu")
+    run_curriculum(read_config(folder), folder, resume=True, display=quiet(), device="cpu")
     for stage in ("s1", "s3"):
         assert torch.equal(weights_of(folder, stage), weights_of(finished, stage))
     assert timeless(folder) == timeless(finished)
@@ -161,13 +162,13 @@ def test_a_killed_run_of_ppo_ends_the_same(tmp_path):
     run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
     folder, saves = tmp_path / "killed", count()
     killed_run(settings, folder, lambda position: next(saves) == 2)
-    run_curriculum(read_settings(folder), folder, resume=True, display=quiet(), device="cpu")
+    run_curriculum(read_config(folder), folder, resume=True, display=quiet(), device="cpu")
     assert torch.equal(weights_of(folder, "s1"), weights_of(tmp_path / "whole", "s1"))
 
 
 def test_a_finished_run_resumes_to_nothing(finished):
     before = {path: path.read_bytes() for path in finished.rglob("*.safetensors")}
-    run_curriculum(read_settings(finished), finished, resume=True, display=quiet(), device="cpu")
+    run_curriculum(read_config(finished), finished, resume=True, display=quiet(), device="cpu")
     assert before == {path: path.read_bytes() for path in finished.rglob("*.safetensors")}
 
 
@@ -285,38 +286,38 @@ def test_bad_options_come_to_light_before_anything_is_written(tmp_path):
 
 def test_settings_survive_their_file(tmp_path):
     settings = tiny_settings(seeds=(1, 2))
-    write_json(tmp_path / "config.json", settings.to_dict())
-    assert read_settings(tmp_path) == settings
+    write_json(tmp_path / "config.json", settings.as_dict())
+    assert read_config(tmp_path) == settings
     for text, complaint in (("{", "not JSON"), ("[]", "JSON object"), ('{"env": "ma_rtfm"}', "damaged")):
         (tmp_path / "config.json").write_text(text)
         with pytest.raises(CheckpointError, match=complaint):
-            read_settings(tmp_path)
+            read_config(tmp_path)
     with pytest.raises(CheckpointError, match="does not exist"):
-        read_settings(tmp_path / "nowhere")
+        read_config(tmp_path / "nowhere")
 
 
 def test_tensorboard_shows_no_step_twice(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     line = {"kind": "train", "stage": "s1", "phase": "reinforce", "total_steps": 0, "win_rate": 0.5}
-    with MetricsLog(tmp_path) as log:
+    with MetricsLog(SeedFolder(tmp_path)) as log:
         log.write(line)
         size = log.sync()
         log.write({**line, "total_steps": 10})
-    with MetricsLog(tmp_path, size) as log:
+    with MetricsLog(SeedFolder(tmp_path), size) as log:
         log.write({**line, "total_steps": 10, "win_rate": 0.75})
     assert [x["win_rate"] for x in read_metrics(tmp_path / METRICS_FILE)] == [0.5, 0.75]
     board = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
     assert [(x.step, x.value) for x in board.Scalars("s1/reinforce/win_rate")] == [(0, 0.5), (10, 0.75)]
     with pytest.raises(CheckpointError, match="shorter"):
-        MetricsLog(tmp_path, 10_000)
+        MetricsLog(SeedFolder(tmp_path), 10_000)
 
 
 def test_tensorboard_keeps_phases_plays_and_manuals_apart(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     places = list(product(("imitate", "reinforce"), ("within", "after"), PLAYS, MANUALS))
-    with MetricsLog(tmp_path) as log:
+    with MetricsLog(SeedFolder(tmp_path)) as log:
         for k, (phase, when, play, manual) in enumerate(places):
             where = {"stage": "s1", "phase": phase, "set": "eval", "when": when, "play": play, "manual": manual}
             log.write({"kind": "evaluation", "total_steps": 90, "win_rate": k / 100, **where})

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from magrounding.experiment.report import write_report
 
 import magrounding as mg
 from magrounding.errors import CheckpointError, MagroundingError
 from magrounding.experiment import seed_run
-from magrounding.experiment.baselines import read_baselines
 from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
+from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import METRICS_FILE, MetricsLog, read_metrics
-from magrounding.experiment.presets import Promotion
-from magrounding.experiment.report import write_report
-from magrounding.experiment.settings import read_settings
+from magrounding.experiment.metrics import MetricsLog, read_metrics
+from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession
+from magrounding.play.run_folder import METRICS_FILE, RunFolder, SeedFolder
 from magrounding.storage import read_json, remove_partial, write_atomic, write_json
 from tests.experiment.tiny_runs import Killed, killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
 
@@ -64,7 +64,7 @@ def edit(path, old, new):
 
 
 def go_on(folder):
-    run_curriculum(read_settings(folder), folder, resume=True, display=quiet(), device="cpu")
+    run_curriculum(read_config(folder), folder, resume=True, display=quiet(), device="cpu")
 
 
 @pytest.mark.parametrize("stops", [(4, 1), (1, 3, 0)])
@@ -91,12 +91,12 @@ def test_stops_within_one_report(finished, tmp_path, monkeypatch, stops):
 
 
 def test_a_size_is_right_before_anything_is_written(tmp_path):
-    with MetricsLog(tmp_path) as log:
+    with MetricsLog(SeedFolder(tmp_path)) as log:
         log.write(LINE)
         size = log.sync()
         log.write({**LINE, "total_steps": 10})
     for _ in range(2):
-        with MetricsLog(tmp_path, size) as log:
+        with MetricsLog(SeedFolder(tmp_path), size) as log:
             assert log.sync() == size == (tmp_path / METRICS_FILE).stat().st_size
 
 
@@ -165,7 +165,7 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again(finished, tmp_pat
 
 def test_another_seeds_checkpoint(halfway, copy):
     folder = copy(halfway)
-    path, settings = folder / "checkpoint.safetensors", read_settings(folder)
+    path, settings = folder / "checkpoint.safetensors", read_config(folder)
     record, tensors = load_checkpoint(path, **settings.origin)
     save_checkpoint(path, {**record, "seed": 7}, tensors)
     with pytest.raises(CheckpointError, match=r"checkpoint.safetensors is of seed 7, not of 0"):
@@ -256,14 +256,14 @@ def complaint(folder, before):
 
 def everything(folder):
     """All that the files of a run's folder say, in a form that can be compared."""
-    settings = read_settings(folder)
+    settings = read_config(folder)
     record, tensors = load_checkpoint(folder / "checkpoint.safetensors", **settings.origin)
     team = mg.load_team(folder)
     weights = [p for policy in team.policies for p in policy.parameters()]
     return (
         settings,
         read_json(folder / "config.json"),
-        read_baselines(folder),
+        RunFolder(folder).baselines(),
         read_metrics(folder / METRICS_FILE),
         json.dumps(record),
         {name: (tensor.dtype, tensor.shape, tensor.numpy().tobytes()) for name, tensor in tensors.items()},
@@ -306,7 +306,7 @@ def test_a_full_disk_names_the_file(full_disk):
 
     path = full_disk / "file"
     write_atomic(path, b"old")
-    log = MetricsLog(full_disk / "log")
+    log = MetricsLog(SeedFolder(full_disk / "log"))
     log.write(LINE)
     whole = log.path.read_bytes()
     with pytest.raises(OSError, match="No space"):
@@ -320,7 +320,7 @@ def test_a_full_disk_names_the_file(full_disk):
     assert log.path.read_bytes().startswith(whole)
     assert read_metrics(log.path)[0] == LINE
     (full_disk / "rest").unlink()
-    with MetricsLog(full_disk / "log", len(whole)) as log:  # and it goes on where its checkpoint was
+    with MetricsLog(SeedFolder(full_disk / "log"), len(whole)) as log:  # and it goes on where its checkpoint was
         log.write({**LINE, "total_steps": 10})
     assert [line["total_steps"] for line in read_metrics(log.path)] == [0, 10]
 
@@ -329,7 +329,7 @@ def test_a_disk_that_refuses_names_the_file(tmp_path, monkeypatch):
     def refuse(*arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    log = MetricsLog(tmp_path)
+    log = MetricsLog(SeedFolder(tmp_path))
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(OSError, match="No space left") as refused:
         write_atomic(tmp_path / "file", b"new")
@@ -355,7 +355,7 @@ def test_a_seal_is_of_values_and_not_of_their_order(tmp_path):
 
 def test_words_workers_and_other_stages_are_no_settings():
     settings = tiny_settings(**BRIEF)
-    phases = {**settings.preset.phases, "s4": phases_of({"*": Promotion(steps=7)})["*"]}  # of a stage that it has not
+    phases = {**settings.phases, "s4": phases_of({"*": Promotion(steps=7)})["*"]}  # of a stage that it has not
     words = replace(settings, workers=3, preset=replace(settings.preset, about="In other words.", phases=phases))
     assert words.digest == settings.digest
     for other in (replace(settings, seeds=(1,)), replace(settings, preset=replace(settings.preset, report_games=9))):

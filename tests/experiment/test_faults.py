@@ -6,12 +6,12 @@ import signal
 from dataclasses import replace
 
 import pytest
+from magrounding.experiment.presets.preset import Phase, Promotion
 
 from magrounding.experiment import stage
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.presets.babyai import QUICK_RL_BABYAI
-from magrounding.experiment.presets.preset import Phase, Promotion
-from magrounding.experiment.settings import RunSettings
 from magrounding.training.ppo import PPOConfig
 from tests.experiment.tiny_runs import quiet
 from tests.full import in_full
@@ -43,7 +43,7 @@ def test_workers_die_and_hang_many_times_in_a_run(tmp_path, monkeypatch):
         report_games=4,
         log_every=1,
     )
-    settings = RunSettings("babyai", "viewread", 1, preset, ("GoToObj",), workers=2)
+    settings = RunConfig("babyai", "viewread", 1, preset, ("GoToObj",), workers=2)
     run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     faults = [line for line in lines if line["kind"] == "fault"]

@@ -8,9 +8,9 @@ import magrounding as mg
 from magrounding.agents.fieldread import FieldRead, FieldReadConfig
 from magrounding.agents.policy import Accepts
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.baselines import compared
+from magrounding.experiment.config import make_config
+from magrounding.experiment.evaluate import compared
 from magrounding.experiment.presets import GENERAL, default_preset, find_preset, presets_of
-from magrounding.experiment.settings import make_settings
 from magrounding.registry import AGENTS, ENVS, AgentEntry
 from magrounding.spec import EnvSpec, FixedActions, Text, TextChoices
 from tests.agents.test_fieldread import FIELDS, WORDS
@@ -62,10 +62,10 @@ def test_an_environment_without_presets_has_the_general_one(own):
 
 @pytest.mark.parametrize(("env", "sets"), [("own", ("easy", "hard")), ("bare", ("train",))])
 def test_it_is_judged_on_the_sets_of_the_environments_plan(own, env, sets):
-    settings = make_settings(env, preset=GENERAL)
+    settings = make_config(env, preset=GENERAL)
     assert (settings.agent, settings.agents) == ("fieldread", 2)
-    assert settings.preset.watched_sets == sets
-    assert settings.preset.selection_set == sets[0]
+    assert settings.evaluation.watched_sets == sets
+    assert settings.evaluation.selection_set == sets[0]
     assert settings.make_network() is not None
     assert "action_mask" in settings.describe(""), "every action counts where a game shows no mask"
     assert not settings.imitates

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from magrounding.errors import CheckpointError
-from magrounding.experiment.owner import OWNER_FILE, Process, RunOwner
+from magrounding.experiment.owner import Process, RunOwner
+from magrounding.play.run_folder import OWNER_FILE
 from magrounding.storage import SEAL, digest
 
 ROOT = Path(__file__).parents[2]

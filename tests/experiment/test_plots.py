@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from magrounding.experiment.plots import MOST_BESIDE, SCORES, WIN_RATES, finish, make_figure, plot_curves
+from magrounding.experiment.curves import plot_curves
+from magrounding.experiment.plots import MOST_BESIDE, SCORES, WIN_RATES, finish, make_figure
 from magrounding.experiment.results import RunResults
 from tests.experiment.tiny_runs import tiny_settings
 

@@ -4,14 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from magrounding import schema
 from magrounding.agents.building import freeze, make_policy
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.experiment.presets import IMITATE, REINFORCE, Promotion, default_preset, find_preset
-from magrounding.experiment.settings import RunSettings, make_settings
+from magrounding.experiment.config import make_config, parse_config
+from magrounding.experiment.phase import Promotion
+from magrounding.experiment.presets import default_preset, find_preset
 from magrounding.play.actor import has_expert
 from magrounding.registry import ENVS, PRESETS, load
 from magrounding.storage import read_json, write_json
-from magrounding.training.algorithm import parse_config
+from magrounding.training.algorithm import IMITATE, REINFORCE, AlgorithmConfig
 from tests.experiment.tiny_runs import IMITATION, LEARNER, TINY, phases_of, tiny_settings
 
 ALL = [(entry.name, entry.env) for entry in PRESETS.values()]
@@ -70,16 +72,16 @@ def test_learners_are_changed_everywhere_and_nothing_else_is():
 @pytest.mark.parametrize(("name", "env"), ALL)
 def test_every_preset_makes_settings_that_survive_their_file(tmp_path, name, env):
     for share in (False, True):
-        settings = replace(make_settings(env, preset=name, seeds=(0, 7)), share_parameters=share)
-        write_json(tmp_path / "config.json", settings.to_dict())
-        assert RunSettings.from_dict(read_json(tmp_path / "config.json")) == settings
+        settings = replace(make_config(env, preset=name, seeds=(0, 7)), share_parameters=share)
+        write_json(tmp_path / "config.json", settings.as_dict())
+        assert parse_config(read_json(tmp_path / "config.json")) == settings
         alone = share or settings.agent == "qmix"  # which is one network for all agents, asked or not
         assert settings.num_learners == (1 if alone else settings.agents)
     assert settings.preset is load(PRESETS[f"{name} for {env}"].preset)
     assert settings.stages == ENVS[env].curriculum
     assert settings.max_envs >= 1
-    for stage, phase in settings.phases():
-        settings.describe(stage, **phase.games)
+    for stage, phase in settings.walk():
+        settings.describe(stage, **phase.env_options)
         assert phase.until.steps or phase.until.win_rate
     assert not settings.imitates or has_expert(env)
 
@@ -87,17 +89,17 @@ def test_every_preset_makes_settings_that_survive_their_file(tmp_path, name, env
 def test_infinite_options_and_demonstrations_survive_too(tmp_path):
     phases = phases_of(SOON, replace(IMITATION, teacher_steps=None), LEARNER)
     settings = replace(tiny_settings(phases=phases), demonstrations={"games.npz": "a digest"})
-    write_json(tmp_path / "config.json", settings.to_dict())
-    assert RunSettings.from_dict(read_json(tmp_path / "config.json")) == settings
+    write_json(tmp_path / "config.json", settings.as_dict())
+    assert parse_config(read_json(tmp_path / "config.json")) == settings
 
 
 @pytest.mark.parametrize("lacking", ["phases", "share_parameters", "learner", "until"])
 def test_files_of_another_version_are_refused(lacking):
-    content = tiny_settings().to_dict()
+    content = tiny_settings().as_dict()
     for place in (content, content["preset"], content["preset"]["phases"]["*"][0]):
         place.pop(lacking, None)
     with pytest.raises(CheckpointError, match="damaged, or of another version"):
-        RunSettings.from_dict(content)
+        parse_config(content)
 
 
 def test_presets_that_are_not_there():
@@ -111,7 +113,7 @@ def test_presets_that_are_not_there():
 
 @pytest.mark.parametrize("env", ENVS)
 def test_worlds_can_lie_and_the_set_for_it_exists(env):
-    settings = make_settings(env, preset=default_preset(env))
+    settings = make_config(env, preset=default_preset(env))
     entry = settings.entry
     assert entry.evaluation.reading_set in entry.evaluation.sets
     if entry.evaluation.rules_text == "manual":
@@ -122,8 +124,8 @@ def test_worlds_can_lie_and_the_set_for_it_exists(env):
 
 
 def test_only_the_presets_own_agent_is_frozen():
-    settings = make_settings("messenger", preset="paper")
-    frozen = {stage: settings.frozen(phase) for stage, phase in settings.phases()}
+    settings = make_config("messenger", preset="paper")
+    frozen = {stage: phase.frozen for stage, phase in settings.walk()}
     assert frozen == {"s1": (), "s2": ("symbols", "key", "reader"), "s3": ("symbols", "key", "reader")}
     spec = settings.describe("s2")
     policy = make_policy("emma", spec)
@@ -132,7 +134,7 @@ def test_only_the_presets_own_agent_is_frozen():
     stays = {name.split(".")[0] for name, p in policy.named_parameters() if not p.requires_grad}
     assert stays == {"symbols", "key", "key_attention", "reader"}
     assert {"value", "value_attention"} < learns
-    assert not any(make_settings("messenger", "relread", preset="paper").frozen(p) for _, p in settings.phases())
+    assert not any(make_config("messenger", "relread", preset="paper").frozen(p) for _, p in settings.walk())
 
 
 @pytest.mark.parametrize(
@@ -161,11 +163,11 @@ def test_only_the_presets_own_agent_is_frozen():
 )
 def test_learners_refuse_options_that_make_no_sense(config, complaint):
     with pytest.raises(ConfigurationError, match=complaint):
-        parse_config(config)
+        schema.load(AlgorithmConfig, config)
 
 
 def test_an_option_that_may_be_left_open_is_none():
-    assert parse_config({"algorithm": "imitation", "teacher_steps": None}).teacher_share(10**9) == 1
+    assert schema.load(AlgorithmConfig, {"algorithm": "imitation", "teacher_steps": None}).teacher_share(10**9) == 1
 
 
 @pytest.mark.parametrize("env", ENVS)

@@ -9,11 +9,11 @@ from matplotlib.image import imread
 
 from magrounding.envs.published import PublishedResult
 from magrounding.errors import CheckpointError
-from magrounding.experiment import baselines
+from magrounding.experiment import evaluate as evaluation
+from magrounding.experiment.curves import plot_curves
 from magrounding.experiment.metrics import MetricsLog
-from magrounding.experiment.plots import plot_curves
-from magrounding.experiment.presets import Promotion
-from magrounding.experiment.report import (
+from magrounding.experiment.phase import Promotion
+from magrounding.experiment.reports.run import (
     budget_table,
     facts,
     reading_table,
@@ -24,6 +24,7 @@ from magrounding.experiment.report import (
 )
 from magrounding.experiment.results import RunResults, read_results
 from magrounding.play.actor import make_expert
+from magrounding.play.run_folder import RunFolder, SeedFolder
 from magrounding.registry import ENVS, load
 from magrounding.storage import write_json
 from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_run, tiny_settings
@@ -78,68 +79,67 @@ def run(tmp_path):
 
 
 def test_the_table_has_the_numbers(run):
-    rows = [[cell.strip() for cell in row.strip("| ").split("|")] for row in results_table(run).splitlines()]
+    rows = [[cell.strip() for cell in row.strip("| ").split("|")] for row in results_table(run).markdown().splitlines()]
     assert rows[2] == [
         "s1",
         "reinforcement alone",
         "train",
-        "**60.0 %** ± 28.3 %",  # the sample deviation of 0.4 and 0.8
+        "60.0 % ± 28.3 %",  # the sample deviation of 0.4 and 0.8
         "15.0 % ± 7.1 %",
-        "60.0 % [22.0 %, 92.3 %] of 2 × 10 games",  # over seeds and games: wider than from the one seed to the other
-        "7.5",
+        "[22.0 %, 92.3 %] of 2 × 10 games",  # over seeds and games: wider than from the one seed to the other
+        "7.50 ± 0.71",
         "5.0 %",
         "99.0 %",
         "60.6 %",  # 60 of 99
-        "84.0 % ± 21.0 %",
+        "84.0 % ± 21.0 % (table 1)",
     ]
-    assert rows[3][2:5] == ["eval", "**30.0 %** ± 14.1 %", "7.5 % ± 3.5 %"]
+    assert rows[3][2:5] == ["eval", "30.0 % ± 14.1 %", "7.5 % ± 3.5 %"]
     assert rows[3][7:] == ["–", "–", "–", "–"]
     sets = run.settings.entry.evaluation.sets
-    assert [row[:4] for row in rows[4:]] == [["s3", "reinforcement alone", name, "not reached"] for name in sets]
-    assert {row.count("|") for row in results_table(run).splitlines()} == {12}
+    assert [row[:4] for row in rows[4:]] == [["s3", "reinforcement alone", name, "–"] for name in sets]
+    assert {row.count("|") for row in results_table(run).markdown().splitlines()} == {12}
 
 
 def test_the_better_way_of_playing_leads(run):
-    """Draws that win more are in bold, and interval and steps are theirs."""
+    """Interval and steps are of draws where these win more."""
     assert run.better_play == "greedy"
     other = {"greedy": "sampled", "sampled": "greedy"}
     lines = {k: [{**x, "play": other.get(x.get("play"))} for x in own] for k, own in run.lines.items()}
     swapped = replace(run, lines=lines)
     assert swapped.better_play == "sampled"
-    row = results_table(swapped).splitlines()[2]
-    assert "| 15.0 % ± 7.1 % | **60.0 %** ± 28.3 % | 60.0 % [22.0 %, 92.3 %] of 2 × 10 games | 7.5 |" in row
-    assert "**Sampled** play wins more" in report(swapped)
+    row = results_table(swapped).markdown().splitlines()[2]
+    assert "| 15.0 % ± 7.1 % | 60.0 % ± 28.3 % | [22.0 %, 92.3 %] of 2 × 10 games | 7.50 ± 0.71 |" in row
+    assert "Better way of playing on training games: **sampled**." in report(swapped)
 
 
 def test_an_oracle_that_never_wins_has_no_shares(run):
     nobody = {"s1/train": {"oracle": {"win_rate": 0.0}}}
-    assert "| – | 0.0 % | – | 84.0 %" in results_table(replace(run, baselines=nobody))
+    table = results_table(replace(run, baselines=nobody))
+    assert "share of the oracle" not in table.heads
+    assert "| 0.0 % | 84.0 %" in table.markdown()
 
 
-def test_only_those_are_said_to_have_played_who_did(run):
-    with_both = "interval, steps and share of the oracle are of greedy play. Random and oracle played the same games."
-    assert with_both in report(run)
-    alone = report(replace(run, baselines={"s1/train": {"random": {"win_rate": 0.05}}}))
-    assert "interval and steps are of greedy play. Random played the same games; there is no oracle." in alone
-    neither = report(replace(run, baselines={}))
-    assert "played the same games" not in neither
-    assert "share of the oracle are" not in alone + neither
+def test_only_players_that_played_have_a_column(run):
+    assert {"random", "oracle", "share of the oracle"} <= set(results_table(run).heads)
+    alone = results_table(replace(run, baselines={"s1/train": {"random": {"win_rate": 0.05}}})).heads
+    assert "random" in alone
+    assert not {"oracle", "overlap", "share of the oracle"} & set(alone)
 
 
 def test_what_wrong_manuals_do(run, monkeypatch):
     """In the better way of playing, on the set for it; what was not measured is left open."""
-    assert reading_table(run).splitlines() == [
-        "| stage | learnt by | manual: true | manual: reassigned | manual: of another game | random |",
-        "| --- | --- | --- | --- | --- | --- |",
-        "| s1 | reinforcement alone | 30.0 % ± 14.1 % | – | 6.0 % ± 2.8 % | – |",
+    assert reading_table(run).markdown().splitlines() == [
+        "| stage | learnt by | manual: true | manual: of another game |",
+        "| --- | --- | --- | --- |",
+        "| s1 | reinforcement alone | 30.0 % ± 14.1 % | 6.0 % ± 2.8 % |",
     ]
-    assert reading_table(replace(run, lines={0: [], 1: []})) == ""
+    assert not reading_table(replace(run, lines={0: [], 1: []}))
     monkeypatch.setattr(type(run.settings), "wrong_manuals", ())
-    assert reading_table(run) == ""
+    assert not reading_table(run)
 
 
 def test_the_budget_is_the_mean_over_seeds(run):
-    rows = [[cell.strip() for cell in row.strip("| ").split("|")] for row in budget_table(run).splitlines()]
+    rows = [[cell.strip() for cell in row.strip("| ").split("|")] for row in budget_table(run).markdown().splitlines()]
     taken = ["240", "110", "1 min 30 s", "5 min 00 s"]
     assert rows[2:] == [
         ["s1", "reinforce", "after 240 steps", *taken],
@@ -159,21 +159,23 @@ def test_facts_name_the_reward_the_parameters_and_the_teacher(run):
     assert "* teacher: none: reinforcement alone" in alone
     taught = {"phases": phases_of({"*": Promotion(steps=60)}, IMITATION, LEARNER), "share_parameters": True}
     assert "* parameters: one network for all agents" in facts_of(**taught)
-    assert "* teacher: the scripted oracle, in phases of imitation only" in facts_of(**taught)
+    assert "* teacher: the scripted oracle" in facts_of(**taught)
     rollout = phases_of({"*": Promotion(steps=60)}, replace(IMITATION, oracle="rollout"))
-    other = "the oracle `rollout`, not the one of the tables, in phases of imitation only"
+    other = "the oracle `rollout`"
     assert f"* teacher: {other}" in facts_of(phases=rollout)
     both = {**rollout, "s1": taught["phases"]["*"]}
     assert f"* teacher: the scripted oracle and {other}" in facts_of(phases=both)
     shown = facts_of({"a.npz": "oracle", "b.npz": "a person"}, **taught)
-    assert "* teacher: demonstrations from `a.npz` (played by oracle), `b.npz` (played by a person)" in shown
+    assert "* teacher: demonstrations of oracle (`a.npz`), a person (`b.npz`)" in shown
     assert sum("algorithm imitation" in fact for fact in facts_of(**taught)) == 2  # one for each stage
 
 
 def test_a_stage_of_two_phases_has_rows_for_each(run):
     both = phases_of({"s1": Promotion(steps=60), "*": Promotion(steps=30)}, IMITATION, LEARNER)
     taught = replace(run, settings=tiny_settings(seeds=(0, 1), phases=both))
-    rows = [[cell.strip() for cell in row.strip("| ").split("|")] for row in results_table(taught).splitlines()]
+    rows = [
+        [cell.strip() for cell in row.strip("| ").split("|")] for row in results_table(taught).markdown().splitlines()
+    ]
     sets = list(run.settings.entry.evaluation.sets)
     assert [row[:3] for row in rows[2:]] == [
         *(["s1", "imitation", name] for name in ("train", "eval")),
@@ -181,20 +183,19 @@ def test_a_stage_of_two_phases_has_rows_for_each(run):
         *(["s3", "imitation", name] for name in ("train", "eval")),
         *(["s3", "reinforcement after imitation", name] for name in sets),
     ]
-    assert [row[3] == "not reached" for row in rows[2:6]] == [True, True, False, False]
+    assert [row[3] == "–" for row in rows[2:6]] == [True, True, False, False]
     assert "reinforcement alone" not in report(taught)
 
 
 def test_one_seed_has_no_deviation(run):
     alone = RunResults(run.folder, tiny_settings(seeds=(0,)), run.config, {0: run.lines[0]}, {}, {})
-    row = "| s1 | reinforcement alone | train | **40.0 %** | 10.0 % | 40.0 % [15.3 %, 69.6 %] of 10 games |"
-    assert row in results_table(alone)
+    row = "| s1 | reinforcement alone | train | 40.0 % | 10.0 % | [15.3 %, 69.6 %] of 10 games |"
+    assert row in results_table(alone).markdown()
 
 
-def test_shares_and_speed(run):
+def test_shares_of_the_time(run):
     text = time_shares(run)
     assert text.startswith("Wall time 3 min 20 s: world 10.0 %, acting 20.0 %, learning 70.0 %.")
-    assert f"took {2 * 240 * 2 / 200:,.0f} agent samples a second" in text  # two seeds, two agents
 
 
 def test_the_whole_report(run):
@@ -206,7 +207,7 @@ def test_the_whole_report(run):
         "torch 2",
         "1 min 30 s",
         "## Do they read?",
-        "**Greedy** play wins more",
+        "**greedy**",
     ):
         assert part in text
 
@@ -258,8 +259,7 @@ def test_curves_mark_where_imitation_ended(run, monkeypatch):
 
 def test_other_papers_are_named_where_their_sets_are_shown(run):
     known = {("s1", "train"): PublishedResult(0.9, None, "another"), ("s2", "train"): PublishedResult(0.5, 0.1, "x")}
-    told = [line for line in report(replace(run, others=(known,))).splitlines() if "another paper" in line]
-    assert told == ["* another paper, s1 train: **90.0 %**, another"]
+    assert "| 84.0 % ± 21.0 % (table 1); 90.0 % (another) |" in report(replace(run, others=(known,)))
     (frl,) = load(ENVS["rtfm"].evaluation.published_others)
     assert frl["nl", "eval_10x10"].mean == 0.957
 
@@ -293,25 +293,26 @@ def test_published_numbers_belong_to_stages_and_sets():
 def test_comparison_games_are_played_once(run, monkeypatch):
     played = []
 
-    def pretend(self, name, options):
-        played.append((options["stage"], options["split"], self._games))
+    def pretend(env, options, name, games, **more):
+        played.append((options["stage"], name, games))
         return pretended
 
     pretended = {"random": {"win_rate": 0.0}}
-    write_json(run.folder / "config.json", run.settings.to_dict())
+    write_json(run.folder / "config.json", run.settings.as_dict())
     for seed in (0, 1):
-        with MetricsLog(run.folder / f"seed_{seed}") as log:
+        with MetricsLog(SeedFolder(run.folder / f"seed_{seed}")) as log:
             for entry in run.lines[seed]:
                 log.write(entry)
-    monkeypatch.setattr(baselines.Comparison, "play", pretend)
+    monkeypatch.setattr(evaluation, "play_baselines", pretend)
+    folder = RunFolder(run.folder)
     assert read_results(run.folder).baselines == {}  # nothing is played to read
-    baselines.play_missing(run.settings, run.folder)
+    evaluation.play_missing(run.settings, folder)
     assert played == []  # stages that were not reached are not compared
     (run.folder / "seed_1" / "s1").mkdir()
-    baselines.play_missing(run.settings, run.folder)
+    evaluation.play_missing(run.settings, folder)
     first = read_results(run.folder)
     assert played == [("s1", "train", 8), ("s1", "eval", 8)]
-    baselines.play_missing(run.settings, run.folder)
+    evaluation.play_missing(run.settings, folder)
     second = read_results(run.folder)
     assert len(played) == 2
     assert first.baselines == second.baselines == dict.fromkeys(("s1/train", "s1/eval"), pretended)
@@ -320,35 +321,35 @@ def test_comparison_games_are_played_once(run, monkeypatch):
 
 def test_comparison_games_that_are_interrupted_end_as_undisturbed_ones(tmp_path, monkeypatch):
     settings = tiny_settings(stages=("s1",), final_sets=("train", "eval"))
-    for name in ("whole", "struck"):
-        (tmp_path / name / "s1").mkdir(parents=True)
-    baselines.play_missing(settings, tmp_path / "whole")
-    play = baselines.Comparison.play
+    whole, struck = (RunFolder(tmp_path / name) for name in ("whole", "struck"))
+    for folder in (whole, struck):
+        (folder.path / "s1").mkdir(parents=True)
+    evaluation.play_missing(settings, whole)
+    play = evaluation.play_baselines
 
-    def strike(self, name, options):
+    def strike(env, options, name, games, **more):
         if name == "eval":
             raise KeyboardInterrupt
-        return play(self, name, options)
+        return play(env, options, name, games, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(baselines.Comparison, "play", strike)
+        patch.setattr(evaluation, "play_baselines", strike)
         with pytest.raises(KeyboardInterrupt):
-            baselines.play_missing(settings, tmp_path / "struck")
-    baselines.play_missing(settings, tmp_path / "struck")
-    found = [baselines.read_baselines(tmp_path / name) for name in ("whole", "struck")]
-    assert found[0] == found[1]
-    assert any("played_as" in each for players in found[0].values() for each in players.values())
+            evaluation.play_missing(settings, struck)
+    assert list(struck.baselines()) == ["s1/train"]
+    evaluation.play_missing(settings, struck)
+    assert whole.baselines() == struck.baselines()
 
 
 def test_a_run_without_measurements(tmp_path):
-    write_json(tmp_path / "config.json", tiny_settings().to_dict())
+    write_json(tmp_path / "config.json", tiny_settings().as_dict())
     with pytest.raises(CheckpointError, match="no measurements yet"):
         read_results(tmp_path)
 
 
 def test_baselines_are_random_and_the_oracle(monkeypatch):
-    monkeypatch.setattr(baselines, "make_expert", make_expert)  # which other tests here do without
-    played = baselines.Comparison("ma_rtfm", 20).play("train", {"stage": "s1", "agents": 2, "max_cycles": 60})
+    monkeypatch.setattr(evaluation, "make_expert", make_expert)  # which other tests here do without
+    played = evaluation.play_baselines("ma_rtfm", {"stage": "s1", "agents": 2, "max_cycles": 60}, "train", 20)
     assert played["oracle"]["win_rate"] > 0.9
     assert played["random"]["win_rate"] < 0.3
     assert played["oracle"]["games"] == 20
@@ -359,6 +360,6 @@ def test_faults_in_evaluations_are_told_where_there_were_some(run):
     assert "faults" not in before
     lines = [each for each in run.lines[0] if each["kind"] == "evaluation"]
     lines[0]["faults"] = 3
-    lines[1].update(faults=3, played_as="train")  # the same games
-    told = "* faults in evaluations: 3 games were ended by simulators that died or hung; they count as not won."
+    lines[1].update(faults=3, played_in="imitate")  # the same games
+    told = "* faults: 3 games were ended by simulators that died or hung; they count as not won."
     assert sorted(set(facts(run).splitlines()) - set(before.splitlines())) == [told]

@@ -9,12 +9,12 @@ import pytest
 from magrounding.cli.evaluate import Arguments, evaluate_runs
 from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import CheckpointError, DataNotFound
+from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.match import Results
-from magrounding.experiment.match_report import match_report
-from magrounding.experiment.presets import Promotion
-from magrounding.experiment.settings import RunSettings, read_settings
-from magrounding.experiment.zero_shot_report import to_json, zero_shot_report
+from magrounding.experiment.phase import Promotion
+from magrounding.experiment.reports.match import match_report
+from magrounding.experiment.reports.zero_shot import to_json, zero_shot_report
 from magrounding.play.saved_games import SavedGame
 from tests.envs.people_corpus import small_corpus, write_corpus
 from tests.experiment.tiny_runs import TINY, phases_of, quiet
@@ -23,11 +23,8 @@ BRIEF = replace(
     TINY,
     agent="relread",
     phases=phases_of({"*": Promotion(steps=60)}),
-    policy_options={"kinship": 2, "hidden": 8, "top": 8},
-    evaluate_every=None,
-    final_sets=("test",),
-    report_games=4,
-    selection_set="val",
+    network={"kinship": 2, "hidden": 8, "top": 8},
+    evaluation=replace(TINY.evaluation, every=None, final_sets=("test",), report_games=4, selection_set="val"),
 )
 
 
@@ -39,7 +36,7 @@ def corpus(tmp_path):
 def test_a_run_says_what_it_read_and_does_not_go_on_with_other_sentences(tmp_path, corpus):
     source = f"corpus {corpus}, sha256 {find_corpus(corpus).digest}"
     preset = replace(BRIEF, env_options={"corpus": corpus})
-    settings, run = RunSettings("messenger", "relread", 1, preset, ("s1",)), tmp_path / "run"
+    settings, run = RunConfig("messenger", "relread", 1, preset, ("s1",)), tmp_path / "run"
     run_curriculum(settings, run, display=quiet(), device="cpu")
     assert json.loads((run / "config.json").read_text())["text"] == source
     assert f"* text: {source}\n" in (run / "report.md").read_text()
@@ -53,7 +50,7 @@ def test_a_run_says_what_it_read_and_does_not_go_on_with_other_sentences(tmp_pat
     data["val"]["mage"]["enemy"]["unknown"] += ["So what?"]
     write_corpus(Path(corpus), data)
     with pytest.raises(CheckpointError, match=f"read {source}, which is .* now: restore the files"):
-        run_curriculum(read_settings(run), run, resume=True, display=quiet(), device="cpu")
+        run_curriculum(read_config(run), run, resume=True, display=quiet(), device="cpu")
 
 
 def test_an_evaluation_on_another_text_says_so_and_a_missing_one_is_a_sentence(corpus, tmp_path, monkeypatch):

@@ -11,11 +11,14 @@ import torch
 from rich.console import Console
 
 from magrounding.agents.weights import load_weights
-from magrounding.experiment import baselines, curriculum, seed_run
-from magrounding.experiment.metrics import METRICS_FILE, read_metrics
-from magrounding.experiment.presets import Phase, Preset, Promotion
+from magrounding.experiment import curriculum, seed_run
+from magrounding.experiment import evaluate as evaluation
+from magrounding.experiment.config import RunConfig
+from magrounding.experiment.evaluation_config import EvaluationConfig
+from magrounding.experiment.metrics import read_metrics
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.progress import Display
-from magrounding.experiment.settings import RunSettings
+from magrounding.play.run_folder import METRICS_FILE
 from magrounding.play.scripted import RandomTeam
 from magrounding.registry import ENVS
 from magrounding.training.algorithm import AlgorithmConfig
@@ -43,24 +46,22 @@ def phases_of(promotions: Mapping[str, Promotion], *learners: AlgorithmConfig) -
     }
 
 
-TINY = Preset(
-    name="tiny",
+TINY = RunConfig(
+    preset="tiny",
     about="Next to nothing.",
     agent="txt2pi",
     phases=phases_of({"s1": Promotion(steps=240), "*": Promotion(steps=180)}),
     env_options={"max_cycles": 8},
-    policy_options=NETWORK,
-    evaluate_every=90,
-    selection_games=6,
-    report_games=8,
+    network=NETWORK,
+    evaluation=EvaluationConfig(every=90, selection_games=6, report_games=8),
     log_every=2,
     save_every=0.0,
 )
 
 
-def tiny_settings(*, stages=("s1", "s3"), seeds=(0,), agents=2, share_parameters=False, **changes) -> RunSettings:
+def tiny_settings(*, stages=("s1", "s3"), seeds=(0,), agents=2, share_parameters=False, **changes) -> RunConfig:
     preset = replace(TINY, **changes)
-    return RunSettings("ma_rtfm", preset.agent, agents, preset, stages, seeds, share_parameters)
+    return RunConfig("ma_rtfm", preset.agent, agents, preset, stages, seeds, share_parameters)
 
 
 def quiet() -> Display:
@@ -72,7 +73,7 @@ def tiny_run(folder: Path, *stages: str, **changes: Any) -> Path:
     brief = {"phases": phases_of({"*": Promotion(steps=60)}), "evaluate_every": None, "final_sets": ("eval",)}
     changes = {"seeds": (0, 1), **brief, **changes}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(baselines, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
+        patch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))
         curriculum.run_curriculum(tiny_settings(stages=stages, **changes), folder, display=quiet())
     return folder
 
@@ -94,7 +95,7 @@ class Killed(BaseException):
     """Nothing catches it, as nothing catches a kill."""
 
 
-def killed_run(settings: RunSettings, folder: Path, last: Callable[[dict[str, Any]], bool]) -> None:
+def killed_run(settings: RunConfig, folder: Path, last: Callable[[dict[str, Any]], bool]) -> None:
     """A run that is killed right after the first checkpoint for whose position `last` is true."""
     save = seed_run.save_checkpoint
 

@@ -6,7 +6,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.document_policy import Inputs
-from magrounding.experiment.baselines import Comparison
+from magrounding.experiment.evaluate import Comparison
 from magrounding.play.evaluate import evaluate
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team

@@ -5,7 +5,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.baselines import compared
+from magrounding.experiment.evaluate import compared
 from magrounding.play.evaluate import play
 from magrounding.play.lineup import Lineup
 from magrounding.play.overlap import OverlapTeam

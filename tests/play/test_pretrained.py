@@ -4,7 +4,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.settings import read_settings
+from magrounding.experiment.config import read_config
 from magrounding.play.evaluate import OTHER_GAME, REASSIGNED, TRUE_MANUAL, evaluate
 from magrounding.pretrained import ABOUT_FILE, find_run, pretrained_names
 from magrounding.storage import read_json
@@ -15,7 +15,7 @@ GAMES = 200
 @pytest.mark.parametrize("name", pretrained_names())
 def test_it_wins_as_often_as_it_says(name):
     folder = find_run(f"pretrained:{name}")
-    settings, about = read_settings(folder), read_json(folder / ABOUT_FILE)
+    settings, about = read_config(folder), read_json(folder / ABOUT_FILE)
     team = mg.load_team(f"pretrained:{name}")
     held_out = settings.entry.evaluation.reading_set
     options = settings.stage_options(settings.stages[-1], held_out)
@@ -34,7 +34,7 @@ def test_a_name_without_its_prefix_is_told_from_a_folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", pretrained_names())
 def test_it_plays_a_single_game(name):
-    settings = read_settings(find_run(f"pretrained:{name}"))
+    settings = read_config(find_run(f"pretrained:{name}"))
     team = mg.load_team(f"pretrained:{name}")
     last = list(settings.entry.evaluation.sets)[-1]
     env = mg.make(settings.env, **settings.stage_options(settings.stages[-1], last))

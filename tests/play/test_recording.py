@@ -113,7 +113,7 @@ class Tired(RandomTeam):
 def test_who_stops_keeps_the_finished_games():
     whole = record(make_vec(3), Tired(1000), 9, 0, "chance")
     heard = []
-    some = record(make_vec(3), Tired(5), 9, 0, "chance", tell=heard.append)
+    some = record(make_vec(3), Tired(5), 9, 0, "chance", on_progress=heard.append)
     assert 0 < some.header.games == len(some.won) == heard[-1] < 9
     np.testing.assert_array_equal(np.unique(some.game), np.arange(some.header.games))
     for game in range(some.header.games):  # each is one of the whole recording, from its first step to its last
@@ -194,6 +194,6 @@ def test_more_games_than_memory_holds_are_refused_when_their_size_is_known(monke
     monkeypatch.setattr(recording, "MEASURED_GAMES", 10)
     monkeypatch.setattr(machine, "machine_memory", lambda: 2**22)
     with pytest.raises(ConfigurationError, match=r"1,000 games to record take about .* GiB, half of this machine's"):
-        record(make_vec(4), RandomTeam(2, 5), 1_000, 0, "chance", tell=heard.append)
+        record(make_vec(4), RandomTeam(2, 5), 1_000, 0, "chance", on_progress=heard.append)
     assert heard[-1] < 14
     assert record(make_vec(4), RandomTeam(2, 5), 12, 0, "chance").header.games == 12

@@ -1,4 +1,4 @@
-"""Evaluation sets that are said to differ in names or sentences only: both are played, and compared step by step."""
+"""Evaluation sets that are aliases of others for players without names: both are played, and compared step by step."""
 
 import numpy as np
 import pytest
@@ -6,14 +6,11 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
-from magrounding.play.actor import make_expert
 from magrounding.play.evaluate import evaluate
-from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team
 from magrounding.registry import ENVS
-from magrounding.spec import HEEDED, NAMES, SENTENCES
 
-DECLARED = [(entry.id, stage) for entry in ENVS.values() if entry.evaluation.differences for stage in entry.stages]
+DECLARED = [(entry.id, stage) for entry in ENVS.values() if entry.evaluation.aliases for stage in entry.stages]
 GAMES, STEPS = 48, 25
 SIZE = {"ma_rtfm": {"size": 8, "agents": 2}}
 
@@ -45,10 +42,11 @@ def nameless(obs, spec):
 
 
 @pytest.mark.parametrize(("env", "stage"), DECLARED)
-def test_sets_differ_in_nothing_but_what_is_declared(env, stage):
-    """The same actions lead to the same games in every set, and without names to the same observations."""
+def test_aliases_differ_in_names_alone(env, stage):
+    """The same actions lead to the same games in both sets, and without names to the same observations."""
     entry, shown = ENVS[env], {}
-    for name in entry.evaluation.differences:
+    aliases = entry.evaluation.aliases
+    for name in {*aliases, *aliases.values()}:
         vec = mg.make_vec(env, GAMES, **options_of(env, stage, name))
         rng, story = np.random.default_rng(0), []
         obs, info = vec.reset(seed=7)
@@ -66,41 +64,36 @@ def test_sets_differ_in_nothing_but_what_is_declared(env, stage):
             story.append((own, read, ends))
         shown[name] = story
         vec.close()
-    first, differences = next(iter(shown)), entry.evaluation.differences
-    for name, story in shown.items():
-        for (own, read, ends), (its_own, its_read, its_ends) in zip(shown[first], story, strict=True):
+    for name, alias in aliases.items():
+        for (own, read, ends), (its_own, its_read, its_ends) in zip(shown[alias], shown[name], strict=True):
             assert all(np.array_equal(own[part], its_own[part]) for part in own)
             assert all(map(np.array_equal, ends, its_ends))
-            if SENTENCES not in differences[name]:
-                assert all(np.array_equal(read[part], its_read[part]) for part in read)
-    assert differences[first] == frozenset()
+            assert all(np.array_equal(read[part], its_read[part]) for part in read)
 
 
-def test_what_counts_as_the_same_games():
-    entry = ENVS["ma_rtfm"]
-    assert entry.evaluation.same_games("train", "eval_new", {SENTENCES})
-    assert not entry.evaluation.same_games("train", "eval_new", HEEDED)
-    assert not entry.evaluation.same_games("train", "eval_paraphrase", {SENTENCES})
-    assert entry.evaluation.same_games("eval_new", "eval_paraphrase", ())
-    assert not entry.evaluation.same_games("train", "eval_10x10", ())
-    assert entry.evaluation.same_games("eval_10x10", "eval_10x10", HEEDED)
-    assert not ENVS["messenger"].evaluation.same_games("train", "val", ())
+def test_only_players_without_names_play_an_alias():
+    plan = ENVS["ma_rtfm"].evaluation
+    assert plan.played_as("eval_new", depends_on_names=False) == "train"
+    assert plan.played_as("eval_new", depends_on_names=True) == "eval_new"
+    assert plan.played_as("eval_10x10", depends_on_names=False) == "eval_10x10"
+    assert plan.played_as("eval_paraphrase", depends_on_names=False) == "eval_paraphrase"
+    assert ENVS["messenger"].evaluation.played_as("val", depends_on_names=False) == "val"
 
 
 @pytest.mark.parametrize(
-    ("agent", "options", "heeds"),
+    ("agent", "options", "depends"),
     [
-        ("relread", {}, {SENTENCES}),
-        ("endi_dis_relread", {}, {SENTENCES}),
-        ("relread", {"kinship": 4}, set(HEEDED)),
-        ("relread", {"meaning": 4}, set(HEEDED)),
-        ("relread", {"motion": 4}, set(HEEDED)),
-        ("txt2pi", {}, set(HEEDED)),
+        ("relread", {}, False),
+        ("endi_dis_relread", {}, False),
+        ("relread", {"kinship": 4}, True),
+        ("relread", {"meaning": 4}, True),
+        ("relread", {"motion": 4}, True),
+        ("txt2pi", {}, True),
     ],
 )
-def test_what_networks_heed(agent, options, heeds):
+def test_which_networks_depend_on_names(agent, options, depends):
     spec = ENVS["ma_rtfm"].describe(stage="s1", agents=2, size=8)
-    assert build_policy(agent, spec, options, seed=0).heeds == heeds
+    assert build_policy(agent, spec, options, seed=0).depends_on_names is depends
 
 
 @pytest.mark.parametrize("agent", ["relread", "endi_dis_relread"])
@@ -115,20 +108,11 @@ def test_readers_without_names_play_the_same_games_in_the_same_way(agent, greedy
             for parameter in policy.parameters():
                 parameter.mul_(2.0)
     team = Team(policies, spec)
+    assert not team.depends_on_names
     found = [
         evaluate(team, "ma_rtfm", options_of("ma_rtfm", "s5", name), 60, greedy=greedy, diagnose=True)
         for name in ("train", "eval", "eval_new")
     ]
     for other in found[1:]:
-        assert ENVS["ma_rtfm"].evaluation.same_games("train", "eval_new", other.heeds)
         assert other.summary() == found[0].summary()
         assert np.array_equal(other.returns, found[0].returns)
-
-
-@pytest.mark.parametrize("make", [lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions), make_expert])
-@pytest.mark.parametrize(("env", "stage"), [("ma_rtfm", "s1"), ("ma_rtfm", "s5"), ("rtfm", "nl")])
-def test_random_and_oracle_heed_nothing(make, env, stage):
-    found = [evaluate(make, env, options_of(env, stage, name), 40) for name in ENVS[env].evaluation.differences]
-    assert all(each.heeds == frozenset() for each in found)
-    assert all(each.summary() == found[0].summary() for each in found)
-    assert NAMES in ENVS[env].evaluation.differences["eval"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
+from importlib import import_module
 
 import magrounding as mg
 from magrounding.single.alfworld import package
@@ -17,7 +18,8 @@ class Stock:
     """The engine as the package has it, its names made by the package's own class; nothing is remembered."""
 
     def __init__(self):
-        self.env = package.engine().PddlEnv()
+        package.engine()
+        self.env = import_module("textworld.envs.pddl.pddl").PddlEnv()
         self.env.request_infos.admissible_commands = True
 
     def start(self, game):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from magrounding.single.touchdown import CLASSES, SPLITS, files
+from tools.touchdown.writing import write_city
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def small_city(tmp_path):
     routes = [files.Route((a, b, c, d), "Walk past the Starbucks, then turn right.", 0.0)]
     panoramas = np.random.default_rng(0).integers(0, len(CLASSES), (6, 47, 128)).astype(np.uint8)
     words = files.Vocabulary(("walk", "past", "the", "then", "turn", "right", "."), 30)
-    files.write_city(
+    write_city(
         tmp_path / "city",
         nodes,
         [files.Link(*way) for way in ways],

@@ -15,12 +15,12 @@ import pytest
 from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction, MissingExtra
 from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld, package
 from magrounding.single.alfworld.games import Games, shipped_scenes
-from magrounding.single.alfworld.generate import main, solvable
 from magrounding.single.alfworld.options import FEEDBACK_WORDS, GOAL_WORDS
 from magrounding.single.alfworld.problem import game_of
 from magrounding.single.alfworld.words import WORDING
 from magrounding.single.wording import split as words_of
 from tests.single.alfworld_speed import Stock, beside_the_stock_engine
+from tools.alfworld.generate import main, solvable
 
 pytest.importorskip("alfworld", reason="the extra `alfworld` is absent: alfworld")
 
@@ -215,6 +215,17 @@ def test_a_users_games_are_played_as_the_packages(tmp_path):
     assert play(ALFWorld(games=str(out), split="test").make_env(), 0, follow)[-1][4][AGENT]["won"]
 
 
+@pytest.mark.parametrize("source", ["o.name", "o.indefinite + ' ' + o.name", "r.name or r.id"])
+def test_expressions_of_a_grammar_may_name_things(source):
+    package.engine().compile_expression(source)
+
+
+@pytest.mark.parametrize("source", ["exit()", "o.__class__", "[1]", "o.name; 1", "(lambda: 1)()", "o['a']", "x := 1"])
+def test_expressions_that_compute_are_refused(source):
+    with pytest.raises(ConfigurationError, match="may only put names together"):
+        package.engine().compile_expression(source)
+
+
 def test_a_game_that_would_run_code_is_refused(tmp_path):
     game = game_of(shipped_scenes("train")[0])
     place = tmp_path / "ran"
@@ -238,13 +249,10 @@ env = mg.make("alfworld")
 env.reset(seed=0)
 env.step({"agent_0": 0})
 env.best_actions()
-from magrounding.single.alfworld.memo import remembering
 import fast_downward, textworld.envs.pddl.textgen as text
-stock = fast_downward.pddl2sas, text._parse_and_convert, text.copy_context
-with remembering():
-    inside = fast_downward.pddl2sas, text._parse_and_convert, text.copy_context
-assert all(a is not b for a, b in zip(stock, inside))
-assert stock == (fast_downward.pddl2sas, text._parse_and_convert, text.copy_context)
+grammar = text.ContextSensitiveGrammar
+for function in (fast_downward.pddl2sas, text._parse_and_convert, text.copy_context, grammar.derive):
+    assert function.__module__.split(".")[0] in ("fast_downward", "textworld"), "the engine is as it was installed"
 assert before == (list(sys.argv), sys.stdout, dict(os.environ))
 """
     environment = {name: value for name, value in os.environ.items() if name != "ALFWORLD_DATA"}
@@ -290,7 +298,7 @@ def test_closing_and_missing_parts(monkeypatch):
 def test_copies_of_the_planners_library_are_used_again():
     gc.collect()  # engines of earlier tests, which would give back their copies in between
     first, second = Engine(), Engine()
-    libraries = [each._env.downward_lib for each in (first, second)]
+    libraries = [each.library for each in (first, second)]
     assert libraries[0]._handle != libraries[1]._handle
     game = game_of(shipped_scenes("train")[0])
     said = [each.start(game) for each in (first, second)]
@@ -299,7 +307,7 @@ def test_copies_of_the_planners_library_are_used_again():
     del second
     gc.collect()
     third, fourth = Engine(), Engine()
-    assert {third._env.downward_lib._handle, fourth._env.downward_lib._handle} == {each._handle for each in libraries}
+    assert {third.library._handle, fourth.library._handle} == {each._handle for each in libraries}
     third.start(game)
     fourth.start(game)
     assert third.step("inventory") == fourth.step("inventory")

@@ -145,7 +145,7 @@ def test_a_folder_is_found_from_the_current_one(tmp_path, monkeypatch):
 
 
 def test_folders_without_games_are_refused(tmp_path):
-    with pytest.raises(DataNotFound, match=r"has no games: .* python -m magrounding\.single\.alfworld\.generate"):
+    with pytest.raises(DataNotFound, match=r"has no games: .* python -m tools\.alfworld\.generate"):
         find_games(str(tmp_path), "train")
     with pytest.raises(DataNotFound, match=r"nowhere cannot be read \(No such file"):
         find_games(str(tmp_path / "nowhere"), "train")

@@ -21,12 +21,13 @@ from magrounding.play.script import Script, ScriptedTeam
 from magrounding.play.web.study import Study
 from magrounding.pretrained import find_run
 from magrounding.single.scienceworld.tasks import task_name
-from magrounding.single.scienceworld.trajectories import append_trajectory, read_trajectories
+from magrounding.single.scienceworld.trajectories import read_trajectories
 from magrounding.single.touchdown import Touchdown, files
 from magrounding.storage import lines_of, read_json, read_text, user_path
 from tests.envs.people_corpus import small_corpus, write_corpus
 from tests.play.recorded_games import by_oracle
 from tests.single.test_scienceworld_trajectories import PATH
+from tools.scienceworld.collect_gold import append_trajectory
 
 NO_ENDS = "\u2028 \u2029 \x85 \x0b \x0c \x1c \x1d \x1e \r "
 """Signs that `str.splitlines` takes for ends of lines, or opening a file as text does."""

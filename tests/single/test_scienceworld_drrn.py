@@ -6,12 +6,13 @@ from shutil import which
 import pytest
 
 import magrounding as mg
-from magrounding.experiment import baselines
+from magrounding.experiment import evaluate as evaluation
+from magrounding.experiment.config import make_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import METRICS_FILE, read_metrics
-from magrounding.experiment.presets import Phase, Promotion
-from magrounding.experiment.settings import make_settings
+from magrounding.experiment.metrics import read_metrics
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.play.evaluate import evaluate
+from magrounding.play.run_folder import METRICS_FILE
 from magrounding.play.scripted import RandomTeam
 from magrounding.training.drrn import DrrnLearnerConfig
 from tests.experiment.tiny_runs import quiet
@@ -27,14 +28,14 @@ def test_a_run_of_a_few_steps(tmp_path, monkeypatch, vocabulary):
     if which("java") is None:
         pytest.skip("needs Java, which is not installed")
     # A random team in the place of the reports' ceiling, which would look for gold paths for minutes.
-    monkeypatch.setattr(baselines, "make_expert", lambda vec: RandomTeam(1, vec.spec.num_actions, obey_mask=True))
-    settings = make_settings("scienceworld", preset="quick", stages=(TASK,))
+    monkeypatch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(1, vec.spec.num_actions, obey_mask=True))
+    settings = make_config("scienceworld", preset="quick", stages=(TASK,))
     learner = DrrnLearnerConfig(unroll=2, batch=8, updates=1.0)
     preset = replace(
         settings.preset,
         phases={"*": (Phase(learner, Promotion(steps=24), num_envs=2),)},
         env_options={"max_cycles": 5},
-        policy_options={"vocabulary": vocabulary, "embedding": 16, "hidden": 16},
+        network={"vocabulary": vocabulary, "embedding": 16, "hidden": 16},
         selection_games=2,
         report_games=2,
         log_every=1,

@@ -8,16 +8,11 @@ from shutil import which
 import pytest
 
 from magrounding.errors import ConfigurationError
-from magrounding.single.scienceworld import TASKS, ScienceWorld, collect_gold
-from magrounding.single.scienceworld.collect_gold import wanted
+from magrounding.single.scienceworld import TASKS, ScienceWorld
 from magrounding.single.scienceworld.tasks import variations
-from magrounding.single.scienceworld.trajectories import (
-    Trajectory,
-    append_trajectory,
-    learnable,
-    mend,
-    read_trajectories,
-)
+from magrounding.single.scienceworld.trajectories import Trajectory, learnable, read_trajectories
+from tools.scienceworld import collect_gold
+from tools.scienceworld.collect_gold import append_trajectory, mend, wanted
 
 PATH = Trajectory(
     "boil", "train", 3, "Boil it.", ("a", "look around", "c"), (True, False, True), 100, {"a": (0, 1, 2, 3)}

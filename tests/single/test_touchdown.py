@@ -9,14 +9,15 @@ import magrounding as mg
 from magrounding.errors import ConfigurationError
 from magrounding.single.one_agent import AGENT
 from magrounding.single.touchdown import CLASSES, SPLITS, Touchdown, files
-from magrounding.single.touchdown import generate as command
-from magrounding.single.touchdown.chance import chance_of
 from magrounding.single.touchdown.city import load_city
 from magrounding.single.touchdown.graph import FAR
-from magrounding.single.touchdown.instructions import side_of
 from magrounding.single.touchdown.layout import COLUMNS, DEGREES, column_of, turn
-from magrounding.single.touchdown.scene import LANDMARKS
 from tests.full import in_full
+from tools.touchdown import generate as command
+from tools.touchdown.chance import chance_of
+from tools.touchdown.instructions import side_of
+from tools.touchdown.scene import LANDMARKS
+from tools.touchdown.writing import write_city
 
 
 def walk(env, seed, choose):
@@ -115,7 +116,7 @@ def test_a_walk_that_stops_by_itself_may_stay_where_no_way_begins(tmp_path):
     panoramas = np.zeros((2, 47, 128), np.uint8)
     words = files.Vocabulary(("walk", "past", "the", "."), 30)
     links = [files.Link(ids[0], 0.0, ids[1])]
-    files.write_city(tmp_path / "city", nodes, links, dict.fromkeys(SPLITS.values(), routes), panoramas, words)
+    write_city(tmp_path / "city", nodes, links, dict.fromkeys(SPLITS.values(), routes), panoramas, words)
     env = Touchdown(data=str(tmp_path / "city"), manual_stop=True).make_env()
     env.reset(seed=0)
     seen = env.step({AGENT: 0})[0][AGENT]
@@ -134,7 +135,7 @@ def tiny_city(folder, ways, route):
     words = files.Vocabulary(("walk", "past", "the", "."), 30)
     links = [files.Link(start, 0.0, end) for start, end in ways]
     panoramas = np.zeros((3, 47, 128), np.uint8)
-    files.write_city(folder, nodes, links, dict.fromkeys(SPLITS.values(), routes), panoramas, words)
+    write_city(folder, nodes, links, dict.fromkeys(SPLITS.values(), routes), panoramas, words)
     return Touchdown(data=str(folder)).make_env()
 
 

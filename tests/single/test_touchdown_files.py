@@ -10,8 +10,8 @@ from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.alfworld.games import find_games
 from magrounding.single.touchdown import Touchdown, files
 from magrounding.single.touchdown.graph import FAR, Graph
-from magrounding.single.touchdown.statistics import PUBLIC, check_public_graph, graph_statistics, route_statistics
-from magrounding.single.touchdown.statistics import main as statistics_command
+from tools.touchdown.statistics import PUBLIC, check_public_graph, graph_statistics, route_statistics
+from tools.touchdown.statistics import main as statistics_command
 
 
 def graph_like_the_public_one():

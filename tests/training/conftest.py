@@ -1,6 +1,6 @@
 import pytest
 
-from magrounding.experiment import baselines
+from magrounding.experiment import evaluate as evaluation
 from magrounding.play.scripted import RandomTeam
 from magrounding.threads import ThreadPlan, using
 
@@ -16,5 +16,5 @@ def one_thread():
 def weak_oracle():
     """A random team in the place of the reports' ceiling, which is not what these tests are about."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(baselines, "make_expert", lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions))
+        patch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions))
         yield

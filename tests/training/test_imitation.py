@@ -14,7 +14,7 @@ from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.envs.rtfm.rollout_oracle import RolloutOracle
 from magrounding.errors import ConfigurationError
 from magrounding.experiment import stage
-from magrounding.experiment.presets import Promotion
+from magrounding.experiment.phase import Promotion
 from magrounding.play.actor import make_expert
 from magrounding.registry import ENVS
 from magrounding.training.algorithm import Teaching
@@ -341,7 +341,8 @@ def test_oracles_teach_where_there_are_any(monkeypatch):
 
 
 def test_options_survive_their_file():
-    from magrounding.training.algorithm import parse_config
+    from magrounding.schema import load
+    from magrounding.training.algorithm import AlgorithmConfig
 
     for config in (CONFIG, replace(CONFIG, teacher_steps=None, weights={"modelling": 0.5})):
-        assert parse_config(json.loads(json.dumps(config.to_dict()))) == config
+        assert load(AlgorithmConfig, json.loads(json.dumps(config.as_dict()))) == config

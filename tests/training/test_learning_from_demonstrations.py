@@ -11,10 +11,10 @@ from magrounding.agents.building import build_policy
 from magrounding.agents.policy import LABELS
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.errors import CheckpointError, ConfigurationError
-from magrounding.experiment import baselines
+from magrounding.experiment import evaluate as evaluation
+from magrounding.experiment.config import make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.presets import Promotion
-from magrounding.experiment.settings import make_settings, read_settings
+from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession
 from magrounding.play.demonstrations import digests
 from magrounding.play.evaluate import evaluate
@@ -109,7 +109,7 @@ def test_who_divides_by_chance_draws_it_anew_for_what_others_played(shown):
 
 @pytest.fixture
 def weak_oracle(monkeypatch):
-    monkeypatch.setattr(baselines, "make_expert", lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions))
+    monkeypatch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(vec.num_agents, vec.spec.num_actions))
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_a_run_learns_from_files_and_resumes_bit_for_bit(taught, tmp_path, monke
     run_curriculum(taught, whole, display=quiet(), device="cpu")
     report = (whole / "report.md").read_text()
     assert all(f"s{k}.npz` (played by oracle)" in report for k in (1, 2))
-    assert read_settings(whole) == taught
+    assert read_config(whole) == taught
 
     iterate, left = StageSession.iterate, iter(range(7))
 
@@ -148,9 +148,9 @@ def test_a_run_learns_from_files_and_resumes_bit_for_bit(taught, tmp_path, monke
     content = file.read_bytes()
     by_oracle(games=20, stage="s2", seed=99).save(file)
     with pytest.raises(CheckpointError, match=r"s2.npz is not the file that the run began with"):
-        run_curriculum(read_settings(broken), broken, resume=True, display=quiet(), device="cpu")
+        run_curriculum(read_config(broken), broken, resume=True, display=quiet(), device="cpu")
     file.write_bytes(content)
-    run_curriculum(read_settings(broken), broken, resume=True, display=quiet(), device="cpu")
+    run_curriculum(read_config(broken), broken, resume=True, display=quiet(), device="cpu")
     assert torch.equal(weights_of(broken, "s2"), weights_of(whole, "s2"))
     assert read_json(broken / "s1" / "state.json")["files"] == read_json(whole / "s1" / "state.json")["files"]
 
@@ -191,8 +191,8 @@ def test_a_phase_learns_from_files_of_the_games_that_it_plays(taught, tmp_path, 
 
 
 def test_a_run_records_no_games_whose_texts_change(tmp_path):
-    settings = make_settings("alfworld", preset="quick")
-    recorded = settings.preset.with_learners(lambda learner: replace(learner, demonstrations=5))
+    settings = make_config("alfworld", preset="quick")
+    recorded = settings.with_learners(lambda learner: replace(learner, demonstrations=5))
     with pytest.raises(ConfigurationError, match="a text changes within a game, which demonstrations cannot hold"):
         run_curriculum(replace(settings, preset=recorded), tmp_path / "run", display=quiet())
     assert not (tmp_path / "run").exists()

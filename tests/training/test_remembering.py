@@ -12,25 +12,25 @@ import torch
 import magrounding as mg
 from magrounding.agents.emma.network import GameId
 from magrounding.errors import ConfigurationError
+from magrounding.experiment.config import RunConfig, make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.presets import Phase, Preset, Promotion, find_preset
-from magrounding.experiment.settings import RunSettings, make_settings, read_settings
+from magrounding.experiment.evaluation_config import EvaluationConfig
+from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.presets import find_preset
 from magrounding.play.loading import CONFIG_FILE, load_team
 from magrounding.training.ppo import PPOConfig
 from tests.experiment.tiny_runs import killed_run, quiet
 
-BRIEF = Preset(
-    name="brief",
+BRIEF = RunConfig(
+    preset="brief",
     about="Next to nothing.",
     agent="emma",
     phases={"*": (Phase(PPOConfig(unroll=6, weights={"contrast": 1.0}), Promotion(steps=72), num_envs=6),)},
     env_options={"max_cycles": 8},
-    policy_options={"width": 16, "maps": 4, "hidden": 8},
-    selection_games=6,
-    report_games=8,
-    watched_sets=("train",),
-    stage_sets=("train",),
-    final_sets=("train",),
+    network={"width": 16, "maps": 4, "hidden": 8},
+    evaluation=EvaluationConfig(
+        selection_games=6, report_games=8, watched_sets=("train",), stage_sets=("train",), final_sets=("train",)
+    ),
     log_every=1,
     save_every=0.0,
 )
@@ -40,7 +40,7 @@ STATEFUL = replace(
     BRIEF,
     agent="sir_state",
     phases={"*": (Phase(PPOConfig(unroll=6), Promotion(steps=72), num_envs=6),)},
-    policy_options={"channels": (4, 6), "embedding": 4, "hidden": 4, "width": 8},
+    network={"channels": (4, 6), "embedding": 4, "hidden": 4, "width": 8},
 )
 
 
@@ -52,17 +52,17 @@ def weights(folder):
     ("preset", "shared"), [(BRIEF, False), (replace(BRIEF, agent="emma_game_id"), True), (STATEFUL, False)]
 )
 def test_a_killed_run_ends_the_same(preset, shared, tmp_path):
-    settings = RunSettings("ma_messenger", preset.agent, 2, preset, ("s3",), share_parameters=shared)
+    settings = RunConfig("ma_messenger", preset.agent, 2, preset, ("s3",), share_parameters=shared)
     run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")
     killed_run(settings, tmp_path / "killed", lambda position: position["updates"] == 1)
-    again = read_settings(tmp_path / "killed")
+    again = read_config(tmp_path / "killed")
     run_curriculum(again, tmp_path / "killed", resume=True, display=quiet(), device="cpu")
     for one, other in zip(weights(tmp_path / "whole"), weights(tmp_path / "killed"), strict=True):
         assert torch.equal(one, other)
 
 
 def test_game_id_is_told_symbols_all_the_way(tmp_path):
-    settings = RunSettings("messenger", "emma_game_id", 1, replace(BRIEF, agent="emma_game_id"), ("s1",))
+    settings = RunConfig("messenger", "emma_game_id", 1, replace(BRIEF, agent="emma_game_id"), ("s1",))
     run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
     options = json.loads((tmp_path / "run" / CONFIG_FILE).read_text())["env_options"]
     assert options == {"max_cycles": 8, "game_id": True}
@@ -76,10 +76,10 @@ def test_game_id_is_told_symbols_all_the_way(tmp_path):
     lines = (tmp_path / "run" / "report.md").read_text()
     assert "reassigned" in lines
     with pytest.raises(ConfigurationError, match="unknown option of rtfm 'game_id'"):
-        run_curriculum(RunSettings("rtfm", "emma_game_id", 1, BRIEF, ("nl",)), tmp_path / "other", display=quiet())
+        run_curriculum(RunConfig("rtfm", "emma_game_id", 1, BRIEF, ("nl",)), tmp_path / "other", display=quiet())
 
 
 def test_options_of_a_preset_are_its_own_agents():
-    assert find_preset("quick_rl", "messenger").policy_options
+    assert find_preset("quick_rl", "messenger").network
     for agent in ("emma", "emma_game_id"):
-        assert make_settings("messenger", agent, preset="quick_rl").policy_options == {}
+        assert make_config("messenger", agent, preset="quick_rl").network == {}

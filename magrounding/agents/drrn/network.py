@@ -11,18 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config, configure
+from magrounding.agents.building import configure
 from magrounding.agents.drrn.choice_values import ChoiceValues
 from magrounding.agents.drrn.pieces import SHIPPED, NoTokens, OwnWords, Pieces, PieceTokens, Tokens
 from magrounding.agents.drrn.prefix_tree import TreeGRU, grow_tree
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError
+from magrounding.schema import Count, OneOf, Options
 from magrounding.spec import EnvSpec
 from magrounding.storage import user_path
 
@@ -31,7 +32,7 @@ READERS = ("gru", "bag")
 
 
 @dataclass(frozen=True)
-class DrrnConfig:
+class DrrnConfig(Options):
     """Options of DRRN; sizes are those of the text-game programs.
 
     Attributes:
@@ -44,17 +45,16 @@ class DrrnConfig:
         readers: name → the text fields that one reader reads together; by default see `choice_values.default_readers`.
     """
 
-    embedding: int = 128
-    hidden: int = 128
-    reader: str = "gru"
+    embedding: Count = 128
+    hidden: Count = 128
+    reader: Annotated[str, OneOf(READERS)] = "gru"
     vocabulary: str = PIECES
-    pieces: int = 8000
+    pieces: Count = 8000
     readers: Mapping[str, tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
-        check_config(self)
-        choose("reader", self.reader, READERS)
-        if not isinstance(self.vocabulary, str) or not self.vocabulary:
+        super().__post_init__()
+        if not self.vocabulary:
             raise ConfigurationError(f"vocabulary is pieces, words or a file, not {self.vocabulary!r}")
 
 

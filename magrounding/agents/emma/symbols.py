@@ -10,11 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.emma.occupied import Occupied
 from magrounding.agents.policy import Accepts, PolicyOutput, TextEncoding, check_grid, mask_logits
 from magrounding.errors import ConfigurationError
+from magrounding.schema import Count, Options
 from magrounding.spec import EnvSpec
 
 SYMBOLS = 25
@@ -25,7 +25,7 @@ NO_FRAME = -1
 
 
 @dataclass(frozen=True)
-class EmmaConfig:
+class EmmaConfig(Options):
     """Options of EMMA; sizes and choices are those of the released program.
 
     Attributes:
@@ -42,19 +42,16 @@ class EmmaConfig:
         sparse: compute the convolution from occupied cells only. Either way it is the same function.
     """
 
-    width: int = 256
-    history: int = 3
-    maps: int = 64
-    hidden: int = 128
-    tokens: int = 36
+    width: Count = 256
+    history: Count = 3
+    maps: Count = 64
+    hidden: Count = 128
+    tokens: Count = 36
     mask_pad: bool = False
-    embedding: int = 256
+    embedding: Count = 256
     language_model: str = ""
     cache: str = ""
     sparse: bool = True
-
-    def __post_init__(self) -> None:
-        check_config(self)
 
 
 class SymbolPolicy(DocumentPolicy):

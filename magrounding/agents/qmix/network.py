@@ -9,16 +9,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config
 from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import around, distance_map, embed_cells
 from magrounding.agents.policy import Accepts, TextEncoding, check_grid, mask_logits
 from magrounding.agents.qmix.q_network import QNetwork
+from magrounding.schema import Count, Natural, Options
 from magrounding.spec import EnvSpec
 
 
 @dataclass(frozen=True)
-class QmixAgentConfig:
+class QmixAgentConfig(Options):
     """Options of the agent network.
 
     Ding et al. (2023), whose language-free baseline this is, gives no sizes. Width of the recurrent part and its
@@ -32,13 +32,10 @@ class QmixAgentConfig:
             agents observe what is around them; 0: at the map, and how far away each of its cells is.
     """
 
-    embedding: int = 16
-    maps: int = 32
-    hidden: int = 64
-    reach: int = 0
-
-    def __post_init__(self) -> None:
-        check_config(self)
+    embedding: Count = 16
+    maps: Count = 32
+    hidden: Count = 64
+    reach: Natural = 0
 
 
 class GridEncoder(nn.Module):

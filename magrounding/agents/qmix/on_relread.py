@@ -32,7 +32,7 @@ class QmixRelread(QNetwork):
             raise ConfigurationError("qmix_relread remembers nothing, so it sees no motion: set its option motion to 0")
         self.config = config = config.for_world(spec)
         self.reader = Relread(spec, config)
-        self.heeds = self.reader.heeds
+        self.depends_on_names = self.reader.depends_on_names
         self.word_rows = within("reader", self.reader.word_rows)
         self.agent = nn.Linear(spec.num_agents, config.hidden, bias=False)
 

@@ -16,7 +16,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config
 from magrounding.agents.document_policy import DocumentPolicy, Inputs, info_nce
 from magrounding.agents.policy import ATTENTION, Accepts, Auxiliary, PolicyOutput, TextEncoding, mask_logits, shares
 from magrounding.agents.relread import kernels
@@ -26,11 +25,12 @@ from magrounding.agents.relread.motion import DIRECTIONS, FRAMES, MOTION_CLASSES
 from magrounding.agents.remapping import within
 from magrounding.agents.running_text.edges import make_segments
 from magrounding.agents.running_text.segments import AUTO, EDGES, LEARNT, ROWS, Delexicalised
-from magrounding.spec import FACTS, HEEDED, SENTENCES, EnvSpec
+from magrounding.schema import Count, Natural, Options
+from magrounding.spec import FACTS, EnvSpec
 
 
 @dataclass(frozen=True)
-class RelreadConfig:
+class RelreadConfig(Options):
     """Options of relread.
 
     Attributes:
@@ -52,21 +52,18 @@ class RelreadConfig:
         phrases: compare the goal with statements by pairs of neighbouring words as well, see `ManualReader`.
     """
 
-    kinship: int = 0
-    meaning: int = 0
-    motion: int = 0
-    pair_hidden: int = 32
-    message: int = 16
-    entity_hidden: int = 32
-    features: int = 24
-    reach: int = 5
-    hidden: int = 512
-    top: int = 256
+    kinship: Natural = 0
+    meaning: Natural = 0
+    motion: Natural = 0
+    pair_hidden: Count = 32
+    message: Count = 16
+    entity_hidden: Count = 32
+    features: Count = 24
+    reach: Count = 5
+    hidden: Count = 512
+    top: Count = 256
     segments: str = AUTO
     phrases: bool = False
-
-    def __post_init__(self) -> None:
-        check_config(self)
 
     def for_world(self, spec: EnvSpec) -> Self:
         """Resolve AUTO by the environment's manuals."""
@@ -93,8 +90,7 @@ class Relread(DocumentPolicy):
             spec.vocabulary_size, config.kinship, config.meaning, config.motion, spec.words, phrases=config.phrases
         )
         self.segments = make_segments(config.segments, spec)
-        told_apart = self.reader.knows_words or isinstance(self.segments, Delexicalised)
-        self.heeds = frozenset(HEEDED if told_apart else (SENTENCES,))
+        self.depends_on_names = self.reader.knows_words or isinstance(self.segments, Delexicalised)
         self.word_rows = within("reader", self.reader.word_rows)
         if isinstance(self.segments, Delexicalised):
             own = within("segments", self.segments.word_rows)

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.building import check_config
 from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.modules import around, distance_map, embed_cells, masked_softmax, spatial_max
 from magrounding.agents.policy import Accepts, Batch, PolicyOutput, TextEncoding, mask_logits
@@ -28,11 +27,12 @@ from magrounding.agents.sir.heads import ChoiceHead, make_action_head
 from magrounding.agents.sir.reader import DOCUMENT, SUMMARY, Fields, SirReader, further_texts, goal_field
 from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding, attention_to_statements
 from magrounding.errors import ConfigurationError
+from magrounding.schema import Count, Options, Sizes
 from magrounding.spec import CHOICES, Directions, EnvSpec, FixedActions, TextChoices
 
 
 @dataclass(frozen=True)
-class SirConfig:
+class SirConfig(Options):
     """Options of SIR; sizes are those of the paper (app. H), NetHack's and Touchdown's are smaller.
 
     Attributes:
@@ -50,21 +50,21 @@ class SirConfig:
         cache: folder of what that model has read; "": a folder of the user's.
     """
 
-    channels: tuple[int, ...] = (16, 32, 64, 64, 64)
-    embedding: int = 100
-    hidden: int = 200
-    width: int = 400
+    channels: Sizes = (16, 32, 64, 64, 64)
+    embedding: Count = 100
+    hidden: Count = 200
+    width: Count = 400
     state: bool = False
     local_conv: bool = False
-    crop: int = 3
+    crop: Count = 3
     entity_attn: bool = False
     bert: bool = False
     language_model: str = ""
-    tokens: int = 64
+    tokens: Count = 64
     cache: str = ""
 
     def __post_init__(self) -> None:
-        check_config(self)
+        super().__post_init__()
         if self.crop % 2 == 0:
             raise ConfigurationError(f"crop is odd, as the agent is in the middle, not {self.crop}")
         if self.bert != bool(self.language_model):

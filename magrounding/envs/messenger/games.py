@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Annotated, ClassVar
 
 from magrounding.envs.messenger.arrays import ACTION_NAMES, AGENT_WIDTH, SIZE, STARTING_CELLS, TEAMMATE_WIDTH
 from magrounding.envs.messenger.entities import ALLY_ID, ALLY_WITH_MESSAGE_ID, ME_ID, ME_WITH_MESSAGE_ID, ROLES
@@ -14,8 +14,9 @@ from magrounding.envs.messenger.manual import Corpus, find_corpus
 from magrounding.envs.messenger.sentences import sentences_of
 from magrounding.envs.messenger.splits import SPLITS
 from magrounding.envs.messenger.stages import STAGES, TEAM_STAGES, Stage
-from magrounding.errors import ConfigurationError, check_bool, choose
-from magrounding.plain import make_plain
+from magrounding.errors import ConfigurationError
+from magrounding.options import WorldOptions
+from magrounding.schema import Count, OneOf
 from magrounding.spec import (
     EPISODE,
     EVENTS,
@@ -30,17 +31,13 @@ from magrounding.spec import (
     Mask,
     Text,
 )
-from magrounding.vector import check_count
 from magrounding.vocabulary import PAD
-
-if TYPE_CHECKING:
-    from magrounding.envs.messenger.world import MessengerWorld
 
 _MOST_OCCUPANTS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class MessengerGame(ABC):
+class MessengerGame(WorldOptions):
     """What the worlds of MESSENGER have in common.
 
     Attributes:
@@ -60,16 +57,29 @@ class MessengerGame(ABC):
             has room for.
     """
 
-    agents: int = 1
-    split: str = "train"
-    max_cycles: int | None = None
-    manual: str = "true"
+    implementation: ClassVar[str] = "magrounding.envs.messenger.world:MessengerWorld"
+
+    agents: Count = 1
+    split: Annotated[str, OneOf(SPLITS)] = "train"
+    max_cycles: Count | None = None
+    manual: Annotated[str, OneOf(("true", "reassigned"))] = "true"
     corpus: str | None = None
     game_id: bool = False
-    layout: str = STATEMENTS
+    layout: Annotated[str, OneOf(LAYOUTS)] = STATEMENTS
 
     def __post_init__(self) -> None:
-        _check(self)
+        super().__post_init__()
+        most = (len(STARTING_CELLS) - 1) // 2
+        if self.agents > most:
+            raise ConfigurationError(
+                f"{self.agents} agents need {1 + 2 * self.agents} cells around the middle, the board has "
+                f"{len(STARTING_CELLS)}: at most {most} agents"
+            )
+        if self.layout != STATEMENTS and self.game_id:
+            raise ConfigurationError(
+                f"game_id makes the manual one line of symbols, which has no layout {self.layout!r}: leave out the one "
+                "or the other"
+            )
 
     @property
     @abstractmethod
@@ -104,12 +114,6 @@ class MessengerGame(ABC):
         """
         return _describe(self, find_corpus(self.corpus))
 
-    def make_world(self, num_envs: int, num_threads: int = 1) -> MessengerWorld:
-        """B of these games."""
-        from magrounding.envs.messenger.world import MessengerWorld  # the kernels, which a description does without
-
-        return MessengerWorld(num_envs, self, num_threads)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Messenger(MessengerGame):
@@ -119,12 +123,12 @@ class Messenger(MessengerGame):
         stage: one of STAGES.
     """
 
-    stage: str = "s1"
+    stage: Annotated[str, OneOf(STAGES)] = "s1"
     agents: int = field(default=1, init=False)
 
     @property
     def kind(self) -> Stage:
-        return STAGES[choose("stage", self.stage, STAGES)]
+        return STAGES[self.stage]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,35 +139,12 @@ class MaMessenger(MessengerGame):
         stage: one of TEAM_STAGES.
     """
 
-    stage: str = "s1"
-    agents: int = 2
+    stage: Annotated[str, OneOf(TEAM_STAGES)] = "s1"
+    agents: Count = 2
 
     @property
     def kind(self) -> Stage:
-        return TEAM_STAGES[choose("stage", self.stage, TEAM_STAGES)]
-
-
-def _check(game: MessengerGame) -> None:
-    make_plain(game)
-    _ = game.kind  # refuses a stage that there is not
-    choose("split", game.split, SPLITS)
-    choose("manual", game.manual, ("true", "reassigned"))
-    for name, value in (("agents", game.agents), ("max_cycles", game.limit)):
-        check_count(name, value, 1)
-    most = (len(STARTING_CELLS) - 1) // 2
-    if game.agents > most:
-        raise ConfigurationError(
-            f"{game.agents} agents need {1 + 2 * game.agents} cells around the middle, the board has "
-            f"{len(STARTING_CELLS)}: at most {most} agents"
-        )
-    check_bool("game_id", game.game_id)
-    if choose("layout", game.layout, LAYOUTS) != STATEMENTS and game.game_id:
-        raise ConfigurationError(
-            f"game_id makes the manual one line of symbols, which has no layout {game.layout!r}: leave out the one or "
-            "the other"
-        )
-    if game.corpus is not None and not isinstance(game.corpus, str):
-        raise ConfigurationError(f"corpus must be the path of a folder, got {game.corpus!r}")
+        return TEAM_STAGES[self.stage]
 
 
 @lru_cache(maxsize=64)

@@ -6,7 +6,6 @@ from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.envs.rtfm.tasks import PROSE_SPLITS
 from magrounding.evaluation_plan import EvaluationPlan, by_split
 from magrounding.registry import EnvEntry
-from magrounding.spec import NAMES, SENTENCES
 
 _SETS = {
     **by_split(("train", "eval", "eval_new")),
@@ -16,12 +15,7 @@ _SETS = {
 
 _PROSE_SETS = by_split(PROSE_SPLITS)
 
-_DIFFERENCES = {
-    "train": frozenset(),
-    "eval": frozenset({NAMES}),
-    "eval_new": frozenset({NAMES}),
-    "eval_paraphrase": frozenset({NAMES, SENTENCES}),
-}
+_ALIASES = {"eval": "train", "eval_new": "train"}
 
 _NOTE = (
     "A seed has the same map in every split, so a network without word embeddings has the same win rate in train, eval "
@@ -59,7 +53,7 @@ ENVS = (
             published="magrounding.envs.rtfm.published:RTFM",
             published_others="magrounding.envs.rtfm.published:RTFM_OTHERS",
             note=_NOTE,
-            differences=_DIFFERENCES,
+            aliases=_ALIASES,
         ),
     ),
     EnvEntry(
@@ -90,7 +84,7 @@ ENVS = (
             published="magrounding.envs.rtfm.published:MA_RTFM",
             published_ablations="magrounding.envs.rtfm.published:MA_RTFM_ABLATIONS",
             note=_NOTE,
-            differences=_DIFFERENCES,
+            aliases=_ALIASES,
         ),
     ),
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
 
 from magrounding.envs.rtfm.arrays import ACTION_NAMES, AGENT_WIDTH, TEAMMATE_WIDTH
 from magrounding.envs.rtfm.constructions import MODIFIER, PLAIN, TEAM, parse_constructions, templates_of
@@ -22,8 +24,9 @@ from magrounding.envs.rtfm.ontology import (
     rtfm_vocabulary,
 )
 from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
-from magrounding.errors import ConfigurationError, check_bool, choose
-from magrounding.plain import make_plain
+from magrounding.errors import ConfigurationError, choose
+from magrounding.options import WorldOptions
+from magrounding.schema import INFINITE, MOST, Count, OneOf
 from magrounding.spec import (
     EPISODE,
     EVENTS,
@@ -40,23 +43,18 @@ from magrounding.spec import (
     Mask,
     Text,
 )
-from magrounding.vector import check_count
 from magrounding.vocabulary import PAD, Vocabulary
-
-if TYPE_CHECKING:
-    from magrounding.envs.rtfm.world import RTFMWorld
 
 MAX_CYCLES = 1000
 _MOST_AGENTS_OF_MINIMAL = 3
 """Of twins (`eval_minimal`): with more, targets share an element, and an exchange could leave what cannot be won."""
-MOST = 2**31 - 1
-"""Of what kernels count in 32 bits."""
-MOST_SIZE = 1000
+MapSize = Annotated[int, Meta(ge=4, le=1000)]
 """Of a map, whose every cell each agent is shown in every step."""
+Distance = Annotated[float, Meta(ge=0, le=MOST), INFINITE]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RtfmGame(ABC):
+class RtfmGame(WorldOptions):
     """What the worlds of RTFM have in common.
 
     Attributes:
@@ -87,23 +85,27 @@ class RtfmGame(ABC):
         ConfigurationError: an option out of its range, or a map too small for its entities.
     """
 
-    agents: int = 1
-    size: int = 6
+    implementation: ClassVar[str] = "magrounding.envs.rtfm.world:RTFMWorld"
+
+    agents: Count = 1
+    size: MapSize = 6
     split: str = "train"
-    max_cycles: int = MAX_CYCLES
-    sight: float | None = None
-    occupants: int = 2
-    death: str = "team"
-    put_aside: str = "destroyed"
-    chase_range: float | None = 5
+    max_cycles: Count = MAX_CYCLES
+    sight: Distance | None = None
+    occupants: Literal[1, 2] = 2
+    death: Annotated[str, OneOf(("team", "individual"))] = "team"
+    put_aside: Annotated[str, OneOf(("destroyed", "left"))] = "destroyed"
+    chase_range: Distance | None = 5
     resample_text: bool = False
     shuffle_manual: bool = True
-    manual: str = "true"
-    layout: str | None = None
+    manual: Annotated[str, OneOf(("true", "reassigned"))] = "true"
+    layout: Annotated[str, OneOf(LAYOUTS)] | None = None
     constructions: str | None = None
 
     def __post_init__(self) -> None:
-        _check_options(self)
+        super().__post_init__()
+        choose("split", self.split, LETTER_SPLITS if self.kind.letters else tuple(SPLITS))
+        _check_constructions(self)
         _check_room(self)
 
     @property
@@ -125,12 +127,6 @@ class RtfmGame(ABC):
         """What the world is; nothing is started for it."""
         return _describe(self)
 
-    def make_world(self, num_envs: int, num_threads: int = 1) -> RTFMWorld:
-        """B of these games."""
-        from magrounding.envs.rtfm.world import RTFMWorld  # the kernels, which a description does without
-
-        return RTFMWorld(num_envs, self, num_threads)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Rtfm(RtfmGame):
@@ -140,13 +136,13 @@ class Rtfm(RtfmGame):
         task: one of TASKS.
     """
 
-    task: str = "simple_stationary"
+    task: Annotated[str, OneOf(TASKS)] = "simple_stationary"
     agents: int = field(default=1, init=False)
     death: str = field(default="team", init=False)
 
     @property
     def kind(self) -> Task:
-        return TASKS[choose("task", self.task, TASKS)]
+        return TASKS[self.task]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,13 +153,13 @@ class MaRtfm(RtfmGame):
         stage: one of STAGES.
     """
 
-    stage: str = "s1"
-    agents: int = 2
-    size: int = 8
+    stage: Annotated[str, OneOf(STAGES)] = "s1"
+    agents: Count = 2
+    size: MapSize = 8
 
     @property
     def kind(self) -> Task:
-        return STAGES[choose("stage", self.stage, STAGES)]
+        return STAGES[self.stage]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,8 +170,8 @@ class RockPaperScissors(RtfmGame):
         task: one of ROCK_PAPER_SCISSORS.
     """
 
-    task: str = "permutation"
-    size: int = 10
+    task: Annotated[str, OneOf(ROCK_PAPER_SCISSORS)] = "permutation"
+    size: MapSize = 10
     agents: int = field(default=1, init=False)
     death: str = field(default="team", init=False)
     resample_text: bool = field(default=False, init=False)
@@ -184,28 +180,7 @@ class RockPaperScissors(RtfmGame):
 
     @property
     def kind(self) -> Task:
-        return ROCK_PAPER_SCISSORS[choose("task", self.task, ROCK_PAPER_SCISSORS)]
-
-
-def _check_options(game: RtfmGame) -> None:
-    make_plain(game)
-    choose("split", game.split, LETTER_SPLITS if game.kind.letters else tuple(SPLITS))
-    choose("death", game.death, ("team", "individual"))
-    choose("put_aside", game.put_aside, ("destroyed", "left"))
-    choose("manual", game.manual, ("true", "reassigned"))
-    choose("layout", game.told_layout, LAYOUTS)
-    _check_constructions(game)
-    for name, low, high in (("agents", 1, MOST), ("size", 4, MOST_SIZE), ("max_cycles", 1, MOST)):
-        check_count(name, getattr(game, name), low, high)
-    for name, flag in (("resample_text", game.resample_text), ("shuffle_manual", game.shuffle_manual)):
-        check_bool(name, flag)
-    if type(game.occupants) is not int or game.occupants not in (1, 2):
-        raise ConfigurationError(f"occupants must be 1 or 2, got {game.occupants!r}")
-    for name, distance in (("sight", game.sight), ("chase_range", game.chase_range)):
-        if distance is not None and (isinstance(distance, bool) or not isinstance(distance, int | float)):
-            raise ConfigurationError(f"{name} must be a distance, or None for any, got {distance!r}")
-        if distance is not None and not (0 <= distance <= MOST or distance == float("inf")):
-            raise ConfigurationError(f"{name} must be a distance of at least 0, or None for any, got {distance!r}")
+        return ROCK_PAPER_SCISSORS[self.task]
 
 
 def _check_constructions(game: RtfmGame) -> None:

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from magrounding.errors import ConfigurationError, choose
-from magrounding.experiment.presets.preset import (
-    GENERAL,
-    IMITATE,
-    REINFORCE,
-    REMAINING_STAGES,
-    Phase,
-    Preset,
-    Promotion,
-)
 from magrounding.registry import PRESETS, env_entry, load
 
-__all__ = [
-    "GENERAL",
-    "IMITATE",
-    "REINFORCE",
-    "REMAINING_STAGES",
-    "Phase",
-    "Preset",
-    "Promotion",
-    "default_preset",
-    "find_preset",
-    "presets_of",
-]
+if TYPE_CHECKING:
+    from magrounding.experiment.config import RunConfig
 
-
+GENERAL = "general"
+"""The name of the preset for every environment (`general.py`)."""
 _GENERAL = "magrounding.experiment.presets.general:general_preset"  # torch, which the names of presets do without
 
 
@@ -36,7 +20,7 @@ def presets_of(env: str) -> tuple[str, ...]:
     return (*(entry.name for entry in PRESETS.values() if entry.env == env), GENERAL)
 
 
-def find_preset(name: str, env: str) -> Preset:
+def find_preset(name: str, env: str) -> RunConfig:
     """A preset for an environment; ConfigurationError where there is none."""
     by_env = {entry.env: entry for entry in PRESETS.values() if entry.name == name}
     if env in by_env:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.config import REMAINING_STAGES, RunConfig
+from magrounding.experiment.evaluation_config import EvaluationConfig
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig
 
-QUICK_ALFWORLD = Preset(
-    name="quick",
+QUICK_ALFWORLD = RunConfig(
+    preset="quick",
     about=(
         "Imitation of the scripted expert, which leads the games at first and labels the student's own later (DAgger): "
         "minutes on two CPU cores; weights are chosen on `valid` scenes."
@@ -34,17 +36,19 @@ QUICK_ALFWORLD = Preset(
             ),
         )
     },
-    evaluate_every=20_000,
-    selection_games=72,
-    report_games=96,
-    selection_set="valid",
-    watched_sets=("valid",),
-    stage_sets=("train", "valid", "test"),
-    final_sets=("train", "valid", "test"),
+    evaluation=EvaluationConfig(
+        every=20_000,
+        selection_games=72,
+        report_games=96,
+        selection_set="valid",
+        watched_sets=("valid",),
+        stage_sets=("train", "valid", "test"),
+        final_sets=("train", "valid", "test"),
+    ),
 )
 
-PAPER_ALFWORLD = Preset(
-    name="paper",
+PAPER_ALFWORLD = RunConfig(
+    preset="paper",
     about=(
         "SIR with state, the best variant there, as SILG trained it (appendix H): V-trace, 1e8 environment steps, "
         "unrolls of 80. SILG also had a step cost 0.02."
@@ -55,9 +59,11 @@ PAPER_ALFWORLD = Preset(
             Phase(ImpalaConfig(unroll=80, learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=10),
         )
     },
-    evaluate_every=2_500_000,
-    selection_set="valid",
-    watched_sets=("valid",),
-    stage_sets=("valid", "test"),
-    final_sets=("valid", "test"),
+    evaluation=EvaluationConfig(
+        every=2_500_000,
+        selection_set="valid",
+        watched_sets=("valid",),
+        stage_sets=("valid", "test"),
+        final_sets=("valid", "test"),
+    ),
 )

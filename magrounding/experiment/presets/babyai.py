@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from magrounding.experiment.presets.preset import CHOSEN_ON_VALID, REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.config import REMAINING_STAGES, RunConfig
+from magrounding.experiment.evaluation_config import CHOSEN_ON_VALID, EvaluationConfig
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
 
@@ -49,8 +51,8 @@ def _reinforce(steps: int, **changes: Any) -> tuple[Phase, ...]:
     return (Phase(learner, Promotion(steps=steps), num_envs=64),)
 
 
-QUICK_BABYAI = Preset(
-    name="quick",
+QUICK_BABYAI = RunConfig(
+    preset="quick",
     about="Behaviour cloning of the bot, minutes a level on two CPU cores; weights are chosen on `valid` missions.",
     agent="viewread",
     phases={
@@ -67,14 +69,12 @@ QUICK_BABYAI = Preset(
         "BossLevel": _clone(10_000, 4_000_000),
         REMAINING_STAGES: _clone(8_000, 2_000_000),
     },
-    evaluate_every=500_000,
-    selection_games=256,
-    **CHOSEN_ON_VALID,
+    evaluation=EvaluationConfig(every=500_000, selection_games=256, **CHOSEN_ON_VALID),
     log_every=200,
 )
 
-QUICK_RL_BABYAI = Preset(
-    name="quick_rl",
+QUICK_RL_BABYAI = RunConfig(
+    preset="quick_rl",
     about="PPO alone, no expert: minutes a level on two CPU cores; weights are chosen on `valid` missions.",
     agent="viewread",
     phases={
@@ -83,14 +83,12 @@ QUICK_RL_BABYAI = Preset(
         "GoToLocal": _reinforce(400_000),
         REMAINING_STAGES: _reinforce(3_000_000),
     },
-    evaluate_every=100_000,
-    selection_games=256,
-    **CHOSEN_ON_VALID,
+    evaluation=EvaluationConfig(every=100_000, selection_games=256, **CHOSEN_ON_VALID),
 )
 
 PAPER_BABYAI = replace(
     QUICK_BABYAI,
-    name="paper",
+    preset="paper",
     about=(
         "The paper's baselines (its table 2): the large network clones a million games of the bot, 40 passes in rooms "
         "and 20 in mazes. Unrolls of 80 steps carry memory on instead of computing it anew for each batch."
@@ -115,13 +113,12 @@ PAPER_BABYAI = replace(
             (REMAINING_STAGES, 20, 70),
         )
     },
-    evaluate_every=10_000_000,
-    selection_games=512,
+    evaluation=replace(QUICK_BABYAI.evaluation, every=10_000_000, selection_games=512),
 )
 
 PAPER_RL_BABYAI = replace(
     QUICK_RL_BABYAI,
-    name="paper_rl",
+    preset="paper_rl",
     about="The paper's PPO (its appendix A) with the small network: 64 games, unrolls of 40 steps, rewards times 20.",
     agent="babyai_small",
     phases={
@@ -143,6 +140,5 @@ PAPER_RL_BABYAI = replace(
             reward_scale=20.0,
         )
     },
-    evaluate_every=2_500_000,
-    selection_games=512,
+    evaluation=replace(QUICK_RL_BABYAI.evaluation, every=2_500_000, selection_games=512),
 )

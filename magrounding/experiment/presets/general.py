@@ -7,7 +7,10 @@ import numpy as np
 from magrounding.agents.building import build_policy
 from magrounding.agents.policy import Policy
 from magrounding.errors import MagroundingError
-from magrounding.experiment.presets.preset import GENERAL, REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.config import REMAINING_STAGES, RunConfig
+from magrounding.experiment.evaluation_config import EvaluationConfig
+from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.presets import GENERAL
 from magrounding.play.player import Player, shown_to
 from magrounding.registry import AGENTS, describe, env_entry, is_simulator
 from magrounding.spec import MASK, EnvSpec, Mask
@@ -16,7 +19,7 @@ from magrounding.training.ppo import PPOConfig
 _STEPS = 200_000
 
 
-def general_preset(env: str) -> Preset:
+def general_preset(env: str) -> RunConfig:
     """PPO for any environment, judged on the sets of its plan.
 
     Raises:
@@ -30,18 +33,20 @@ def general_preset(env: str) -> Preset:
         unroll=32, learning_rate=1e-3, warm_up=5_000, anneal_steps=_STEPS, gamma=0.98, entropy=0.02, final_entropy=0.002
     )
     phase = Phase(learner, Promotion(steps=_STEPS), num_envs=16 if is_simulator(config) else 64)
-    return Preset(
-        name=GENERAL,
+    return RunConfig(
+        preset=GENERAL,
         about=f"PPO alone with {agent}, the network that fits what {env} shows: a beginning, tuned for no environment.",
         agent=agent,
         phases={REMAINING_STAGES: (phase,)},
         share_from=3,
-        evaluate_every=50_000,
-        selection_games=100,
-        report_games=200,
-        selection_set="train" if "train" in sets else sets[0],
-        watched_sets=sets[:2],
-        stage_sets=None,
+        evaluation=EvaluationConfig(
+            every=50_000,
+            selection_games=100,
+            report_games=200,
+            selection_set="train" if "train" in sets else sets[0],
+            watched_sets=sets[:2],
+            stage_sets=None,
+        ),
     )
 
 

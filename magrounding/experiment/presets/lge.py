@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.config import REMAINING_STAGES, RunConfig
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.presets.scienceworld import PAPER_SCIENCEWORLD, QUICK_SCIENCEWORLD
 from magrounding.training.drrn import DrrnLearnerConfig
 from magrounding.training.imitation import ImitationConfig
@@ -21,11 +22,11 @@ _SAID = {
 }
 
 
-def _guided(preset: Preset, name: str, guidance: str) -> Preset:
+def _guided(base: RunConfig, name: str, guidance: str) -> RunConfig:
     """A preset of DRRN with a Guide."""
-    phases = {stage: tuple(_heeding(phase, guidance) for phase in each) for stage, each in preset.phases.items()}
-    about = f"LGE, {_SAID[guidance]}; else as `{preset.name}`: {preset.about}"
-    return replace(preset, name=name, about=about, agent="lge", phases=phases)
+    phases = {stage: tuple(_heeding(phase, guidance) for phase in each) for stage, each in base.phases.items()}
+    about = f"LGE, {_SAID[guidance]}; else as `{base.preset}`: {base.about}"
+    return replace(base, preset=name, about=about, agent="lge", phases=phases)
 
 
 def _heeding(phase: Phase, guidance: str) -> Phase:
@@ -45,7 +46,7 @@ _CLONE: dict[str, Any] = {"unroll": 10, "teacher_steps": None, "teacher_noise": 
 
 QUICK_GOLD = replace(
     QUICK_SCIENCEWORLD,
-    name="quick_gold",
+    preset="quick_gold",
     about="Behaviour cloning of gold paths by DRRN's network, over all valid actions: 4,000 environment steps a task.",
     agent="drrn_bc",
     phases={

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from magrounding.agents.policy import CONTRAST
-from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Promotion
+from magrounding.experiment.config import REMAINING_STAGES
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.presets.rtfm import ENDI, FINE, QUICK_RL_MA_RTFM
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
@@ -58,11 +59,9 @@ QUICK_RL_MESSENGER = replace(
         "s3": (_ground(1_000_000),),
     },
     env_options={},
-    policy_options={"kinship": 64, "meaning": 8},
+    network={"kinship": 64, "meaning": 8},
     team_reward=0.0,
-    evaluate_every=25_000,
-    selection_set="val",
-    watched_sets=("train", "val"),
+    evaluation=replace(QUICK_RL_MA_RTFM.evaluation, every=25_000, selection_set="val", watched_sets=("train", "val")),
 )
 
 QUICK_RL_MA_MESSENGER = replace(
@@ -86,7 +85,7 @@ _DECOYS_FROZEN = ("reader.symbols", "reader.words", "reader.moves")
 
 QUICK_MESSENGER = replace(
     QUICK_RL_MESSENGER,
-    name="quick",
+    preset="quick",
     about=(
         "Imitation of the oracle, then PPO but for S3; symbols are grounded by a contrastive loss and by how they "
         "move: minutes on two CPU cores with the relational reader; weights are chosen on the games of `val`."
@@ -99,7 +98,7 @@ QUICK_MESSENGER = replace(
         "s2": (_imitate_and_ground(100_000, weights=_MOTION_GROUNDS), _ground(150_000, weights=_MOTION_GROUNDS)),
         "s3": (_imitate_and_ground(300_000, weights=_DECOYS, frozen=_DECOYS_FROZEN),),
     },
-    policy_options={"kinship": 64, "meaning": 8, "motion": 8},
+    network={"kinship": 64, "meaning": 8, "motion": 8},
 )
 
 QUICK_MA_MESSENGER = replace(
@@ -108,7 +107,7 @@ QUICK_MA_MESSENGER = replace(
         "Imitation of the oracle, then PPO, in every stage, both with a contrastive loss that grounds symbols: minutes "
         "on two CPU cores with the relational reader; weights are chosen on the games of `val`."
     ),
-    policy_options=QUICK_RL_MESSENGER.policy_options,
+    network=QUICK_RL_MESSENGER.network,
     phases={
         "s1": (
             _imitate_and_ground(60_000, _MANY_COMBINATIONS, **_SHORT),

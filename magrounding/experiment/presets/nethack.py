@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from magrounding.experiment.presets.preset import CHOSEN_ON_VALID, REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.config import REMAINING_STAGES, RunConfig
+from magrounding.experiment.evaluation_config import CHOSEN_ON_VALID, EvaluationConfig
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
@@ -40,8 +42,8 @@ def _reinforce(steps: int, **changes: Any) -> Phase:
     return Phase(learner, Promotion(steps=steps), num_envs=64)
 
 
-QUICK_NETHACK = Preset(
-    name="quick",
+QUICK_NETHACK = RunConfig(
+    preset="quick",
     about=(
         "Imitation of the scripted explorer, which leads fewer and fewer of the games and labels them all "
         "(DAgger); the network sees the cells around the agent. Weights are chosen on `valid` seeds."
@@ -49,23 +51,20 @@ QUICK_NETHACK = Preset(
     agent="viewread",
     phases={REMAINING_STAGES: (_imitate(200_000),)},
     env_options=_VIEW,
-    policy_options=_READER,
-    evaluate_every=100_000,
-    selection_games=200,
-    report_games=400,
-    **CHOSEN_ON_VALID,
+    network=_READER,
+    evaluation=EvaluationConfig(every=100_000, selection_games=200, report_games=400, **CHOSEN_ON_VALID),
 )
 
 QUICK_RL_NETHACK = replace(
     QUICK_NETHACK,
-    name="quick_rl",
+    preset="quick_rl",
     about="PPO alone, no expert; the network sees the cells around the agent. Weights are chosen on `valid` seeds.",
     phases={REMAINING_STAGES: (_reinforce(2_000_000, learning_rate=7e-4, entropy=0.02, final_entropy=0.003),)},
 )
 
 LONG_NETHACK = replace(
     QUICK_NETHACK,
-    name="long",
+    preset="long",
     about=(
         "Imitation of the scripted explorer (DAgger), then PPO: 45 minutes of one core; the network sees the cells "
         "around the agent. Weights are chosen on `valid` seeds."
@@ -76,11 +75,11 @@ LONG_NETHACK = replace(
             _reinforce(2_000_000, learning_rate=3e-4, entropy=0.005, final_entropy=0.001),
         )
     },
-    evaluate_every=200_000,
+    evaluation=replace(QUICK_NETHACK.evaluation, every=200_000),
 )
 
-PAPER_NETHACK = Preset(
-    name="paper",
+PAPER_NETHACK = RunConfig(
+    preset="paper",
     about=(
         "SIR as SILG trained it there (appendix H): V-trace, 1e8 environment steps, unrolls of 64, a batch of 8 games; "
         "50 steps an episode. Its best variant there is sir_local_conv."
@@ -92,9 +91,6 @@ PAPER_NETHACK = Preset(
         )
     },
     env_options={"max_cycles": 50},
-    policy_options={"embedding": 30, "hidden": 100},
-    evaluate_every=2_500_000,
-    selection_games=100,
-    report_games=500,
-    **CHOSEN_ON_VALID,
+    network={"embedding": 30, "hidden": 100},
+    evaluation=EvaluationConfig(every=2_500_000, selection_games=100, report_games=500, **CHOSEN_ON_VALID),
 )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.config import REMAINING_STAGES, RunConfig
+from magrounding.experiment.evaluation_config import EvaluationConfig
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
 
@@ -14,13 +16,13 @@ def _as_published(steps: int, num_envs: int) -> tuple[Phase, ...]:
     return (Phase(ImpalaConfig(), Promotion(steps=steps), num_envs),)
 
 
-PAPER_MA_RTFM = Preset(
-    name="paper",
+PAPER_MA_RTFM = RunConfig(
+    preset="paper",
     about="EnDi's budgets (appendix B): 1.5e7 environment steps for S1, 5e7 for each later stage; 20 games at once.",
     agent="txt2pi",
     phases={"s1": _as_published(15_000_000, 20), REMAINING_STAGES: _as_published(50_000_000, 20)},
     env_options={"max_cycles": 1000, "occupants": 1},
-    evaluate_every=2_500_000,
+    evaluation=EvaluationConfig(every=2_500_000),
 )
 
 PAPER_RTFM = replace(
@@ -30,7 +32,7 @@ PAPER_RTFM = replace(
         "simple_stationary": _as_published(100_000_000, 24),
         REMAINING_STAGES: _as_published(50_000_000, 24),
     },
-    evaluate_every=5_000_000,
+    evaluation=replace(PAPER_MA_RTFM.evaluation, every=5_000_000),
 )
 
 PAPER_ROCK_PAPER_SCISSORS = replace(
@@ -63,18 +65,15 @@ def _as_messenger(steps: int, gamma: float, frozen: tuple[str, ...] = ()) -> tup
 _GROUNDED = ("symbols", "key", "reader")
 """What EMMA finds sentences with, once it has learnt to: symbols, keys and, where it is trained, the words' table."""
 
-PAPER_MESSENGER = Preset(
-    name="paper",
+PAPER_MESSENGER = RunConfig(
+    preset="paper",
     about=(
         "EMMA's learner, with its discounts and what it freezes after S1, and EnDi's budgets, as EMMA's are hours: "
         "3e7 environment steps for S1, 5e7 for each later stage; one game at a time."
     ),
     agent="emma",
     phases={"s1": _as_messenger(30_000_000, 0.8), REMAINING_STAGES: _as_messenger(50_000_000, 0.99, _GROUNDED)},
-    evaluate_every=500_000,
-    selection_set="val",
-    watched_sets=("train", "val"),
-    stage_sets=None,
+    evaluation=EvaluationConfig(every=500_000, selection_set="val", watched_sets=("train", "val"), stage_sets=None),
 )
 
 PAPER_MA_MESSENGER = replace(
@@ -88,7 +87,7 @@ PAPER_MA_MESSENGER = replace(
 
 SILG_RTFM = replace(
     PAPER_RTFM,
-    name="silg",
+    preset="silg",
     about="SIR as SILG trained it (appendix H): V-trace, 1e8 environment steps a stage; episodes of at most 80 steps.",
     agent="sir",
     phases={
@@ -103,7 +102,5 @@ SILG_MESSENGER = replace(
     SILG_RTFM,
     about=f"{SILG_RTFM.about} SILG also had a step cost 0.02, as it does in RTFM.",
     env_options={"max_cycles": 80},
-    selection_set="val",
-    watched_sets=("train", "val"),
-    stage_sets=None,
+    evaluation=replace(SILG_RTFM.evaluation, selection_set="val", watched_sets=("train", "val"), stage_sets=None),
 )

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from magrounding.experiment.config import REMAINING_STAGES
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.presets.messenger import QUICK_RL_MA_MESSENGER
-from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Promotion
 from magrounding.experiment.presets.published import PAPER_MA_MESSENGER, PAPER_MA_RTFM
 from magrounding.experiment.presets.rtfm import QUICK_RL_MA_RTFM
 from magrounding.training.qmix import QmixConfig
@@ -16,7 +17,7 @@ from magrounding.training.qmix import QmixConfig
 def _qmix(steps: int, num_envs: int, games: Mapping[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
     """What QMIX changes of a preset: so many environment steps in every stage."""
     phase = Phase(QmixConfig(**changes), Promotion(steps=steps), num_envs, games or {})
-    return {"agent": "qmix", "phases": {REMAINING_STAGES: (phase,)}, "policy_options": {}, "team_reward": 0.0}
+    return {"agent": "qmix", "phases": {REMAINING_STAGES: (phase,)}, "network": {}, "team_reward": 0.0}
 
 
 _QMIX_SETS: dict[str, Any] = {"stage_sets": ("train", "eval"), "final_sets": ("train", "eval", "eval_new")}
@@ -31,18 +32,18 @@ Targets that look one step ahead need a copy of the networks for every step that
 
 PAPER_QMIX_MA_RTFM = replace(
     PAPER_MA_RTFM,
-    name="paper_qmix",
+    preset="paper_qmix",
     about=(
         "QMIX without language, with its program's settings and EnDi's budget for S1, 1.5e7 environment steps; 8 games "
         "at once, of at most 200 steps while training."
     ),
     **_qmix(15_000_000, 8, {"max_cycles": 200}),
-    **_QMIX_SETS,
+    evaluation=replace(PAPER_MA_RTFM.evaluation, **_QMIX_SETS),
 )
 
 PAPER_QMIX_MA_MESSENGER = replace(
     PAPER_MA_MESSENGER,
-    name="paper_qmix",
+    preset="paper_qmix",
     about="QMIX without language, with its program's settings and EnDi's budget for S1, 3e7 environment steps.",
     **_qmix(30_000_000, 8, exploration=50_000, **_SAME_FOR_ALL),
 )
@@ -52,15 +53,15 @@ _AROUND: dict[str, Any] = {"maps": 16, "reach": 5}
 
 QUICK_QMIX_MA_RTFM = replace(
     QUICK_RL_MA_RTFM,
-    name="quick_qmix",
+    preset="quick_qmix",
     about="QMIX without language: tens of minutes a stage on two CPU cores; episodes of at most 80 steps.",
-    **{**_qmix(1_000_000, 64, exploration=100_000, **_SELDOM), "policy_options": _AROUND},
-    **_QMIX_SETS,
+    **{**_qmix(1_000_000, 64, exploration=100_000, **_SELDOM), "network": _AROUND},
+    evaluation=replace(QUICK_RL_MA_RTFM.evaluation, **_QMIX_SETS),
 )
 
 QUICK_QMIX_MA_MESSENGER = replace(
     QUICK_RL_MA_MESSENGER,
-    name="quick_qmix",
+    preset="quick_qmix",
     about="QMIX without language: minutes a stage on two CPU cores; weights are chosen on the games of `val`.",
-    **{**_qmix(200_000, 64, exploration=50_000, **_SELDOM, **_SAME_FOR_ALL), "policy_options": {"maps": 16}},
+    **{**_qmix(200_000, 64, exploration=50_000, **_SELDOM, **_SAME_FOR_ALL), "network": {"maps": 16}},
 )

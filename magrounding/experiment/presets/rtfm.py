@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.config import REMAINING_STAGES, RunConfig
+from magrounding.experiment.evaluation_config import EvaluationConfig
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.ppo import PPOConfig
 
@@ -37,8 +39,8 @@ FINE: dict[str, Any] = {"learning_rate": 5e-4, "entropy": 0.004, "final_entropy"
 FINEST = {**FINE, "learning_rate": 2e-4}
 """The same where there is little left to learn."""
 
-QUICK_MA_RTFM = Preset(
-    name="quick",
+QUICK_MA_RTFM = RunConfig(
+    preset="quick",
     about=(
         "Imitation of the oracle in every stage, and PPO after it in S2 and S6: minutes on two CPU cores with the "
         "relational reader; episodes of at most 80 steps."
@@ -54,13 +56,11 @@ QUICK_MA_RTFM = Preset(
         "s6": (_imitate(400_000, teacher_steps=60_000), _reinforce(400_000, **FINE)),  # with nothing learnt before
     },
     env_options={"max_cycles": 80},
-    policy_options={"phrases": True},  # by single words, one goal in sixty is as much like another team's statement
+    network={"phrases": True},  # by single words, one goal in sixty is as much like another team's statement
     team_reward=0.5,
     share_from=3,
     carry_optimizer=False,
-    evaluate_every=100_000,
-    selection_play="greedy",
-    stage_sets=None,
+    evaluation=EvaluationConfig(every=100_000, selection_play="greedy", stage_sets=None),
 )
 
 QUICK_RTFM = replace(
@@ -93,18 +93,18 @@ QUICK_ROCK_PAPER_SCISSORS = replace(
     ),
     agent="txt2pi",
     phases={REMAINING_STAGES: (_imitate(400_000, teacher_steps=60_000), _reinforce(50_000, **FINEST))},
-    policy_options=NARROW,
+    network=NARROW,
 )
 
 QUICK_RL_MA_RTFM = replace(
     QUICK_MA_RTFM,
-    name="quick_rl",
+    preset="quick_rl",
     about=(
         "PPO alone, no teacher: tens of minutes on two CPU cores with the relational reader; episodes of at most 80 "
         "steps."
     ),
     share_from=None,
-    selection_play="sampled",
+    evaluation=replace(QUICK_MA_RTFM.evaluation, selection_play="sampled", every=200_000),
     phases={
         "s1": (_reinforce(600_000, weights=_ENDI_AT_FIRST),),
         "s2": (_reinforce(500_000),),
@@ -113,7 +113,6 @@ QUICK_RL_MA_RTFM = replace(
         "s5": (_reinforce(1_000_000, entropy=0.004, final_entropy=0.0005),),
         "s6": (_reinforce(2_000_000, entropy=0.004, final_entropy=0.0005),),
     },
-    evaluate_every=200_000,
 )
 
 QUICK_RL_RTFM = replace(
@@ -126,7 +125,7 @@ QUICK_RL_RTFM = replace(
 
 DEMO = replace(
     QUICK_MA_RTFM,
-    name="demo",
+    preset="demo",
     about=(
         "A demonstration for two CPU cores, about four minutes for three agents: imitation of the oracle in every "
         "stage, with fewer steps than `quick`, so win rates are lower."
@@ -138,8 +137,6 @@ DEMO = replace(
         "s5": (_imitate(80_000),),
         REMAINING_STAGES: (_imitate(100_000),),
     },
-    selection_games=200,
-    report_games=200,
-    stage_sets=("train", "eval"),
+    evaluation=replace(QUICK_MA_RTFM.evaluation, selection_games=200, report_games=200, stage_sets=("train", "eval")),
     save_every=30.0,
 )

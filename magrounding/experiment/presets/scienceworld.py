@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from magrounding.experiment.presets.preset import REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.config import REMAINING_STAGES, RunConfig
+from magrounding.experiment.evaluation_config import EvaluationConfig
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.training.drrn import DrrnLearnerConfig
 
 
@@ -43,28 +45,30 @@ QUICK_TASKS = (
 )
 """Tasks of different kinds."""
 
-QUICK_SCIENCEWORLD = Preset(
-    name="quick",
+QUICK_SCIENCEWORLD = RunConfig(
+    preset="quick",
     about=(
         "DRRN of half the width over the world's own words, 2,560 environment steps for each of six tasks, 10,240 for "
         "others."
     ),
     agent="drrn",
     phases={**{task: _quickly(2_560) for task in QUICK_TASKS}, REMAINING_STAGES: _quickly(10_240)},
-    policy_options={"vocabulary": "words", "embedding": 64, "hidden": 64},
+    network={"vocabulary": "words", "embedding": 64, "hidden": 64},
     carry_optimizer=False,
-    selection_games=8,
-    report_games=8,
-    selection_set="valid",
-    watched_sets=("valid",),
-    stage_sets=("test",),
-    final_sets=("test",),
+    evaluation=EvaluationConfig(
+        selection_games=8,
+        report_games=8,
+        selection_set="valid",
+        watched_sets=("valid",),
+        stage_sets=("test",),
+        final_sets=("test",),
+        read_always=False,
+    ),
     log_every=5,
-    read_always=False,
 )
 
-PAPER_SCIENCEWORLD = Preset(
-    name="paper",
+PAPER_SCIENCEWORLD = RunConfig(
+    preset="paper",
     about=(
         "The paper's DRRN: 8 games, 100,000 steps of each, 10 games of test variations after every 1,000 of them. The "
         "paper's score of a task is the mean of the last tenth of those."
@@ -72,13 +76,15 @@ PAPER_SCIENCEWORLD = Preset(
     agent="drrn",
     phases={REMAINING_STAGES: _learn(800_000)},
     carry_optimizer=False,
-    evaluate_every=8_000,
-    selection_games=10,
-    report_games=100,
-    selection_set="valid",
-    watched_sets=("valid", "test"),
-    stage_sets=("test",),
-    final_sets=("test",),
+    evaluation=EvaluationConfig(
+        every=8_000,
+        selection_games=10,
+        report_games=100,
+        selection_set="valid",
+        watched_sets=("valid", "test"),
+        stage_sets=("test",),
+        final_sets=("test",),
+        read_always=False,
+    ),
     log_every=100,
-    read_always=False,
 )

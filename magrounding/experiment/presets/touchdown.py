@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from magrounding.experiment.presets.preset import CHOSEN_ON_VALID, REMAINING_STAGES, Phase, Preset, Promotion
+from magrounding.experiment.config import REMAINING_STAGES, RunConfig
+from magrounding.experiment.evaluation_config import CHOSEN_ON_VALID, EvaluationConfig
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig
 from magrounding.training.ppo import PPOConfig
@@ -12,8 +14,8 @@ from magrounding.training.ppo import PPOConfig
 _SIZES = {"embedding": 30, "hidden": 100, "width": 200, "channels": (16, 32, 64)}
 """Of SIR for Touchdown (SILG, app. H)."""
 
-QUICK_TOUCHDOWN = Preset(
-    name="quick",
+QUICK_TOUCHDOWN = RunConfig(
+    preset="quick",
     about=(
         "Cloning of walks along the routes; coarse panoramas, turned to where the agent looks; 24 steps a walk. "
         "Weights are chosen on `valid` routes."
@@ -43,15 +45,12 @@ QUICK_TOUCHDOWN = Preset(
         )
     },
     env_options={"patch": 4, "turned": True, "max_cycles": 24},  # twice a route, as 64 are of Touchdown's
-    evaluate_every=100_000,
-    selection_games=150,
-    report_games=300,
-    **CHOSEN_ON_VALID,
+    evaluation=EvaluationConfig(every=100_000, selection_games=150, report_games=300, **CHOSEN_ON_VALID),
 )
 
 QUICK_RL_TOUCHDOWN = replace(
     QUICK_TOUCHDOWN,
-    name="quick_rl",
+    preset="quick_rl",
     about="PPO alone, no expert; coarse panoramas, turned to where the agent looks; 24 steps a walk.",
     phases={
         REMAINING_STAGES: (
@@ -73,8 +72,8 @@ QUICK_RL_TOUCHDOWN = replace(
     },
 )
 
-PAPER_TOUCHDOWN = Preset(
-    name="paper",
+PAPER_TOUCHDOWN = RunConfig(
+    preset="paper",
     about=(
         "SIR as SILG trained it there (appendix H): V-trace, 1e8 environment steps, unrolls of 64, a batch of 3 games. "
         "Its best variant there is sir_state."
@@ -85,9 +84,6 @@ PAPER_TOUCHDOWN = Preset(
             Phase(ImpalaConfig(unroll=64, learning_rate=5e-4, entropy=0.05), Promotion(steps=100_000_000), num_envs=3),
         )
     },
-    policy_options=_SIZES,
-    evaluate_every=2_500_000,
-    selection_games=150,
-    report_games=300,
-    **CHOSEN_ON_VALID,
+    network=_SIZES,
+    evaluation=EvaluationConfig(every=2_500_000, selection_games=150, report_games=300, **CHOSEN_ON_VALID),
 )

@@ -11,15 +11,14 @@ from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.play.actor import has_expert
 from magrounding.play.lineup import HUMAN, ORACLE, PRETRAINED, RANDOM, RUN, Lineup, Seat
-from magrounding.play.loading import CONFIG_FILE
+from magrounding.play.run_folder import RunFolder
 from magrounding.play.saved_games import Header
 from magrounding.play.session import Session
 from magrounding.play.web.limits import Limits
 from magrounding.play.web.messages import Refusal
-from magrounding.pretrained import PREFIX, find_run, pretrained_names
+from magrounding.pretrained import PREFIX, pretrained_names
 from magrounding.registry import EnvEntry, env_entry
 from magrounding.spec import EnvSpec
-from magrounding.storage import read_json
 
 _NUMBERS = ("agents", "size", "max_cycles", "sight", "occupants", "chase_range")
 _WORDS = {"death": ("team", "individual"), "put_aside": ("destroyed", "left"), "manual": ("true", "reassigned")}
@@ -102,7 +101,7 @@ class Offers:
         for name, seat in {**teams, **self.more_players}.items():
             if seat.kind in (RUN, PRETRAINED):
                 source = PREFIX + seat.source if seat.kind == PRETRAINED else seat.source
-                config = read_json(find_run(source) / CONFIG_FILE)
+                config = RunFolder.find(source).config()
                 found[name] = seat, str(config.get("env")), int(config.get("agents", 1))
         return found
 

@@ -36,9 +36,10 @@ Ends:
     Won when the task is fulfilled; truncated after `max_cycles` steps. A win in the last step is no truncation.
 
 Scenes:
-    Drawn by `generate`, 384 of them in the package. The splits share no room: kitchen 3 has the same furniture in every
-    scene, and is in one split only. And they share no object for the same type of task (`scenes.targets`): what has to
-    be heated in tests is cooled or carried in training, but never heated. Every scene is won by the planner's commands.
+    Drawn by `tools.alfworld` of a checkout, 384 of them in the package. The splits share no room: kitchen 3 has the
+    same furniture in every scene, and is in one split only. And they share no object for the same type of task: what
+    has to be heated in tests is cooled or carried in training, but never heated. Every scene is won by the planner's
+    commands.
 
     `games=FOLDER` plays a user's games instead, those of ALFWorld's download or of our command: what lies in folders
     `train`, `valid` (or `valid_seen`) and `test` (or `valid_unseen`), at any depth below that folder. Games in none of

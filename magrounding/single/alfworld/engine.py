@@ -1,23 +1,29 @@
-"""Engine: a game of TextWorld's PDDL engine, with the names and texts of ALFWorld."""
+"""Engine: games of ALFWorld, one at a time, on a copy of the planner's library."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from magrounding.single.alfworld import package
-from magrounding.single.alfworld.library import lend
-from magrounding.single.alfworld.memo import remembering
+
+NOTHING = "Nothing happens."
+
+_IDLE: list[Any] = []
+"""Copies of the planner's library, of which every engine needs one of its own: used again, and never unloaded. The
+copies of a process share a list of what they register. Unloading one would leave entries in that list which point to
+nothing, and the next copy to be loaded would crash the process."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What the engine says after a reset or a step.
+    """State of a game after a reset or a step.
 
     Attributes:
-        feedback: its answer.
+        feedback: the engine's answer.
         commands: what can be typed now, in alphabetic order.
         won: whether the goal is reached.
     """
@@ -28,7 +34,10 @@ class Moment:
 
 
 class Engine:
-    """TextWorld's engine, a copy of its own; the package's code, with what is pure remembered.
+    """A game, with the names and texts of ALFWorld.
+
+    Attributes:
+        library: its copy of the planner's library.
 
     Raises:
         MissingExtra: alfworld is not installed.
@@ -36,44 +45,39 @@ class Engine:
 
     def __init__(self) -> None:
         package.require()
-        demangler = package.part("agents.utils.misc").Demangler
-        self._name = lambda infos: demangler(game_infos=infos)
-        with remembering():
-            self._env: Any = package.engine().PddlEnv(import_module("textworld").EnvInfos())
-        self._release = lend(self._env.downward_lib, self)
+        self._pddl = package.engine()
+        self._demangler = package.part("agents.utils.misc").Demangler
+        self.library = _IDLE.pop() if _IDLE else import_module("fast_downward").load_lib()
+        self._release = weakref.finalize(self, _take_back, self.library)
+        self._release.atexit = False
         self._game: Mapping[str, Any] = {}
+        self._episode: Any = None
 
     def start(self, game: Mapping[str, Any]) -> Moment:
-        """Begin a game, given as what its file says."""
-        with remembering():
-            if game is not self._game:
-                self._env.load(game)
-                infos = self._env._entity_infos
-                names = self._name(infos)
-                for info in infos.values():
-                    info.name = names.demangle_alfred_name(info.id)
-                self._game = game
-            return _moment(self._env.reset())
+        """Begin a game, given as the content of its file."""
+        self._game = game
+        translated = self._pddl.translate(game["pddl_domain"], game["pddl_problem"], game["grammar"])
+        self._episode = self._pddl.Episode(translated, self.library, self._demangler)
+        return self._moment(self._episode.introduction())
 
     def step(self, command: str) -> Moment:
         """Type a command; one that cannot be typed now changes nothing."""
-        with remembering():
-            return _moment(self._env.step(command)[0])
+        answer = self._episode.play(command)
+        return self._moment(NOTHING if answer is None else answer)
 
     def plan(self) -> list[str]:
-        """The planner's commands from here to the goal; for tests, as it takes long and knows what is hidden."""
-        state, infos = self._env._pddl_state, self._env._entity_infos
-        with package.untouched():
-            translate = import_module("fast_downward").pddl2sas
-            _, wanted = translate(self._game["pddl_domain"], self._game["pddl_problem"], optimize=True)
-            state.downward_lib.load_sas_replan(wanted.encode())
-            return list(state.replan(infos))
+        """Return the planner's commands to the goal; for tests, as it takes long and knows what is hidden."""
+        return self._pddl.plan(self._game["pddl_domain"], self._game["pddl_problem"], self._episode)
 
     def close(self) -> None:
         """Release the copy of the planner's library; nothing can be played any more."""
-        self._env = None
+        self._episode = None
         self._release()
 
+    def _moment(self, feedback: str) -> Moment:
+        return Moment(feedback, tuple(sorted(self._episode.actions)), self._episode.state.check_goal())
 
-def _moment(state: Any) -> Moment:
-    return Moment(state["feedback"], tuple(state["admissible_commands"]), bool(state["won"]))
+
+def _take_back(library: Any) -> None:
+    library.cleanup()
+    _IDLE.append(library)

@@ -11,7 +11,7 @@ import numpy as np
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.seeding import stream_key
 from magrounding.single.alfworld.choices import GO, choices_of, things_shown
-from magrounding.single.alfworld.engine import Engine, Moment
+from magrounding.single.alfworld.engine import NOTHING, Engine, Moment
 from magrounding.single.alfworld.expert import Expert, read_task
 from magrounding.single.alfworld.games import Games
 from magrounding.single.alfworld.options import (
@@ -32,7 +32,6 @@ from magrounding.texts import content_keys
 from magrounding.vector import Observation
 
 RENDER_MODES = ("ansi",)
-NOTHING = "Nothing happens."
 _TEXTS = {"goal": GOAL_WORDS, "feedback": FEEDBACK_WORDS}
 _INTRODUCTION = re.compile(r"(?:-=.*?=-)?\s*(?P<room>.*?)\s*Your task is to: (?P<goal>.*)", re.DOTALL)
 

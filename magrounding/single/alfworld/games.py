@@ -13,7 +13,7 @@ from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.alfworld.folders import FOLDERS, find_splits
 from magrounding.single.alfworld.problem import GAME_FILE, game_of
 from magrounding.single.alfworld.scenes import SPLITS, Scene
-from magrounding.storage import json_text, read_text, user_path
+from magrounding.storage import read_text, user_path
 
 SHIPPED = Path(__file__).parent / "data" / "scenes.json.gz"
 """The scenes that come with the package, by split."""
@@ -24,13 +24,6 @@ _KEYS = ("pddl_domain", "grammar", "pddl_problem")
 def shipped_scenes(split: str) -> tuple[Scene, ...]:
     """The package's scenes of a split, in their order."""
     return _read_shipped()[split]
-
-
-def save_scenes(path: Path, scenes: dict[str, list[Scene]]) -> None:
-    """Write a file like SHIPPED: the same scenes, the same bytes."""
-    text = json_text({split: [scene.as_dict() for scene in some] for split, some in scenes.items()})
-    with path.open("wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
-        packed.write(text.encode())
 
 
 class Games:
@@ -85,7 +78,7 @@ def _find(top: Path, split: str) -> tuple[Path, ...]:
         there = f"has games of {', '.join(found)} only" if found else "has no games"
         raise DataNotFound(
             f"there is no {GAME_FILE} for the split {split!r} in {top}, which {there}: name the folder that holds "
-            f"{' or '.join(FOLDERS[split])}, or make games by python -m magrounding.single.alfworld.generate"
+            f"{' or '.join(FOLDERS[split])}, or make games by python -m tools.alfworld.generate"
         )
     return tuple(games)
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Annotated, ClassVar
 
-from magrounding.errors import ConfigurationError, choose
-from magrounding.plain import make_plain
+from magrounding.options import SimulatorOptions
+from magrounding.schema import Count, OneOf
 from magrounding.single.alfworld import package
 from magrounding.single.alfworld.scenes import SPLITS
 from magrounding.single.alfworld.words import WORDING
 from magrounding.spec import CHOICES, EPISODE, EXPERT, STEP, EnvSpec, Grid, Mask, Text, TextChoices
-from magrounding.vector import check_count
 from magrounding.vocabulary import PAD
-
-if TYPE_CHECKING:
-    from magrounding.single.alfworld.env import ALFWorldEnv
 
 MAX_COMMANDS, COMMAND_WORDS = 60, 10
 MAX_ITEMS, ITEM_WORDS = 40, 2
@@ -26,7 +22,7 @@ LIMIT = 50
 
 
 @dataclass(frozen=True)
-class ALFWorld:
+class ALFWorld(SimulatorOptions):
     """Options of ALFWorld.
 
     Attributes:
@@ -38,40 +34,20 @@ class ALFWorld:
         ConfigurationError: an unknown split, or a limit below one step.
     """
 
-    games: str = ""
-    max_cycles: int = LIMIT
-    split: str = "train"
+    implementation: ClassVar[str] = "magrounding.single.alfworld.env:ALFWorldEnv"
+    package: ClassVar[str] = "alfworld"
+    extra: ClassVar[str] = "alfworld"
 
-    def __post_init__(self) -> None:
-        make_plain(self)
-        choose("split", self.split, SPLITS)
-        check_count("max_cycles", self.max_cycles, 1)
-        if not isinstance(self.games, str):
-            raise ConfigurationError(f"games is the path of a folder, got {self.games!r}")
+    games: str = ""
+    max_cycles: Count = LIMIT
+    split: Annotated[str, OneOf(SPLITS)] = "train"
+
+    def require(self) -> None:
+        package.require()
 
     def describe(self) -> EnvSpec:
         """What the world shows and takes; the package is not needed."""
         return _spec(self.max_cycles)
-
-    def make_env(self, render_mode: str | None = None) -> ALFWorldEnv:
-        """The world as a PettingZoo ParallelEnv of one agent.
-
-        Args:
-            render_mode: None or "ansi".
-
-        Raises:
-            MissingExtra: alfworld is not installed.
-            DataNotFound: the folder has no games.
-            ConfigurationError: an unknown render mode.
-        """
-        package.require()
-        from magrounding.single.alfworld.env import ALFWorldEnv
-
-        return ALFWorldEnv(self, render_mode)
-
-    def as_dict(self) -> dict[str, str | int]:
-        """Name → value of each option."""
-        return asdict(self)
 
 
 @lru_cache(maxsize=32)

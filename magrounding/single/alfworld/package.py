@@ -45,13 +45,13 @@ def require() -> None:
 
 @lru_cache(maxsize=1)
 def engine() -> ModuleType:
-    """The module of TextWorld's engine for games in PDDL; ImportError where its planner is not installed."""
+    """Import `pddl`, games on TextWorld's planner; ImportError where that is not installed."""
     with untouched():
         import_module("fast_downward.interface")
         # Its options are read from the command line on import.
         sys.argv = ["translate.py", "domain", "task"]
         import_module("fast_downward.translate.options")
-        return import_module("textworld.envs.pddl.pddl")
+        return import_module("magrounding.single.alfworld.pddl")
 
 
 def part(name: str) -> Any:

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any
 
 from magrounding.single.alfworld import kinds, package
-from magrounding.single.alfworld.scenes import LOOK, Scene
+from magrounding.single.alfworld.scenes import Scene
 
-GAME_FILE, TASK_FILE = "game.tw-pddl", "traj_data.json"
+GAME_FILE = "game.tw-pddl"
 START = "loc_bar_0"
 AGENT = "agent1"
 UNKNOWN_TASK = "UNKNOWN GOAL"
@@ -30,20 +30,6 @@ def game_of(scene: Scene) -> dict[str, Any]:
         "grammar": package.grammar().replace(UNKNOWN_TASK, sentence),
         "pddl_problem": problem(scene) + goal["pddl"].format(**names).replace("#", "-"),
         "solvable": True,
-    }
-
-
-def task_of(scene: Scene) -> dict[str, Any]:
-    """What `traj_data.json` says: the task, for the scripted expert."""
-    return {
-        "task_type": scene.task,
-        "pddl_params": {
-            "object_target": scene.target,
-            "parent_target": scene.goal,
-            "toggle_target": kinds.LAMP if scene.task == LOOK else "",
-            "mrecep_target": "",
-            "object_sliced": False,
-        },
     }
 
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Annotated, ClassVar
 
-from magrounding.errors import MissingExtra, check_bool, choose
-from magrounding.plain import make_plain
+from magrounding.options import SimulatorOptions
+from magrounding.schema import Count, OneOf
 from magrounding.single.babyai.words import MAX_WORDS, VIEW, VOCABULARY
 from magrounding.spec import EPISODE, EXPERT, SCENE, EnvSpec, Field, FixedActions, Grid, Mask, Text
-from magrounding.vector import check_count
 from magrounding.vocabulary import PAD
-
-if TYPE_CHECKING:
-    from magrounding.single.babyai.env import BabyAIEnv
 
 ROOM = 64
 """Cells of a room, walls included: a mission's limit is 64 × rooms × navigations that it needs."""
@@ -52,7 +46,7 @@ ACTIONS = ("left", "right", "forward", "pickup", "drop", "toggle", "done")
 
 
 @dataclass(frozen=True)
-class BabyAI:
+class BabyAI(SimulatorOptions):
     """Options of BabyAI.
 
     Attributes:
@@ -66,45 +60,18 @@ class BabyAI:
         ConfigurationError: an unknown level or split, or a limit below one step.
     """
 
-    level: str = "GoToLocal"
-    max_cycles: int | None = None
-    fast_view: bool = True
-    split: str = "train"
+    implementation: ClassVar[str] = "magrounding.single.babyai.env:BabyAIEnv"
+    package: ClassVar[str] = "minigrid"
+    extra: ClassVar[str] = "babyai"
 
-    def __post_init__(self) -> None:
-        make_plain(self)
-        choose("level", self.level, LEVELS)
-        choose("split", self.split, SPLITS)
-        if self.max_cycles is not None:
-            check_count("max_cycles", self.max_cycles, 1)
-        check_bool("fast_view", self.fast_view)
+    level: Annotated[str, OneOf(LEVELS)] = "GoToLocal"
+    max_cycles: Count | None = None
+    fast_view: bool = True
+    split: Annotated[str, OneOf(SPLITS)] = "train"
 
     def describe(self) -> EnvSpec:
         """What the world shows and takes; minigrid is not needed."""
         return _spec(_LIMITS[self.level] if self.max_cycles is None else self.max_cycles)
-
-    def make_env(self, render_mode: str | None = None) -> BabyAIEnv:
-        """The world as a PettingZoo ParallelEnv of one agent.
-
-        Args:
-            render_mode: None, "ansi" or "rgb_array".
-
-        Raises:
-            MissingExtra: minigrid is not installed.
-            ConfigurationError: an unknown render mode.
-        """
-        try:
-            with contextlib.redirect_stdout(io.StringIO()):  # pygame prints a greeting when it is imported
-                import minigrid  # noqa: F401
-        except ImportError as error:
-            raise MissingExtra("BabyAI", "babyai") from error
-        from magrounding.single.babyai.env import BabyAIEnv
-
-        return BabyAIEnv(self, render_mode)
-
-    def as_dict(self) -> dict[str, str | int | bool | None]:
-        """Name → value of each option."""
-        return asdict(self)
 
 
 @lru_cache(maxsize=32)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Annotated, ClassVar
 
-from magrounding.errors import ConfigurationError, MissingExtra, check_bool, choose
-from magrounding.plain import make_plain
+from msgspec import Meta
+
+from magrounding.errors import ConfigurationError
+from magrounding.options import SimulatorOptions
+from magrounding.schema import Count, OneOf
 from magrounding.single.nethack.tasks import (
     ACTIONS,
     NLE_LIMIT,
@@ -21,17 +24,13 @@ from magrounding.single.nethack.tasks import (
 )
 from magrounding.single.nethack.words import BLANK, HEIGHT, HERO, MAP_END, WIDTH, all_words, first_ids, wording
 from magrounding.spec import EPISODE, EXPERT, SCORE, SCORES, STEP, WON, EnvSpec, Field, FixedActions, Grid, Mask, Text
-from magrounding.vector import check_count
 from magrounding.vocabulary import PAD
-
-if TYPE_CHECKING:
-    from magrounding.single.nethack.env import NetHackEnv
 
 GOAL_WORDS, MESSAGE_WORDS, STATUS_WORDS = 12, 48, 32
 
 
 @dataclass(frozen=True)
-class NetHack:
+class NetHack(SimulatorOptions):
     """Options of NetHack.
 
     Attributes:
@@ -48,25 +47,22 @@ class NetHack:
         ConfigurationError: an unknown task, split or set of thresholds, or a limit below one step.
     """
 
-    task: str = SILG
-    max_cycles: int | None = None
-    thresholds: str = "first"
+    implementation: ClassVar[str] = "magrounding.single.nethack.env:NetHackEnv"
+    package: ClassVar[str] = "nle"
+    extra: ClassVar[str] = "nethack"
+
+    task: Annotated[str, OneOf(TASKS)] = SILG
+    max_cycles: Count | None = None
+    thresholds: Annotated[str, OneOf(THRESHOLDS)] = "first"
     characters: bool = False
     colours: bool = False
-    crop: int = 0
-    split: str = "train"
+    crop: Annotated[int, Meta(ge=0, le=2 * WIDTH - 1)] = 0
+    split: Annotated[str, OneOf(SPLITS)] = "train"
 
     def __post_init__(self) -> None:
-        make_plain(self)
-        choose("task", self.task, TASKS)
-        choose("split", self.split, SPLITS)
-        choose("thresholds", self.thresholds, THRESHOLDS)
-        if self.max_cycles is not None:
-            check_count("max_cycles", self.max_cycles, 1)
-        if check_count("crop", self.crop, 0, 2 * WIDTH - 1) and self.crop % 2 == 0:
+        super().__post_init__()
+        if self.crop and self.crop % 2 == 0:
             raise ConfigurationError(f"crop is 0 or an odd number, as the agent is in the middle; got {self.crop}")
-        for name in ("characters", "colours"):
-            check_bool(name, getattr(self, name))
 
     @property
     def limit(self) -> int:
@@ -78,28 +74,6 @@ class NetHack:
     def describe(self) -> EnvSpec:
         """What the world shows and takes; the simulator is not needed."""
         return _spec(self.task, self.limit, 1 + self.characters + self.colours, self.crop)
-
-    def make_env(self, render_mode: str | None = None) -> NetHackEnv:
-        """The world as a PettingZoo ParallelEnv of one agent.
-
-        Args:
-            render_mode: None, "ansi" or "rgb_array".
-
-        Raises:
-            MissingExtra: nle is not installed.
-            ConfigurationError: an unknown render mode.
-        """
-        try:
-            import nle  # noqa: F401
-        except ImportError as error:
-            raise MissingExtra("NetHack", "nethack") from error
-        from magrounding.single.nethack.env import NetHackEnv
-
-        return NetHackEnv(self, render_mode)
-
-    def as_dict(self) -> dict[str, str | int | bool | None]:
-        """Name → value of each option."""
-        return asdict(self)
 
 
 @lru_cache(maxsize=32)

@@ -26,7 +26,7 @@ _NUMBERS = 300
 
 @lru_cache(maxsize=1)
 def wording() -> Wording:
-    """What writes NetHack's texts: a list that `collect` has made, numbers, and everything else spelt."""
+    """What writes NetHack's texts: a list that `tools.nethack.collect` has made, numbers, and everything else spelt."""
     words = json.loads(WORDS_FILE.read_text(encoding="utf-8"))["words"]
     return Wording(dict.fromkeys((*words, *map(str, range(_NUMBERS)))))
 

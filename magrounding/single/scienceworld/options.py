@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import Annotated, ClassVar
 
-from magrounding.errors import MissingExtra, check_bool, choose
-from magrounding.plain import make_plain
+from msgspec import Meta
+
+from magrounding.errors import choose
+from magrounding.options import SimulatorOptions
+from magrounding.schema import Count, OneOf
 from magrounding.single.scienceworld.tasks import SPLITS, TASKS, task_name
 from magrounding.single.scienceworld.words import wording
 from magrounding.spec import CHOICES, EPISODE, EXPERT, SCORE, SCORES, EnvSpec, Mask, Text, TextChoices
-from magrounding.vector import check_count
-
-if TYPE_CHECKING:
-    from magrounding.single.scienceworld.env import ScienceWorldEnv
 
 SIMPLIFICATIONS = ("teleportAction", "selfWateringFlowerPots", "openContainers", "openDoors", "noElectricalAction")
 """What "easy" stands for, less what a task of electricity cannot do without."""
@@ -25,7 +23,7 @@ TASK_WORDS, OBSERVATION_WORDS, LOOK_WORDS, INVENTORY_WORDS, CHOICE_WORDS = 128, 
 
 
 @dataclass(frozen=True)
-class ScienceWorld:
+class ScienceWorld(SimulatorOptions):
     """Options of ScienceWorld.
 
     Attributes:
@@ -44,50 +42,29 @@ class ScienceWorld:
         ConfigurationError: an unknown task, simplification or split, or a number that cannot be.
     """
 
-    task: str = "find-non-living-thing"
+    implementation: ClassVar[str] = "magrounding.single.scienceworld.env:ScienceWorldEnv"
+    package: ClassVar[str] = "scienceworld"
+    extra: ClassVar[str] = "scienceworld"
+
+    task: Annotated[str, OneOf(TASKS)] = "find-non-living-thing"
     simplifications: str = "easy"
-    max_cycles: int = 100
-    max_choices: int = 5120
+    max_cycles: Count = 100
+    max_choices: Count = 5120
     failure_penalty: bool = True
     fast_actions: bool = True
-    heap: int = 1600
-    split: str = "train"
+    heap: Annotated[int, Meta(ge=200)] = 1600
+    split: Annotated[str, OneOf(SPLITS)] = "train"
 
     def __post_init__(self) -> None:
-        make_plain(self)
-        object.__setattr__(self, "task", choose("task", task_name(self.task), TASKS))
-        choose("split", self.split, SPLITS)
+        object.__setattr__(self, "task", task_name(self.task))
+        super().__post_init__()
         if self.simplifications not in ("", "easy"):
-            for each in str(self.simplifications).split(","):
+            for each in self.simplifications.split(","):
                 choose("simplification", each, ("easy", *SIMPLIFICATIONS))
-        for name, least in (("max_cycles", 1), ("max_choices", 1), ("heap", 200)):
-            check_count(name, getattr(self, name), least, 2**62)
-        for name in ("failure_penalty", "fast_actions"):
-            check_bool(name, getattr(self, name))
 
     def describe(self) -> EnvSpec:
         """What the world shows and takes; neither Java nor the simulator is needed."""
         return _spec(self.max_cycles, self.max_choices)
-
-    def make_env(self, render_mode: str | None = None) -> ScienceWorldEnv:
-        """The world as a PettingZoo ParallelEnv of one agent; Java starts with its first reset.
-
-        Args:
-            render_mode: None, "ansi" or "rgb_array".
-
-        Raises:
-            MissingExtra: the simulator is not installed.
-            ConfigurationError: there is no Java, or an unknown render mode.
-        """
-        if find_spec("scienceworld") is None:
-            raise MissingExtra("ScienceWorld", "scienceworld")
-        from magrounding.single.scienceworld.env import ScienceWorldEnv
-
-        return ScienceWorldEnv(self, render_mode)
-
-    def as_dict(self) -> dict[str, str | int | bool]:
-        """Name → value of each option."""
-        return asdict(self)
 
 
 @lru_cache(maxsize=32)

@@ -1,16 +1,15 @@
-"""Trajectories: gold paths with all that was valid along them, as lines of a file that programs without Java read."""
+"""Trajectories: gold paths with all that was valid along them, read from a file without Java."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from magrounding.errors import ConfigurationError
-from magrounding.single.scienceworld.gold import WON, Gold
-from magrounding.single.scienceworld.simulation import Moment
-from magrounding.storage import WRONG_JSON, json_text, read_text
+from magrounding.single.scienceworld.gold import WON
+from magrounding.storage import WRONG_JSON, read_text
 
 
 @dataclass(frozen=True)
@@ -40,19 +39,6 @@ class Trajectory:
         return frozenset(command for command, meant in zip(self.commands, self.meant, strict=True) if meant)
 
 
-def trajectory_of(gold: Gold, moments: Sequence[Moment], task: str, split: str, variation: int) -> Trajectory:
-    """A gold path as a trajectory; `moments` are those before each of its commands, or none."""
-    valid = _spans([set(moment.actions) for moment in moments])
-    return Trajectory(task, split, variation, gold.text, gold.commands, gold.meant, gold.score, valid)
-
-
-def append_trajectory(path: Path, trajectory: Trajectory) -> None:
-    """Add a line to a file that `read_trajectories` has read or that is not there yet."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json_text(asdict(trajectory), compact=True) + "\n")
-
-
 def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory]:
     """The trajectories of a file, of some splits or all; a last line that a kill has cut off is left out.
 
@@ -64,7 +50,7 @@ def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(
             f"{path} cannot be read as gold trajectories ({error}): "
-            "write it with `python -m magrounding.single.scienceworld.collect_gold`"
+            "write it with `python -m tools.scienceworld.collect_gold` of a checkout"
         ) from None
     found = (_parsed(line, f"{path}, line {number}") for number, line in enumerate(lines, 1))
     return [trajectory for trajectory in found if not splits or trajectory.split in splits]
@@ -86,16 +72,6 @@ def learnable(path: Path) -> tuple[list[Trajectory], list[Trajectory]]:
     return train, valid
 
 
-def mend(path: Path) -> None:
-    """Cut off a last line that a kill has left unfinished."""
-    if path.is_file():
-        data = path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            with path.open("r+b") as file:
-                file.truncate(whole)
-
-
 def _parsed(line: str, where: str) -> Trajectory:
     try:
         content = json.loads(line)
@@ -113,20 +89,3 @@ def _parsed(line: str, where: str) -> Trajectory:
         )
     except WRONG_JSON as error:
         raise ConfigurationError(f"{where} is no gold trajectory ({type(error).__name__}: {error})") from None
-
-
-def _spans(moments: Sequence[set[str]]) -> dict[str, tuple[int, ...]]:
-    spans: dict[str, list[int]] = {action: [] for action in sorted(_union(moments))}
-    for action, marks in spans.items():
-        inside = False
-        for step, moment in enumerate(moments):
-            if (action in moment) != inside:
-                marks.append(step)
-                inside = not inside
-        if inside:
-            marks.append(len(moments))
-    return {action: tuple(marks) for action, marks in spans.items()}
-
-
-def _union(moments: Iterable[set[str]]) -> set[str]:
-    return set[str]().union(*moments)

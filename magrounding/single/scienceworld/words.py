@@ -1,4 +1,4 @@
-"""The words of ScienceWorld's texts: a list that `collect` has made, and everything else spelt."""
+"""The words of ScienceWorld's texts: a list that `tools.scienceworld.collect` has made, and everything else spelt."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Description:
     An agent stands among the streets of a city and sees a panorama in which every patch shows what is there: road,
     building, bus, person, 19 classes in all. An instruction says which way to go. In each step it goes to one of the
     neighbouring places. The panoramas of Google Street View cannot be passed on, so the package has a city of its own,
-    drawn by `generate`, in the same files; `data=FOLDER` plays those of Touchdown (see `files`).
+    drawn by `tools.touchdown`, in the same files; `data=FOLDER` plays those of Touchdown (see `files`).
 
 Text:
     `goal` is the instruction. Those of the package's city are ours: they name what stands at junctions, at the start

@@ -4,29 +4,29 @@
 (`train.json`, `dev.json`, `test.json`, an object a line; packed, too, as `train.json.gz`) are Touchdown's own files
 (Chen et al. 2019). Panoramas are classes, uint8 [N, 47, 128], in `panoramas.npy` or compressed in `panoramas.npz`, a
 row for each line of `panoids.txt`; `words.json` has the words of the instructions and how many the longest has.
-`benchmarks.touchdown_files` makes those of SILG's published features, `generate` all of them for a city of our own.
+In a checkout, `benchmarks.touchdown_files` makes those of SILG's published features and `tools.touchdown.generate`
+draws all of them for a city of our own.
 """
 
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from magrounding.errors import CheckpointError, ConfigurationError, DataNotFound
+from magrounding.errors import ConfigurationError, DataNotFound
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS
-from magrounding.storage import WRONG_JSON, json_text, lines_of, read_text, text_of, user_path, write_atomic
+from magrounding.storage import WRONG_JSON, lines_of, read_text, text_of, user_path
 
 NODES, LINKS, PANOIDS, WORDS = "nodes.txt", "links.txt", "panoids.txt", "words.json"
 PANORAMAS = ("panoramas.npy", "panoramas.npz")
-_KEY = "panoramas"
+PANORAMAS_KEY = "panoramas"
 _BLANK = " \t"
 
 SHIPPED = Path(__file__).with_name("data")
@@ -153,7 +153,7 @@ def read_panoramas(folder: Path) -> tuple[list[str], np.ndarray]:
             classes = np.load(file, mmap_mode="r", allow_pickle=False)
         else:
             with file.open("rb") as packed, np.load(packed, allow_pickle=False) as archive:
-                classes = archive[_KEY]
+                classes = archive[PANORAMAS_KEY]
     except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ConfigurationError(f"{file.name} is no array of panoramas ({error})") from error
     names = [name for line in lines_of(_text(folder / PANOIDS)) if (name := line.strip(_BLANK))]
@@ -163,78 +163,6 @@ def read_panoramas(folder: Path) -> tuple[list[str], np.ndarray]:
             f"a row for each line of {PANOIDS}"
         )
     return names, classes
-
-
-def write_city(
-    folder: Path,
-    nodes: list[Node],
-    links: list[Link],
-    routes: Mapping[str, list[Route]],
-    panoramas: np.ndarray,
-    words: Vocabulary,
-    pack: bool = False,
-) -> None:
-    """Write the files of a folder.
-
-    Args:
-        folder: to write into.
-        nodes, links, words: what they say.
-        routes: by name of their file.
-        panoramas: [N, 47, 128] uint8, in the order of the nodes.
-        pack: compress the routes.
-    """
-    lines = {
-        NODES: [f"{n.id},{n.yaw:g},{n.latitude:.7f},{n.longitude:.7f}" for n in nodes],
-        LINKS: [f"{link.start},{link.heading:g},{link.end}" for link in links],
-        **{file: [_as_json(route) for route in each] for file, each in routes.items()},
-    }
-    for file, each in lines.items():
-        data = ("\n".join(each) + "\n").encode()
-        packed = file in routes and pack
-        write_atomic(
-            folder / f"{file}.gz" if packed else folder / file, gzip.compress(data, mtime=0) if packed else data
-        )
-    write_panoramas(folder, [node.id for node in nodes], panoramas, pack=True)
-    write_words(folder, words)
-
-
-def require_empty(folder: Path) -> None:
-    """CheckpointError where a city would be written over other files."""
-    if folder.exists() and any(folder.iterdir()):
-        raise CheckpointError(f"{folder} has files: name another folder, or move those away")
-
-
-def write_words(folder: Path, words: Vocabulary) -> None:
-    """Write the words of a folder."""
-    write_atomic(folder / WORDS, json_text({"words": words.words, "longest": words.longest}) + "\n")
-
-
-def write_panoramas(folder: Path, names: list[str], classes: np.ndarray, pack: bool = False) -> None:
-    """Write the panoramas of a folder.
-
-    Args:
-        folder: to write into.
-        names: of each.
-        classes: [N, 47, 128] uint8.
-        pack: compress them; else they are mapped from the disk while they are played.
-    """
-    buffer, arrays = io.BytesIO(), {_KEY: classes}
-    if pack:
-        np.savez_compressed(buffer, **arrays)  # pyright: ignore[reportArgumentType]  of arrays by name
-    else:
-        np.save(buffer, classes, allow_pickle=False)
-    write_atomic(folder / PANORAMAS[pack], buffer.getvalue())
-    write_atomic(folder / PANOIDS, "\n".join(names) + "\n")
-
-
-def _as_json(route: Route) -> str:
-    said = {
-        "route_panoids": route.nodes,
-        "navigation_text": route.instruction,
-        "start_heading": route.heading,
-        "main_pano": route.nodes[-1],
-    }
-    return json_text(said)
 
 
 def _text(file: Path) -> str:

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated, ClassVar, Literal
 
-from magrounding.errors import ConfigurationError, check_bool, choose
-from magrounding.plain import make_plain
+from magrounding.options import SimulatorOptions
+from magrounding.schema import Count, OneOf
 from magrounding.single.touchdown.files import folder_of, read_words
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, LIMIT, MAX_DIRECTIONS, ROWS, SPLITS
 from magrounding.single.wording import Wording
 from magrounding.spec import COLUMNS as TOWARDS
 from magrounding.spec import EPISODE, EXPERT, Directions, EnvSpec, Field, Grid, Mask, Text
-from magrounding.vector import check_count
 from magrounding.vocabulary import PAD
-
-if TYPE_CHECKING:
-    from magrounding.single.touchdown.env import TouchdownEnv
-
-PATCHES = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True)
-class Touchdown:
+class Touchdown(SimulatorOptions):
     """Options of Touchdown.
 
     Attributes:
@@ -40,23 +34,14 @@ class Touchdown:
         ConfigurationError: an unknown split, or an option that cannot be.
     """
 
-    data: str = ""
-    max_cycles: int = LIMIT
-    manual_stop: bool = False
-    patch: int = 1
-    turned: bool = False
-    split: str = "train"
+    implementation: ClassVar[str] = "magrounding.single.touchdown.env:TouchdownEnv"
 
-    def __post_init__(self) -> None:
-        make_plain(self)
-        choose("split", self.split, SPLITS)
-        check_count("max_cycles", self.max_cycles, 1)
-        for name in ("manual_stop", "turned"):
-            check_bool(name, getattr(self, name))
-        if type(self.patch) is not int or self.patch not in PATCHES:
-            raise ConfigurationError(f"patch is one of {', '.join(map(str, PATCHES))}, got {self.patch!r}")
-        if not isinstance(self.data, str):
-            raise ConfigurationError(f"data is the path of a folder, got {self.data!r}")
+    data: str = ""
+    max_cycles: Count = LIMIT
+    manual_stop: bool = False
+    patch: Literal[1, 2, 4, 8] = 1
+    turned: bool = False
+    split: Annotated[str, OneOf(SPLITS)] = "train"
 
     @property
     def num_actions(self) -> int:
@@ -75,24 +60,6 @@ class Touchdown:
             DataNotFound: the folder has no list of words.
         """
         return _spec(folder_of(self.data), self.max_cycles, self.actions, self.patch, self.turned)
-
-    def make_env(self, render_mode: str | None = None) -> TouchdownEnv:
-        """The world as a PettingZoo ParallelEnv of one agent.
-
-        Args:
-            render_mode: None, "ansi" or "rgb_array".
-
-        Raises:
-            DataNotFound: the folder lacks a file.
-            ConfigurationError: a file that is not what it should be, or an unknown render mode.
-        """
-        from magrounding.single.touchdown.env import TouchdownEnv
-
-        return TouchdownEnv(self, render_mode)
-
-    def as_dict(self) -> dict[str, str | int | bool]:
-        """Name → value of each option."""
-        return asdict(self)
 
 
 @lru_cache(maxsize=8)

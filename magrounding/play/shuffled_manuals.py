@@ -1,4 +1,4 @@
-"""Misled players: agents that read must play worse with the rules of another game, in any world."""
+"""The shuffled-manual control: agents that read must play worse with the rules of another game, in any world."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import numpy as np
 
 from magrounding.errors import ConfigurationError
 from magrounding.play.actor import Actor, begin_memory
-from magrounding.spec import HEEDED
 
 _ODD = 0x1E37_79B9_7F4A_7C15
 _POSITIVE = np.iinfo(np.int64).max
 
 
-class OtherManuals:
+class ShuffledManuals:
     """A team to which game b of a vector env shows the rules of game b + 1 (the last one those of the first).
 
     Everything else is the game's own. By chance the other text may agree with the game. It changes when the other game
@@ -31,10 +30,9 @@ class OtherManuals:
     def __init__(self, team: Actor, text: str = "manual") -> None:
         self._team, self._text = team, text
         self.accepts_rows = bool(getattr(team, "accepts_rows", False))
-        self.heeds: frozenset[str] = getattr(team, "heeds", frozenset(HEEDED))
 
     def initial_memory(self, num_envs: int, seed: int = 0) -> Any:
-        """The team's own."""
+        """Return the team's own memory."""
         return begin_memory(self._team, num_envs, seed)
 
     def act(
@@ -51,13 +49,13 @@ class OtherManuals:
         Raises:
             ConfigurationError: a single env, or a vector env of one game: there is no other manual.
         """
-        misled, info = self._mislead(obs, info)
-        return self._team.act(misled, memory, info, greedy, **({} if rows is None else {"rows": rows}))
+        shuffled, info = self._shuffle(obs, info)
+        return self._team.act(shuffled, memory, info, greedy, **({} if rows is None else {"rows": rows}))
 
-    def _mislead(
+    def _shuffle(
         self, obs: Mapping[str, Any], info: Mapping[str, Any] | None
     ) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
-        """What the team is shown instead."""
+        """Return the observation and info with the rules of the next row."""
         rules = obs.get(self._text) if isinstance(obs, Mapping) else None
         if not isinstance(rules, np.ndarray) or not rules.ndim or len(rules) < 2:
             raise ConfigurationError(
@@ -70,7 +68,7 @@ class OtherManuals:
 
 
 def _of_next(array: np.ndarray) -> np.ndarray:
-    """Row b + 1 of an array [B, …] at b."""
+    """Return an array [B, …] with row b + 1 at b."""
     return np.roll(array, -1, axis=0)
 
 

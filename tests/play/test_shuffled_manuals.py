@@ -1,4 +1,4 @@
-"""Players who are shown the manuals of other games: what they are given, and that caches of texts notice."""
+"""Players with the manuals of other games: what they read, and that caches of texts notice."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,9 @@ from magrounding.agents.building import build_policy
 from magrounding.errors import ConfigurationError
 from magrounding.play.actor import begin_memory
 from magrounding.play.evaluate import evaluate, play
-from magrounding.play.misled import OtherManuals
 from magrounding.play.scripted import RandomTeam
+from magrounding.play.shuffled_manuals import ShuffledManuals
 from magrounding.play.team import Team
-from magrounding.spec import HEEDED
 
 OPTIONS = {"stage": "s5", "agents": 2, "max_cycles": 12}
 SMALL = {"pair_hidden": 4, "message": 4, "entity_hidden": 4, "features": 4, "hidden": 8, "top": 6}
@@ -39,11 +38,11 @@ class Recorder(RandomTeam):
 def test_the_manual_is_that_of_the_next_game_and_all_else_its_own(resample_text):
     vec = mg.make_vec("ma_rtfm", 5, resample_text=resample_text, copy=True, **OPTIONS)
     (obs, info), recorder = vec.reset(seed=3), Recorder()
-    misled = OtherManuals(recorder)
-    assert misled.initial_memory(5) is None
+    shuffled = ShuffledManuals(recorder)
+    assert shuffled.initial_memory(5) is None
     for _ in range(60):
         before = {key: array.copy() for key, array in obs.items()}
-        actions, _ = misled.act(obs, None, info)
+        actions, _ = shuffled.act(obs, None, info)
         given, told = recorder.given[-1]
         assert given.keys() == obs.keys()
         for key, array in given.items():
@@ -59,11 +58,11 @@ def test_keys_name_manual_and_goal_together(resample_text):
     """From step to step a key of a row changes if and only if one of the two games shows another document."""
     vec = mg.make_vec("ma_rtfm", 5, resample_text=resample_text, copy=True, **OPTIONS)
     (obs, info), recorder = vec.reset(seed=3), Recorder()
-    misled = OtherManuals(recorder)
+    shuffled = ShuffledManuals(recorder)
     shown, changes = [], []
     for _ in range(200):
         shown.append(info["document"])
-        obs, _, _, _, info = vec.step(misled.act(obs, None, info)[0])
+        obs, _, _, _, info = vec.step(shuffled.act(obs, None, info)[0])
     texts = {}
     for given, told in recorder.given:
         assert told["document"].dtype == np.int64
@@ -86,16 +85,16 @@ def test_keys_in_a_row_are_told_apart_too():
     own, other = (array.reshape(-1) for array in np.meshgrid(np.arange(40), np.arange(40)))
     pairs = np.stack([own, other], axis=1).reshape(-1)  # rows 0, 2, 4, …: own, and the next row's
     obs = {"manual": np.zeros((3200, 1, 1)), "action_mask": np.ones((3200, 2, 5), np.int8)}
-    OtherManuals(recorder).act(obs, None, {"document": pairs})
+    ShuffledManuals(recorder).act(obs, None, {"document": pairs})
     assert len(np.unique(recorder.given[0][1]["document"][::2])) == 1600
 
 
 def test_a_team_acts_as_when_it_is_handed_the_exchanged_manuals(team):
     vec = mg.make_vec("ma_rtfm", 6, **OPTIONS)
-    (obs, info), misled = vec.reset(seed=0), OtherManuals(team)
-    memory, differ, restarts = misled.initial_memory(6), 0, 0
+    (obs, info), shuffled = vec.reset(seed=0), ShuffledManuals(team)
+    memory, differ, restarts = shuffled.initial_memory(6), 0, 0
     for _ in range(60):
-        actions, memory = misled.act(obs, memory, info)
+        actions, memory = shuffled.act(obs, memory, info)
         exchanged = {**obs, "manual": obs["manual"][[1, 2, 3, 4, 5, 0]]}
         assert (actions == team.act(exchanged, team.initial_memory(6))[0]).all()  # without a cache
         differ += (actions != team.act(obs, team.initial_memory(6))[0]).sum()
@@ -107,36 +106,35 @@ def test_a_team_acts_as_when_it_is_handed_the_exchanged_manuals(team):
 
 def test_some_rows_are_played_as_all_of_them(team):
     vec = mg.make_vec("ma_rtfm", 6, **OPTIONS)
-    (obs, info), misled, rows = vec.reset(seed=0), OtherManuals(team), np.array([1, 4, 5])
-    assert misled.accepts_rows
-    whole, some = misled.initial_memory(6), misled.initial_memory(6)
+    (obs, info), shuffled, rows = vec.reset(seed=0), ShuffledManuals(team), np.array([1, 4, 5])
+    assert shuffled.accepts_rows
+    whole, some = shuffled.initial_memory(6), shuffled.initial_memory(6)
     for _ in range(30):
-        actions, whole = misled.act(obs, whole, info)
-        chosen, some = misled.act(obs, some, info, rows=rows)
+        actions, whole = shuffled.act(obs, whole, info)
+        chosen, some = shuffled.act(obs, some, info, rows=rows)
         assert (chosen[rows] == actions[rows]).all()
         assert not chosen[[0, 2, 3]].any()
         obs, _, _, _, info = vec.step(actions)
 
 
 def test_it_is_evaluated_like_any_team(team):
-    result = evaluate(OtherManuals(team), "ma_rtfm", OPTIONS, 12, seed=5, num_envs=4)
+    result = evaluate(ShuffledManuals(team), "ma_rtfm", OPTIONS, 12, seed=5, num_envs=4)
     assert len(result.won) == 12
-    assert result.heeds == team.heeds != frozenset(HEEDED)
-    misled = OtherManuals(RandomTeam(2, 5))
-    assert not misled.accepts_rows
-    assert len(play(misled, mg.make_vec("ma_rtfm", 4, **OPTIONS), 6, seed=5).won) == 6
+    shuffled = ShuffledManuals(RandomTeam(2, 5))
+    assert not shuffled.accepts_rows
+    assert len(play(shuffled, mg.make_vec("ma_rtfm", 4, **OPTIONS), 6, seed=5).won) == 6
 
 
 def test_its_draws_are_those_of_the_seed(team):
     vec = mg.make_vec("ma_rtfm", 8, **OPTIONS)
-    (obs, info), misled = vec.reset(seed=0), OtherManuals(team)
-    chosen = [misled.act(obs, begin_memory(misled, 8, seed), info, greedy=False)[0].tolist() for seed in (1, 1, 2)]
+    (obs, info), shuffled = vec.reset(seed=0), ShuffledManuals(team)
+    chosen = [shuffled.act(obs, begin_memory(shuffled, 8, seed), info, greedy=False)[0].tolist() for seed in (1, 1, 2)]
     assert chosen[0] == chosen[1] != chosen[2]
 
 
 def test_one_game_has_no_other_manual(team):
-    misled = OtherManuals(team)
+    shuffled = ShuffledManuals(team)
     vec, env = mg.make_vec("ma_rtfm", 1, **OPTIONS), mg.make("ma_rtfm", **OPTIONS)
     for obs in (vec.reset(seed=0)[0], env.reset(seed=0)[0]):
         with pytest.raises(ConfigurationError, match="two games"):
-            misled.act(obs, misled.initial_memory(1))
+            shuffled.act(obs, shuffled.initial_memory(1))

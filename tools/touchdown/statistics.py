@@ -1,4 +1,4 @@
-"""What a city's files hold, and whether they are Touchdown's: `python -m magrounding.single.touchdown.statistics`."""
+"""What a city's files hold, and whether they are Touchdown's: `python -m tools.touchdown.statistics`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def route_statistics(folder: Path) -> dict[str, dict[str, float]]:
 def main(arguments: list[str] | None = None) -> int:
     """Print what a folder holds."""
     show_anything()
-    parser = argparse.ArgumentParser(prog="python -m magrounding.single.touchdown.statistics", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.touchdown.statistics", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=files.SHIPPED)
     parser.add_argument("--public", action="store_true", help="fail unless it is Touchdown's published graph")
     chosen = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""The command that makes a city: `python -m magrounding.single.touchdown.generate --out FOLDER`.
+"""The command that makes a city: `python -m tools.touchdown.generate --out FOLDER`.
 
 It writes the same files as Touchdown has, in one folder; the option `data=FOLDER` of the environment plays them. The
 areas of training, validation and tests have no street in common. The city of the package is `--seed 0 --pack`.
@@ -15,13 +15,14 @@ import numpy as np
 
 from magrounding.errors import MagroundingError
 from magrounding.output import show_anything
-from magrounding.single.touchdown.files import Link, Node, Route, Vocabulary, require_empty, write_city
-from magrounding.single.touchdown.instructions import instruction, words_of_phrases
+from magrounding.single.touchdown.files import Link, Node, Route, Vocabulary
 from magrounding.single.touchdown.layout import CLASSES, SPLITS
-from magrounding.single.touchdown.scene import City, draw_city, draw_panorama
 from magrounding.single.wording import split
 from magrounding.storage import user_path
 from magrounding.vector import check_count
+from tools.touchdown.instructions import instruction, words_of_phrases
+from tools.touchdown.scene import City, draw_city, draw_panorama
+from tools.touchdown.writing import require_empty, write_city
 
 SIZES = {"train": (7, 7), "valid": (5, 5), "test": (5, 5)}
 """Rows and columns of junctions in each area."""
@@ -122,7 +123,7 @@ def _walk(city: City, start: int, goal: int, rng: np.random.Generator) -> list[i
 def main(arguments: list[str] | None = None) -> int:
     """Make a city as the command line says."""
     show_anything()
-    parser = argparse.ArgumentParser(prog="python -m magrounding.single.touchdown.generate", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.touchdown.generate", description=__doc__)
     parser.add_argument("--out", type=user_path, required=True, help="folder to write to")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--areas", type=int, default=2, help="areas of streets for training")

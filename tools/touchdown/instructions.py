@@ -8,7 +8,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from magrounding.single.touchdown.layout import turn
-from magrounding.single.touchdown.scene import LANDMARKS, SIGHT, City, Thing
+from tools.touchdown.scene import LANDMARKS, SIGHT, City, Thing
 
 _NAMES = {
     "trees": ("trees", "the", "some"),

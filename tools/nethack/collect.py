@@ -1,4 +1,4 @@
-"""Lists the words of NetHack's texts: `python -m magrounding.single.nethack.collect --out words.json`.
+"""Lists the words of NetHack's texts: `python -m tools.nethack.collect --out words.json`.
 
 It plays games at random, and takes the names of all monsters and things. What is kept are single words that several
 games had, in the order of the alphabet; numbers have ids of their own. It also says how long the texts were.

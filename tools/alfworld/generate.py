@@ -1,4 +1,4 @@
-"""The command that makes games: `python -m magrounding.single.alfworld.generate --out FOLDER`.
+"""The command that makes games: `python -m tools.alfworld.generate --out FOLDER`.
 
 It writes a folder for each game, as ALFWorld's download has it, below `train`, `valid` and `test`; the option
 `games=FOLDER` of the environment plays them. `--pack FILE` writes the scenes alone, the form in which the package ships
@@ -8,19 +8,24 @@ its own, which are `--train 240 --valid 48 --test 96 --seed 0`.
 from __future__ import annotations
 
 import argparse
+import gzip
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from magrounding.errors import CheckpointError, MagroundingError
 from magrounding.output import show_anything
+from magrounding.single.alfworld import kinds
 from magrounding.single.alfworld.engine import Engine
-from magrounding.single.alfworld.games import save_scenes
-from magrounding.single.alfworld.problem import GAME_FILE, TASK_FILE, game_of, task_of
-from magrounding.single.alfworld.scenes import SPLITS, Scene, draw_scenes
+from magrounding.single.alfworld.problem import GAME_FILE, game_of
+from magrounding.single.alfworld.scenes import LOOK, SPLITS, Scene
 from magrounding.storage import json_text, user_path
+from tools.alfworld.drawing import draw_scenes
 
 COUNTS = {"train": 240, "valid": 48, "test": 96}
 """Scenes of the package, by split."""
+TASK_FILE = "traj_data.json"
 
 
 def write_games(out: Path, scenes: dict[str, list[Scene]]) -> int:
@@ -43,6 +48,27 @@ def write_games(out: Path, scenes: dict[str, list[Scene]]) -> int:
     return written
 
 
+def task_of(scene: Scene) -> dict[str, Any]:
+    """What `traj_data.json` says: the task, for the scripted expert."""
+    return {
+        "task_type": scene.task,
+        "pddl_params": {
+            "object_target": scene.target,
+            "parent_target": scene.goal,
+            "toggle_target": kinds.LAMP if scene.task == LOOK else "",
+            "mrecep_target": "",
+            "object_sliced": False,
+        },
+    }
+
+
+def save_scenes(path: Path, scenes: dict[str, list[Scene]]) -> None:
+    """Write a file like the package's: the same scenes, the same bytes."""
+    text = json_text({split: [asdict(scene) for scene in some] for split, some in scenes.items()})
+    with path.open("wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+        packed.write(text.encode())
+
+
 def solvable(scene: Scene, engine: Engine) -> bool:
     """Whether the planner's commands win a scene."""
     won = engine.start(game_of(scene)).won
@@ -54,7 +80,7 @@ def solvable(scene: Scene, engine: Engine) -> bool:
 def main(arguments: list[str] | None = None) -> int:
     """Make games as the command line says."""
     show_anything()
-    parser = argparse.ArgumentParser(prog="python -m magrounding.single.alfworld.generate", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.alfworld.generate", description=__doc__)
     parser.add_argument("--out", type=user_path, help="folder to write games to")
     parser.add_argument("--pack", type=user_path, help="file to write the scenes alone to")
     parser.add_argument("--seed", type=int, default=0)

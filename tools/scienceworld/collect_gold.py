@@ -1,4 +1,4 @@
-"""Collects gold paths: `python -m magrounding.single.scienceworld.collect_gold --out gold.jsonl`.
+"""Collects gold paths: `python -m tools.scienceworld.collect_gold --out gold.jsonl`.
 
 It finds the gold path of some training and validation variations of every task, plays it, and writes a line for each
 (`trajectories.py`). A path takes seconds and is kept in the user's cache; the same command goes on where it was
@@ -15,8 +15,9 @@ import random
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from itertools import zip_longest
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,11 +27,12 @@ from rich.progress import track
 from magrounding.errors import MagroundingError
 from magrounding.output import show_anything
 from magrounding.simulators.faults import SimulatorError
-from magrounding.single.scienceworld.gold import find_gold, play_gold
+from magrounding.single.scienceworld.gold import Gold, find_gold, play_gold
 from magrounding.single.scienceworld.java import Java, shared_java
+from magrounding.single.scienceworld.simulation import Moment
 from magrounding.single.scienceworld.tasks import TASKS, task_name, variations
-from magrounding.single.scienceworld.trajectories import append_trajectory, mend, read_trajectories, trajectory_of
-from magrounding.storage import user_path
+from magrounding.single.scienceworld.trajectories import Trajectory, read_trajectories
+from magrounding.storage import json_text, user_path
 
 HEAP = 400
 
@@ -113,10 +115,42 @@ def collect(out: Path, items: list[Item], simplifications: str, limit: float) ->
     return lost
 
 
+def trajectory_of(gold: Gold, moments: Sequence[Moment], task: str, split: str, variation: int) -> Trajectory:
+    """A gold path as a trajectory; `moments` are those before each of its commands, or none."""
+    valid = _spans([set(moment.actions) for moment in moments])
+    return Trajectory(task, split, variation, gold.text, gold.commands, gold.meant, gold.score, valid)
+
+
+def append_trajectory(path: Path, trajectory: Trajectory) -> None:
+    """Add a line to a file that `read_trajectories` has read or that is not there yet."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json_text(asdict(trajectory), compact=True) + "\n")
+
+
+def mend(path: Path) -> None:
+    """Cut off a last line that a kill has left unfinished."""
+    if path.is_file():
+        data = path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            with path.open("r+b") as file:
+                file.truncate(whole)
+
+
 def _drawn(task: str, split: str, official: range, count: int, listed: int) -> list[Item]:
     order = list(official)
     random.Random(f"{task} {split}").shuffle(order)
     return [Item(task, split, variation, place < listed) for place, variation in enumerate(order[:count])]
+
+
+def _spans(moments: Sequence[set[str]]) -> dict[str, tuple[int, ...]]:
+    """Action → the steps in which it was valid, as `Trajectory.valid` has them."""
+    spans: dict[str, tuple[int, ...]] = {}
+    for action in sorted(set[str]().union(*moments)):
+        there = [False, *(action in moment for moment in moments), False]
+        spans[action] = tuple(step for step, (before, now) in enumerate(pairwise(there)) if before != now)
+    return spans
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Lists the words of ScienceWorld's texts: `python -m magrounding.single.scienceworld.collect --out words.json`.
+"""Lists the words of ScienceWorld's texts: `python -m tools.scienceworld.collect --out words.json`.
 
 It plays training variations of every task: the first along its gold path, that one and others at random. What is kept
 are the words of all texts and valid actions, in the order of the alphabet; numbers are always spelt. It also says how

@@ -1,0 +1,345 @@
+"""RunConfig: everything that decides what a run computes. A preset is one that names no environment yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from msgspec import Meta
+
+from magrounding.agents.building import build_policy, make_policy
+from magrounding.agents.policy import CONTRAST, Policy
+from magrounding.agents.remapping import reads_any_words
+from magrounding.errors import CheckpointError, ConfigurationError, choose
+from magrounding.experiment.evaluation_config import EvaluationConfig
+from magrounding.experiment.phase import Phase
+from magrounding.experiment.presets import find_preset
+from magrounding.play.evaluate import OTHER_GAME, REASSIGNED
+from magrounding.play.run_folder import RunFolder
+from magrounding.registry import ENVS, EnvEntry, agent_entry, algorithm_entry, env_entry, is_simulator
+from magrounding.schema import Natural, NonNegative, Options, Positive, Share, dump, load, options_of
+from magrounding.spec import SCORE, EnvSpec
+from magrounding.storage import digest
+from magrounding.training.algorithm import IMITATE, AlgorithmConfig, Teaching
+
+REMAINING_STAGES = "*"
+Seed = Annotated[int, Meta(ge=0, lt=2**31)]
+_SMALL = 0.25
+"""Part of a preset's budget below which evaluations spare time; the tables that we publish have this much or more."""
+
+
+@dataclass(frozen=True)
+class RunConfig(Options):
+    """What to train, on what, for how long.
+
+    Attributes:
+        env: environment id; "": a preset, which is checked where an environment is given.
+        agent: id of the networks.
+        phases: stage → its phases in order, each kind at most once; "*" for every other stage.
+        preset: the name of the preset that it began with.
+        about: the budget in a sentence, for reports.
+        agents: n; 0: the environment's.
+        stages: in order; none: the environment's curriculum.
+        seeds: one whole curriculum each.
+        env_options: of the environment, beside stage and number of agents.
+        network: options of the agent's network.
+        evaluation: how often, and on which games, agents are evaluated.
+        team_reward: part of each agent's reward that is the team's mean instead of its own.
+        share_parameters: one network plays for all agents and learns from all of them; else each has its own.
+            Algorithms whose learner sees the whole team (`AlgorithmConfig.joint`) always do.
+        share_from: number of agents from which on a preset shares parameters by itself; None: never.
+        carry_optimizer: a phase inherits the optimiser's statistics along with the weights, as RTFM's program does,
+            where the phase before had the same algorithm.
+        log_every: updates between two lines of metrics.
+        save_every: seconds between checkpoints.
+        budget: how many times the registered preset's environment steps these are.
+        demonstrations: path → SHA-256 of files that phases of imitation learn from; without any, an oracle teaches.
+        workers: processes that simulators are shared among; 0 plays them in this one. No result depends on it.
+    """
+
+    env: str = field(default="", kw_only=True)
+    agent: str
+    phases: Mapping[str, tuple[Phase, ...]]
+    preset: str = ""
+    about: str = ""
+    agents: Natural = 0
+    stages: tuple[str, ...] = ()
+    seeds: Annotated[tuple[Seed, ...], Meta(min_length=1)] = (0,)
+    env_options: Mapping[str, Any] = field(default_factory=dict)
+    network: Mapping[str, Any] = field(default_factory=dict)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    team_reward: Share = 0.0
+    share_parameters: bool = False
+    share_from: Natural | None = None
+    carry_optimizer: bool = True
+    log_every: Annotated[int, Meta(ge=1)] = 10
+    save_every: NonNegative = 120.0
+    budget: Positive = 1.0
+    demonstrations: Mapping[str, str] = field(default_factory=dict)
+    workers: Natural = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for stage, phases in self.phases.items():
+            names = [phase.name for phase in phases]
+            if not names or len(set(names)) < len(names):
+                raise ConfigurationError(f"a stage has one or two phases of different kinds, {stage} has {names}")
+        if self.env:
+            self._complete()
+            self._check()
+
+    def _complete(self) -> None:
+        """Fill in what the environment and the agent decide."""
+        entry = self.entry
+        agents = self.agents or (entry.options["agents"] if entry.multi_agent else 1)
+        team = {"agents": agents} if entry.multi_agent else {}
+        needed = agent_entry(self.agent).env_options
+        for name, value in needed.items():
+            if self.env_options.get(name, value) != value:
+                raise ConfigurationError(f"agent {self.agent!r} needs {name}={value}, got {self.env_options[name]}")
+        complete = {
+            "agents": agents,
+            "stages": self.stages or entry.curriculum,
+            "env_options": {**self.env_options, **needed, **team},
+        }
+        for name, value in complete.items():
+            object.__setattr__(self, name, value)
+        for stage in self.stages:
+            choose(f"stage of {self.env}", stage, entry.stages)
+        if any(phase.learner.joint for _, phase in self.walk()):
+            object.__setattr__(self, "share_parameters", True)
+
+    def _check(self) -> None:
+        entry, own = self.entry, agent_entry(self.agent).algorithm
+        if not entry.multi_agent and self.agents != 1:
+            several = ", ".join(env.id for env in ENVS.values() if env.multi_agent)
+            raise ConfigurationError(f"{self.env} is played by one agent, got {self.agents}; several play: {several}")
+        for what, values in (("stage", self.stages), ("seed", self.seeds)):
+            if len(set(values)) < len(values):
+                raise ConfigurationError(f"each {what} can be named once, got {', '.join(map(str, values))}")
+        for stage in self.stages:
+            for evaluation_set in (None, *entry.evaluation.sets_of(stage)):
+                entry.configure(**self.stage_options(stage, evaluation_set))
+        for stage, phase in self.walk():
+            within = self.evaluation.watched_sets if self.evaluation.every else ()
+            for name in (self.evaluation.selection_set, *within, *self.evaluation_sets(stage, phase)):
+                choose(f"evaluation set of {self.env}", name, tuple(entry.evaluation.sets_of(stage)))
+            algorithm = phase.learner.algorithm
+            if (own or algorithm) != algorithm or (algorithm_entry(algorithm).own_agents and own != algorithm):
+                raise ConfigurationError(
+                    f"agent {self.agent!r} cannot learn by {algorithm}, as preset {self.preset!r} has it: choose "
+                    "another agent or preset"
+                )
+
+    @property
+    def chosen_env_options(self) -> dict[str, Any]:
+        """Options of the environment but those that the agent's networks and the number of agents decide."""
+        decided = {"agents", *agent_entry(self.agent).env_options}
+        return {name: value for name, value in self.env_options.items() if name not in decided}
+
+    @property
+    def entry(self) -> EnvEntry:
+        return env_entry(self.env)
+
+    def measure(self, stage: str) -> str:
+        """What promotion, selection and reports go by in a stage: an entry of `Evaluation.summary`."""
+        return "score" if self.describe(stage).outcome == SCORE else "win_rate"
+
+    def windowed(self, stage: str) -> str:
+        """What a run's log calls the measure's mean over the last training games (see `Promotion.window`)."""
+        return f"window_{self.measure(stage)}"
+
+    @property
+    def imitates(self) -> bool:
+        """Whether any phase learns from a teacher or from demonstrations."""
+        return next(self.taught(), None) is not None
+
+    @property
+    def title(self) -> str:
+        """Environment, agents and preset in a line."""
+        team = f"{self.agents} × {self.agent}" if self.agents > 1 else self.agent
+        shared = ", shared" if self.agents > 1 and self.share_parameters else ""
+        return f"{self.env} · {team}{shared} · preset {self.preset}"
+
+    @property
+    def num_learners(self) -> int:
+        """Networks that learn apart."""
+        return 1 if self.share_parameters else self.agents
+
+    @property
+    def max_envs(self) -> int:
+        """Games of the largest batch."""
+        return max(phase.num_envs for _, phase in self.walk())
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the games are a simulator's, which plays one at a time."""
+        return is_simulator(self.entry.configure(**self.stage_options(self.stages[0])))
+
+    def stage_options(self, stage: str, evaluation_set: str | None = None) -> dict[str, Any]:
+        """Options of the environment in a stage, as trained on, or as an evaluation set has it."""
+        changed = {} if evaluation_set is None else self.entry.evaluation.sets_of(stage)[evaluation_set]
+        return {**self.env_options, **self.entry.with_stage(stage), **changed}
+
+    def stage_name(self, stage: str) -> str:
+        """What people are shown as the stage: the environment's id where it has no stages."""
+        return stage or self.env
+
+    def phase_options(self, stage: str, phase: Phase) -> dict[str, Any]:
+        """Options of the environment in the games that a phase of a stage learns from."""
+        return {**self.stage_options(stage), **phase.env_options}
+
+    def describe(self, stage: str, evaluation_set: str | None = None, **games: Any) -> EnvSpec:
+        """The environment of a stage, with other options where `games` has any; nothing is started for it."""
+        return self.entry.describe(**{**self.stage_options(stage, evaluation_set), **games})
+
+    def evaluation_sets(self, stage: str, phase: Phase) -> tuple[str, ...]:
+        """The sets to report on after a phase."""
+        if phase is not self.of_stage(stage)[-1]:
+            return self.evaluation.watched_sets
+        sets = self.evaluation.final_sets if stage == self.stages[-1] else self.evaluation.stage_sets
+        return tuple(self.entry.evaluation.sets_of(stage)) if sets is None else sets
+
+    def make_network(self) -> Policy:
+        """An untrained network of this run; ConfigurationError where its options do not make one."""
+        return make_policy(self.agent, self.describe(self.stages[0]), **self.network)
+
+    @property
+    def wrong_manuals(self) -> tuple[str, ...]:
+        """Kinds of wrong rules that evaluations give agents, to see whether they read; OTHER_GAME takes two games."""
+        plan, games = self.entry.evaluation, self.evaluation.report_games
+        reassigned = (REASSIGNED,) if "manual" in self.entry.options else ()
+        other = plan.rules_text and min(games, plan.max_envs or games) > 1
+        return (*reassigned, OTHER_GAME) if other else reassigned
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What `load_checkpoint` compares a file with; for networks that read any words, not with which."""
+        spec = self.describe(self.stages[0])
+        network = build_policy(self.agent, spec, self.network, seed=0)
+        known = None if reads_any_words(network) else spec.vocabulary_hash
+        return {"env": self.env, "vocabulary_hash": known, "num_agents": self.agents}
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that decides what a run computes: two runs with the same one differ in words at most."""
+        phases = {stage: self.of_stage(stage) for stage in self.stages}
+        return digest(dump(replace(self, workers=0, about="", budget=1.0, phases=phases)))
+
+    def of_stage(self, stage: str) -> tuple[Phase, ...]:
+        """The phases of a stage; ConfigurationError where there are none for it."""
+        found = self.phases.get(stage) or self.phases.get(REMAINING_STAGES)
+        if found is None:
+            raise ConfigurationError(
+                f"preset {self.preset!r} has phases for {', '.join(self.phases) or 'no stage'}, none for {stage!r}: "
+                f"choose among its --stages, or give it phases for {REMAINING_STAGES!r}, all others"
+            )
+        return found
+
+    def walk(self) -> Iterator[tuple[str, Phase]]:
+        """(stage, phase) of the whole run, in order."""
+        for stage in self.stages:
+            for phase in self.of_stage(stage):
+                yield stage, phase
+
+    def taught(self) -> Iterator[tuple[str, Phase, Teaching]]:
+        """(stage, phase, how it is taught) of the phases that learn from an expert or from demonstrations, in order."""
+        for stage, phase in self.walk():
+            if (teaching := phase.learner.teaching) is not None:
+                yield stage, phase, teaching
+
+    def learnt_by(self, stage: str, phase: str) -> str:
+        """How the weights at the end of a phase came about, in words that a report can print."""
+        walked = [(name, each.name) for name, each in self.walk()]
+        before = [name for _, name in walked[: walked.index((stage, phase))]]
+        if phase == IMITATE:
+            return "imitation"
+        return "reinforcement after imitation" if IMITATE in before else "reinforcement alone"
+
+    def with_phases(self, change: Callable[[Phase], Phase]) -> Self:
+        """The same with every phase changed."""
+        return replace(self, phases={stage: tuple(map(change, phases)) for stage, phases in self.phases.items()})
+
+    def with_learners(self, change: Callable[[AlgorithmConfig], AlgorithmConfig]) -> Self:
+        """The same with every phase's learner changed."""
+        return self.with_phases(lambda phase: replace(phase, learner=change(phase.learner)))
+
+    def with_budget(self, factor: float) -> Self:
+        """The same for so many times the environment steps in every phase, schedules and evaluations with them.
+
+        A small budget would go into evaluations almost whole, so they are fewer there.
+        """
+        if not 0 < factor < float("inf"):
+            raise ConfigurationError(f"a budget is a positive part or multiple of the preset's, got {factor:g}")
+        evaluation = self.evaluation.with_budget(factor)
+        return replace(
+            self.with_phases(lambda phase: phase.with_budget(factor)),
+            about=f"{self.about} Here with {factor:g} times its budget.",
+            budget=factor * self.budget,
+            evaluation=evaluation if factor >= _SMALL else evaluation.sparing(factor / _SMALL),
+        )
+
+
+def make_config(
+    env: str,
+    agent: str | None = None,
+    agents: int | None = None,
+    preset: str = "demo",
+    stages: tuple[str, ...] | None = None,
+    seeds: tuple[int, ...] = (0,),
+) -> RunConfig:
+    """The configuration of what a command line names; of a preset's agent, its network and what of it is frozen.
+
+    The contrastive loss of a preset is left out for networks that have none.
+    """
+    found, entry = find_preset(preset, env), env_entry(env)
+    agent, own = agent or found.agent, agent in (None, found.agent)
+    if not own:
+        network = found.network if agent_entry(agent).built_on == found.agent else {}
+        found = replace(found, agent=agent, network=network).with_phases(lambda phase: replace(phase, frozen=()))
+    if stages is not None and not stages:
+        raise ConfigurationError("at least one stage is needed")
+    if agents is not None and agents < 1:
+        raise ConfigurationError(f"the number of agents must be positive, got {agents}")
+    config = replace(found, env=entry.id, agents=agents or 0, stages=stages or (), seeds=seeds)
+    if own and config.share_from is not None and config.agents >= config.share_from:
+        config = replace(config, share_parameters=True)
+    contrasted = any(phase.learner.weights.get(CONTRAST) for _, phase in config.walk())
+    if own or not contrasted or config.make_network().contrasts:
+        return config
+    return config.with_learners(lambda learner: replace(learner, weights={**learner.weights, CONTRAST: 0.0}))
+
+
+def read_config(folder: Path) -> RunConfig:
+    """The configuration of a run folder; CheckpointError where it is none."""
+    if not folder.is_dir():
+        raise CheckpointError(f"there is no run in {folder}: the folder does not exist")
+    return parse_config(RunFolder(folder).config())
+
+
+def parse_config(content: Mapping[str, Any]) -> RunConfig:
+    """The configuration that a run's `config.json` holds, beside facts about the run; CheckpointError for damage."""
+    try:
+        content = _of_version_0(content) if isinstance(content["preset"], Mapping) else content
+        return load(RunConfig, {name: content[name] for name in options_of(RunConfig) if name in content})
+    except (KeyError, TypeError, AttributeError, ConfigurationError) as error:
+        raise CheckpointError(f"the run's config.json is damaged, or of another version: {error}") from None
+
+
+def _of_version_0(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file says that was written when a run had its preset inside."""
+    preset = dict(content["preset"])
+    preset["every"] = preset.pop("evaluate_every")
+    own = options_of(RunConfig)
+    config = {name: value for name, value in preset.items() if name in own}
+    config |= {name: value for name, value in content.items() if name in own}
+    evaluation = {name: preset[name] for name in options_of(EvaluationConfig) if name in preset}
+    env_options = {name: value for name, value in content["env_options"].items() if name != "agents"}
+    return config | {
+        "preset": preset["name"],
+        "network": content["policy_options"],
+        "env_options": env_options,
+        "evaluation": evaluation,
+    }

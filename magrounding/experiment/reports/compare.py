@@ -1,0 +1,163 @@
+"""`comparison.md`, `comparison.csv` and `comparison.png`: several runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from magrounding.errors import ConfigurationError
+from magrounding.experiment.curves import plot_comparison
+from magrounding.experiment.markdown import code, shown
+from magrounding.experiment.progress import duration
+from magrounding.experiment.reports import HOW_TO_READ
+from magrounding.experiment.results import TEXT, RunResults
+from magrounding.experiment.statistics import Statistics
+from magrounding.experiment.tables import AFTER, Table, interval, page
+from magrounding.play.evaluate import MANUALS, SAMPLED, TRUE_MANUAL
+from magrounding.play.lineup import ORACLE, RANDOM
+from magrounding.registry import agent_entry
+from magrounding.storage import json_text
+
+Runs = Mapping[str, RunResults]
+"""Name → run, in the order of the comparison."""
+
+
+def check_comparable(runs: Runs) -> None:
+    """Raise a ConfigurationError where runs are not of one environment and one number of agents."""
+    worlds = {(run.settings.env, run.settings.agents) for run in runs.values()}
+    if len(runs) < 2 or len(worlds) > 1:
+        what = ", ".join(f"{name}: {r.settings.agents} × {r.settings.env}" for name, r in runs.items())
+        raise ConfigurationError(f"a comparison takes two runs or more of one environment and team, got {what}")
+
+
+def shared_stages(runs: Runs) -> list[str]:
+    """Stages that two or more of the runs were evaluated after, in the order of the curriculum."""
+    reached = [stage for run in runs.values() for stage in run.settings.stages if _sets(run, stage)]
+    shared = [stage for stage in next(iter(runs.values())).settings.entry.stages if reached.count(stage) > 1]
+    if not shared:
+        raise ConfigurationError(f"these runs share no stage: {', '.join(sorted(set(reached))) or 'none is finished'}")
+    return shared
+
+
+def comparison(runs: Runs, picture: str) -> str:
+    """The comparison as Markdown; `picture` is the name of its figure.
+
+    Raises:
+        ConfigurationError: runs that have nothing in common, or too few of them.
+    """
+    check_comparable(runs)
+    first, stages = next(iter(runs.values())).settings, shared_stages(runs)
+    agents = f"{first.agents} agent{'s' if first.agents > 1 else ''}"
+    return page(
+        f"# {first.env}, {agents}: {', '.join(map(shown, runs))}",
+        HOW_TO_READ,
+        met_games(runs),
+        *(part for stage in stages for part in (f"## {first.stage_name(stage)}", stage_table(runs, stage).markdown())),
+        f"![learning curves]({picture})",
+        about_curves(runs.values()),
+        "## Runs",
+        Table.of(
+            runs,
+            {
+                "run": shown,
+                "agent": lambda name: f"`{runs[name].settings.agent}`",
+                "preset": lambda name: f"`{runs[name].settings.preset}`",
+                "seeds": lambda name: len(runs[name].settings.seeds),
+                "learnt by": lambda name: "; ".join(
+                    dict.fromkeys(runs[name].learnt_by(stage, phase) for stage, phase, _ in runs[name].reported())
+                ),
+                "command": lambda name: code(runs[name].config.get("command") or "run_curriculum"),
+            },
+        ).markdown(),
+    )
+
+
+def met_games(runs: Runs) -> str:
+    """Whether all runs met the same games: how many, of which options and texts."""
+    met = {
+        name: {
+            "games on each set": " or ".join(f"{games:,}" for games in _games(run)),
+            **_options_of_games(run, runs.values()),
+            "text": run.config.get(TEXT) or "not stated",
+        }
+        for name, run in runs.items()
+    }
+    options = dict.fromkeys(option for of_run in met.values() for option in of_run)
+    differ = [option for option in options if len({json_text(of_run.get(option)) for of_run in met.values()}) > 1]
+    if not differ:
+        return f"Every run met the same games, {next(iter(met.values()))['games on each set']} on each set."
+    columns = {shown(name): lambda option, of_run=of_run: str(of_run.get(option)) for name, of_run in met.items()}
+    return f"The runs did not meet the same games:\n\n{Table.of(differ, {'': str, **columns}).markdown()}"
+
+
+def _games(run: RunResults) -> list[int]:
+    """How many games evaluations after phases had, those with wrong manuals aside."""
+    own = (row for row in run.measured if row.when == AFTER and row.manual == TRUE_MANUAL and row.play and row.games)
+    return sorted({row.games for row in own})
+
+
+def _options_of_games(run: RunResults, runs: Iterable[RunResults]) -> dict[str, Any]:
+    """Options of a run's games, the environment's own included, but those by which networks are shown more of them."""
+    shown_only = {option for each in runs for option in agent_entry(each.settings.agent).env_options}
+    options = {**run.settings.entry.options, **run.settings.env_options}
+    return {name: value for name, value in options.items() if name not in shown_only}
+
+
+def about_curves(runs: Iterable[RunResults]) -> str:
+    """The way of playing in the evaluations of `plot_comparison`, in a sentence."""
+    plays = " or ".join(dict.fromkeys(run.settings.evaluation.selection_play for run in runs))
+    return f"Lines are evaluations during training ({plays} play, mean over seeds); dotted lines are training games."
+
+
+def stage_table(runs: Runs, stage: str) -> Table:
+    """Run × evaluation set and wrong manual, with the cost; other players below."""
+    plan = next(iter(runs.values())).settings.entry.evaluation
+    own = [name for name, run in runs.items() if _sets(run, stage)]
+    sets = [name for name in plan.sets_of(stage) if any(name in _sets(runs[each], stage) for each in own)]
+    wrong = [m for m in MANUALS if m != TRUE_MANUAL and any(m in run.settings.wrong_manuals for run in runs.values())]
+
+    def reached(who: str, name: str, manual: str = TRUE_MANUAL) -> Statistics | None:
+        if who in runs:
+            run = runs[who]
+            phase = run.settings.of_stage(stage)[-1].name
+            return run.after(stage, phase, name, run.better_play, manual=manual)
+        return None if manual != TRUE_MANUAL else _baseline(runs, stage, name, who)
+
+    others = [who for who in (RANDOM, ORACLE) if any(_baseline(runs, stage, name, who) for name in sets)]
+    return Table.of(
+        [*own, *others],
+        {
+            "run": shown,
+            **{name: lambda who, name=name: reached(who, name) for name in sets},
+            **{f"{name}: interval": lambda who, name=name: interval(reached(who, name)) for name in sets},
+            **{f"manual: {m}": lambda who, m=m: reached(who, plan.reading_set, m) for m in wrong},
+            "environment steps": lambda who: f"{_cost(runs[who], stage, 'steps'):,.0f}" if who in runs else "",
+            "training": lambda who: duration(_cost(runs[who], stage, "phase_seconds")) if who in runs else "",
+        },
+    )
+
+
+def _sets(run: RunResults, stage: str) -> list[str]:
+    """The sets on which a run was evaluated after the last phase of a stage."""
+    last = run.settings.of_stage(stage)[-1].name if stage in run.settings.stages else ""
+    places = [place for place in run.reported() if place[:2] == (stage, last)]
+    return [place[2] for place in places if run.after(*place, SAMPLED) is not None]
+
+
+def _cost(run: RunResults, stage: str, metric: str) -> float:
+    """Steps or seconds of a stage, all its phases, averaged over seeds."""
+    took = [run.took(stage, phase.name, metric) for phase in run.settings.of_stage(stage)]
+    seeds = max((each.seeds for each in took if each is not None), default=1)
+    return sum(each.mean * each.seeds for each in took if each is not None) / seeds
+
+
+def _baseline(runs: Runs, stage: str, name: str, who: str) -> Statistics | None:
+    """What another player reached: in the run that let it play most games, as those of others are among them."""
+    played = [run.baseline(stage, name, who) for run in runs.values() if stage in run.settings.stages]
+    return max(filter(None, played), key=lambda each: each.games, default=None)
+
+
+def plot(runs: Runs) -> bytes:
+    """The learning curves of the stages that runs share, as a PNG; ConfigurationError as of `comparison`."""
+    check_comparable(runs)
+    return plot_comparison(runs, shared_stages(runs))

@@ -1,0 +1,206 @@
+"""`report.md` of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from magrounding.experiment.curves import plot_curves
+from magrounding.experiment.evaluate import PLAYED_IN, PLAYERS
+from magrounding.experiment.markdown import code, shown
+from magrounding.experiment.phase import Phase, Promotion
+from magrounding.experiment.progress import duration
+from magrounding.experiment.reports import HOW_TO_READ
+from magrounding.experiment.results import TEXT, RunResults, results_of
+from magrounding.experiment.statistics import Statistics
+from magrounding.experiment.tables import Cell, Table, interval, page, percent, text_of
+from magrounding.play.evaluate import FAULTS, PLAYS, TRUE_MANUAL
+from magrounding.play.lineup import ORACLE, RANDOM
+from magrounding.play.run_folder import CURVES_FILE, RunFolder
+from magrounding.storage import write_atomic
+
+Place = tuple[str, str, str]
+"""Stage, phase, evaluation set."""
+
+
+def write_report(folder: RunFolder) -> None:
+    """Write the report and the curves of a run folder, finished or not."""
+    results = results_of(folder)
+    write_atomic(folder.curves, plot_curves(results))
+    write_atomic(folder.report, report(results))
+
+
+def report(run: RunResults) -> str:
+    """The report as Markdown."""
+    settings, reading = run.settings, reading_table(run).markdown()
+    team = f"{settings.agents} agent{'s' if settings.agents > 1 else ''} of `{settings.agent}`"
+    return page(
+        f"# {settings.env}: {team}, preset `{settings.preset}`",
+        settings.about,
+        HOW_TO_READ,
+        "## Results",
+        f"Better way of playing on training games: **{run.better_play}**. {settings.entry.evaluation.note}".strip(),
+        results_table(run).markdown(),
+        f"![learning curves]({CURVES_FILE})",
+        reading and f"## Do they read?\n\n{reading}",
+        "## Budget",
+        budget_table(run).markdown(),
+        time_shares(run),
+        "## How to repeat it",
+        facts(run),
+    )
+
+
+def results_table(run: RunResults) -> Table:
+    """Stage × phase × set: the trained team in both ways of playing, other players, and papers."""
+
+    def team(at: Place, metric: str = "") -> Statistics | None:
+        return run.after(*at, run.better_play, metric)
+
+    def share(at: Place) -> Cell:
+        best, own = run.baseline(at[0], at[2], ORACLE), team(at)
+        return percent(own.mean / best.mean) if own is not None and best is not None and best.mean else None
+
+    def papers(at: Place) -> Cell:
+        found = [table[at[0], at[2]] for table in (run.published, *run.others) if (at[0], at[2]) in table]
+        return "; ".join(f"{text_of(each)} ({each.source})" for each in found) or None
+
+    return Table.of(
+        run.reported(),
+        {
+            "stage": lambda at: run.settings.stage_name(at[0]),
+            "learnt by": lambda at: run.learnt_by(*at[:2]),
+            "set": lambda at: at[2],
+            **{play: lambda at, play=play: run.after(*at, play) for play in PLAYS},
+            "95 % interval": lambda at: interval(team(at)),
+            "steps a game": lambda at: team(at, "length"),
+            **{player: lambda at, player=player: run.baseline(at[0], at[2], player) for player in PLAYERS},
+            "share of the oracle": share,
+            "papers": papers,
+            "facts read": lambda at: team(at, "fact_accuracy"),
+        },
+    )
+
+
+def reading_table(run: RunResults) -> Table:
+    """Stage × phase: results with the true manual and with wrong ones, in the better way of playing."""
+    settings, name, wrong = run.settings, run.settings.entry.evaluation.reading_set, run.settings.wrong_manuals
+
+    def reached(at: tuple[str, Phase], manual: str) -> Statistics | None:
+        return run.after(at[0], at[1].name, name, run.better_play, manual=manual)
+
+    return Table.of(
+        [at for at in settings.walk() if wrong and reached(at, wrong[-1]) is not None],
+        {
+            "stage": lambda at: settings.stage_name(at[0]),
+            "learnt by": lambda at: run.learnt_by(at[0], at[1].name),
+            **{f"manual: {each}": lambda at, each=each: reached(at, each) for each in (TRUE_MANUAL, *wrong)},
+            RANDOM: lambda at: run.baseline(at[0], name, RANDOM),
+        },
+    )
+
+
+def budget_table(run: RunResults) -> Table:
+    """Stage × phase: what it was allowed and what it took, averaged over seeds."""
+
+    def took(metric: str, show: Callable[[float], str] = "{:,.0f}".format) -> Callable[[tuple[str, Phase]], Cell]:
+        def cell(at: tuple[str, Phase]) -> Cell:
+            found = run.took(at[0], at[1].name, metric)
+            return None if found is None else show(found.mean)
+
+        return cell
+
+    return Table.of(
+        run.settings.walk(),
+        {
+            "stage": lambda at: run.settings.stage_name(at[0]),
+            "phase": lambda at: at[1].name,
+            "ends": lambda at: rule_text(at[1].until),
+            "steps": took("steps"),
+            "weights of": took("best_steps"),
+            "training": took("phase_seconds", duration),
+            "training since the start": took("training_seconds", duration),
+        },
+    )
+
+
+def rule_text(rule: Promotion) -> str:
+    """A promotion rule in words."""
+    conditions = []
+    if rule.steps is not None:
+        conditions.append(f"after {rule.steps:,} steps")
+    if rule.win_rate is not None:
+        conditions.append(f"at {percent(rule.win_rate)} wins over {rule.window:,} training games")
+    text = (" or " if rule.rule == "any" else " and ").join(conditions)
+    return text if rule.minutes is None else f"{text}, at the latest after {rule.minutes:g} min"
+
+
+def time_shares(run: RunResults) -> str:
+    """The shares of the wall time by what it was spent on, in a sentence."""
+    lasts = [line for seed in run.settings.seeds for line in run.select("phase", seed)[-1:]]
+    names = dict.fromkeys(name for line in lasts for name in line["spent"])
+    spent = {name: sum(line["spent"].get(name, 0.0) for line in lasts) for name in names}
+    total = sum(spent.values())
+    shares = ", ".join(f"{name} {percent(seconds / total)}" for name, seconds in spent.items() if total)
+    return f"Wall time {duration(total)}: {shares}." if total else ""
+
+
+def facts(run: RunResults) -> str:
+    """What has to be equal for the numbers to come again; `config.json` has all of it."""
+    settings, config, judged = run.settings, run.config, run.settings.evaluation
+    own, within = 1 - settings.team_reward, f", {judged.selection_games:,} within one" if judged.every else ""
+    lines = {
+        "command": code(config.get("command") or "run_curriculum"),
+        "seeds": ", ".join(map(str, settings.seeds)),
+        "environment": listed(settings.env_options),
+        TEXT: config.get(TEXT),
+        "network": listed(settings.network) or "default options",
+        "parameters": "one network for all agents" if settings.share_parameters else "each agent its own network",
+        "reward": f"{percent(own)} the agent's own, {percent(settings.team_reward)} the team's mean",
+        "teacher": teacher(run),
+        "evaluation": f"{judged.report_games:,} games on each set after a phase{within}",
+        "selection": f"{judged.selection_play} play on `{judged.selection_set}`",
+        **{f"{settings.stage_name(stage)} {phase.name}": _phase(phase) for stage, phase in settings.walk()},
+        "faults": _faults(run),
+        "versions": listed(config.get("versions", {})),
+    }
+    return "\n".join(f"* {name}: {value}" for name, value in lines.items() if value)
+
+
+def _phase(phase: Phase) -> str:
+    frozen = {"frozen": ", ".join(phase.frozen)} if phase.frozen else {}
+    options = {**phase.env_options, **frozen, **phase.learner.as_dict()}
+    return f"{phase.num_envs} games at once, {listed(options)}"
+
+
+def _faults(run: RunResults) -> str:
+    """Workers of simulators that died or hung in training and in evaluations."""
+    workers = [line for seed in run.settings.seeds for line in run.select("fault", seed)]
+    lost = sum(len(line["rows"]) for line in workers)
+    trained = f"{len(workers)} workers of simulators were replaced, {lost} games lost to it" if workers else ""
+    evaluated = [line for seed in run.settings.seeds for line in run.select("evaluation", seed)]
+    others = [summary for of_set in run.baselines.values() for summary in of_set.values()]
+    return "; ".join(filter(None, (trained, lost_games([*evaluated, *others]))))
+
+
+def lost_games(results: Iterable[Mapping[str, Any]]) -> str:
+    """How many games of some results were lost to faults of simulators, in a sentence; "": none."""
+    lost = sum(int(each.get(FAULTS, 0)) for each in results if PLAYED_IN not in each)
+    return f"{lost:,} games were ended by simulators that died or hung; they count as not won." if lost else ""
+
+
+def teacher(run: RunResults) -> str:
+    """The player that the phases of imitation of a run learnt from."""
+    if not run.settings.imitates:
+        return "none: reinforcement alone"
+    if run.settings.demonstrations:
+        players = run.config.get("demonstrators", {}).items()
+        return "demonstrations of " + ", ".join(f"{shown(who)} ({code(str(path))})" for path, who in players)
+    usual = "the scripted oracle" if run.settings.entry.oracle else "the environment's scripted expert"
+    oracles = dict.fromkeys(teaching.oracle for _, _, teaching in run.settings.taught())
+    return " and ".join(f"the oracle `{name}`" if name else usual for name in oracles)
+
+
+def listed(options: Mapping[str, Any]) -> str:
+    """Options and their values in a line."""
+    return ", ".join(f"{name} {value}" for name, value in options.items())

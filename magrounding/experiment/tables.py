@@ -1,0 +1,260 @@
+"""From what was measured to tables: tidy rows, their statistics over seeds, and a table as Markdown, JSON or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from magrounding.envs.published import PublishedResult
+from magrounding.experiment.markdown import table
+from magrounding.experiment.statistics import SHARES_OF_GAMES, Interval, Reached, Statistics, statistics_of
+
+TRAINING, WITHIN, AFTER, END = "training", "within", "after", "end"
+"""When a row was measured: on training games, within a phase, after it, or as what the whole phase took."""
+TEAM = "team"
+"""The player of rows of trained agents."""
+LEAST_SEEDS = 5
+"""Of fewer the interquartile mean is the mean, or nearly, and is not printed."""
+
+_KINDS = {"train": TRAINING, "phase": END}
+_PERCENT = (*SHARES_OF_GAMES, "fact_accuracy", "subgoal_conflicts", "mask_", "modelling_accuracy")
+_SCORE_STD = "score_std"
+
+
+class Row(NamedTuple):
+    """One number that was measured.
+
+    Attributes:
+        run, seed, stage, phase: of what; "" where it has none.
+        steps, total_steps: environment steps of the phase, and of the seed, at which.
+        when: TRAINING, WITHIN, AFTER or END.
+        set, play, manual: evaluation set, way of playing and what was read.
+        player: TEAM, or one of `PLAYERS`.
+        metric, value: its name, as in `Evaluation.summary` and `metrics.jsonl`, and the number.
+        games: of which it is the mean; 0: not known.
+        std: deviation from game to game, NaN where it is not known.
+    """
+
+    run: str = ""
+    seed: str = ""
+    stage: str = ""
+    phase: str = ""
+    steps: int = 0
+    total_steps: int = 0
+    when: str = AFTER
+    set: str = ""
+    play: str = ""
+    manual: str = ""
+    player: str = TEAM
+    metric: str = ""
+    value: float = math.nan
+    games: int = 0
+    std: float = math.nan
+
+
+def tidy(lines: Iterable[Mapping[str, Any]], **given: Any) -> Iterator[Row]:
+    """Rows of lines that have several numbers each, those of `metrics.jsonl` or summaries of evaluations.
+
+    Args:
+        lines: entries that `Row` has say what was measured, all other numbers are metrics.
+        given: fields of all rows, where their line does not say otherwise.
+    """
+    for line in lines:
+        kind = line.get("kind")
+        if kind == "fault":
+            continue
+        known = {name: line[name] for name in Row._fields if name in line}
+        row = Row(**{**given, **known, "when": line.get("when") or _KINDS.get(str(kind), AFTER)})
+        row = row._replace(seed=str(row.seed), games=int(row.games or 0))
+        numbers = {**line, **{f"spent/{name}": seconds for name, seconds in line.get("spent", {}).items()}}
+        for metric, value in numbers.items():
+            of_phase = row.when == END and metric in ("steps", "total_steps")
+            is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+            if is_number and (of_phase or metric not in Row._fields):
+                std = line.get(_SCORE_STD) if metric == "score" else None
+                yield row._replace(metric=metric, value=float(value), std=math.nan if std is None else std)
+
+
+def data_frame(rows: Sequence[Row]) -> Any:
+    """Rows as a pandas.DataFrame, or, where pandas is not installed, as a dictionary of NumPy arrays."""
+    columns = zip(*rows, strict=True) if rows else ([] for _ in Row._fields)
+    arrays = {name: np.array(column) for name, column in zip(Row._fields, columns, strict=True)}
+    try:
+        import pandas
+    except ImportError:
+        return arrays
+    return pandas.DataFrame(arrays)
+
+
+class Summary:
+    """Statistics over seeds of groups of rows; each is computed when it is asked for.
+
+    Args:
+        rows: of any groups.
+        by: fields of `Row` that rows of a group share, in the order of a key.
+    """
+
+    def __init__(self, rows: Iterable[Row], by: Sequence[str]) -> None:
+        self._groups: dict[tuple[Any, ...], list[Row]] = {}
+        for row in rows:
+            self._groups.setdefault(tuple(getattr(row, name) for name in by), []).append(row)
+        self._statistics = cache(self._of)
+
+    def __call__(self, *key: Any) -> Statistics | None:
+        """Statistics of a group; None where it has no row."""
+        return self._statistics(key)
+
+    def rows(self, *key: Any) -> list[Row]:
+        """The rows of a group."""
+        return self._groups.get(key, [])
+
+    def values(self, position: int) -> tuple[Any, ...]:
+        """The distinct values of one part of the keys, in order."""
+        return tuple(dict.fromkeys(key[position] for key in self._groups))
+
+    def _of(self, key: tuple[Any, ...]) -> Statistics | None:
+        rows = self._groups.get(key)
+        return None if rows is None else statistics_of(list(map(reached, rows)), rows[0].metric)
+
+
+def summarise(rows: Iterable[Row], by: Sequence[str]) -> Summary:
+    """Statistics over the seeds, and whatever else `by` does not name, of rows."""
+    return Summary(rows, by)
+
+
+def reached(row: Row) -> Reached:
+    """A row as a seed's score."""
+    std = None if math.isnan(row.std) else row.std
+    return Reached(row.value, row.games, std, row.metric.startswith(SHARES_OF_GAMES))
+
+
+@dataclass(frozen=True)
+class Range:
+    """The interval of statistics, as a cell of its own."""
+
+    of: Statistics
+
+
+Cell = str | int | float | Statistics | Range | Interval | PublishedResult | None
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells below heads.
+
+    Attributes:
+        heads: of the columns.
+        rows: a cell for each head; None: nothing is known.
+    """
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    @classmethod
+    def of(cls, keys: Iterable[Key], columns: Mapping[str, Callable[[Key], Cell]]) -> Table:
+        """A row for each key; a column in which no row has anything is left out."""
+        rows = [[cell(key) for cell in columns.values()] for key in keys]
+        kept = [k for k in range(len(columns)) if any(row[k] is not None for row in rows)]
+        heads = tuple(columns)
+        return cls(tuple(heads[k] for k in kept), tuple(tuple(row[k] for k in kept) for row in rows))
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    def markdown(self) -> str:
+        """As Markdown; "" without a row."""
+        return table(self.heads, [[text_of(cell) for cell in row] for row in self.rows]) if self.rows else ""
+
+    def records(self) -> list[dict[str, Any]]:
+        """JSON-able: head → cell, a dictionary a row."""
+        return [dict(zip(self.heads, map(plain_of, row), strict=True)) for row in self.rows]
+
+    def csv(self) -> str:
+        """As CSV, numbers as they are; statistics are their mean, intervals their ends."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.heads)
+        for row in self.rows:
+            writer.writerow([_number_of(cell) for cell in row])
+        return out.getvalue()
+
+
+def interval(statistics: Statistics | None) -> Cell:
+    """The cell of an interval; None where nothing is known of one."""
+    return Range(statistics) if statistics is not None and statistics.has_interval else None
+
+
+def text_of(cell: Cell) -> str:
+    """A cell as reports print it."""
+    match cell:
+        case None:
+            return "–"
+        case Statistics():
+            mean = shown_as(cell.metric)(cell.mean)
+            return mean if cell.seeds == 1 else f"{mean} ± {shown_as(cell.metric)(cell.std)}"
+        case PublishedResult():
+            return percent(cell.mean) if cell.std is None else f"{percent(cell.mean)} ± {percent(cell.std)}"
+        case Range(of):
+            show = shown_as(of.metric)
+            value = f"IQM {show(of.iqm)} " if of.seeds >= LEAST_SEEDS else ""
+            return f"{value}[{show(of.low)}, {show(of.high)}]" + (f" of {games_of(of)}" if of.games else "")
+        case float():
+            return f"{cell:.2f}"
+        case int():
+            return f"{cell:,}"
+    return str(cell)
+
+
+def with_interval(estimate: Interval | None, show: Callable[[float], str]) -> str:
+    """An estimate and its interval; no interval where one game says nothing of others."""
+    if estimate is None:
+        return "–"
+    if estimate.low is None or estimate.high is None:
+        return show(estimate.value)
+    return f"{show(estimate.value)} [{show(estimate.low)}, {show(estimate.high)}]"
+
+
+def plain_of(cell: Cell) -> Any:
+    """A cell as JSON has it."""
+    if isinstance(cell, Statistics | Interval):
+        return cell.to_dict()
+    if isinstance(cell, Range):
+        return [cell.of.low, cell.of.high]
+    return cell._asdict() if isinstance(cell, PublishedResult) else cell
+
+
+def _number_of(cell: Cell) -> Any:
+    if isinstance(cell, Statistics | PublishedResult):
+        return cell.mean
+    if isinstance(cell, Interval):
+        return cell.value
+    return f"{cell.of.low} {cell.of.high}" if isinstance(cell, Range) else cell
+
+
+def games_of(statistics: Statistics) -> str:
+    """How many games a number is of: those of each seed."""
+    one = f"{statistics.games:,} game{'s' if statistics.games != 1 else ''}"
+    return one if statistics.seeds == 1 else f"{statistics.seeds} × {one}"
+
+
+def percent(share: float) -> str:
+    """A share as reports print it."""
+    return f"{100 * share:.1f} %"
+
+
+def shown_as(metric: str) -> Callable[[float], str]:
+    """How reports print a metric: a share in percent, anything else with two decimals."""
+    return percent if metric.startswith(_PERCENT) or metric == "" else "{:.2f}".format
+
+
+def page(*sections: str) -> str:
+    """Sections of Markdown as a page; empty ones are left out."""
+    return "\n\n".join(filter(None, sections)) + "\n"

@@ -1,0 +1,110 @@
+"""RunFolder: the files of a training run. Nothing else knows a path inside a run's folder."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from magrounding.agents.weights import STATE_FILE
+from magrounding.errors import CheckpointError
+from magrounding.pretrained import find_run
+from magrounding.storage import read_json, write_json
+
+CONFIG_FILE = "config.json"
+OWNER_FILE = "owner.json"
+REPORT_FILE = "report.md"
+CURVES_FILE = "curves.png"
+BASELINES_FILE = "baselines.json"
+METRICS_FILE = "metrics.jsonl"
+TENSORBOARD_FOLDER = "tensorboard"
+CHECKPOINT_FILE = "checkpoint.safetensors"
+
+
+class SeedFolder:
+    """The files of one seed of a run.
+
+    Attributes:
+        path: the folder.
+        metrics, tensorboard, checkpoint: what it learnt by, as text, as curves, and its whole state.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.metrics, self.tensorboard = path / METRICS_FILE, path / TENSORBOARD_FOLDER
+        self.checkpoint = path / CHECKPOINT_FILE
+
+    def weights(self, stage: str) -> Path:
+        """The folder of the weights after a stage, or after one of its phases, "<stage>/<phase>"."""
+        return self.path / stage
+
+    def state(self, stage: str) -> dict[str, Any]:
+        """The record of the weights after a stage, which makes them valid."""
+        return read_json(self.weights(stage) / STATE_FILE)
+
+    def is_trained(self, stage: str) -> bool:
+        """Whether there are weights after a stage."""
+        return (self.weights(stage) / STATE_FILE).exists()
+
+    def trained_phases(self) -> list[str]:
+        """All weights after phases that do not end a stage, as "<stage>/<phase>"."""
+        return sorted(file.parent.relative_to(self.path).as_posix() for file in self.path.glob(f"*/*/{STATE_FILE}"))
+
+    def has_weights(self) -> bool:
+        """Whether there are weights of any stage or phase."""
+        return bool(self.trained_phases()) or any(self.path.glob(f"*/{STATE_FILE}"))
+
+
+class RunFolder:
+    """The files of a run.
+
+    Args:
+        path: the folder; it need not exist.
+
+    Attributes:
+        config_file, owner, report, curves, baselines_file: files in it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config_file, self.owner = path / CONFIG_FILE, path / OWNER_FILE
+        self.report, self.curves, self.baselines_file = path / REPORT_FILE, path / CURVES_FILE, path / BASELINES_FILE
+
+    @classmethod
+    def find(cls, source: str | PathLike[str]) -> RunFolder:
+        """The folder that a source stands for; ConfigurationError for none, see `pretrained.find_run`."""
+        return cls(find_run(source))
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def holds_run(self) -> bool:
+        """Whether a run has begun here."""
+        return self.config_file.exists()
+
+    def config(self) -> dict[str, Any]:
+        """The content of `config.json`; CheckpointError where there is no run, or it is damaged."""
+        return read_json(self.config_file)
+
+    def write_config(self, content: dict[str, Any]) -> None:
+        """Make this a run's folder, or change what it says."""
+        write_json(self.config_file, content, sealed=True)
+
+    def baselines(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """Summaries of other players' games so far: "stage/set" → player → summary."""
+        return read_json(self.baselines_file) if self.baselines_file.exists() else {}
+
+    def write_baselines(self, content: dict[str, Any]) -> None:
+        """Keep what other players have played."""
+        write_json(self.baselines_file, content, sealed=True)
+
+    def seed(self, seed: int | str, num_seeds: int) -> SeedFolder:
+        """The files of one of the run's seeds: the run folder itself, or `seed_<k>/` where there are several."""
+        return SeedFolder(self.path if num_seeds == 1 else self.path / f"seed_{seed}")
+
+    def refuse_foreign(self) -> None:
+        """CheckpointError for a folder that is neither empty nor a run's, before anything is written into it."""
+        names = {path.name for path in self.path.iterdir()} if self.path.is_dir() else set()
+        if names.isdisjoint((CONFIG_FILE, OWNER_FILE)) and (names or (self.path.exists() and not self.path.is_dir())):
+            raise CheckpointError(f"{self.path} exists already and holds no run: name another with --out")

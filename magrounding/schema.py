@@ -1,0 +1,346 @@
+"""Options: frozen dataclasses whose annotations say what a value may be; checked, loaded, dumped and compared here.
+
+An annotation holds the type, the bounds and the choices of an option: `Annotated[int, Meta(ge=1)]`, `Share`,
+`Annotated[str, OneOf(LEVELS)]`. msgspec checks values against them. It reads the standard library's dataclasses and
+annotations as they are, names the place in a nested value, and is imported in 10 ms (pydantic and cattrs: 15 and more;
+pydantic's errors are several lines, cattrs has no bounds).
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import re
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache, cached_property
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from magrounding.brief import brief
+from magrounding.errors import ConfigurationError, choose
+from magrounding.plain import plain
+
+MOST = 2**31 - 1
+"""The largest number of anything that is counted: it fits 32 bits."""
+
+Count = Annotated[int, Meta(ge=1, le=MOST)]
+Natural = Annotated[int, Meta(ge=0, le=MOST)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+NonNegative = Annotated[float, Meta(ge=0)]
+Positive = Annotated[float, Meta(gt=0)]
+Sizes = Annotated[tuple[Count, ...], Meta(min_length=1)]
+INFINITE = "infinite"
+"""Beside a type: infinity is a value as well, whatever the bounds; of other options every number is finite."""
+
+_PLACE = re.compile(r" - at `\$(.*)`$")
+_NOUNS = {"`": "", " | ": " or ", "null": "None", "array": "list", "object": "dict"}
+_EVERY = "*"
+
+
+@dataclass(frozen=True, eq=False)  # names may be a dict, which has no hash
+class OneOf:
+    """Beside `str`: the names that an option takes.
+
+    Attributes:
+        names: in the order of errors and forms.
+        kind: the noun of errors; by default the option's name.
+    """
+
+    names: Collection[str]
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Base of frozen dataclasses of options. Values are checked and converted as soon as an object is made.
+
+    Attributes:
+        renamed: old name of an option → its name now; files and commands may still have the old one.
+        tag: where subclasses stand for the base: the name of the class variable by which a file names one of them.
+    """
+
+    renamed: ClassVar[Mapping[str, str]] = {}
+    tag: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.__repr__ = brief  # or each dataclass would make one of its own
+
+    def __post_init__(self) -> None:
+        for name, option in options_of(type(self)).items():
+            object.__setattr__(self, name, option.check(getattr(self, name)))
+
+    @classmethod
+    def owner(cls) -> str:
+        """The owner of the options, for errors."""
+        return cls.__name__
+
+    @classmethod
+    def variant(cls, name: Any) -> type[Self]:
+        """The subclass that a file calls by this name, of classes with a `tag`."""
+        raise NotImplementedError
+
+    def as_dict(self) -> dict[str, Any]:
+        """Name → JSON value of each option (`dump`)."""
+        return dump(self)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option: a field of a dataclass of `Options`, or a keyword argument of a function.
+
+    Attributes:
+        name: what files and commands call it.
+        type: its annotation.
+        default: `inspect.Parameter.empty` where there is none.
+        owner: title of what has it, for errors.
+    """
+
+    name: str
+    type: Any
+    default: Any
+    owner: str
+
+    @property
+    def required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+    @cached_property
+    def choices(self) -> OneOf | None:
+        """The names that it takes; None of what is no name."""
+        return next((mark for mark in _marks(self.type) if isinstance(mark, OneOf)), None)
+
+    @cached_property
+    def nested(self) -> bool:
+        """Whether it holds other `Options`, which are checked already."""
+        return any(isinstance(part, type) and issubclass(part, Options) for part in _parts(self.type))
+
+    def check(self, value: Any) -> Any:
+        """The value as the annotation has it: NumPy's numbers are Python's, lists are tuples.
+
+        Raises:
+            ConfigurationError: another type, outside its bounds, or none of its choices.
+        """
+        value = plain(value)
+        if self.choices is not None:
+            names = (value,) if isinstance(value, str) else value if isinstance(value, tuple | list) else ()
+            for name in names:
+                choose(self.choices.kind or self.name, name, self.choices.names)
+        if self.nested or (INFINITE in _marks(self.type) and value == math.inf):
+            return value
+        try:
+            found = msgspec.convert(value, self.type)
+        except msgspec.ValidationError as error:
+            raise self._refused(value, str(error)) from None
+        except TypeError:  # an annotation of somebody else's that is no data
+            return value
+        try:
+            return _settled(found)
+        except ValueError:
+            raise self._refused(value, "Expected `a finite number`") from None
+
+    def parse(self, text: str) -> Any:
+        """The value in a word of a command line: JSON, or else a string.
+
+        Raises:
+            ConfigurationError: as `check`.
+        """
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return self.check(text)
+        try:
+            return self.check(value)
+        except ConfigurationError:
+            if str not in _parts(self.type) or isinstance(value, str):
+                raise
+            return self.check(text)  # a name made of digits
+
+    def _refused(self, value: Any, reason: str) -> ConfigurationError:
+        place = _PLACE.search(reason)
+        where = f" at {place[1]}" if place and "..." not in place[1] else ""
+        wanted = _PLACE.sub("", reason).removeprefix("Expected ").split(", got ")[0]
+        if literals := [name for part in _parts(self.type) if get_origin(part) is Literal for name in get_args(part)]:
+            wanted = f"one of {', '.join(map(str, literals))}"
+        wanted = re.sub(
+            r"`([^`]*)`", lambda found: " or ".join(_NOUNS.get(name, name) for name in found[1].split(" | ")), wanted
+        )
+        return ConfigurationError(f"{self.name} of {self.owner} takes {wanted}{where}, got {value!r}")
+
+
+@cache
+def options_of(factory: Callable[..., Any]) -> Mapping[str, Option]:
+    """Name → option of a class of `Options`, or of a function that makes something of keyword arguments, in order.
+
+    A function's argument without an annotation takes the type of its default.
+    """
+    owner = factory.owner() if isinstance(factory, type) and issubclass(factory, Options) else factory.__name__
+    try:
+        hints = get_type_hints(factory, include_extras=True)
+    except (NameError, TypeError, AttributeError):  # somebody else's function, annotated for type checkers only
+        hints = {}
+    found = {}
+    for name, each in inspect.signature(factory).parameters.items():
+        usual = Any if each.default in (None, each.empty) else type(each.default)
+        found[name] = Option(name, hints.get(name, usual), each.default, owner)
+    return found
+
+
+Loaded = TypeVar("Loaded", bound=Options)
+
+
+def load(cls: type[Loaded], content: Any) -> Loaded:
+    """The options that a JSON file holds; the inverse of `dump`. Old names are understood, with a FutureWarning.
+
+    Raises:
+        ConfigurationError: no dictionary, an unknown or missing option, or a value that cannot be.
+    """
+    if not isinstance(content, Mapping):
+        raise ConfigurationError(f"{cls.owner()} is a dict of options, got {content!r}")
+    values = dict(content)
+    if cls.tag:
+        cls = cls.variant(values.pop(cls.tag, None))
+    known, chosen = options_of(cls), {}
+    for name, value in values.items():
+        name = known_name(cls, name)
+        chosen[name] = _load_nested(known[name].type, value) if known[name].nested else value
+    if missing := [name for name, option in known.items() if option.required and name not in chosen]:
+        raise ConfigurationError(f"{cls.owner()} lacks {', '.join(missing)}")
+    return cls(**chosen)
+
+
+def dump(value: Any) -> Any:
+    """JSON data of options, and of anything that holds some."""
+    if isinstance(value, Options):
+        tag = {value.tag: getattr(value, value.tag)} if value.tag else {}
+        return tag | {each.name: dump(getattr(value, each.name)) for each in fields(value) if each.init}  # type: ignore[arg-type]
+    if isinstance(value, Mapping):
+        return {name: dump(each) for name, each in value.items()}
+    return [dump(each) for each in value] if isinstance(value, tuple | list) else value
+
+
+def diff(one: Any, other: Any) -> dict[str, tuple[Any, Any]]:
+    """Path → value in one and in the other, of all in which two options differ; None where one has none."""
+    first, second = dict(_flat(dump(one))), dict(_flat(dump(other)))
+    paths = dict.fromkeys((*first, *second))
+    return {path: (first.get(path), second.get(path)) for path in paths if first.get(path) != second.get(path)}
+
+
+def assign(value: Any, path: str, text: str, option: Option | None = None) -> Any:
+    """A copy of options in which one is what a word of a command line says.
+
+    Args:
+        value: the options, or what they hold.
+        path: names and numbers, "phases.s1.0.learner.entropy"; "*" stands for all entries that have what follows.
+        text: see `Option.parse`.
+        option: that holds the value.
+
+    Raises:
+        ConfigurationError: a path that leads nowhere, or a value that cannot be.
+    """
+    if not path:
+        assert option is not None
+        return option.parse(text)
+    name, _, rest = path.partition(".")
+    if isinstance(value, Options):
+        own = known_name(type(value), name)
+        option = options_of(type(value))[own]
+        return replace(value, **{own: assign(getattr(value, own), rest, text, option)})  # type: ignore[type-var]
+    keys = list(value) if isinstance(value, Mapping) else list(map(str, range(len(value))))
+    if name == _EVERY:
+        chosen = [key for key in keys if has(value[_key(value, key)], rest)] or keys[:1]
+    else:
+        chosen = [name if isinstance(value, Mapping) and not rest else choose("part of " + path, name, keys)]
+    changed = dict(value) if isinstance(value, Mapping) else list(value)
+    for key in chosen:
+        at = _key(value, key)
+        changed[at] = assign(value[at], rest, text, option) if rest else _parsed(text)
+    return changed if isinstance(value, Mapping) else tuple(changed)
+
+
+def has(value: Any, path: str) -> bool:
+    """Whether a path of `assign` leads somewhere."""
+    name, _, rest = path.partition(".")
+    if isinstance(value, Options):
+        name = value.renamed.get(name, name)
+        return name in options_of(type(value)) and (not rest or has(getattr(value, name), rest))
+    if not isinstance(value, Mapping | tuple):
+        return False
+    keys = list(value) if isinstance(value, Mapping) else list(map(str, range(len(value))))
+    if not rest:
+        return isinstance(value, Mapping) or name in keys
+    return any(has(value[_key(value, key)], rest) for key in keys if name in (key, _EVERY))
+
+
+def known_name(cls: type[Options], name: str) -> str:
+    """The name of an option, for its own or its old one; ConfigurationError for an unknown one."""
+    if name in cls.renamed:
+        warnings.warn(f"option {name} of {cls.owner()} is called {cls.renamed[name]} now", FutureWarning, stacklevel=3)
+        return cls.renamed[name]
+    return choose(f"option of {cls.owner()}", name, tuple(options_of(cls)))
+
+
+def _load_nested(hint: Any, value: Any) -> Any:
+    """What an annotation that holds `Options` makes of JSON data."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if isinstance(hint, type) and issubclass(hint, Options):
+        return load(hint, value)
+    if origin is tuple and isinstance(value, list | tuple):
+        return tuple(_load_nested(parts[0], each) for each in value)
+    if origin is not None and issubclass(origin, Mapping) and isinstance(value, Mapping):
+        return {name: _load_nested(parts[1], each) for name, each in value.items()}
+    raise ConfigurationError(f"options are dicts, lists of them, or dicts of both, got {value!r}")
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """(Path, value) of all that JSON data holds; of empty parts themselves."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if not parts or not value or (isinstance(value, list) and not isinstance(value[0], dict | list)):
+        yield path, value
+        return
+    for name, each in parts:
+        yield from _flat(each, f"{path}.{name}" if path else str(name))
+
+
+def _parts(hint: Any) -> Iterator[Any]:
+    """Every type within an annotation."""
+    yield hint
+    if get_origin(hint) is not Literal:
+        for part in get_args(hint)[:1] if get_origin(hint) is Annotated else get_args(hint):
+            yield from _parts(part)
+
+
+@cache
+def _marks(hint: Any) -> tuple[Any, ...]:
+    """Everything that stands beside types within an annotation."""
+    own = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    inside = () if get_origin(hint) is Literal else get_args(hint)[:1] if own else get_args(hint)
+    return (*own, *(mark for part in inside if part is not ... for mark in _marks(part)))
+
+
+def _settled(value: Any) -> Any:
+    """The same with tuples for lists, which JSON has only: options are compared. ValueError for infinity and NaN."""
+    if isinstance(value, Mapping):
+        return {name: _settled(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(map(_settled, value))
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(value)
+    return value
+
+
+def _key(value: Mapping[str, Any] | tuple[Any, ...], key: str) -> Any:
+    return key if isinstance(value, Mapping) else int(key)
+
+
+def _parsed(text: str) -> Any:
+    """JSON, or else a string; what it is put into checks it."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

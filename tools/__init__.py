@@ -1,0 +1,1 @@
+"""Programs for developers; none is in the wheel."""

@@ -1,0 +1,1 @@
+"""Make games of ALFWorld."""

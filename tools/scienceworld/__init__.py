@@ -1,0 +1,1 @@
+"""List the words of ScienceWorld, and collect its gold paths."""
