@@ -114,7 +114,6 @@ class FieldRead(Policy):
         return self.readers[self.texts.index(name)](self.words, ids[name])
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
-        """Return zeros [N, width]; None without memory."""
         return None if self.memory is None else torch.zeros(num_envs, self.config.width)
 
     def forward(self, batch: Batch) -> PolicyOutput:

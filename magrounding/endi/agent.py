@@ -94,11 +94,11 @@ class EnDi(DocumentPolicy):
 
     @abstractmethod
     def decide(self, inputs: Inputs, seen: Any, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Return logits [N, A] and values [N], with the places hidden that `mask` [N, P] says."""
+        """Return logits [N, A] and values [N], given which places are visible, `mask` [N, P]."""
 
     @abstractmethod
     def predict_others(self, inputs: Inputs, seen: Any, mask: Tensor) -> Tensor:
-        """Return logits [N, n − 1, A] of the others' actions, with the places hidden that `mask` [N, P] says."""
+        """Return logits [N, n − 1, A] of the others' actions, given which places are visible, `mask` [N, P]."""
 
     def aux_outputs(self, inputs: Inputs, seen: Any, mask: Tensor) -> dict[str, Callable[[], Tensor]]:
         """Return `PolicyOutput.aux` of the grounding module."""

@@ -116,5 +116,5 @@ class GameId(SymbolPolicy):
         return text["symbols"]
 
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
-        """Return 0: there is no text to ground."""
+        """Return 0, as there is no text to ground."""
         return text["symbols"].new_zeros(())

@@ -18,7 +18,7 @@ from magrounding.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class GuideLearning:
-    """How to learn.
+    """Hyperparameters of a Guide's training.
 
     Attributes:
         epochs: passes over all (task, gold action); LGE has 10 for a pretrained model.

@@ -84,7 +84,6 @@ class QmixAgent(QNetwork):
         self.q = nn.Linear(config.hidden, spec.num_actions)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """Return nothing: no text is used."""
         return {}
 
     def initial_hidden(self, num_games: int) -> Tensor:

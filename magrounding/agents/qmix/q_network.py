@@ -48,7 +48,7 @@ class QNetwork(Policy):
 
     @abstractmethod
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """Encode U distinct documents: manual [U, S, L], goal [U, G], integer ids, 0 is padding."""
+        """Encode U distinct documents, see `DocumentPolicy.encode_text`."""
 
     @abstractmethod
     def evaluate(

@@ -25,7 +25,7 @@ from magrounding.spec import EnvSpec
 
 STEPS, BATCH = 400, 32
 RATE = 0.01
-"""Of AdamW, which rises and falls to 0 by a cosine."""
+"""Learning rate of AdamW, which rises and falls to 0 by a cosine."""
 DECAY, CLIP = 1e-3, 1.0
 
 

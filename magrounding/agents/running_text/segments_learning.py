@@ -21,7 +21,7 @@ from magrounding.spec import EnvSpec
 
 STEPS, BATCH = 300, 64
 RATE = 0.03
-"""Of Adam, falling to 0 by a cosine."""
+"""Learning rate of Adam, falling to 0 by a cosine."""
 WHOLE = 0.5
 """Part of the texts that are all of a manual; the others are one, two or three of its statements."""
 SHAPE = 2.0

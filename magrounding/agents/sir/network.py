@@ -147,7 +147,6 @@ class Sir(DocumentPolicy):
         return self.reader(manual, goal)
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        """See `encode_text`, `ChoiceHead.encode` and `SirReader.sum_up_text`."""
         if name == DOCUMENT:
             return self.encode_text(ids["manual"], ids[self.goal])
         if name == CHOICES and isinstance(self.policy, ChoiceHead):
