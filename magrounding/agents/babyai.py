@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
 from magrounding.agents.language import TextEncoder, Words
 from magrounding.agents.modules import attend
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, mask_logits
@@ -20,7 +18,7 @@ from magrounding.single.babyai.words import VIEW, VOCABULARY, WORD_TO_COLOUR, WO
 from magrounding.spec import EnvSpec
 
 _WORDS = 100
-"""Rows of the table of words, as released; the vocabulary of BabyAI has fewer."""
+"""Rows of the word table, as released; the vocabulary of BabyAI has fewer."""
 
 _BLOCKS = 2
 
@@ -51,11 +49,10 @@ class BabyAIConfig(Options):
 
 
 class RunningNorm(nn.BatchNorm2d):
-    """Batch normalisation: by the batch where gradients are wanted, by running statistics where they are not.
+    """Batch normalisation: by the batch with gradients, by running statistics without or in evaluation mode.
 
-    The released program changes the mode of its network: training to learn, evaluation to act. A learner here acts and
-    learns with one network in one mode, so gradients decide. What an agent does never depends on the games played
-    beside its own. In evaluation mode running statistics serve always.
+    The released program switches between training and evaluation mode. A learner here acts and learns with one network
+    in one mode, so gradients decide, and actions never depend on other episodes of the batch.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -69,12 +66,7 @@ class RunningNorm(nn.BatchNorm2d):
 
 
 class FiLM(nn.Module):
-    """Two convolutions, of which the instruction scales and shifts the second (Perez et al. 2018); no residual.
-
-    Args:
-        text_width: of what is known of the instruction.
-        channels: of the map.
-    """
+    """Two convolutions, of which the instruction scales and shifts the second (Perez et al. 2018); no residual."""
 
     def __init__(self, text_width: int, channels: int) -> None:
         super().__init__()
@@ -90,20 +82,16 @@ class FiLM(nn.Module):
 
 
 class BabyAINetwork(Policy):
-    """Convolutions whose maps the instruction scales and shifts, and an LSTM.
+    """Convolutions modulated by the instruction, and an LSTM.
 
-    The image is minigrid's raw numbers of type, colour and state. Of the steps of a batch only what depends on the
-    memory is computed one after another: the LSTM and, with attention, all that the instruction changes; so batch
-    norms see all steps at once otherwise.
-
-    Args:
-        spec: of BabyAI.
-        config: options.
+    The image is minigrid's raw numbers of type, colour and state. Only what depends on the memory is computed step by
+    step: the LSTM and, with attention, all that the instruction changes; batch norms see all steps at once otherwise.
 
     Raises:
-        ConfigurationError: a world that is not BabyAI.
+        ConfigurationError: an environment that is not BabyAI.
     """
 
+    defaults = BabyAIConfig()
     accepts = Accepts(fields=("goal", "action_mask"), egocentric=True)
     divisible = False
     reads = {"mission": ("goal",)}  # noqa: RUF012  the base class declares it
@@ -134,7 +122,7 @@ class BabyAINetwork(Policy):
         self.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]  norms and pools take half the time
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        """`states` [U, L, words] and `spoken` [U, L] with attention, else `last` [U, words], after the last word."""
+        """Return `states` [U, L, words] and `spoken` [U, L] with attention, else the last state `last` [U, words]."""
         goal = ids["goal"].flatten(1).long()
         length = (goal > 0).sum(1)  # words come first, padding last
         goal = goal[:, : max(1, int(length.max()))]
@@ -145,7 +133,7 @@ class BabyAINetwork(Policy):
         return {"last": states[(length - 1).clamp(min=0), torch.arange(len(goal), device=goal.device)]}
 
     def initial_memory(self, num_envs: int) -> Tensor:
-        """[N, 2, memory]: hidden state and cell of the LSTM."""
+        """Return [N, 2, memory]: hidden state and cell of the LSTM."""
         return self.planes.new_zeros(num_envs, 2, self.config.memory)
 
     def forward(self, batch: Batch) -> PolicyOutput:
@@ -167,19 +155,25 @@ class BabyAINetwork(Policy):
         return PolicyOutput(logits, self.critic(after[:, :, 0]).squeeze(-1).float(), after)
 
     def image(self, grid: Tensor) -> Tensor:
-        """Minigrid's image [N, 3, 7, 7] float32, column before row, of grid [N, 7, 7, 3]."""
+        """Return minigrid's image [N, 3, 7, 7] float32, column before row, of grid [N, 7, 7, 3]."""
         planes = [table[words] for table, words in zip(self.planes, grid.long().unbind(3), strict=True)]
         return torch.stack(planes, 3).permute(0, 3, 2, 1).contiguous(memory_format=torch.channels_last)
 
     def look(self, maps: Tensor, text: Tensor) -> Tensor:
-        """[N, channels] of maps [N, channels, 2, 2] and what is known of the instruction [N, words]."""
+        """Return features [N, channels] of maps [N, channels, 2, 2] and the encoded instruction [N, words]."""
         for block in self.blocks:
             maps = block(maps, text)
         return F.relu(F.max_pool2d(maps, 2)).flatten(1)
 
     def consult(self, key: Tensor, text: TextEncoding, mission: Tensor) -> Tensor:
-        """[N, words], the words of missions [N] that keys [N, words] ask for."""
+        """Return [N, words], the attention of keys [N, words] to the words of missions [N]."""
         return attend(text["states"][mission], text["spoken"][mission], key.unsqueeze(1)).squeeze(1)
+
+
+class BabyAILarge(BabyAINetwork):
+    """The large network (20,348,552 parameters; the small one has 1,068,168)."""
+
+    defaults = BabyAIConfig(words=256, memory=2048, attention=True)
 
 
 def _unit_rows(module: nn.Module) -> None:
@@ -189,14 +183,3 @@ def _unit_rows(module: nn.Module) -> None:
             module.weight.normal_()
             module.weight.div_(module.weight.norm(dim=1, keepdim=True))
             module.bias.zero_()
-
-
-def make_babyai_small(spec: EnvSpec, **options: Any) -> BabyAINetwork:
-    """Make the small network (1,068,168 parameters); options are those of `BabyAIConfig`."""
-    return BabyAINetwork(spec, configure("babyai_small", BabyAIConfig(), options))
-
-
-def make_babyai_large(spec: EnvSpec, **options: Any) -> BabyAINetwork:
-    """Make the large network (20,348,552 parameters); options are those of `BabyAIConfig`."""
-    large = BabyAIConfig(words=256, memory=2048, attention=True)
-    return BabyAINetwork(spec, configure("babyai_large", large, options))

@@ -1,19 +1,18 @@
-"""The baselines of RTFM (Zhong et al. 2020, app. C.2, C.3): a convolutional network and a FiLM network.
+"""Baselines of RTFM (Zhong et al. 2020, app. C.2, C.3): a convolutional network and a FiLM network.
 
-Both sum up goal, document and inventory apart, without a look at one another.
+Goal, document and inventory are encoded independently of one another.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, ClassVar, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
-from magrounding.agents.document_policy import DocumentPolicy
+from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.language import RECURRENT, TextEncoder, Words, distinct_rows, join_statements
 from magrounding.agents.modules import (
     HEADS,
@@ -56,10 +55,6 @@ class BaselineConfig(Options):
     head_width: Count = 400
 
 
-CONV = BaselineConfig()
-FILM = BaselineConfig(goal_hidden=10, inventory_hidden=10)
-
-
 class _Summary(nn.Module):
     """Self-attention over the states of an encoder: one vector a text."""
 
@@ -73,48 +68,36 @@ class _Summary(nn.Module):
 
 
 class Baseline(DocumentPolicy):
-    """Layers over [map; positions], with the text as FiLM's γ and β of every layer or as channels of the first.
+    """Layers over [map; positions], with the text as FiLM's γ and β of every layer or as channels of the first."""
 
-    Args:
-        spec: of the world.
-        modulate: True is the FiLM baseline, False the convolutional one.
-        config: the options.
-    """
-
+    modulate: ClassVar[bool]
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask"), egocentric=False)
 
-    def __init__(self, spec: EnvSpec, modulate: bool, config: BaselineConfig) -> None:
+    def __init__(self, spec: EnvSpec, config: BaselineConfig) -> None:
         super().__init__(spec)
         self.config = config
-        self.modulate = modulate
         self.words = nn.Embedding(spec.vocabulary_size, config.embedding, padding_idx=0)
         self.goal = _Summary(config.embedding, config.goal_hidden, config.encoder)
         self.document = _Summary(config.embedding, config.document_hidden, config.encoder)
         self.inventory = _Summary(config.embedding, config.inventory_hidden, config.encoder)
         self.text_width = 2 * (config.goal_hidden + config.document_hidden + config.inventory_hidden)
         self.skip = skips(config.channels)
-        cells = config.embedding + (0 if modulate else self.text_width)
+        cells = config.embedding + (0 if self.modulate else self.text_width)
         self.layers = nn.ModuleList(
             FiLM2(self.text_width, below, width, text_modulation=False)
-            if modulate
+            if self.modulate
             else nn.Conv2d(below, width, 3, padding=1)
             for below, width in layer_widths(config.channels, cells, 2)
         )
         self.head = ActorCritic(config.channels[-1], config.head_width, spec.num_actions, config.head)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """`summary` [U, D]: goal and document of manual [U, S, L] and goal [U, G]."""
+        """Return `summary` [U, D]: goal and document of manual [U, S, L] and goal [U, G]."""
         goals = self.goal(self.words, join_statements(goal))
         return {"summary": torch.cat((goals, self.document(self.words, join_statements(manual))), 1)}
 
-    def respond(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        memory: Tensor | None = None,
-    ) -> PolicyOutput:
-        """See `DocumentPolicy.respond`; the baselines remember nothing."""
+    def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
+        observation, text, document = inputs
         grid = observation["grid"]
         held, which = distinct_rows(observation["inventory"])
         inventory = self.inventory(self.words, join_statements(held)).index_select(0, which)
@@ -135,16 +118,25 @@ class Baseline(DocumentPolicy):
         return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float())
 
 
+class Film(Baseline):
+    """The FiLM baseline."""
+
+    modulate = True
+    defaults = BaselineConfig(goal_hidden=10, inventory_hidden=10)
+
+
+class Conv(Baseline):
+    """The convolutional baseline."""
+
+    modulate = False
+    defaults = BaselineConfig()
+
+
 def convolve_with_constants(conv: nn.Conv2d, features: Tensor, constants: Tensor) -> Tensor:
-    """The 3×3 convolution of [features; constants in every cell] without the copies of the constants.
+    """3×3 convolution of [features; constants in every cell], [N, C, H, W] and [N, D], without copies of the constants.
 
-    A constant channel reaches a cell through those taps of the kernel that lie on the map: a matrix product for each
-    tap, and then a sum over the taps that a cell sees.
-
-    Args:
-        conv: in_channels are those of the features, then those of the constants.
-        features: [N, C, H, W].
-        constants: [N, D].
+    A constant channel reaches a cell through the taps of the kernel that lie on the map: a matrix product for each tap,
+    and then a sum over the taps that a cell sees.
     """
     n, channels, height, width = features.shape
     maps = F.conv2d(features, conv.weight[:, :channels], conv.bias, padding=1)
@@ -152,18 +144,3 @@ def convolve_with_constants(conv: nn.Conv2d, features: Tensor, constants: Tensor
     taps = F.linear(constants, kernel.permute(0, 2, 1).flatten(0, 1)).view(n, -1, kernel.shape[2])  # [N, out, taps]
     seen = F.unfold(features.new_ones(1, 1, height, width), 3, padding=1)[0].to(taps.dtype)  # [taps, H·W]
     return maps + (taps @ seen).view_as(maps)
-
-
-def make_baseline(spec: EnvSpec, *, modulate: bool, **options: Any) -> Baseline:
-    """Make a baseline.
-
-    Args:
-        spec: of the world.
-        modulate: True for FiLM, False for convolutions.
-        options: fields of `BaselineConfig`.
-
-    Raises:
-        ConfigurationError: an unknown option, or a value that cannot be.
-    """
-    name, defaults = ("film", FILM) if modulate else ("conv", CONV)
-    return Baseline(spec, modulate, configure(name, defaults, options))

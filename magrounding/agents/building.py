@@ -1,4 +1,4 @@
-"""Building networks: from an agent's id and a world's description, with options that are checked."""
+"""Building networks from an agent's id and an environment's description."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from magrounding.agents.policy import Policy
 from magrounding.errors import ConfigurationError, choose
-from magrounding.registry import agent_entry, load
+from magrounding.registry import AgentEntry, agent_entry, load
 from magrounding.schema import Options, options_of
 from magrounding.spec import EnvSpec
 
@@ -18,7 +18,7 @@ Config = TypeVar("Config", bound=Options)
 
 
 def freeze(policy: Policy, names: Sequence[str]) -> None:
-    """Keep all parameters from learning whose names begin with one of `names`; ConfigurationError where none does."""
+    """Freeze all parameters whose names begin with one of `names`; ConfigurationError where none does."""
     for name in names:
         found = [parameter for known, parameter in policy.named_parameters() if known.startswith(name)]
         if not found:
@@ -30,16 +30,16 @@ def freeze(policy: Policy, names: Sequence[str]) -> None:
 
 
 def make_policy(id: str, spec: EnvSpec, **options: Any) -> Policy:
-    """Make the untrained network of an agent.
+    """Build the untrained network of an agent.
 
     Args:
         id: agent id, e.g. "txt2pi".
-        spec: of the world.
+        spec: of the environment.
         options: options of its policy, JSON values.
 
     Raises:
-        ConfigurationError: an unknown id or option, an option that the id itself decides, a value that cannot be, or a
-            world that the network is not made for.
+        ConfigurationError: an unknown id or option, an option that the id fixes, an invalid value, or an environment
+            that the network is not made for.
     """
     entry = agent_entry(id)
     if not isinstance(spec, EnvSpec):
@@ -47,19 +47,26 @@ def make_policy(id: str, spec: EnvSpec, **options: Any) -> Policy:
     for name in options:
         if name in entry.options:
             raise ConfigurationError(f"agent {id!r} itself sets {name} to {entry.options[name]!r}: leave it out")
-    return load(entry.policy)(spec, **entry.options, **options)
+    return _build(entry, spec, options)
 
 
 def build_policy(agent: str, spec: EnvSpec, options: Mapping[str, Any], seed: int) -> Policy:
-    """A fresh network of an agent id, its weights drawn from `seed`; torch's own random state is left as it was."""
+    """Build the network of an agent id with weights drawn from `seed`; torch's own random state is left alone."""
     entry = agent_entry(agent)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return load(entry.policy)(spec, **{**entry.options, **options})
+        return _build(entry, spec, options)
+
+
+def _build(entry: AgentEntry, spec: EnvSpec, options: Mapping[str, Any]) -> Policy:
+    """Network of an entry, whose `policy` is a class with `defaults` or anything that takes a spec and options."""
+    make, options = load(entry.policy), {**entry.options, **options}
+    defaults = getattr(make, "defaults", None)
+    return make(spec, **options) if defaults is None else make(spec, configure(entry.id, defaults, options))
 
 
 def configure(agent: str, defaults: Config, options: Mapping[str, Any]) -> Config:
-    """The default options of a network with some changed; ConfigurationError for what is no option of it."""
+    """Return the default options of a network with some changed; ConfigurationError for unknown ones."""
     known = tuple(options_of(type(defaults)))
     renamed = {type(defaults).renamed.get(name, name): value for name, value in options.items()}
     return replace(defaults, **{choose(f"option of {agent}", name, known): v for name, v in renamed.items()})

@@ -1,25 +1,24 @@
-"""choiceread: a reader for worlds that offer texts to choose from. Choices are matched with the task and with memory.
+"""choiceread: a reader for choices of text. Choices are matched with the task and with memory.
 
-The counterpart of `relread` and `viewread` for worlds without a map. What a text of the moment says is read in the
-light of the task: a word that the task has too carries what the task says there, so a thing that was never asked for in
-training is still the thing that is asked for. What was said stays in a table under each two neighbouring words
-(`mentions`). A choice is scored by its words, by what the task says of them, and by what was last said of them. No
-world is built in: texts are those of the `EnvSpec`.
+The counterpart of `relread` and `viewread` for environments without a map. A word of the current text that the task has
+too carries its role in the task, so unseen things can be asked for. Texts stay in a table under each two neighbouring
+words (`mentions`). A choice is scored by its words, their roles in the task, and their last mentions. No environment is
+built in: texts are those of the `EnvSpec`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
 from magrounding.agents.language import distinct_rows
 from magrounding.agents.mentions import SLOTS, Mentions, follow, mean_by_key, pair_keys
+from magrounding.agents.modules import unroll
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, Reading, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Options
@@ -27,7 +26,7 @@ from magrounding.spec import CHOICES, EPISODE, EnvSpec, TextChoices
 
 TASK, NOW = "task", "now"
 _HISTORY = "history"
-"""A field that is not read, as the network remembers by itself."""
+"""A field that is left out, as the network has a memory."""
 
 
 @dataclass(frozen=True)
@@ -50,15 +49,12 @@ class ChoiceReadConfig(Options):
 class ChoiceRead(Policy):
     """The reader for choices of text.
 
-    Args:
-        spec: of the world.
-        config: options.
-
     Raises:
-        ConfigurationError: a world without choices, without a text for the whole episode (what is to be done) or
-            without a text of the moment.
+        ConfigurationError: an environment without choices, without a text for the whole episode (the task) or without a
+            text of the step.
     """
 
+    defaults = ChoiceReadConfig()
     accepts = Accepts(actions=(TextChoices,), grid=False, fields=(CHOICES, "action_mask"))
 
     def __init__(self, spec: EnvSpec, config: ChoiceReadConfig) -> None:
@@ -95,7 +91,7 @@ class ChoiceRead(Policy):
             self.score.weight.mul_(0.1)
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        """What is kept of U texts.
+        """Encode U texts.
 
         Returns:
             of TASK `said` [U, V, role] by word id and `gist` [U, states]; of NOW `keys` [U, L], `mask` [U, L], `said`
@@ -118,7 +114,7 @@ class ChoiceRead(Policy):
         return {"keys": keys, "mask": mask, "said": mean_by_key(keys, mask, said), "gist": gist}
 
     def initial_memory(self, num_envs: int) -> Tensor:
-        """Zeros [N, SLOTS · (role + 1) + hidden]: no mentions, and the recurrent memory."""
+        """Return zeros [N, SLOTS · (role + 1) + hidden]: no mentions, and the recurrent memory."""
         return self.score.weight.new_zeros(num_envs, SLOTS * (self.config.role + 1) + self.config.hidden)
 
     def forward(self, batch: Batch) -> PolicyOutput:
@@ -137,7 +133,7 @@ class ChoiceRead(Policy):
         best = best.scatter_reduce(0, owner, offered.choice, "amax")
         gists = task.encoding["gist"][task.index], shown["gist"], best.view(T, B, -1)
         seen = F.relu(self.view_norm(self.view(torch.cat(gists, 2))))
-        after = self._remember(seen, hidden.to(seen.dtype), batch.restarts)
+        after = unroll(self.memory, seen, hidden.to(seen.dtype), batch.restarts)
         scores = F.relu(offered.beside + F.embedding(offered.observation, self.heed(after).flatten(0, 1)))
         logits = mask.new_zeros(mask.shape, dtype=torch.float32)
         logits = logits.masked_scatter(mask, self.score(scores).squeeze(1).float()).view(T, B, -1)
@@ -153,7 +149,7 @@ class ChoiceRead(Policy):
         return {"said": said.scatter_add(1, words.unsqueeze(2).expand_as(roles), roles), "gist": gist}
 
     def _join(self, ids: Mapping[str, Tensor], names: tuple[str, ...]) -> tuple[Tensor, Tensor]:
-        """Words [U, L] of several fields, one behind another, no longer than the longest; and which field, [U, L]."""
+        """Words [U, L] of several fields, one behind another, cut to the longest, and the field's index [U, L]."""
         parts = [ids[name].flatten(1).long() for name in names]
         parts = [part[:, : max(1, int((part > 0).sum(1).max()))] if len(part) else part for part in parts]
         field = [torch.full_like(part, number) for number, part in enumerate(parts)]
@@ -173,14 +169,6 @@ class ChoiceRead(Policy):
         choice = F.relu(self.choice_norm((states * (words > 0).unsqueeze(2)).sum(1)))
         return _Offered(observation, choice, self.beside(_with_neighbours(choice, observation)))
 
-    def _remember(self, seen: Tensor, memory: Tensor, restarts: Tensor) -> Tensor:
-        """The recurrent memory [T, B, hidden] after each step, of what is seen [T, B, hidden]."""
-        after = []
-        for now, keep in zip(seen, (~restarts).unsqueeze(2), strict=True):
-            memory = self.memory(now, memory * keep)
-            after.append(memory)
-        return torch.stack(after)
-
 
 class _Offered(NamedTuple):
     observation: Tensor  # [P] int64, whose choice it is
@@ -189,13 +177,9 @@ class _Offered(NamedTuple):
 
 
 class _Reader(nn.Module):
-    """Two convolutions over the words of texts, each over three words, and the maximum over all of a text.
+    """Two convolutions over the words of texts, each over three words, and the maximum over a text.
 
-    Padding takes no time: the words of all texts stand in one row.
-
-    Args:
-        width: of a word's embedding.
-        states: of a word's state.
+    The words of all texts stand in one row, without padding.
     """
 
     def __init__(self, width: int, states: int) -> None:
@@ -203,7 +187,7 @@ class _Reader(nn.Module):
         self.first, self.second = nn.Linear(3 * width, states), nn.Linear(3 * states, states)
 
     def forward(self, words: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """States [U, L, states], zeros where mask [U, L] is false, and gists [U, states] of words [U, L, width]."""
+        """Return states [U, L, states], zeros where mask [U, L] is false, and gists [U, states] of [U, L, width]."""
         text = mask.nonzero()[:, 0]
         near = F.relu(self.first(_with_neighbours(words[mask], text)))
         near = near + F.relu(self.second(_with_neighbours(near, text)))
@@ -219,8 +203,3 @@ def _with_neighbours(rows: Tensor, owner: Tensor) -> Tensor:
         return rows.new_zeros(0, 3 * rows.shape[1])
     same = (owner[1:] == owner[:-1]).unsqueeze(1)
     return torch.cat((F.pad(rows[:-1] * same, (0, 0, 1, 0)), rows, F.pad(rows[1:] * same, (0, 0, 0, 1))), 1)
-
-
-def make_choiceread(spec: EnvSpec, **options: Any) -> ChoiceRead:
-    """Make a choiceread network for a world; options are those of `ChoiceReadConfig`."""
-    return ChoiceRead(spec, configure("choiceread", ChoiceReadConfig(), options))

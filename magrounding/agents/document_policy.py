@@ -1,9 +1,10 @@
-"""DocumentPolicy: a policy that reads one document for each game and responds to each observation by itself."""
+"""DocumentPolicy: a policy that reads one document an episode and acts on each observation by itself."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,11 +15,26 @@ from magrounding.agents.policy import OTHERS, Auxiliary, Batch, Policy, PolicyOu
 from magrounding.errors import ConfigurationError
 
 
-class DocumentPolicy(Policy):
-    """A policy that reads one document for each game and responds to each observation by itself.
+class Inputs(NamedTuple):
+    """N observations of one agent, and the documents they go with.
 
-    Where it remembers, its memory either follows from what it saw (`memories`, so that all steps are replayed at once)
-    or is recurrent (`unroll`).
+    Attributes:
+        observation: `grid` [N, H, W, K], `position` [N, 2], `inventory` [N, I], `action_mask` [N, A] and, of several
+            agents, `teammates` [N, n − 1, 2 + I], integers as the environment wrote them; and `draw_record`'s.
+        text: encoding of U documents.
+        document: [N] int64, which of the U documents each observation reads.
+    """
+
+    observation: dict[str, Tensor]
+    text: TextEncoding
+    document: Tensor
+
+
+class DocumentPolicy(Policy):
+    """A policy that reads one document an episode and acts on each observation by itself.
+
+    Its memory, if it has one, either follows from past observations (`memories`, so that all steps are computed at
+    once) or is recurrent (`unroll`).
     """
 
     @abstractmethod
@@ -26,39 +42,11 @@ class DocumentPolicy(Policy):
         """Encode U distinct documents: manual [U, S, L], goal [U, G], integer ids, 0 is padding."""
 
     @abstractmethod
-    def respond(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        memory: Tensor | None = None,
-    ) -> PolicyOutput:
-        """Act on N observations; the output has N where that of `forward` has [T, B].
+    def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
+        """Act on N observations, given the memory [N, …]; the output has N where that of `forward` has [T, B]."""
 
-        Args:
-            observation: one agent's fields: `grid` [N, H, W, K], `position` [N, 2], `inventory` [N, I],
-                `action_mask` [N, A], `teammates` [N, n-1, 2+I] (several agents only), integer tensors as the world
-                wrote them; and what `draw_record` gave.
-            text: encoding of U documents.
-            document: [N] int64, which of the U documents each observation reads.
-            memory: [N, …] for policies that remember.
-        """
-
-    def auxiliary(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        output: PolicyOutput,
-        others: Tensor | None,
-    ) -> Auxiliary:
-        """What is learnt beside actions and values, of N observations (losses [N]).
-
-        Args:
-            observation, text, document: as in `respond`.
-            output: what `respond` made of them.
-            others: [N, n − 1], see OTHERS; None where it is not known.
-        """
+    def auxiliary(self, inputs: Inputs, output: PolicyOutput, others: Tensor | None) -> Auxiliary:
+        """Return the auxiliary losses [N]; `others` [N, n − 1] see OTHERS, None where unknown."""
         return Auxiliary()
 
     @property
@@ -66,11 +54,7 @@ class DocumentPolicy(Policy):
         return type(self).contrast is not DocumentPolicy.contrast
 
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
-        """The scalar loss CONTRAST.
-
-        Args:
-            observation: U observations, as in `respond`.
-            text: encoding of the U documents that they belong to, in order.
+        """Return the scalar loss CONTRAST of U observations and the encoding of their U documents, in order.
 
         Raises:
             ConfigurationError: a network that has no such loss.
@@ -78,37 +62,22 @@ class DocumentPolicy(Policy):
         raise ConfigurationError(f"{type(self).__name__.lower()} has no contrastive loss: set `contrast` to 0")
 
     def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor | None:
-        """The memory before each of T steps, where it follows from what was seen.
-
-        Args:
-            memory: [B, …] before the first step.
-            observation: [T, B, …] for each key.
-            restarts: [T, B] bool.
-
-        Returns:
-            [T, B, …]; None for a recurrent policy.
-        """
+        """Return the memory [T, B, …] before each of T steps, given the first's; None for a recurrent policy."""
         return None
 
-    def unroll(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor, restarts: Tensor
-    ) -> PolicyOutput:
-        """Act on T steps of B games one after another, as a recurrent policy has to.
+    def unroll(self, inputs: Inputs, memory: Tensor, restarts: Tensor) -> PolicyOutput:
+        """Act on T steps of B episodes one after another, N = T · B rows, time first, as a recurrent policy has to.
 
         A policy of which only a part is recurrent overrides this and computes the rest for all steps at once.
-
-        Args:
-            observation, text, document: as in `respond`, with N = T · B rows, time first.
-            memory: [B, …] before the first step.
-            restarts: [T, B] bool.
         """
+        observation, text, document = inputs
         batch = restarts.shape[1]
         outputs = []
         for t, restart in enumerate(restarts):
             rows = slice(t * batch, (t + 1) * batch)
             memory = self._begin(memory, restart)
-            seen = {name: tensor[rows] for name, tensor in observation.items()}
-            output = self.respond(seen, text, document[rows], memory)
+            now = Inputs({name: tensor[rows] for name, tensor in observation.items()}, text, document[rows])
+            output = self.respond(now, memory)
             memory = memory if output.memory is None else output.memory
             outputs.append((output.logits, output.value, memory))
         logits, values, memories = (torch.cat(parts) for parts in zip(*outputs, strict=True))
@@ -118,33 +87,29 @@ class DocumentPolicy(Policy):
         return self.encode_text(ids["manual"], ids["goal"])
 
     def forward(self, batch: Batch) -> PolicyOutput:
-        shape = batch.restarts.shape
-        observation, text, document = self._flat(batch)
-        memory = batch.memory
+        shape, inputs, memory = batch.restarts.shape, self._flat(batch), batch.memory
         if memory is not None and shape[0] == 1:
             memory = self._begin(memory, batch.restarts[0])
         elif memory is not None:
             before = self.memories(memory, batch.observation, batch.restarts)
             if before is None:
-                return _unflatten(self.unroll(observation, text, document, memory, batch.restarts), shape)
+                return _unflatten(self.unroll(inputs, memory, batch.restarts), shape)
             memory = before.flatten(0, 1)
-        return _unflatten(self.respond(observation, text, document, memory), shape)
+        return _unflatten(self.respond(inputs, memory), shape)
 
     def losses(
         self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], wanted: Collection[str]
     ) -> Auxiliary:
         shape = batch.restarts.shape
-        observation, text, document = self._flat(batch)
         others = extras[OTHERS].flatten(0, 1) if OTHERS in extras else None
-        flat, metrics = self.auxiliary(observation, text, document, output, others)
-        losses, metrics = ({name: each.unflatten(0, shape) for name, each in part.items()} for part in (flat, metrics))
-        return Auxiliary(losses, metrics)
+        parts = self.auxiliary(self._flat(batch), output, others)
+        return Auxiliary(*({name: each.unflatten(0, shape) for name, each in part.items()} for part in parts))
 
     def contrast_games(self, batch: Batch) -> Tensor:
-        """The contrastive loss of the first board and the document of each episode."""
+        """Return the contrastive loss of the first observation and the document of each episode."""
         if not self.contrasts:
             return super().contrast_games(batch)
-        observation, reading = self._flat(batch)[0], batch.texts["document"]
+        observation, reading = self._flat(batch).observation, batch.texts["document"]
         if reading.ids is None:
             raise TypeError("the contrastive loss reads its documents: give the batch their ids")
         shown, first = np.unique(reading.index.cpu().numpy(), return_index=True)
@@ -154,14 +119,14 @@ class DocumentPolicy(Policy):
             ids = {name: array.index_select(0, texts) for name, array in reading.ids.items()}
             return self.contrast(boards, self.encode("document", ids))
 
-    def _flat(self, batch: Batch) -> tuple[dict[str, Tensor], TextEncoding, Tensor]:
-        """What `respond` takes, [T · B, …]."""
+    def _flat(self, batch: Batch) -> Inputs:
+        """Inputs of the T · B steps of a batch."""
         read = batch.texts["document"]
         seen = {name: tensor.flatten(0, 1) for name, tensor in {**batch.observation, **batch.record}.items()}
-        return seen, read.encoding, read.index.flatten()
+        return Inputs(seen, read.encoding, read.index.flatten())
 
     def _begin(self, memory: Tensor, restart: Tensor) -> Tensor:
-        """Memory [B, …] with a fresh start where an episode begins [B]."""
+        """Memory [B, …], reset where an episode begins [B]."""
         fresh = self.initial_memory(len(restart))
         if fresh is None:
             raise TypeError("only a policy with a memory is given one")
@@ -169,7 +134,7 @@ class DocumentPolicy(Policy):
 
 
 def _unflatten(output: PolicyOutput, shape: torch.Size) -> PolicyOutput:
-    """[T, B, …] of an output's [T · B, …]; what the network itself goes on from stays as it is."""
+    """[T, B, …] of an output's [T · B, …], but for `seen`."""
     return PolicyOutput(
         output.logits.unflatten(0, shape),
         output.value.unflatten(0, shape),
@@ -181,6 +146,6 @@ def _unflatten(output: PolicyOutput, shape: torch.Size) -> PolicyOutput:
 
 
 def info_nce(scores: Tensor) -> Tensor:
-    """InfoNCE both ways: scores [U, U] of every board with every manual, those that belong together on the diagonal."""
+    """InfoNCE both ways, of scores [U, U] of observations and documents, matching pairs on the diagonal."""
     own = torch.arange(len(scores), device=scores.device)
     return (F.cross_entropy(scores, own) + F.cross_entropy(scores.t(), own)) / 2

@@ -5,36 +5,33 @@ from __future__ import annotations
 from magrounding.registry import AgentEntry
 
 _TXT2PI = "magrounding.agents.txt2pi:make_txt2pi"
-_BASELINE = "magrounding.agents.baselines:make_baseline"
-_SIR = "magrounding.agents.sir.network:make_sir"
+_SIR = "magrounding.agents.sir.network:Sir"
 _DRRN = "magrounding.agents.drrn.network:make_drrn"
 _SIR_PARTS = ("state", "local_conv", "entity_attn", "bert")
 
 AGENTS = (
-    AgentEntry("relread", "magrounding.agents.relread.network:make_relread"),
-    AgentEntry("viewread", "magrounding.agents.viewread:make_viewread"),
-    AgentEntry("panoread", "magrounding.agents.panoread:make_panoread"),
-    AgentEntry("choiceread", "magrounding.agents.choiceread:make_choiceread"),
-    AgentEntry("fieldread", "magrounding.agents.fieldread:make_fieldread"),
-    AgentEntry("babyai_small", "magrounding.agents.babyai:make_babyai_small"),
-    AgentEntry("babyai_large", "magrounding.agents.babyai:make_babyai_large"),
+    AgentEntry("relread", "magrounding.agents.relread.network:Relread"),
+    AgentEntry("viewread", "magrounding.agents.viewread:ViewRead"),
+    AgentEntry("panoread", "magrounding.agents.panoread:PanoRead"),
+    AgentEntry("choiceread", "magrounding.agents.choiceread:ChoiceRead"),
+    AgentEntry("fieldread", "magrounding.agents.fieldread:FieldRead"),
+    AgentEntry("babyai_small", "magrounding.agents.babyai:BabyAINetwork"),
+    AgentEntry("babyai_large", "magrounding.agents.babyai:BabyAILarge"),
     AgentEntry("txt2pi", _TXT2PI),
     AgentEntry("txt2pi_no_task_attn", _TXT2PI, {"task_attention": False}),
     AgentEntry("txt2pi_no_vis_attn", _TXT2PI, {"visual_attention": False}),
     AgentEntry("txt2pi_no_text_mod", _TXT2PI, {"text_modulation": False}),
-    AgentEntry("film", _BASELINE, {"modulate": True}),
-    AgentEntry("conv", _BASELINE, {"modulate": False}),
+    AgentEntry("film", "magrounding.agents.baselines:Film"),
+    AgentEntry("conv", "magrounding.agents.baselines:Conv"),
     AgentEntry("sir", _SIR),
     *(AgentEntry(f"sir_{part}", _SIR, {part: True}, built_on="sir") for part in _SIR_PARTS),
     AgentEntry("sir_all", _SIR, dict.fromkeys(_SIR_PARTS, True), built_on="sir"),
     AgentEntry("drrn", _DRRN, algorithm="drrn"),
     AgentEntry("drrn_bow", _DRRN, {"reader": "bag"}, built_on="drrn", algorithm="drrn"),
     AgentEntry("drrn_bc", _DRRN, built_on="drrn"),
-    AgentEntry("lge", "magrounding.agents.lge:make_lge", built_on="drrn", algorithm="lge"),
-    AgentEntry("emma", "magrounding.agents.emma.network:make_emma"),
-    AgentEntry("emma_game_id", "magrounding.agents.emma.network:make_game_id", env_options={"game_id": True}),
-    AgentEntry("qmix", "magrounding.agents.qmix.network:make_qmix", algorithm="qmix"),
-    AgentEntry(
-        "qmix_relread", "magrounding.agents.qmix.on_relread:make_qmix_relread", built_on="relread", algorithm="qmix"
-    ),
+    AgentEntry("lge", "magrounding.agents.lge:Lge", built_on="drrn", algorithm="lge"),
+    AgentEntry("emma", "magrounding.agents.emma.network:Emma"),
+    AgentEntry("emma_game_id", "magrounding.agents.emma.network:GameId", env_options={"game_id": True}),
+    AgentEntry("qmix", "magrounding.agents.qmix.network:QmixAgent", algorithm="qmix"),
+    AgentEntry("qmix_relread", "magrounding.agents.qmix.on_relread:QmixRelread", built_on="relread", algorithm="qmix"),
 )

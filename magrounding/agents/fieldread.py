@@ -1,8 +1,7 @@
-"""fieldread: a network for any world, built from what its spec lists; the one that a new environment begins with.
+"""fieldread: a network for any environment, built from its spec; the default of a new environment.
 
-Numbers, maps and texts each have an encoder, a world without some of them goes without. Texts are asked twice, first by
-what is seen, then by what was made of both. It knows nothing of what a field means: where a network of the package is
-made for the fields of a world, that one learns faster.
+Numbers, maps and texts have encoders of their own. Texts are attended to twice, first by what is seen, then by the
+result. A network made for the fields of an environment learns faster.
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
 from magrounding.agents.language import TextEncoder, join_statements
-from magrounding.agents.modules import DocumentAttention, FiLM2, distance_map, embed_cells, spatial_max
+from magrounding.agents.modules import DocumentAttention, FiLM2, distance_map, embed_cells, spatial_max, unroll
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, Reading, TextEncoding, mask_logits
 from magrounding.agents.sir.heads import ChoiceHead, make_action_head
 from magrounding.schema import Count, Options
@@ -27,7 +25,7 @@ from magrounding.spec import CHOICES, COLUMNS, MASK, Directions, EnvSpec, Field,
 
 _POSITION = "position"
 _MOST_SLOTS, _MOST_VALUES = 64, 4096
-"""A field of so many numbers, and of so many values that they can take together, is also embedded value by value."""
+"""Fields of at most so many numbers, and of so many values together, are also embedded value by value."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +46,7 @@ class FieldReadConfig(Options):
 
 
 class NumberEncoder(nn.Module):
-    """A field of numbers to one vector: the numbers, each of their values, and the words that they are the ids of.
-
-    Args:
-        field: of the world.
-        vocabulary: number of ids.
-        embedding: width of a word.
-        width: of the vector.
-    """
+    """Encoder of a field of numbers: the numbers, each of their values, and their embeddings as word ids."""
 
     def __init__(self, field: Field, vocabulary: int, embedding: int, width: int) -> None:
         super().__init__()
@@ -70,7 +61,7 @@ class NumberEncoder(nn.Module):
         self.named = nn.Linear(size * embedding, width) if named else None
 
     def forward(self, array: Tensor, words: nn.Embedding) -> Tensor:
-        """[N, width] of an array [N, …]."""
+        """Return [N, width] of an array [N, …]."""
         flat = array.flatten(1) if array.dim() > 1 else array.unsqueeze(1)
         real = flat.float().nan_to_num()
         scaled = (real - self.low) / self.span * 2 - 1 if self.bounded else real.sign() * real.abs().log1p()
@@ -85,13 +76,9 @@ class NumberEncoder(nn.Module):
 
 
 class FieldRead(Policy):
-    """The network.
+    """The network, for any fields and any kind of actions."""
 
-    Args:
-        spec: of the world: any fields, and any kind of actions.
-        config: the options.
-    """
-
+    defaults = FieldReadConfig()
     accepts = Accepts(actions=(FixedActions, TextChoices, Directions), grid=False, also=None)
 
     def __init__(self, spec: EnvSpec, config: FieldReadConfig) -> None:
@@ -121,13 +108,12 @@ class FieldRead(Policy):
         self.value = nn.Linear(width, 1)
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        """States and mask of the words of U texts (`_Reader`); of texts to choose from, what the head makes of them."""
+        """Return states and mask of the words of U texts (`_Reader`); of texts to choose from, the head's encoding."""
         if name == CHOICES and isinstance(self.head, ChoiceHead):
             return self.head.encode(ids[name], self.words)
         return self.readers[self.texts.index(name)](self.words, ids[name])
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
-        """Zeros [N, width]; None without memory."""
         return None if self.memory is None else torch.zeros(num_envs, self.config.width)
 
     def forward(self, batch: Batch) -> PolicyOutput:
@@ -140,11 +126,7 @@ class FieldRead(Policy):
         hidden, maps = self._perceive(seen, batch.texts, batch.restarts.flatten())
         memory = batch.memory
         if self.memory is not None and memory is not None:
-            tracked = []
-            for now, restart in zip(hidden.unflatten(0, shape), batch.restarts, strict=True):
-                memory = self.memory(now, memory * ~restart.unsqueeze(1)).float()
-                tracked.append(memory)
-            memory = torch.stack(tracked)
+            memory = unroll(self.memory, hidden.unflatten(0, shape), memory, batch.restarts)
             hidden = hidden + memory.flatten(0, 1)
         logits = self.head(hidden, maps, seen, text).float()
         if MASK in seen:
@@ -154,23 +136,23 @@ class FieldRead(Policy):
     def _perceive(
         self, seen: Mapping[str, Tensor], texts: Mapping[str, Reading], rows: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """What is known of N observations without memory, [N, width], and the last layer of the first map."""
+        """Features of N observations without memory, [N, width], and the last layer of the first map."""
         at_first = self.words.weight.new_zeros(len(rows), self.config.width)
         for name, encoder in zip(self.seen, self.numbers, strict=True):
             at_first = at_first + encoder(seen[name], self.words)
         cells = [embed_cells(self.words, seen[name].clamp(min=0)) for name in self.grids]
         if self.glance is not None:
             at_first = at_first + self.glance(torch.stack([spatial_max(each) for each in cells]).sum(0))
-        asked = [(reader, reader.ask(texts[name])) for name, reader in zip(self.texts, self.readers, strict=True)]
-        read = at_first + sum(reader.say(text, at_first) for reader, text in asked)
+        asked = [(reader, reader.attention(texts[name])) for name, reader in zip(self.texts, self.readers, strict=True)]
+        read = at_first + sum(reader.attend(text, at_first) for reader, text in asked)
         maps = [self._look(layers, each, seen, read) for layers, each in zip(self.layers, cells, strict=True)]
         pooled = [spatial_max(each) for each in maps]
         known = F.relu(self.gather_norm(self.gather(torch.cat((at_first, read, *pooled), 1))))
-        again = known + sum(reader.say(text, known) for reader, text in asked)
+        again = known + sum(reader.attend(text, known) for reader, text in asked)
         return F.relu(self.read_norm(again)), maps[0] if maps else at_first
 
     def _look(self, layers: Iterable[FiLM2], cells: Tensor, seen: Mapping[str, Tensor], read: Tensor) -> Tensor:
-        """The last layer [N, C, H, W] over a map, which hears what was read and where the agent is on it."""
+        """The last layer [N, C, H, W] over a map, modulated by the texts, with the agent's position."""
         at = seen[_POSITION] if self.placed else cells.new_zeros(len(cells), 2)
         places = distance_map(at, *cells.shape[2:])
         for layer in layers:
@@ -179,12 +161,7 @@ class FieldRead(Policy):
 
 
 class _Reader(nn.Module):
-    """One text, statement by statement, and its answers to questions.
-
-    Args:
-        embedding: width of a word.
-        width: of questions and answers.
-    """
+    """Encoder of one text, statement by statement, and attention to it."""
 
     def __init__(self, embedding: int, width: int) -> None:
         super().__init__()
@@ -194,23 +171,18 @@ class _Reader(nn.Module):
         self.answer = nn.Linear(2 * embedding, width)
 
     def forward(self, words: nn.Embedding, ids: Tensor) -> TextEncoding:
-        """States [U, W, 2 · embedding] and mask [U, W] of the words of ids [U, …], the last dimension a statement's."""
+        """Return states [U, W, 2 · embedding] and mask [U, W] of ids [U, …], whose last dimension is a statement's."""
         rows = ids.reshape(-1, ids.shape[-1]) if ids.dim() > 1 else ids.unsqueeze(1)
-        told = join_statements(rows)
-        states, _ = self.encoder(words, told)
-        spoken = told.ids > 0
-        states = (states + self.skip(words(told.ids.long()))) * spoken.unsqueeze(2)
+        joined = join_statements(rows)
+        states, _ = self.encoder(words, joined)
+        spoken = joined.ids > 0
+        states = (states + self.skip(words(joined.ids.long()))) * spoken.unsqueeze(2)
         return {"states": states.reshape(len(ids), -1, states.shape[2]), "mask": spoken.reshape(len(ids), -1)}
 
-    def ask(self, reading: Reading) -> DocumentAttention:
-        """The texts that N observations show, ready for questions."""
+    def attention(self, reading: Reading) -> DocumentAttention:
+        """Prepare the texts of N observations for queries."""
         return DocumentAttention(reading.encoding["states"], reading.encoding["mask"], reading.index.flatten())
 
-    def say(self, texts: DocumentAttention, asked: Tensor) -> Tensor:
-        """Answers [N, width] to [N, width]."""
+    def attend(self, texts: DocumentAttention, asked: Tensor) -> Tensor:
+        """Answer [N, width] to queries [N, width]."""
         return self.answer(texts(self.question(asked).to(self.answer.weight.dtype)))
-
-
-def make_fieldread(spec: EnvSpec, **options: Any) -> FieldRead:
-    """Make a fieldread network for a world; options are those of `FieldReadConfig`."""
-    return FieldRead(spec, configure("fieldread", FieldReadConfig(), options))

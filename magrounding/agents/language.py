@@ -1,4 +1,4 @@
-"""Reading: word ids to states, one for each word: embeddings, or recurrent networks that padding never touches."""
+"""Word ids to states: embeddings and recurrent text encoders."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ RECURRENT = ("lstm", "gru")
 
 
 class Words(NamedTuple):
-    """U texts: ids [U, L] with the words first, and length [U] int64, the terminator included."""
+    """U texts: ids [U, L], words first, and length [U] int64, the terminator included."""
 
     ids: Tensor
     length: Tensor
 
 
 def join_statements(text: Tensor) -> Words:
-    """The words of a text one after another: padding dropped, nothing cut, one terminator.
+    """Join the words of texts [U, S, L] or [U, L]: padding (0) dropped, nothing cut, one terminator.
 
     The terminator is a position with the padding word (a zero vector) that counts as a word, so no text is empty.
-
-    Args:
-        text: [U, S, L] ids of S statements, or [U, L]; 0 is padding.
     """
     ids = text.flatten(1)
     padding = ids == 0
@@ -36,28 +33,19 @@ def join_statements(text: Tensor) -> Words:
 
 
 def statements_of(text: Tensor) -> Tensor:
-    """[U, L', S] bool: which of the S statements each word of `join_statements` is from; its terminator is from none.
-
-    Args:
-        text: [U, S, L] ids; 0 is padding.
-    """
+    """Return [U, L', S] bool, the statement of each word of `join_statements(text)`; its terminator has none."""
     count = text.shape[1]
     numbers = torch.arange(1, count + 1, device=text.device).unsqueeze(1) * (text != 0)
     return F.one_hot(join_statements(numbers).ids, count + 1)[..., 1:].bool()
 
 
 class TextEncoder(nn.Module):
-    """A bidirectional LSTM or GRU over words (RTFM eq. 9, 13).
+    """A bidirectional LSTM or GRU ("lstm", "gru") over words, with `hidden` units in each direction (RTFM eq. 9, 13).
 
-    The states are those of packed sequences: one network reads from the first word, another from the terminator, each
-    with the padding last. On a CPU this takes a third to a tenth of the time of packing, which runs word by word.
+    States equal those of packed sequences: one network reads from the first word, another from the terminator, each
+    with the padding last. On a CPU this takes a third to a tenth of the time of packing.
 
     Computes in float32 also under autocast: texts are few and short, and a state sums up rounding errors.
-
-    Args:
-        width: of a word embedding.
-        hidden: units in each direction.
-        kind: "lstm" or "gru".
     """
 
     def __init__(self, width: int, hidden: int, kind: str = "lstm") -> None:
@@ -68,11 +56,9 @@ class TextEncoder(nn.Module):
         self.back = network(width, hidden, batch_first=True)
 
     def forward(self, table: Callable[[Tensor], Tensor], words: Words) -> tuple[Tensor, Tensor]:
-        """States [U, L, 2 · hidden], meaningless behind the terminator, and mask [U, L], true up to it.
+        """Return states [U, L, 2 · hidden], undefined behind the terminator, and mask [U, L], true up to it.
 
-        Args:
-            table: embeddings [U, L, width] of ids [U, L].
-            words: the texts.
+        `table` gives the embeddings [U, L, width] of ids [U, L].
         """
         ids, length = words
         place = torch.arange(ids.shape[1], device=ids.device)
@@ -89,12 +75,9 @@ class TextEncoder(nn.Module):
 
 
 class WordStates(nn.Module):
-    """The state of a word is its embedding: what is learnt from scratch where a pretrained model would read.
+    """Word embeddings as states: learned from scratch, in place of a pretrained model.
 
-    Args:
-        vocabulary_size: V.
-        width: of an embedding.
-        tokens: statements are filled up with padding to so many words; longer ones stay as they are.
+    Statements are padded to `tokens` words; longer ones stay as they are.
     """
 
     def __init__(self, vocabulary_size: int, width: int, tokens: int) -> None:
@@ -106,11 +89,11 @@ class WordStates(nn.Module):
             self.words.weight.mul_(0.2)
 
     def forward(self, manual: Tensor) -> tuple[Tensor, Tensor]:
-        """States [U, S, T, width] of manual [U, S, L], and mask [U, S, T], true for words."""
+        """Return states [U, S, T, width] of manual [U, S, L], and mask [U, S, T], true for words."""
         ids = F.pad(manual, (0, max(0, self.tokens - manual.shape[2])))
         return self.words(ids.int()), ids != 0
 
 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """The distinct rows of an integer tensor [N, L], and [N] which of them each row is."""
+    """Return the distinct rows of an integer tensor [N, L], and [N] the index of each row among them."""
     return torch.unique(rows, dim=0, return_inverse=True)

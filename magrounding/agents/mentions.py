@@ -1,8 +1,7 @@
-"""Mentions: what was last said of each pair of words in an episode, for a reader to look up.
+"""Mentions: a memory of what was last said of each pair of words in an episode.
 
-Who opens ten drawers has to know which of them have been looked into, and what was there. Texts name such things by
-more than one word ("drawer 3"), and other ones in every room. So what a text says is kept under each two words that
-follow one another in it: a table of SLOTS places, found by hashing. Two pairs may share a place by chance.
+Texts name things by more than one word ("drawer 3"), and other ones in every room. So encodings are kept under each two
+neighbouring words: a table of SLOTS places, found by hashing. Two pairs may share a place by chance.
 """
 
 from __future__ import annotations
@@ -16,36 +15,30 @@ SLOTS = 2048
 """Places of a table. A room of ALFWorld has about 150 pairs of words."""
 
 _FADES = 0.9
-"""What a step leaves of how fresh a mention is."""
+"""Decay of the freshness of a mention in a step."""
 
 
 class Mentions(NamedTuple):
-    """What N observations, T steps of B games, can look up.
+    """Memories of N observations, T steps of B episodes."""
 
-    Attributes:
-        place: [T, B, SLOTS] int64, the row of `said` that is the last mention; 0 where there was none.
-        said: [K, R] of every mention.
-        fresh: [T, B, SLOTS], 1 in the step of the mention, then less and less.
-    """
-
-    place: Tensor
-    said: Tensor
-    fresh: Tensor
+    place: Tensor  # [T, B, SLOTS] int64, the row of `said` that is the last mention; 0 where there was none
+    said: Tensor  # [K, R] of every mention
+    fresh: Tensor  # [T, B, SLOTS], 1 in the step of the mention, then less and less
 
     def look_up(self, observation: Tensor, keys: Tensor) -> Tensor:
-        """[P, L, R + 1] under keys [P, L] in observations [P], of N = T · B; how fresh it is comes last."""
+        """Return [P, L, R + 1] under keys [P, L] in observations [P], of N = T · B; freshness comes last."""
         at = observation.unsqueeze(1) * SLOTS + keys
         said = self.said[self.place.flatten()[at]]
         return torch.cat((said, self.fresh.flatten()[at].unsqueeze(2)), 2)
 
     def tables(self) -> Tensor:
-        """[T, B, SLOTS, R + 1] without gradients: the memory after each step."""
+        """Return [T, B, SLOTS, R + 1] without gradients: the memory after each step."""
         said = self.said.detach()
         return torch.cat((said[self.place], self.fresh.unsqueeze(3)), 3)
 
 
 def pair_keys(ids: Tensor) -> Tensor:
-    """[U, L] int64, the place of each word of ids [U, L] and the one before it."""
+    """Return [U, L] int64, the place of each word of ids [U, L] and the one before it."""
     words = ids.long()
     before = torch.cat((torch.zeros_like(words[:, :1]), words[:, :-1]), 1)
     mixed = (before * 0x9E3779B1 + words * 0x85EBCA77) & 0xFFFFFFFF
@@ -53,7 +46,7 @@ def pair_keys(ids: Tensor) -> Tensor:
 
 
 def mean_by_key(keys: Tensor, mask: Tensor, said: Tensor) -> Tensor:
-    """`said` [U, L, R] where mask [U, L] is true; the mean of a text's words that have the same key."""
+    """Return `said` [U, L, R] where mask [U, L] is true; the mean over a text's words of the same key."""
     text = torch.arange(len(keys), device=keys.device).unsqueeze(1)
     codes, which = torch.unique((text * SLOTS + keys)[mask], return_inverse=True)
     total = said.new_zeros(len(codes), said.shape[2]).index_add(0, which, said[mask])
@@ -62,12 +55,11 @@ def mean_by_key(keys: Tensor, mask: Tensor, said: Tensor) -> Tensor:
 
 
 def follow(memory: Tensor, keys: Tensor, mask: Tensor, said: Tensor, restarts: Tensor) -> Mentions:
-    """What can be looked up in T steps of B games, in each of which a text says something new.
+    """Update the memory [B, SLOTS, R + 1] over T steps of B episodes, in each of which a text says something new.
 
     Args:
-        memory: [B, SLOTS, R + 1] before the first step.
-        keys: [T, B, L] of the words that are said.
-        mask: [T, B, L] bool, words that there are.
+        memory: before the first step.
+        keys, mask: [T, B, L] of the words, and true for words.
         said: [T, B, L, R] of those, equal under equal keys of a text (`mean_by_key`).
         restarts: [T, B] bool.
     """

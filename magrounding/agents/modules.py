@@ -1,8 +1,6 @@
-"""Blocks that networks share: positions, attention, FiLM², heads."""
+"""Shared network blocks: positions, attention, FiLM², heads."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -11,11 +9,11 @@ from torch import Tensor, nn
 HEADS = ("paper", "code")
 
 TILE = 16
-"""Observations of one document that attend to it together, see `DocumentIndex`."""
+"""Most observations of one document in a tile of `DocumentAttention`."""
 
 
 def distance_map(position: Tensor, height: int, width: int) -> Tensor:
-    """X_pos [N, 2, H, W] float32: (dx / W, dy / H) from position [N, 2] (row, column) to each cell.
+    """Return X_pos [N, 2, H, W] float32: (dx / W, dy / H) from position [N, 2] (row, column) to each cell.
 
     Zeros for a dead agent (row −1).
     """
@@ -31,14 +29,30 @@ def distance_map(position: Tensor, height: int, width: int) -> Tensor:
 
 
 def embed_cells(words: nn.Embedding, grid: Tensor) -> Tensor:
-    """V0 [N, D, H, W]: the embeddings of a cell's words, summed; grid [N, H, W, K] ids (RTFM, after eq. 19)."""
+    """Return V0 [N, D, H, W]: the embeddings of a cell's words, summed; grid [N, H, W, K] ids (RTFM, after eq. 19)."""
     n, height, width, per_cell = grid.shape
     bags = F.embedding_bag(grid.reshape(-1, per_cell).int(), words.weight, mode="sum", padding_idx=words.padding_idx)
     return bags.view(n, height, width, words.embedding_dim).permute(0, 3, 1, 2)
 
 
+def around(maps: Tensor, position: Tensor, size: int) -> Tensor:
+    """Return the cells [N, C, size, size] (size is odd) around each position [N, 2] of maps [N, C, H, W].
+
+    They are zeros beyond the map's edge, and for the dead (row −1).
+    """
+    radius = size // 2
+    padded = F.pad(maps, (radius, radius, radius, radius))
+    alive = position[:, 0] >= 0
+    first = position.long().clamp(min=0)  # an agent's cell is `radius` behind the first one around it, as is the map
+    steps = torch.arange(size, device=maps.device)
+    game = torch.arange(len(maps), device=maps.device)[:, None, None]
+    rows, columns = (first[:, :1] + steps)[:, :, None], (first[:, 1:] + steps)[:, None, :]
+    window = padded.permute(0, 2, 3, 1)[game, rows, columns]  # [N, size, size, C]
+    return (window * alive[:, None, None, None]).permute(0, 3, 1, 2)
+
+
 def spatial_max(features: Tensor) -> Tensor:
-    """s [N, C]: the maximum over the cells of features [N, C, H, W] (RTFM eq. 8)."""
+    """Return s [N, C]: the maximum over the cells of features [N, C, H, W] (RTFM eq. 8)."""
     return F.adaptive_max_pool2d(features, 1).flatten(1)
 
 
@@ -48,110 +62,94 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 class SelfAttention(nn.Module):
-    """selfattn: a learned score for each state, softmax, weighted sum (RTFM eq. 10–12).
-
-    Args:
-        width: D of the states.
-    """
+    """selfattn: a learned score for each state [.., D], softmax, weighted sum (RTFM eq. 10–12)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.score = nn.Linear(width, 1)
 
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
-        """[U, D] from states [U, L, D] and mask [U, L] (true for words)."""
+        """Return [U, D] from states [U, L, D] and mask [U, L] (true for words)."""
         weights = masked_softmax(self.score(states).squeeze(-1), mask)
         return torch.bmm(weights.unsqueeze(1), states).squeeze(1)
 
 
 def attention(states: Tensor, mask: Tensor, queries: Tensor) -> Tensor:
-    """The weights [U, Q, L] of `attend`; arguments as there."""
+    """Return the weights [U, Q, L] of `attend`; arguments as there."""
     return masked_softmax(torch.bmm(queries, states.transpose(1, 2)), mask.unsqueeze(1))
 
 
 def attend(states: Tensor, mask: Tensor, queries: Tensor) -> Tensor:
-    """attend: dot-product attention without scale or parameters (RTFM eq. 14–16).
+    """Dot-product attention [U, Q, D] of queries [U, Q, D] to states [U, L, D], without scale (RTFM eq. 14–16).
 
-    Args:
-        states: [U, L, D].
-        mask: [U, L], true for words.
-        queries: [U, Q, D].
-
-    Returns:
-        [U, Q, D], the weighted sums of the states.
+    `mask` [U, L] is true for words.
     """
     return torch.bmm(attention(states, mask, queries).to(states.dtype), states)
-
-
-class DocumentIndex(NamedTuple):
-    """Which tile each observation sits in: N observations of U documents, tiled by document.
-
-    With a copy [N, L, D] of the document for each observation, attention took a quarter of the learner's time. So up to
-    TILE observations of a document share a copy. All shapes depend on N and U alone: nothing waits for a GPU.
-
-    Attributes:
-        document: [tiles], the document of each tile.
-        slot: [N], row in [tiles · size] of each observation; None when every observation is a tile of its own.
-        size: observations in a tile.
-    """
-
-    document: Tensor
-    slot: Tensor | None
-    size: int
-
-    @classmethod
-    def of(cls, document: Tensor, num_documents: int) -> DocumentIndex:
-        """Tile observations that read document [N] of `num_documents`."""
-        n = len(document)
-        size = min(TILE, n // num_documents)
-        if size < 2:
-            return cls(document, None, 1)
-        count = document.new_zeros(num_documents).index_add_(0, document, torch.ones_like(document))
-        tiles = (count + size - 1) // size  # of each document; together at most num_documents + n // size
-        tiles_end, rows_end = tiles.cumsum(0), count.cumsum(0)
-        order = document.argsort(stable=True)
-        ranked = document.index_select(0, order)
-        rank = torch.arange(n, device=document.device) - (rows_end - count).index_select(0, ranked)
-        slot = torch.empty_like(order).index_copy_(0, order, (tiles_end - tiles).index_select(0, ranked) * size + rank)
-        every = torch.arange(num_documents + n // size, device=document.device)
-        return cls(torch.searchsorted(tiles_end, every, right=True).clamp_(max=num_documents - 1), slot, size)
 
 
 class DocumentAttention:
     """`attend` from many observations to few documents, for several rounds of queries.
 
+    With a copy [N, L, D] of the document for each observation, attention took a quarter of the learner's time. So up to
+    TILE observations of a document share a copy. All shapes depend on N and U alone: nothing waits for a GPU.
+
     Args:
-        states: [U, L, D].
-        mask: [U, L], true for words.
+        states, mask: [U, L, D] and [U, L], true for words.
         document: [N] int64, which of the U documents each observation reads.
     """
 
     def __init__(self, states: Tensor, mask: Tensor, document: Tensor) -> None:
-        self._index = DocumentIndex.of(document, len(states))
-        self._states = states.index_select(0, self._index.document)
-        self._mask = mask.index_select(0, self._index.document)
+        self.size = min(TILE, len(document) // len(states))  # observations in a tile
+        if self.size < 2:
+            self.document, self.slot = document, None
+        else:
+            self.document, self.slot = _tile(document, len(states), self.size)
+        self._states, self._mask = states.index_select(0, self.document), mask.index_select(0, self.document)
 
     def __call__(self, queries: Tensor) -> Tensor:
-        """[N, D] from queries [N, D]."""
-        _, slot, size = self._index
-        if slot is None:
+        """Return [N, D] from queries [N, D]."""
+        if self.slot is None:
             return attend(self._states, self._mask, queries.unsqueeze(1)).squeeze(1)
         tiles, _, width = self._states.shape
-        tiled = queries.new_zeros(tiles * size, width).index_copy(0, slot, queries)
-        return attend(self._states, self._mask, tiled.view(tiles, size, width)).flatten(0, 1).index_select(0, slot)
+        tiled = queries.new_zeros(tiles * self.size, width).index_copy(0, self.slot, queries)
+        found = attend(self._states, self._mask, tiled.view(tiles, self.size, width))
+        return found.flatten(0, 1).index_select(0, self.slot)
+
+
+def _tile(document: Tensor, num_documents: int, size: int) -> tuple[Tensor, Tensor]:
+    """Document [tiles] of each tile, and row in [tiles · size] of each observation, given their documents [N]."""
+    n = len(document)
+    count = document.new_zeros(num_documents).index_add_(0, document, torch.ones_like(document))
+    tiles = (count + size - 1) // size  # of each document; together at most num_documents + n // size
+    tiles_end, rows_end = tiles.cumsum(0), count.cumsum(0)
+    order = document.argsort(stable=True)
+    ranked = document.index_select(0, order)
+    rank = torch.arange(n, device=document.device) - (rows_end - count).index_select(0, ranked)
+    slot = torch.empty_like(order).index_copy_(0, order, (tiles_end - tiles).index_select(0, ranked) * size + rank)
+    every = torch.arange(num_documents + n // size, device=document.device)
+    return torch.searchsorted(tiles_end, every, right=True).clamp_(max=num_documents - 1), slot
+
+
+def unroll(cell: nn.GRUCell, inputs: Tensor, memory: Tensor, restarts: Tensor) -> Tensor:
+    """Return the states [T, B, D] of a recurrent cell on inputs [T, B, D], reset where an episode begins [T, B]."""
+    states = []
+    for now, keep in zip(inputs, (~restarts).unsqueeze(2), strict=True):
+        memory = cell(now, memory * keep).float()
+        states.append(memory)
+    return torch.stack(states)
 
 
 class FiLM2(nn.Module):
     """Bidirectional feature-wise linear modulation (RTFM eq. 1–8); without text modulation, FiLM (eq. 1–3).
 
-    The three convolutions read one input and the three linear maps one text, so each three are one, in the order γ, β,
+    The three convolutions have one input and the three linear maps one text, so each three are one, in the order γ, β,
     W_t and Conv_vis, Conv_Γ, Conv_B. Counts and initial distributions are those of separate ones.
 
     Args:
         text_width: d_t.
         in_channels: of the map, positions included.
         channels: c.
-        query_width: width of u = W_u s, the query to the document; None for a layer that asks nothing.
+        query_width: width of u = W_u s, the query to the document; None for a layer without a query.
         text_modulation: False drops eq. 4–6.
     """
 
@@ -170,7 +168,7 @@ class FiLM2(nn.Module):
         self.query = None if query_width is None else nn.Linear(channels, query_width)
 
     def forward(self, features: Tensor, text: Tensor) -> Tensor:
-        """V [N, c, H, W] from features [N, in_channels, H, W] and text [N, d_t]."""
+        """Return V [N, c, H, W] from features [N, in_channels, H, W] and text [N, d_t]."""
         maps = self.conv(features)
         words = self.text(text)[:, :, None, None]
         if not self.text_modulation:
@@ -184,11 +182,7 @@ class FiLM2(nn.Module):
 class ActorCritic(nn.Module):
     """Policy and baseline from the visual summary (RTFM eq. 20–22).
 
-    Args:
-        in_features: of the summary.
-        width: of o (400).
-        num_actions: A.
-        kind: "paper" is ReLU and MLPs of one hidden ReLU layer; "code" is tanh and linear maps, as released.
+    `kind` "paper" is ReLU and MLPs of one hidden ReLU layer; "code" is tanh and linear maps, as released.
     """
 
     def __init__(self, in_features: int, width: int, num_actions: int, kind: str) -> None:
@@ -203,20 +197,19 @@ class ActorCritic(nn.Module):
             self.baseline = nn.Sequential(nn.Linear(width, 1))
 
     def forward(self, summary: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits [N, A] and value [N] of summary [N, C]."""
+        """Return logits [N, A] and value [N] of summary [N, C]."""
         hidden = self.hidden(summary)
         return self.policy(hidden), self.baseline(hidden).squeeze(-1)
 
 
 def layer_widths(channels: tuple[int, ...], cells: int, positions: int) -> list[tuple[int, int]]:
-    """(in, out) channels of each layer: those of the layer below (at first the cells'), and the positions again."""
+    """Return (in, out) channels of each layer: those of the layer below (at first the cells'), plus the positions."""
     return [(below + positions, width) for below, width in zip((cells, *channels), channels, strict=False)]
 
 
 def skips(channels: tuple[int, ...]) -> bool:
-    """Whether V_(L-1) + V_(L-2) enters the last layer L, and not V_(L-1) alone.
+    """Return True if V_(L-1) + V_(L-2) enters the last layer L, and not V_(L-1) alone (app. C.1: 3rd of 5 layers on).
 
-    The paper has it from the 3rd of 5 layers to the last (app. C.1). Here: from three layers on, where the two maps are
-    equally wide.
+    Here: from three layers on, where the two maps are equally wide.
     """
     return len(channels) >= 3 and channels[-2] == channels[-3]

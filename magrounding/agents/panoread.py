@@ -1,22 +1,19 @@
-"""panoread: a reader for walks by an instruction, clause by clause. What a panorama shows is matched with its words.
+"""panoread: a reader for walks by an instruction, clause by clause, matched with the words of a panorama.
 
 The sibling of `viewread` for panoramas with directions to choose from. A pointer moves over the sentences of the
-instruction, and only forwards: the one that it is at says how to go on here, and whether it has been carried out. A
-sentence names things, and says on which side they are to be; where they are in sight is known from the panorama, in
-which what a patch shows is a word id, and an instruction may have the same word. No world is built in.
+instruction, only forwards. A sentence names things and the side on which they are to be; a patch of the panorama shows
+a word id, and an instruction may have the same word. No environment is built in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
 from magrounding.agents.language import TextEncoder, join_statements
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, check_grid, mask_logits
 from magrounding.errors import ConfigurationError
@@ -52,18 +49,15 @@ class PanoRead(Policy):
     At a step, for sentence k with probability p_k of being at it: c = Σ p_k c_k is what is said, s = Σ p_k s_k where
     what it names is seen, by sectors of the circle from where the agent looks. A direction at angle a is scored by
     turn(c, s)[a] + side(c, s) · (s seen from a) + how alike c and what is seen are: "turn left" is the first, "so that
-    the bus is on your right" the second. To stop, where a world has that action, is scored by c and s alone. Then each
+    the bus is on your right" the second. To stop, where that action exists, is scored by c and s alone. Then each
     p_k goes on to k + 1 in part: g(c, s, number of directions).
-
-    Args:
-        spec: of the world.
-        config: options.
 
     Raises:
         ConfigurationError: a world without directions, panorama, position or goal, or with panoramas whose columns
             cannot be cut into so many sectors.
     """
 
+    defaults = PanoReadConfig()
     accepts = Accepts(actions=(Directions,), fields=("goal", COLUMNS, "position", "action_mask"))
     reads = {"instruction": ("goal",)}  # noqa: RUF012  the base class declares it
 
@@ -99,10 +93,11 @@ class PanoRead(Policy):
         self.value = nn.Sequential(nn.Linear(hidden + 1, hidden), nn.ReLU(), nn.Linear(hidden, 1))
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        """Of instructions [U, L].
+        """Encode instructions [U, L].
 
-        `said` [U, K, D] of each sentence, `ids` [U, L'], `names` [U, L', K], how much each word says where its sentence
-        wants something to be seen, and `last` [U], the number of the last sentence.
+        Returns:
+            `said` [U, K, D] of each sentence, `ids` [U, L'], `names` [U, L', K], the weight of each word for where its
+            sentence wants something to be seen, and `last` [U], the number of the last sentence.
         """
         words = join_statements(ids["goal"].long())
         states, mask = self.reader(self.words, words)
@@ -120,7 +115,7 @@ class PanoRead(Policy):
         }
 
     def _sentences(self, ids: Tensor) -> Tensor:
-        """[U, L]: of which sentence each word is."""
+        """[U, L]: the sentence of each word."""
         ends = torch.isin(ids, self.ends)
         return (ends.cumsum(1) - ends.long()).clamp(max=self.config.sentences - 1)
 
@@ -158,7 +153,7 @@ class PanoRead(Policy):
         return PolicyOutput(logits, value, last)
 
     def _walk(self, goes_on: Tensor, text: TextEncoding, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """The pointer [T, B, K] at each step and after it, of how likely each sentence [T, B, K] is done there."""
+        """Pointer [T, B, K] at each step and after it, by the probability [T, B, K] that a sentence is done."""
         first = torch.zeros_like(goes_on[0])
         first[:, 0] = 1
         if not self.config.pointer:
@@ -178,12 +173,9 @@ class PanoRead(Policy):
         return torch.stack(here), torch.stack(after)
 
     def sight(self, grid: Tensor, looks_at: Tensor, ids: Tensor) -> Tensor:
-        """[N, L, S]: how much of each sector shows what a word names; the middle one is where the agent looks.
+        """Return [N, L, S]: how much of each sector shows what a word [N, L] names; the middle one is straight on.
 
-        Args:
-            grid: [N, H, W, K].
-            looks_at: [N], a column.
-            ids: [N, L] of the words.
+        `grid` [N, H, W, K] is the panorama, `looks_at` [N] the column straight on.
         """
         n, _, width, _ = grid.shape
         sectors, each = self.config.sectors, width // self.config.sectors
@@ -197,18 +189,13 @@ class PanoRead(Policy):
         return F.embedding(row, counts.view(-1, sectors)).log1p() * ids.gt(0).unsqueeze(2)
 
     def _angles(self, columns: Tensor, looks_at: Tensor) -> Tensor:
-        """[N, A]: the angle of each direction, in half sectors; the middle is straight on."""
+        """Angle [N, A] of each direction, in half sectors; the middle is straight on."""
         angle = (columns.clamp(min=0) - looks_at.unsqueeze(1) + self.columns // 2).remainder(self.columns)
         return angle * 2 * self.config.sectors // self.columns
 
     def _from(self, seen: Tensor, pointer: Tensor, fine: Tensor) -> Tensor:
-        """[N, A, S]: where what the sentence in hand names would be seen by one who looks in each direction."""
+        """[N, A, S]: sight of what the current sentence names, from each direction."""
         sectors = self.config.sectors
         there = torch.einsum("nk,nks->ns", pointer, seen)
         turned = torch.arange(sectors, device=fine.device) + (fine // 2 - sectors // 2).unsqueeze(2)
         return there.unsqueeze(1).expand(-1, fine.shape[1], -1).gather(2, turned.remainder(sectors))
-
-
-def make_panoread(spec: EnvSpec, **options: Any) -> PanoRead:
-    """Make a panoread network for a world; options are those of `PanoReadConfig`."""
-    return PanoRead(spec, configure("panoread", PanoReadConfig(), options))

@@ -1,4 +1,4 @@
-"""Policy: what learners, teams and evaluation ask of an agent's network."""
+"""Policy: the interface of an agent's network towards learners, teams and evaluation."""
 
 from __future__ import annotations
 
@@ -18,35 +18,37 @@ from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec, FixedActions, Grid
 
 TextEncoding = dict[str, Tensor]
-"""What a policy keeps of U distinct texts: every tensor has U as its first dimension.
+"""Encoding of U distinct texts: every tensor has U as its first dimension.
 
-The second may differ from call to call, as the longest text decides it; zeros at its end are padding.
+The second is the length of the longest text of the call; zeros at its end are padding.
 """
 
 LABELS, REGRETS, OTHERS, STATE = "labels", "regrets", "others", "state"
-"""What a policy or an algorithm can need beyond its own column, by name (`Policy.needs`, `AlgorithmConfig.needs`).
+"""Data beyond an agent's own trajectory, by name (`Policy.needs`, `AlgorithmConfig.needs`).
 
-labels: [T, B, A] bool, the actions that an expert holds to be best; none where the agent does not act.
-regrets: [T, B, A] float32 in [0, 1], which share of the chances to win each action loses, as the expert judges;
-    only from experts who can tell.
-others: [T, B, n − 1] int64, what the other agents did in the same step, in agent order; −1 for one that did not act.
-state: [T, B, S] int16, the whole games.
+labels: [T, B, A] bool, the best actions by an expert's judgement; none where the agent does not act.
+regrets: [T, B, A] float32 in [0, 1], the loss of winning probability of each action; only of some experts.
+others: [T, B, n − 1] int64, actions of the other agents in the same step, in agent order; −1 for one that did not act.
+state: [T, B, S] int16, the full states.
 """
 
 MARKS = "marks"
-"""What networks tell of a step that costs next to nothing: [T, B, H, W] int8, 1 for the cells that the agent claims, 0
-for those that it leaves to others, −1 where there is nothing."""
+"""Key of `PolicyOutput.aux`, [T, B, H, W] int8: 1 for the cells that the agent claims, 0 for those left to others, −1
+elsewhere.
+"""
 
-RELIANCE = "reliance"
-"""What networks that attend to statements tell of a step: [T, B, S], how much they rely on each of the S rows of the
-manual, not negative, with a sum of 1 (0 where nothing in sight asks). It is their own attention, or kinship, averaged
-over all that asks: it says what was read, not what that changed."""
+ATTENTION = "reliance"
+"""Key of `PolicyOutput.aux`, [T, B, S]: the attention to each of the S rows of the manual.
+
+It is not negative and sums up to 1 (0 where nothing in sight asks): the mean over all queries. It tells where a network
+looks, not the effect on its actions.
+"""
 
 CONTRAST = "contrast"
-"""The loss that grounds symbols without rewards or labels: what is on a board is what its own manual speaks of.
+"""Name of the loss that grounds symbols without rewards or labels, from entities on the map and their manual.
 
-InfoNCE (van den Oord et al. 2018) over the first boards of U episodes and their U manuals, both ways. The score of a
-board and a manual is the sum, over the board's entities, of the log of the sum of how well each statement fits.
+InfoNCE (van den Oord et al. 2018) over the first observations of U episodes and their U manuals, both ways. The score
+of an observation and a manual is the sum over entities of the log-sum-exp over statements of how well each fits.
 """
 
 StepDiagnostics = Callable[[Sequence[Mapping[str, np.ndarray]], np.ndarray, np.ndarray], dict[str, np.ndarray]]
@@ -55,12 +57,12 @@ StepDiagnostics = Callable[[Sequence[Mapping[str, np.ndarray]], np.ndarray, np.n
 
 @dataclass(frozen=True)
 class Reading:
-    """What a batch shows of one kind of text.
+    """Texts of one kind in a batch.
 
     Attributes:
         encoding: of U distinct texts.
-        index: [T, B] int64, which of them each observation shows; [T, B, C] for texts to choose from.
-        ids: their word ids [U, …] by field, for losses that read them once more; None while acting.
+        index: [T, B] int64, the text of each observation; [T, B, C] for texts to choose from.
+        ids: their word ids [U, …] by field, for losses that encode them again; None while acting.
     """
 
     __repr__ = brief
@@ -71,16 +73,16 @@ class Reading:
 
 
 class Batch(NamedTuple):
-    """T steps of B games as one agent saw them. Acting is T = 1.
+    """T steps of B episodes of one agent. Acting is T = 1.
 
     Attributes:
-        observation: [T, B, …] for each of the agent's fields that is no text, as the world wrote them.
+        observation: [T, B, …] for each of the agent's fields that is no text, as the environment wrote them.
         texts: by the names in `Policy.reads`.
-        memory: [B, …] before the first step, or None for a policy that does not remember.
-        restarts: [T, B] bool, the observation is the first of an episode: memory starts afresh there.
-        last_action: [T, B] int64, what the agent did in the step before; −1 at the start of an episode.
-        record: [T, B, …] by name, what the policy wanted to be replayed (`Policy.draw_record`, `PolicyOutput.record`);
-            empty in play without exploration inside the network.
+        memory: [B, …] before the first step, or None for a policy without memory.
+        restarts: [T, B] bool, first observation of an episode: memory is reset there.
+        last_action: [T, B] int64, the agent's previous action; −1 at the start of an episode.
+        record: [T, B, …] by name, recorded random numbers and intermediate results (`Policy.draw_record`,
+            `PolicyOutput.record`); empty in play without exploration inside the network.
     """
 
     __repr__ = brief
@@ -94,16 +96,15 @@ class Batch(NamedTuple):
 
 
 class PolicyOutput(NamedTuple):
-    """What a network makes of a batch.
+    """Output of a network for a batch.
 
     Attributes:
         logits: [T, B, A], masked actions at the dtype's minimum.
         value: [T, B].
         memory: [T, B, …] after each step, or None.
-        record: [T, B, …] by name, what has to be there again when the step is replayed.
-        aux: auxiliary outputs by name, what can be shown of the step (MARKS, guesses), as functions that compute
-            [T, B, …] when it is asked for; never learnt from.
-        seen: intermediate results of this pass that the network's own `losses` use.
+        record: [T, B, …] by name, needed again when the step is re-evaluated.
+        aux: outputs [T, B, …] for display by name (MARKS, ATTENTION, guesses), computed when called; without a loss.
+        seen: intermediate results for the network's own `losses`.
     """
 
     __repr__ = brief
@@ -117,11 +118,11 @@ class PolicyOutput(NamedTuple):
 
 
 class Auxiliary(NamedTuple):
-    """Auxiliary losses, which a network has beside those of actions and values, and metrics.
+    """Auxiliary losses and metrics of a network.
 
     Attributes:
-        losses: name → [T, B], of which learners descend the mean over living steps, or a scalar for the whole batch.
-        metrics: name → [T, B] for the log, nan where there is nothing to say.
+        losses: name → [T, B], averaged by learners over living steps, or a scalar for the whole batch.
+        metrics: name → [T, B] for the log, nan where undefined.
     """
 
     __repr__ = brief
@@ -132,13 +133,13 @@ class Auxiliary(NamedTuple):
 
 @dataclass(frozen=True)
 class Accepts:
-    """What a network can be built for; all else is refused in a sentence, never learnt over.
+    """Requirements of a network on an environment; others are refused with an error.
 
     Attributes:
         actions: kinds of ActionSpec.
-        grid: whether it looks at a map.
-        fields: what else it has to be shown.
-        also: what else it looks at where it is shown, beside texts (`Policy.reads`); None: at everything.
+        grid: a map is needed.
+        fields: other fields that are needed.
+        also: fields that are used where they exist, beside texts (`Policy.reads`); None: all.
         egocentric: True: only maps that turn with the agent; False: only maps that do not; None: either.
     """
 
@@ -170,31 +171,29 @@ class Accepts:
 class Policy(nn.Module, ABC):
     """One agent's network; `config` holds its options.
 
-    Text is encoded once for each distinct text; `forward` gathers what it needs by index, so a step never reads a text
-    again.
-
-    Args:
-        spec: of the world.
+    Each distinct text is encoded once; `forward` gathers encodings by index.
 
     Raises:
-        ConfigurationError: a world that the network is not made for.
+        ConfigurationError: an environment that the network is not made for.
 
     Attributes:
-        accepts: the worlds it is made for.
-        reads: name → the text fields that it reads together, as one text. Fields that a world lacks are empty.
-        depends_on_names: whether its choices change where every name of a thing is exchanged for another one. They do
-            not where a word is nothing to a network but the statements it stands in.
-        word_rows: its parameters that have a row for each word, or piece of a word: name → the spelling of each row.
-            For games with other words it is made anew as `type(self)(spec, self.config)`, and rows go with the
-            spelling (`agents.respelling`). Empty: no parameter is about a word. None: it reads none but its own.
-        grid_shape: (H, W, K) of the only grids that it can look at; None: of any.
-        needs: of LABELS, OTHERS, STATE, what its `losses` take.
-        divisible: whether several threads may compute the games of a minibatch; False for batch normalisation, and
-            where it gains nothing, as of many small operations one after another.
+        defaults: its options, a frozen dataclass, where the registry names the class itself and no function.
+        accepts: requirements on the environment.
+        reads: name → the text fields that are encoded together, as one text. Fields that do not exist are empty.
+        depends_on_names: its choices change where names of things are permuted. They do not in networks to which a word
+            is nothing but the statements it stands in.
+        word_rows: parameters with a row for each word, or piece of a word: name → the spelling of each row. For another
+            vocabulary the network is built anew as `type(self)(spec, self.config)`, and rows are copied by spelling
+            (`agents.remapping`). Empty: no parameter is about a word. None: it is bound to its vocabulary.
+        grid_shape: (H, W, K) of the only grids that it takes; None: any.
+        needs: of LABELS, OTHERS, STATE, the inputs of its `losses`.
+        divisible: several threads may compute the episodes of a minibatch; False for batch normalisation, and for many
+            small operations one after another, which gain nothing.
         loss_weights: default weights of its `losses`, by name; a learner's options change them, 0 is left out.
-        diagnostics: what can be counted over the steps of a team of such networks, from their `aux`.
+        diagnostics: function that computes metrics of a step from the `aux` of a team of such networks.
     """
 
+    defaults: ClassVar[Any] = None
     accepts: ClassVar[Accepts] = Accepts()
     reads: Mapping[str, tuple[str, ...]] = MappingProxyType({"document": ("manual", "goal")})
     depends_on_names: bool = True
@@ -211,7 +210,7 @@ class Policy(nn.Module, ABC):
         self.accepts.check(type(self).__name__.lower(), spec)
 
     def __repr__(self) -> str:
-        """In a line; `named_children` are the modules, which torch would list."""
+        """Return one line instead of torch's list of modules."""
         count = sum(parameter.numel() for parameter in self.parameters())
         parts = ", ".join(name for name, _ in self.named_children())
         return f"{type(self).__name__}({count:,} parameters: {shorten(parts, 160, placeholder=' …')})"
@@ -222,27 +221,27 @@ class Policy(nn.Module, ABC):
 
         Args:
             name: one of `reads`.
-            ids: [U, …] integer word ids of each of its fields, 0 is padding; [U, 0] of a field that the world lacks.
+            ids: [U, …] integer word ids of each of its fields, 0 is padding; [U, 0] of a missing field.
         """
 
     @abstractmethod
     def forward(self, batch: Batch) -> PolicyOutput:
-        """Act on T steps of B games."""
+        """Act on T steps of B episodes."""
 
     def losses(
         self, batch: Batch, output: PolicyOutput, extras: Mapping[str, Tensor], wanted: Collection[str]
     ) -> Auxiliary:
-        """What is learnt beside actions and values.
+        """Return the auxiliary losses.
 
         Args:
-            batch, output: what `forward` was given and made of it.
+            batch, output: input and output of `forward`.
             extras: [T, B, …] of each of `needs` that is known.
-            wanted: names of losses that a learner weighs with more than 0, for those that are costly.
+            wanted: names of losses with a weight above 0, for those that are costly.
         """
         return Auxiliary()
 
     def uses_all(self, spec: EnvSpec) -> bool:
-        """Whether it makes use of every field of a world that it is made for."""
+        """Return True if it uses every field of an environment that it accepts."""
         accepts = self.accepts
         if accepts.also is None:
             return True
@@ -251,14 +250,11 @@ class Policy(nn.Module, ABC):
 
     @property
     def contrasts(self) -> bool:
-        """Whether it has a contrastive loss, CONTRAST."""
+        """True if it has the contrastive loss CONTRAST."""
         return False
 
     def contrast_games(self, batch: Batch) -> Tensor:
-        """The loss CONTRAST, a scalar: it compares all games of a batch with one another.
-
-        Args:
-            batch: whose texts have ids; they need no encoding.
+        """Return the loss CONTRAST of all episodes of a batch with the ids of its texts, a scalar.
 
         Raises:
             ConfigurationError: a network that has no such loss.
@@ -266,35 +262,32 @@ class Policy(nn.Module, ABC):
         raise ConfigurationError(f"{type(self).__name__.lower()} has no contrastive loss: set `contrast` to 0")
 
     def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor | None:
-        """How much U texts relate each of some words to each of some names: for diagnosis; no action depends on it.
+        """Return how much U texts relate words to names [U, M, N], for diagnosis only; None where undefined.
 
         Args:
-            text: encoding of what has `manual` among its fields.
+            text: encoding of texts with `manual` among their fields.
             subjects: [M] ids.
             names: [N, W] ids of the words of each name, 0 is padding.
-
-        Returns:
-            [U, M, N], or None for a network that cannot tell.
         """
         return None
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
-        """Memory [N, …] at the start of an episode; None for a policy without one."""
+        """Return the memory [N, …] at the start of an episode; None for a policy without one."""
         return None
 
     def draw_record(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> dict[str, Tensor]:
-        """Random numbers [*shape, …] by name, on the CPU, for so many forward passes in training; they are replayed."""
+        """Draw random numbers [*shape, …] by name, on the CPU, for forward passes in training; they are recorded."""
         return {}
 
 
 def common_diagnostics(policies: Iterable[Policy]) -> StepDiagnostics | None:
-    """What can be counted over the steps of a team of these networks; None where they differ in what they count."""
+    """Return the `diagnostics` that all policies of a team share, or None."""
     counted = {type(policy).diagnostics for policy in policies}
     return counted.pop() if len(counted) == 1 else None
 
 
 def mask_logits(logits: Tensor, action_mask: Tensor) -> Tensor:
-    """logits […, A], those of masked actions at the dtype's minimum: probability exactly 0 and no infinity."""
+    """Set the logits […, A] of masked actions to the dtype's minimum: probability exactly 0 and no infinity."""
     return torch.where(action_mask.bool(), logits, torch.finfo(logits.dtype).min)
 
 
@@ -306,5 +299,5 @@ def check_grid(made: tuple[int, ...] | None, grid: Tensor) -> None:
 
 
 def shares(weights: Tensor) -> Tensor:
-    """Weights […, S] that are not negative, divided by their sum; zeros where that is 0."""
+    """Divide weights […, S], which are not negative, by their sum; zeros where that is 0."""
     return weights / weights.sum(-1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)

@@ -1,11 +1,11 @@
-"""Reading with a pretrained language model that is not trained: each sentence once, and never again on this machine."""
+"""States of a frozen pretrained language model, cached: each sentence is read once on a machine."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -21,13 +21,13 @@ from magrounding.storage import WRONG_JSON, read_text, user_cache, user_path, wr
 
 _TOKENIZERS = ("tokenizer.json", "vocab.txt")
 _BATCH = 64
-"""Sentences that the model reads at once."""
+"""Sentences in a batch."""
 _KEPT = 4096
 """Sentences that are kept in memory: 230 MB where a state has 768 numbers."""
 
 
 class States(NamedTuple):
-    """What a model makes of a sentence: states [T, D] float16, and mask [T] bool, true up to its last token."""
+    """Encoding of a sentence: states [T, D] float16, and mask [T] bool, true up to its last token."""
 
     states: Tensor
     mask: Tensor
@@ -41,12 +41,12 @@ class PretrainedStates:
     Args:
         folder: of the model, as `transformers` saves one: config.json, a tokenizer, weights as safetensors.
         words: the word of each id; the model reads the words of a statement, joined by spaces.
-        tokens: every statement is filled up with padding to so many of the model's tokens.
-        kept: folder where states are kept; "": `user_cache()`.
+        tokens: statements are padded to so many of the model's tokens.
+        kept: folder of the cache; "": `user_cache()`.
         by_word: a state for each word, the mean over its tokens, instead of one for each token.
 
     Raises:
-        ConfigurationError: a folder that holds no such model, or a world that does not say its words.
+        ConfigurationError: a folder that holds no such model, or an environment without the words of its ids.
         MissingExtra: `transformers` is not installed.
     """
 
@@ -60,7 +60,7 @@ class PretrainedStates:
         self.width = self._model.width
 
     def __call__(self, manual: Tensor) -> tuple[Tensor, Tensor]:
-        """States [U, S, T, width] float32 of manual [U, S, L], and mask [U, S, T], true for tokens or words."""
+        """Return states [U, S, T, width] float32 of manual [U, S, L], and mask [U, S, T], true for tokens or words."""
         lines = manual.flatten(0, 1).tolist()
         read = self._model.read([" ".join(self._words[i] for i in line if i) for line in lines])
         states, mask = (part.to(manual.device).unflatten(0, manual.shape[:2]) for part in read)
@@ -71,16 +71,15 @@ class PretrainedStates:
 
 
 class LanguageModel:
-    """A model and what it has read, in memory and on disk.
+    """A model, loaded when needed, and its cache in memory and on disk.
 
-    States are kept by content (files of the model, sentence) as halves, and those that were just computed are rounded
-    too: what a run learns from does not depend on what was read before it. The model is loaded when something new comes
-    up.
+    States are kept by content (files of the model, sentence) as halves, and fresh ones are rounded too: results do not
+    depend on the cache.
 
     Args:
         folder: of the model.
         tokens: T.
-        kept: folder where states are kept.
+        kept: folder of the cache.
         by_word: a state for each word; the state of word i is row i, and those after the last word are zeros.
     """
 
@@ -91,11 +90,10 @@ class LanguageModel:
         self._folder, self._tokens, self._by_word = folder, tokens, by_word
         self._kept = kept / f"{_hash(files)[:32]}-{tokens}{'-words' if by_word else ''}"
         self._memory: dict[str, States] = {}  # in the order of their last use
-        self._loaded: tuple[Any, Any] | None = None
         self._lock = Lock()  # agents read side by side
 
     def read(self, sentences: Sequence[str]) -> States:
-        """States [R, T, width] float16 and mask [R, T] of R sentences."""
+        """Return states [R, T, width] float16 and mask [R, T] of R sentences."""
         order = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
         with self._lock:
             found = {sentence: self._recall(sentence) for sentence in order}
@@ -110,7 +108,7 @@ class LanguageModel:
         return States(*(torch.stack(part).index_select(0, rows) for part in zip(*known.values(), strict=True)))
 
     def _recall(self, sentence: str) -> States | None:
-        """From memory or from disk; a file that is damaged is as good as none."""
+        """States in memory or on disk; a damaged file is as good as none."""
         if sentence in self._memory:
             return self._memory.pop(sentence)
         try:
@@ -120,8 +118,8 @@ class LanguageModel:
 
     @torch.no_grad()
     def _compute(self, sentences: list[str]) -> dict[str, States]:
-        """Let the model read, and keep what it makes of the sentences."""
-        tokenizer, network = self._load()
+        """Compute and keep the states of sentences."""
+        tokenizer, network = self._loaded
         texts = [sentence.split() for sentence in sentences] if self._by_word else sentences
         tokens = tokenizer(
             texts, is_split_into_words=self._by_word, padding="max_length", max_length=self._tokens, return_tensors=None
@@ -144,12 +142,10 @@ class LanguageModel:
             write_atomic(self._file(sentence), save({k: v.contiguous() for k, v in parts._asdict().items()}))
         return read
 
-    def _load(self) -> tuple[Any, Any]:
-        """The tokenizer and the network, when something new comes up."""
-        if self._loaded is None:
-            tokenizer, network = load_model(self._folder)
-            self._loaded = tokenizer, network.eval()
-        return self._loaded
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        tokenizer, network = load_model(self._folder)
+        return tokenizer, network.eval()
 
     def _file(self, sentence: str) -> Path:
         return self._kept / f"{hashlib.sha256(sentence.encode()).hexdigest()}.safetensors"
@@ -162,7 +158,7 @@ def _open(folder: str, tokens: int, kept: str, by_word: bool) -> LanguageModel:
 
 
 def _of_words(states: Tensor, words: Sequence[int | None]) -> States:
-    """Means over the tokens of each word, from states [T, D] of tokens and the word that each token is of, if any."""
+    """Means over the tokens of each word, from states [T, D] of tokens and the word of each token, if any."""
     spoken = torch.tensor([word is not None for word in words])
     owner = torch.tensor([word for word in words if word is not None], dtype=torch.int64)
     count = torch.bincount(owner, minlength=len(words))
@@ -171,7 +167,7 @@ def _of_words(states: Tensor, words: Sequence[int | None]) -> States:
 
 
 def load_model(folder: Path) -> tuple[Any, Any]:
-    """The tokenizer and the network in a folder, from there and from nowhere else; see `inspect_model`."""
+    """Load the tokenizer and the network of a folder, from there and from nowhere else; see `inspect_model`."""
     from transformers import AutoModel, AutoTokenizer
 
     try:
@@ -189,7 +185,7 @@ def load_model(folder: Path) -> tuple[Any, Any]:
 
 
 def inspect_model(folder: Path) -> tuple[int, list[Path]]:
-    """The width of a model's states and the files that decide them; ConfigurationError where one is lacking."""
+    """Return the width of a model's states and the files that decide them; ConfigurationError where one is lacking."""
     if not folder.is_dir():
         raise ConfigurationError(f"there is no language model in {folder}: the folder does not exist")
     if not any(folder.glob("*.safetensors")):

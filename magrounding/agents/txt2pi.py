@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.building import configure
-from magrounding.agents.document_policy import DocumentPolicy
+from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.language import RECURRENT, TextEncoder, distinct_rows, join_statements, statements_of
 from magrounding.agents.modules import (
     HEADS,
@@ -26,7 +26,7 @@ from magrounding.agents.modules import (
     skips,
     spatial_max,
 )
-from magrounding.agents.policy import RELIANCE, Accepts, PolicyOutput, TextEncoding, mask_logits, shares
+from magrounding.agents.policy import ATTENTION, Accepts, PolicyOutput, TextEncoding, mask_logits, shares
 from magrounding.errors import choose
 from magrounding.schema import Count, OneOf, Options, Sizes
 from magrounding.spec import EnvSpec
@@ -77,22 +77,16 @@ PROFILES = {
         goal_hidden=100, inventory_encoder="gru", goal_in_text=False, initial_query="max_project", head="code"
     ),
 }
-"""Where paper and released program differ: all choices of the one or of the other.
+"""Configurations of the paper and of the released program, where they differ.
 
-"code" has 912,872 parameters with 262 words and 5 actions. Its choices: goal encoder of 100, so goal and goal-document
-states of 200; inventory GRU; text of 420 without the goal's summary (document for the goal 200, inventory 20, document
-for the eye 200); maximum over the cells of all 32 channels before the initial projection; tanh and linear head. For
-rock-paper-scissors the program had embedding 10 and head_width 300.
+"code" has 912,872 parameters with 262 words and 5 actions: goal encoder of 100, inventory GRU, text of 420 without the
+goal's summary, maximum over cells before the initial projection, tanh and linear head. For rock-paper-scissors the
+program had embedding 10 and head_width 300.
 """
 
 
 class Txt2PiReader(nn.Module):
-    """The word table and the text encoders: everything that is read rather than seen.
-
-    Args:
-        vocabulary_size: V.
-        config: the options.
-    """
+    """Word table and text encoders."""
 
     def __init__(self, vocabulary_size: int, config: Txt2PiConfig) -> None:
         super().__init__()
@@ -114,10 +108,10 @@ class Txt2PiReader(nn.Module):
         """Encode U documents: manual [U, S, L], goal [U, G].
 
         Returns:
-            `summary` [U, D], the text that no map changes (goal, document given the goal, without visual attention the
-            document too), and with visual attention `states` [U, L, 2 · document_hidden] and `mask` [U, L], what maps
-            attend to. For `reliance_of`: `from` [U, L, S], see `statements_of`, and with task attention `asked`
-            [U, L], its weights.
+            `summary` [U, D], the text that does not depend on the map (goal, document given the goal, without visual
+            attention the document too); with visual attention `states` [U, L, 2 · document_hidden] and `mask` [U, L],
+                which
+            maps attend to; `from` [U, L, S], see `statements_of`, and with task attention its weights `asked` [U, L].
         """
         document = join_statements(manual)
         task = self.goal_attention(*self.goal(self.words, join_statements(goal)))  # c_goal
@@ -134,18 +128,17 @@ class Txt2PiReader(nn.Module):
         return {**read, "summary": torch.cat(summary, 1), "states": states, "mask": mask}
 
     def read_inventory(self, inventory: Tensor) -> Tensor:
-        """c_inv [N, 2 · inventory_hidden] of inventory [N, I]."""
+        """Return c_inv [N, 2 · inventory_hidden] of inventory [N, I]."""
         held, which = distinct_rows(inventory)
         return self.inventory_attention(*self.inventory(self.words, join_statements(held))).index_select(0, which)
 
 
 class Txt2PiGrounding(nn.Module):
-    """The eye: FiLM² layers over a map of cells that ask the document anew on every floor (RTFM eq. 17–19).
+    """FiLM² layers over a map of cells, each of which attends to the document anew (RTFM eq. 17–19).
 
     Args:
         channels: of the layers.
-        cells: channels of V0.
-        positions: channels of X_pos, given to each layer once.
+        cells, positions: channels of V0, and of X_pos, concatenated to the input of each layer.
         text_width: d_t.
         query_width: width of the document's states.
         config: for `visual_attention`, `text_modulation`, `initial_query`.
@@ -177,24 +170,17 @@ class Txt2PiGrounding(nn.Module):
         )
 
     def forward(
-        self,
-        cells: Tensor,
-        positions: Tensor,
-        summary: Tensor,
-        text: TextEncoding,
-        document: Tensor,
-        queries: list[Tensor] | None = None,
+        self, cells: Tensor, positions: Tensor, summary: Tensor, inputs: Inputs, queries: list[Tensor] | None = None
     ) -> Tensor:
-        """V_last [N, C, H, W].
+        """Return V_last [N, C, H, W].
 
         Args:
-            cells: V0 [N, D, H, W].
-            positions: X_pos [N, P, H, W].
-            summary: [N, D], the text that no map changes.
-            text: encoding of U documents; with visual attention its `states` and `mask` are asked.
-            document: [N], which document each row reads.
-            queries: gets what each floor asks the document [N, query_width], with visual attention.
+            cells, positions: V0 [N, D, H, W] and X_pos [N, P, H, W].
+            summary: [N, D], the text that does not depend on the map.
+            inputs: of which visual attention reads the document's `states` and `mask`.
+            queries: list to which each layer's query [N, query_width] is added, with visual attention.
         """
+        _, text, document = inputs
         ask = None if self.initial is None else DocumentAttention(text["states"], text["mask"], document)
         features = torch.cat((cells, positions), 1)
         query = None if self.initial is None else self._initial_query(self.initial, features)
@@ -220,12 +206,7 @@ class Txt2PiGrounding(nn.Module):
 
 
 class Txt2Pi(DocumentPolicy):
-    """The txt2π policy.
-
-    Args:
-        spec: of the world.
-        config: the options.
-    """
+    """The txt2π policy."""
 
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask"), egocentric=False)
 
@@ -239,42 +220,31 @@ class Txt2Pi(DocumentPolicy):
         self.head = ActorCritic(config.channels[-1], config.head_width, spec.num_actions, config.head)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """See `Txt2PiReader.forward`."""
         return self.reader(manual, goal)
 
-    def respond(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        memory: Tensor | None = None,
-    ) -> PolicyOutput:
-        """See `DocumentPolicy.respond`; txt2π remembers nothing."""
+    def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
+        observation, text, document = inputs
         grid = observation["grid"]
         cells = embed_cells(self.reader.words, grid)
         positions = distance_map(observation["position"], grid.shape[1], grid.shape[2])
         held = self.reader.read_inventory(observation["inventory"])
         summary = torch.cat((text["summary"].index_select(0, document), held), 1)
         queries: list[Tensor] = []
-        maps = self.grounding(cells, positions, summary, text, document, queries)
+        maps = self.grounding(cells, positions, summary, inputs, queries)
         logits, value = self.head(spatial_max(maps))
-        aux = reliance_of(queries, text, document)
+        aux = attention_to_statements(queries, inputs)
         return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), aux=aux)
 
 
-def reliance_of(queries: Sequence[Tensor], text: TextEncoding, document: Tensor) -> dict[str, Callable[[], Tensor]]:
-    """RELIANCE [N, S], where anything attends to the document.
+def attention_to_statements(queries: Sequence[Tensor], inputs: Inputs) -> dict[str, Callable[[], Tensor]]:
+    """Return ATTENTION [N, S] as an entry of `PolicyOutput.aux`; nothing where the network has no attention.
 
-    It is the mean of the weights that the floors' queries give to each statement's words, and of those that the goal's
-    query does (`asked`).
-
-    Args:
-        queries: [N, D] of each floor; none without visual attention.
-        text: encoding of U documents.
-        document: [N], which document each row reads.
+    It is the mean of the weights that the queries [N, D] of the layers (none without visual attention) and the goal's
+    query (`asked`) give to each statement's words.
     """
+    _, text, document = inputs
 
-    def rely() -> Tensor:
+    def average() -> Tensor:
         weights = [text["asked"].index_select(0, document).unsqueeze(1)] if "asked" in text else []
         if queries:
             states, mask = (text[name].index_select(0, document) for name in ("states", "mask"))
@@ -282,18 +252,13 @@ def reliance_of(queries: Sequence[Tensor], text: TextEncoding, document: Tensor)
         mean = torch.cat(weights, 1).mean(1, keepdim=True)
         return shares(torch.bmm(mean, text["from"].index_select(0, document).to(mean.dtype)).squeeze(1))
 
-    return {RELIANCE: rely} if queries or "asked" in text else {}
+    return {ATTENTION: average} if queries or "asked" in text else {}
 
 
 def make_txt2pi(spec: EnvSpec, *, profile: str = "paper", **options: Any) -> Txt2Pi:
-    """Make a txt2π policy.
-
-    Args:
-        spec: of the world.
-        profile: where the options start: "paper" or "code", see `PROFILES`.
-        options: fields of `Txt2PiConfig`.
+    """Build a txt2π policy; options are those of `Txt2PiConfig`, on top of a profile of `PROFILES`.
 
     Raises:
-        ConfigurationError: an unknown option or profile, or a value that cannot be.
+        ConfigurationError: an unknown option or profile, or an invalid value.
     """
     return Txt2Pi(spec, configure("txt2pi", PROFILES[choose("profile", profile, tuple(PROFILES))], options))

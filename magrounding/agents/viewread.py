@@ -1,8 +1,7 @@
-"""viewread: a reader for agents that see what lies before them. Cells are matched with the words of the mission.
+"""viewread: a reader for egocentric views. Words of cells are matched with the words of the mission.
 
-The sibling of `relread` for maps that turn with the agent. What a cell shows is looked for in the mission, and the
-places where it stands there say what part it has to play. No world is built in: words, planes of the map and other
-fields are those of the `EnvSpec`.
+The sibling of `relread` for maps that turn with the agent. No environment is built in: words, planes of the map and
+other fields are those of the `EnvSpec`.
 """
 
 from __future__ import annotations
@@ -11,22 +10,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
 from magrounding.agents.language import TextEncoder, join_statements
-from magrounding.agents.modules import DocumentAttention
+from magrounding.agents.modules import DocumentAttention, unroll
 from magrounding.agents.policy import Accepts, Batch, Policy, PolicyOutput, TextEncoding, check_grid, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Natural, Options
 from magrounding.spec import EnvSpec, Field, Grid, Mask, Text
 
 _MOST_VALUES = 256
-"""Values that one number of an array field may have: each has an embedding."""
+"""Most values of one number of an array field: each has an embedding."""
 
 
 _MARKS = 1 << 18
@@ -76,18 +73,15 @@ class ViewRead(Policy):
 
     A cell's symbol is the tuple of its words. For a mission and a symbol, the states of the mission's words that are in
     the symbol are summed, word by word of the symbol, and multiplied with one another: a red ball is where "red" and
-    "ball" both are, in parts of the mission that belong together. A small network makes features of these, and only for
-    the missions and symbols that occur: a cell looks its features up.
-
-    Args:
-        spec: of the world.
-        config: options.
+    "ball" both are, in parts of the mission that belong together. A small network makes features of these, only for the
+    missions and symbols that occur: a cell looks its features up.
 
     Raises:
-        ConfigurationError: a world without an egocentric map or without `goal`, or with arrays that are no small
+        ConfigurationError: an environment without an egocentric map or without `goal`, or with arrays that are no small
             integers.
     """
 
+    defaults = ViewReadConfig()
     accepts = Accepts(fields=("goal", "action_mask"), egocentric=True)
     divisible = False
     reads = {"mission": ("goal",)}  # noqa: RUF012  the base class declares it
@@ -138,7 +132,7 @@ class ViewRead(Policy):
             choice.bias.zero_()
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        """`states` [U, L, role] of the words, `spoken` [U, L], `said` [U, V, role] by word id, `summary` [U, role]."""
+        """Return `states` [U, L, role] and `spoken` [U, L], `said` [U, V, role] by word id, `summary` [U, role]."""
         words = join_statements(ids["goal"].long())
         hidden, mask = self.reader(self.words, words)
         spoken = mask & (words.ids > 0)
@@ -170,7 +164,9 @@ class ViewRead(Policy):
         top = F.relu(self.think_norm(self.think(F.relu(self.view_norm(view)))))
         memory = None
         if self.config.remember:
-            memory = self._remember(top.unflatten(0, shape), batch)
+            views = top.unflatten(0, shape)
+            before = torch.zeros_like(views[0]) if batch.memory is None else batch.memory
+            memory = unroll(self.memory, views, before, batch.restarts)
             seen, top = top, memory.flatten(0, 1)
             if self.config.attention:
                 top = top + self._look_again(seen, top, text, mission)
@@ -178,7 +174,7 @@ class ViewRead(Policy):
         return PolicyOutput(logits, self.value(top).view(shape).float(), memory)
 
     def look(self, grid: Tensor, text: TextEncoding, mission: Tensor) -> Tensor:
-        """[N, H · W · features], what the cells of grid [N, H, W, K] mean to missions [N]."""
+        """Return features [N, H · W · features] of the cells of grid [N, H, W, K] for missions [N]."""
         n, planes = len(grid), grid.shape[3]
         cells = grid.reshape(n, -1, planes).long()
         symbols, which = self._symbols(cells)
@@ -188,7 +184,7 @@ class ViewRead(Policy):
         return F.embedding(cell, features).flatten(1)
 
     def _beside(self, cells: Tensor, height: int, width: int) -> Tensor:
-        """[N, H · W · features] of cells' features, with what lies around each cell."""
+        """Features of cells [N, H · W · features], plus those of the cells around."""
         if not self.beside:
             return cells
         features = cells.unflatten(1, (height, width, -1)).movedim(3, 1)
@@ -197,7 +193,7 @@ class ViewRead(Policy):
         return features.movedim(1, 3).flatten(1)
 
     def features_of(self, mission: Tensor, symbol: Tensor, text: TextEncoding) -> Tensor:
-        """[P, features] of missions [P] and symbols [P, K]."""
+        """Return [P, features] of missions [P] and symbols [P, K]."""
         said = text["said"].flatten(0, 1)
         found = [F.embedding(mission * self.vocabulary + words, said) for words in symbol.unbind(1)]
         found += [found[i] * found[j] for i, j in self.pairs]
@@ -207,7 +203,7 @@ class ViewRead(Policy):
         return features * symbol.any(1, keepdim=True)  # nothing but padding adds nothing, however much of it there is
 
     def _symbols(self, cells: Tensor) -> tuple[Tensor, Tensor]:
-        """The distinct symbols [S, K] of cells [N, C, K], and which each is [N, C].
+        """Distinct symbols [S, K] of cells [N, C, K], and the index of each cell [N, C] among them.
 
         They are found plane by plane, so that codes stay small, whatever tuples there could be.
         """
@@ -219,28 +215,15 @@ class ViewRead(Policy):
             symbols = torch.cat((symbols[codes // self.vocabulary], last), 1)
         return symbols, which
 
-    def _remember(self, seen: Tensor, batch: Batch) -> Tensor:
-        """The memory [T, B, hidden] after each step, of what is seen [T, B, hidden]."""
-        memory, after = torch.zeros_like(seen[0]) if batch.memory is None else batch.memory, []
-        for view, keep in zip(seen, (~batch.restarts).unsqueeze(2), strict=True):
-            memory = self.memory(view, memory * keep)
-            after.append(memory)
-        return torch.stack(after)
-
     def _look_again(self, seen: Tensor, memory: Tensor, text: TextEncoding, mission: Tensor) -> Tensor:
-        """[N, hidden] of views [N, hidden], in the light of the words of which the memory [N, hidden] asks."""
+        """Features [N, hidden] of views [N, hidden], modulated by the words that the memory [N, hidden] attends to."""
         words = DocumentAttention(text["states"], text["spoken"], mission)(self.query(memory))
         scale, shift = self.mind(words).chunk(2, 1)
         return self.again(F.relu(seen * (1 + scale) + shift))
 
 
 class _Numbers(nn.Module):
-    """Embeddings of every value of every number of an array field, summed.
-
-    Args:
-        field: of small integers.
-        width: of the embeddings.
-    """
+    """Embeddings of every value of every number of an array field of small integers, summed."""
 
     def __init__(self, field: Field, width: int) -> None:
         super().__init__()
@@ -257,7 +240,7 @@ class _Numbers(nn.Module):
             self.table.weight.mul_(0.3)
 
     def forward(self, numbers: Tensor) -> Tensor:
-        """[N, width] of numbers [N, …]."""
+        """Return [N, width] of numbers [N, …]."""
         return F.embedding_bag(numbers.flatten(1).long() + self.start, self.table.weight, mode="sum")
 
 
@@ -266,12 +249,7 @@ def _is_array(field: Field) -> bool:
 
 
 def distinct(codes: Tensor, bound: int) -> tuple[Tensor, Tensor]:
-    """The distinct values [D] int64 of `codes` [...] int64, in order, and which of them each is [...] int64.
-
-    Args:
-        codes: in [0, bound).
-        bound: past the highest that can be.
-    """
+    """Return the distinct values [D] int64 of codes [...] in [0, bound), in order, and the index of each [...]."""
     if bound > _MARKS:
         return torch.unique(codes, return_inverse=True)
     marks = torch.zeros(bound, dtype=torch.bool, device=codes.device)
@@ -280,8 +258,3 @@ def distinct(codes: Tensor, bound: int) -> tuple[Tensor, Tensor]:
     rank = torch.empty(bound, dtype=torch.int64, device=codes.device)
     rank[values] = torch.arange(len(values), device=codes.device)
     return values, rank[codes]
-
-
-def make_viewread(spec: EnvSpec, **options: Any) -> ViewRead:
-    """Make a viewread network for a world; options are those of `ViewReadConfig`."""
-    return ViewRead(spec, configure("viewread", ViewReadConfig(), options))

@@ -1,4 +1,4 @@
-"""Weights of a team on disk: `agent_<i>.safetensors` and a `state.json` that says whose they are, never a pickle."""
+"""Weights of a team on disk: `agent_<i>.safetensors` and a `state.json` of metadata, never a pickle."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Weights = dict[str, Tensor]
 
 
 def weights_file(agent: int) -> str:
-    """The file of one agent."""
+    """Return the file name of one agent."""
     return f"agent_{agent}.safetensors"
 
 
 def versions() -> dict[str, str]:
-    """Versions that a checkpoint records."""
+    """Return the versions that a checkpoint records."""
     import numba
     import numpy
 
@@ -46,7 +46,7 @@ def save_weights(folder: Path, weights: Sequence[Mapping[str, Tensor]], record: 
     Args:
         folder: of the stage.
         weights: one state dict for each agent.
-        record: facts for `state.json`; "agents", "versions" and "files" (name → SHA-256) are added.
+        record: metadata for `state.json`; "agents", "versions" and "files" (name → SHA-256) are added.
     """
     files = {}
     for i, state in enumerate(weights):
@@ -64,7 +64,7 @@ def load_weights(
 
     Args:
         folder: of the stage.
-        env, vocabulary_hash, num_agents: what they must be of; None for networks that read any words.
+        env, vocabulary_hash, num_agents: expected origin; None for networks that read any words.
 
     Raises:
         CheckpointError: missing, truncated or altered files; weights of another env, vocabulary or number of agents.
@@ -77,7 +77,7 @@ def load_weights(
 def check_origin(
     record: Mapping[str, Any], source: Path, *, env: str, vocabulary_hash: str | None, num_agents: int
 ) -> None:
-    """Refuse a checkpoint of another env, vocabulary or number of agents, in a sentence that names the difference."""
+    """Raise a CheckpointError for a checkpoint of another env, vocabulary or number of agents."""
     if record.get("env") != env:
         raise CheckpointError(f"{source} was trained on {record.get('env')!r}, not on {env!r}")
     if record.get("agents") != num_agents:
@@ -98,7 +98,7 @@ def fit_weights(module: nn.Module, weights: Mapping[str, Tensor], source: Path |
 
 
 def parse_tensors(data: bytes, source: Path) -> Weights:
-    """The tensors of a safetensors file read into memory; CheckpointError where it is truncated or altered."""
+    """Parse a safetensors file in memory; CheckpointError where it is truncated or altered."""
     try:
         return load(data)
     except (SafetensorError, ValueError, KeyError) as error:

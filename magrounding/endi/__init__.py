@@ -1,1 +1,1 @@
-"""EnDi: agents that divide the entities of a game between them."""
+"""EnDi: agents that divide the entities of an episode between them."""

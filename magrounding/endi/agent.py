@@ -1,8 +1,8 @@
 """EnDi: an agent that divides the entities between itself and the others (Ding, Zhang, Yue, Wang, Huang, Lu 2023).
 
-From two views of the goal, as it lies to itself and to the others, it decides which entities it takes. It acts on those
-that it takes, and foresees what the others do from those that it leaves them. Any grounding module can look at the
-entities; each has a file here.
+From two views of the goal, its own and the others', it decides which entities it takes. It acts on those, and predicts
+the others' actions from the ones that it leaves them. Any grounding module can encode the entities; each has a file
+here.
 """
 
 from __future__ import annotations
@@ -16,24 +16,23 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from magrounding.agents.document_policy import DocumentPolicy
-from magrounding.agents.policy import MARKS, OTHERS, Accepts, Auxiliary, Policy, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.building import configure
+from magrounding.agents.document_policy import DocumentPolicy, Inputs
+from magrounding.agents.policy import MARKS, OTHERS, Accepts, Auxiliary, Policy, PolicyOutput, mask_logits
 from magrounding.endi.diagnostics import diagnose
-from magrounding.endi.division import Division, divide, draw_noise
-from magrounding.endi.modelling import modelling_loss
-from magrounding.endi.places import Places
-from magrounding.endi.regularizers import REGULARIZERS, dis, num
+from magrounding.endi.division import Division, Places, divide, draw_noise
+from magrounding.endi.losses import REGULARIZERS, dis, modelling_loss, num
 from magrounding.errors import ConfigurationError, choose
 from magrounding.registry import load
 from magrounding.schema import OneOf, Options
 from magrounding.spec import EnvSpec
 
 _GROUNDINGS = {
-    "txt2pi": "magrounding.endi.on_txt2pi:make_endi_txt2pi",
-    "emma": "magrounding.endi.on_emma:make_endi_emma",
-    "relread": "magrounding.endi.on_relread:make_endi_relread",
+    "txt2pi": "magrounding.endi.on_txt2pi:EnDiTxt2Pi",
+    "emma": "magrounding.endi.on_emma:EnDiEmma",
+    "relread": "magrounding.endi.on_relread:EnDiRelread",
 }
-"""Grounding module → what makes an EnDi of it."""
+"""Grounding module → EnDi on it."""
 
 
 @dataclass(frozen=True)
@@ -52,42 +51,32 @@ class EnDiOptions(Options):
 
 
 class Survey(NamedTuple):
-    """What an EnDi sees before it divides.
+    """State of an EnDi before it divides."""
 
-    Attributes:
-        places: what can be divided.
-        logits: [N, P, 2], of self and of others.
-        seen: whatever the two views of the divided entities start from.
-        memory: [N, …] or None.
-    """
-
-    places: Places
-    logits: Tensor
-    seen: Any
-    memory: Tensor | None = None
+    places: Places  # to be divided
+    logits: Tensor  # [N, P, 2], of self and of others
+    seen: Any  # intermediate results for both views of the divided entities
+    memory: Tensor | None = None  # [N, …] or None
 
 
 class Divided(NamedTuple):
-    """What an EnDi's losses go on from: its division, and `Survey.seen`."""
+    """Division, and `Survey.seen`, for EnDi's losses."""
 
     division: Division
     seen: Any
 
 
 class EnDi(DocumentPolicy):
-    """What is the same for all grounding modules.
-
-    Args:
-        spec: of the world.
-        config: options, those of the grounding module included.
+    """Base of EnDi on any grounding module.
 
     Raises:
-        ConfigurationError: an unknown regulariser, a world for one agent, or one that the network is not made for.
+        ConfigurationError: an unknown regulariser, an environment for one agent, or one that it is not made for.
     """
 
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask", "teammates"), egocentric=False)
     loss_weights: ClassVar[Mapping[str, float]] = {"modelling": 1.0, "division": 0.1}
     diagnostics = staticmethod(diagnose)
+    grounding_module: ClassVar[type[DocumentPolicy]]
 
     def __init__(self, spec: EnvSpec, config: EnDiOptions) -> None:
         choose("regularizer", config.regularizer, REGULARIZERS)
@@ -100,48 +89,31 @@ class EnDi(DocumentPolicy):
         self.map = spec.grid.height, spec.grid.width
 
     @abstractmethod
-    def survey(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None
-    ) -> Survey:
-        """Look at the goal from both sides; arguments as in `respond`."""
+    def survey(self, inputs: Inputs, memory: Tensor | None) -> Survey:
+        """Score every place for oneself and for the others."""
 
     @abstractmethod
-    def decide(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: Any, mask: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Logits [N, A] and values [N], given what `mask` [N, P] leaves to be seen."""
+    def decide(self, inputs: Inputs, seen: Any, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits [N, A] and values [N], given which places are visible, `mask` [N, P]."""
 
     @abstractmethod
-    def foresee(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: Any, mask: Tensor
-    ) -> Tensor:
-        """Logits [N, n − 1, A] of what each of the others does, given what `mask` [N, P] leaves to be seen."""
+    def predict_others(self, inputs: Inputs, seen: Any, mask: Tensor) -> Tensor:
+        """Return logits [N, n − 1, A] of the others' actions, given which places are visible, `mask` [N, P]."""
 
-    def aux_outputs(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: Any, mask: Tensor
-    ) -> dict[str, Callable[[], Tensor]]:
-        """What the grounding module has to tell beside the division; arguments as in `decide`."""
+    def aux_outputs(self, inputs: Inputs, seen: Any, mask: Tensor) -> dict[str, Callable[[], Tensor]]:
+        """Return `PolicyOutput.aux` of the grounding module."""
         return {}
 
-    def respond(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        memory: Tensor | None = None,
-    ) -> PolicyOutput:
-        """See `DocumentPolicy.respond`.
-
-        `aux` has MARKS (see `Division.taken`), and "guesses" [N, n − 1] int64, the most likely action of each of the
-        others.
-        """
-        places, scores, seen, memory = self.survey(observation, text, document, memory)
+    def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
+        """Divide, then act; `aux` has MARKS (`Division.taken`) and "guesses" [N, n − 1] int64, the others' actions."""
+        observation = inputs.observation
+        places, scores, seen, memory = self.survey(inputs, memory)
         division = divide(scores, places, self._noise_at(places, observation))
-        logits, value = self.decide(observation, text, document, seen, division.own)
-        aux = self.aux_outputs(observation, text, document, seen, division.own)
+        logits, value = self.decide(inputs, seen, division.own)
+        aux = self.aux_outputs(inputs, seen, division.own)
         aux[MARKS] = lambda: division.taken(*observation["grid"].shape[1:3])
         if self.config.modelling:
-            aux["guesses"] = lambda: self.foresee(observation, text, document, seen, division.others).float().argmax(-1)
+            aux["guesses"] = lambda: self.predict_others(inputs, seen, division.others).float().argmax(-1)
         return PolicyOutput(
             mask_logits(logits.float(), observation["action_mask"]),
             value.float(),
@@ -151,25 +123,18 @@ class EnDi(DocumentPolicy):
         )
 
     def draw_record(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> dict[str, Tensor]:
-        """Noise [*shape, H, W], "noise": one number for each cell."""
+        """Draw noise [*shape, H, W], "noise": one number for each cell."""
         return {"noise": draw_noise((*shape, *self.map), generator)}
 
-    def auxiliary(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        output: PolicyOutput,
-        others: Tensor | None,
-    ) -> Auxiliary:
-        """Losses "modelling" (L_sup) and "division" (L_reg); nothing is detached between them and the division."""
+    def auxiliary(self, inputs: Inputs, output: PolicyOutput, others: Tensor | None) -> Auxiliary:
+        """Return the losses "modelling" (L_sup) and "division" (L_reg), whose gradients reach the division."""
         division, seen = output.seen
         losses, metrics = {}, {"division_entropy": _entropy(division)}
         if self.config.modelling and others is not None:
-            logits = self.foresee(observation, text, document, seen, division.others).float()
+            logits = self.predict_others(inputs, seen, division.others).float()
             losses["modelling"], metrics["modelling_accuracy"] = modelling_loss(logits, others)
         if self.config.regularizer != "none":
-            losses["division"] = self._regularize(division, observation)
+            losses["division"] = self._regularize(division, inputs.observation)
         return Auxiliary(losses, metrics)
 
     def _regularize(self, division: Division, observation: dict[str, Tensor]) -> Tensor:
@@ -179,7 +144,7 @@ class EnDi(DocumentPolicy):
         return dis(division, observation["position"], observation["teammates"], height, width)
 
     def _noise_at(self, places: Places, observation: dict[str, Tensor]) -> Tensor | None:
-        """The noise [N, P] of the cell that each place lies in."""
+        """Noise [N, P] of the cell of each place."""
         noise = observation.get("noise")
         if noise is None:
             return None
@@ -187,7 +152,7 @@ class EnDi(DocumentPolicy):
 
 
 def _entropy(division: Division) -> Tensor:
-    """[N] nats: mean entropy of the division of an entity, nan where none is seen."""
+    """Mean entropy [N] of the division of an entity in nats, nan where none is seen."""
     log_probabilities = F.logsigmoid(torch.stack((division.difference, -division.difference)))
     entropy = -(log_probabilities.exp() * log_probabilities).sum(0)
     entity = division.places.is_entity
@@ -195,17 +160,15 @@ def _entropy(division: Division) -> Tensor:
 
 
 def make_endi(spec: EnvSpec, *, grounding: str = "txt2pi", regularizer: str = "dis", **options: Any) -> Policy:
-    """Make an EnDi, or, for one agent, its grounding module alone: a division takes two.
+    """Build an EnDi on "txt2pi" (the paper's for RTFM), "emma" (the paper's for MESSENGER) or "relread".
 
-    Args:
-        spec: of the world.
-        grounding: the module that looks at entities: "txt2pi" (the paper's for RTFM), "emma" (the paper's for
-            MESSENGER) or "relread".
-        regularizer, options: `EnDiOptions` and the options of that module.
+    For one agent it is the grounding module alone: a division takes two. Options are `EnDiOptions` and those of the
+    module.
 
     Raises:
-        ConfigurationError: an unknown module or option, or a value that cannot be.
+        ConfigurationError: an unknown module or option, or an invalid value.
     """
     choose("regularizer", regularizer, REGULARIZERS)
-    make = load(_GROUNDINGS[choose("grounding", grounding, tuple(_GROUNDINGS))])
-    return make(spec, regularizer=regularizer, **options)
+    network = load(_GROUNDINGS[choose("grounding", grounding, tuple(_GROUNDINGS))])
+    config = configure(f"endi on {grounding}", network.defaults, {"regularizer": regularizer, **options})
+    return (network if spec.num_agents > 1 else network.grounding_module)(spec, config)

@@ -1,4 +1,4 @@
-"""What divisions look like from outside: how much each agent claims, what others claim too, and what it foresees."""
+"""Diagnostics of divisions: claimed entities, conflicting claims, and accuracy of the predicted actions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from magrounding.endi.division import LEFT, NOTHING, TAKEN
 
 
 def diagnose(aux: Sequence[Mapping[str, np.ndarray]], actions: np.ndarray, acted: np.ndarray) -> dict[str, np.ndarray]:
-    """Metrics of a step of R games.
+    """Return metrics of a step of R episodes.
 
     Args:
         aux: for each agent, `marks` [R, H, W] (see `Division.taken`) and perhaps `guesses` [R, n − 1], see
             `EnDi.respond`.
         actions: [R, n].
-        acted: [R, n] bool; an agent that did not act divides and foresees nothing.
+        acted: [R, n] bool.
 
     Returns:
         Each [R, n], nan for an agent that did not act:

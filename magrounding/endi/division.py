@@ -1,8 +1,9 @@
 """Division: every agent splits the entities that it sees into those for itself and those for others (EnDi, sec. 4.1).
 
-The masks are those of a hard straight-through Gumbel-Softmax over two channels at temperature 1. Softmax and argmax of
-two numbers depend on their difference alone, and the difference of two Gumbel variables is logistic: so the noise of a
-place is one logistic number. Zero noise is the argmax of the logits, the mask without chance.
+It decides on places: the cells of a map, or the things on it. The masks are those of a hard straight-through
+Gumbel-Softmax over two channels at temperature 1. Softmax and argmax of two numbers depend on their difference alone,
+and the difference of two Gumbel variables is logistic: so the noise of a place is one logistic number. Zero noise is
+the argmax of the logits, the mask without chance.
 """
 
 from __future__ import annotations
@@ -12,32 +13,39 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from magrounding.endi.places import Places
-
 NOTHING, LEFT, TAKEN = -1, 0, 1
-"""What a cell of `Division.taken` says: no entity there, left to others, taken for oneself."""
+"""Values of `Division.taken`: no entity, left to others, taken for oneself."""
+
+FARTHEST = 1.0
+"""Distance of a dead agent."""
 
 _SMALLEST = 1e-6
-"""Of the uniform numbers behind the noise: the logistic ones stay within ±14, which float16 holds."""
+"""Bound of the uniform numbers behind the noise: logistic ones stay within ±14, which float16 holds."""
+
+
+class Places(NamedTuple):
+    """P places of N observations."""
+
+    row: Tensor  # [N, P] int64
+    column: Tensor  # [N, P] int64
+    # [N, P] bool, an entity is there: what agents divide, and what regularisers and diagnostics count
+    is_entity: Tensor
+    can_hide: Tensor  # [N, P] bool, a mask may hide what is there; elsewhere masks are 1
 
 
 class Division(NamedTuple):
-    """How N observations were divided.
+    """Division of the entities of N observations.
 
-    Attributes:
-        places: P of each.
-        difference: [N, P] float32, logit of self minus logit of others, without noise.
-        own, others: [N, P] float32 masks, 1 where the policy sees, and where the model of the others does. Where they
-            can hide something they are 0 or 1 and add up to 1, with the gradient of the soft sample; elsewhere 1.
+    Where masks can hide something they are 0 or 1 and add up to 1, with the gradient of the soft sample; elsewhere 1.
     """
 
-    places: Places
-    difference: Tensor
-    own: Tensor
-    others: Tensor
+    places: Places  # P of each
+    difference: Tensor  # [N, P] float32, logit of self minus logit of others, without noise
+    own: Tensor  # [N, P] float32 mask of the policy, 1 for visible
+    others: Tensor  # [N, P] float32 mask of the model of the others
 
     def taken(self, height: int, width: int) -> Tensor:
-        """[N, H, W] int8 of TAKEN, LEFT and NOTHING; where two entities share a cell, the one taken counts."""
+        """Return [N, H, W] int8 of TAKEN, LEFT and NOTHING; of two entities in a cell, the one taken counts."""
         places = self.places
         says = torch.where(places.is_entity, self.own.detach().to(torch.int8), NOTHING)
         cells = says.new_full((len(says), height * width), NOTHING)
@@ -46,13 +54,7 @@ class Division(NamedTuple):
 
 
 def divide(logits: Tensor, places: Places, noise: Tensor | None = None) -> Division:
-    """Divide.
-
-    Args:
-        logits: [N, P, 2], of self and of others.
-        places: P of each observation.
-        noise: [N, P] of `draw_noise`, or None for the argmax.
-    """
+    """Sample a division by logits [N, P, 2] of self and others and `draw_noise` [N, P]; without noise, the argmax."""
     logits = logits.float()
     difference = logits[..., 0] - logits[..., 1]
     noisy = difference if noise is None else difference + noise.float()
@@ -64,5 +66,36 @@ def divide(logits: Tensor, places: Places, noise: Tensor | None = None) -> Divis
 
 
 def draw_noise(shape: tuple[int, ...], generator: torch.Generator | None = None) -> Tensor:
-    """Logistic noise, rounded to float16: what acted is what is stored and replayed."""
+    """Draw logistic noise, rounded to float16, as it is recorded."""
     return torch.rand(shape, generator=generator).logit(_SMALLEST).half()
+
+
+def cells(is_entity: Tensor, can_hide: Tensor) -> Places:
+    """Return all cells of maps, row by row; is_entity and can_hide [N, H, W] bool."""
+    n, height, width = is_entity.shape
+    cell = torch.arange(height * width, device=is_entity.device).expand(n, -1)
+    return Places(cell // width, cell % width, is_entity.flatten(1), can_hide.flatten(1))
+
+
+def shown_entities(grid: Tensor, occupant: Tensor, avatar: Tensor, width: int) -> Tensor:
+    """Return [N, H, W] bool: a cell of grid [N, H, W, K] shows an entity and no agent.
+
+    The first of the `width` ids of an occupant decides: `occupant`, `avatar` [V] bool.
+    """
+    first = grid[..., ::width].int()
+    is_avatar = avatar[first]
+    return (occupant[first] & ~is_avatar).any(-1) & ~is_avatar.any(-1)
+
+
+def distance_to_nearest(places: Places, agents: Tensor, height: int, width: int) -> Tensor:
+    """Return [N, P] float32: Manhattan distance to the nearest agent alive, in [0, 1] (EnDi, section 4.1).
+
+    Each axis counts as a part of its length, so weights of losses do not depend on the size of the map. Of `agents`
+    [N, k, 2] the dead have row −1.
+    """
+    if not agents.shape[1]:
+        return torch.full(places.row.shape, FARTHEST, device=places.row.device)
+    rows, columns = (agents[:, :, axis, None].float() for axis in (0, 1))  # [N, k, 1]
+    down = (places.row.unsqueeze(1) - rows).abs() / height
+    right = (places.column.unsqueeze(1) - columns).abs() / width
+    return torch.where(rows >= 0, (down + right) / 2, FARTHEST).amin(1)

@@ -1,6 +1,6 @@
 """EnDi on EMMA, as for multi-agent MESSENGER.
 
-The division asks the sentences anew, with queries that also tell where an entity is, seen from oneself and from the
+The division attends to the sentences anew, with queries that include an entity's offset from oneself and from the
 nearest of the others. One mask serves all frames: what moves leaves its traces on cells that are empty now.
 """
 
@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.emma.network import Emma
 from magrounding.agents.emma.occupied import Occupied
 from magrounding.agents.emma.symbols import EmmaConfig, action_head, initialize
-from magrounding.agents.policy import RELIANCE, TextEncoding
+from magrounding.agents.policy import ATTENTION, TextEncoding
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
-from magrounding.endi.places import cells, shown_entities
+from magrounding.endi.division import cells, shown_entities
 from magrounding.schema import OneOf
 from magrounding.spec import EnvSpec
 
@@ -42,11 +42,7 @@ class EnDiEmmaConfig(EnDiOptions, EmmaConfig):
 class OffsetQueries(nn.Module):
     """Queries of the division: the mean of an entity's symbols and of its offsets from an agent.
 
-    Args:
-        symbols: rows of the table of symbols.
-        size: of the map; offsets are id − size, from 1 − size to size − 1.
-        width: of a query.
-        shared: one table for all.
+    Offsets are id − size, from 1 − size to size − 1, for a map of that size; `shared`: one table for all ids.
     """
 
     def __init__(self, symbols: int, size: int, width: int, *, shared: bool) -> None:
@@ -56,7 +52,7 @@ class OffsetQueries(nn.Module):
         self.tables = nn.ModuleList(nn.Embedding(row, width, padding_idx=0) for row in rows)
 
     def forward(self, words: Tensor, offsets: Tensor) -> Tensor:
-        """[D, width] of words [D, K] ids, 0 for what is no entity, and offsets [D, 2] ids; zeros without any entity."""
+        """Return [D, width] of words [D, K] ids, 0 for no entity, and offsets [D, 2] ids; zeros without any entity."""
         symbols, rows, columns = self.tables if len(self.tables) > 1 else [self.tables[0]] * 3
         asked = symbols(words).sum(1) + rows(offsets[:, 0]) + columns(offsets[:, 1])
         count = (words != 0).sum(1, keepdim=True)
@@ -70,14 +66,14 @@ class _Seen(NamedTuple):
 
 
 class EnDiEmma(EnDi):
-    """EMMA with a division of its cells, and a second trunk that foresees.
+    """EMMA with a division of its cells, and a second trunk that predicts the others.
 
-    Empty cells show the division nothing; offsets are those from where agents are now, in older frames too.
-
-    Args:
-        spec: of the world.
-        config: the options.
+    Empty cells add nothing to the maps of the division; offsets are those from where agents are now, in older frames
+    too.
     """
+
+    defaults = EnDiEmmaConfig()
+    grounding_module = Emma
 
     def __init__(self, spec: EnvSpec, config: EnDiEmmaConfig) -> None:
         super().__init__(spec, config)
@@ -109,9 +105,8 @@ class EnDiEmma(EnDi):
     def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor:
         return self.emma.memories(memory, observation, restarts)
 
-    def survey(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None
-    ) -> Survey:
+    def survey(self, inputs: Inputs, memory: Tensor | None) -> Survey:
+        observation, text, document = inputs
         emma, grid, position = self.emma, observation["grid"], observation["position"]
         if memory is None:
             memory = emma.initial_memory(len(grid)).to(grid.device)
@@ -124,26 +119,20 @@ class EnDiEmma(EnDi):
         places = cells(is_entity, can_hide=torch.ones_like(is_entity))
         return Survey(places, logits.flatten(1, 2), _Seen(seen, *emma.show(seen, text)), after)
 
-    def decide(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> tuple[Tensor, Tensor]:
         return self.emma.decide(self._look(seen, mask, self.emma.trunk))
 
-    def aux_outputs(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
-    ) -> dict[str, Callable[[], Tensor]]:
-        return {RELIANCE: lambda: self.emma.rely(observation, text, document)}
+    def aux_outputs(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> dict[str, Callable[[], Tensor]]:
+        return {ATTENTION: lambda: self.emma.attention(inputs)}
 
-    def foresee(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
-    ) -> Tensor:
+    def predict_others(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Tensor:
         if self.foresight is None:
-            raise TypeError("a network without modelling foresees nothing")
+            raise TypeError("a network without modelling predicts no others")
         features = self._look(seen, mask, self.foresight)
         return torch.stack([head(features) for head in self.modelling], 1)
 
     def _look(self, seen: _Seen, mask: Tensor, trunk: nn.Conv2d) -> Tensor:
-        """[N, …] of what a mask [N, P] leaves of the entities, and of all agents."""
+        """Features [N, …] of the entities that a mask [N, P] leaves, and of all agents."""
         shown = mask.flatten().index_select(0, seen.frames.cells())
         bias = trunk.bias
         assert bias is not None
@@ -152,13 +141,9 @@ class EnDiEmma(EnDi):
         return F.leaky_relu(maps).flatten(1)
 
     def _view(self, frames: Tensor, agent: Tensor, text: TextEncoding, document: Tensor, conv: nn.Conv2d) -> Tensor:
-        """Logits [N, H, W, 2] of a convolution over what the sentences tell entities that ask from an agent's place.
+        """Logits [N, H, W, 2] of a convolution over the sentences that entities attend to from an agent's place.
 
-        Args:
-            frames: [N, F, H, W, K].
-            agent: [N, 2] row and column; out of the map where there is none.
-            text, document: as in `respond`.
-            conv: of padded maps.
+        Entities are those of frames [N, F, H, W, K]; `agent` [N, 2] is out of the map where there is none.
         """
         _, history, height, width, per_cell = frames.shape
         emma, symbols = self.emma, self.emma.symbols.num_embeddings
@@ -177,7 +162,7 @@ class EnDiEmma(EnDi):
 
 
 def _nearest(position: Tensor, teammates: Tensor) -> Tensor:
-    """[N, 2]: row and column of the nearest teammate alive, the first of equals; far out where none is."""
+    """Row and column [N, 2] of the nearest teammate alive, the first of equals; far out where none is."""
     mates = teammates[:, :, :2].long()
     far = 2**15 // 2
     distance = (mates - position.long().unsqueeze(1)).abs().sum(2)
@@ -186,9 +171,3 @@ def _nearest(position: Tensor, teammates: Tensor) -> Tensor:
     first = (distance * count + torch.arange(count, device=distance.device)).argmin(1)
     chosen = mates.gather(1, first.view(-1, 1, 1).expand(-1, 1, 2)).squeeze(1)
     return torch.where((distance < far).any(1, keepdim=True), chosen, -far)
-
-
-def make_endi_emma(spec: EnvSpec, **options: Any) -> EnDiEmma | Emma:
-    """EnDi on EMMA for what `spec` shows, or EMMA for one agent; options are those of `EnDiEmmaConfig`."""
-    config = configure("endi on emma", EnDiEmmaConfig(), options)
-    return EnDiEmma(spec, config) if spec.num_agents > 1 else Emma(spec, config)

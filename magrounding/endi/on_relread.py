@@ -1,38 +1,36 @@
-"""EnDi on relread: it divides the things in sight themselves, never a map of cells, and learns at relread's pace.
+"""EnDi on relread: it divides the things in sight themselves, not a map of cells, and learns at relread's pace.
 
-What the text makes of a thing is computed once. The division is decided from it and from how far the thing is from
-oneself and from the nearest of the others; a mask then hides it. Two things stay visible, so that nothing has to be
-read twice: that something is there, as a hidden entity of txt2π differs from an empty cell too; and what others in
-sight have to do with it.
+Things are encoded once. The division is decided from their features and distances from oneself and from the nearest of
+the others; a mask then hides some. Two things stay visible, so that nothing is encoded twice: that something is there,
+as on txt2π, and its relations to others in sight.
 
-It begins by taking four entities of five, and each for itself by chance. Where it begins with all of them a teacher's
-pupils never learn to leave any; where with half of them, reinforcement alone leaves everything to others, as that is
-what foresees them best, before the first game is won.
+Initially it takes four entities of five. With all of them, imitation never learns to leave any; with half of them,
+reinforcement alone leaves everything to others, as that predicts them best, before the first win.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
-from magrounding.agents.policy import RELIANCE, Auxiliary, PolicyOutput, TextEncoding
+from magrounding.agents.document_policy import Inputs
+from magrounding.agents.policy import ATTENTION, Auxiliary, PolicyOutput, TextEncoding
 from magrounding.agents.relread.egocentric import Things, border_distances, look, with_presence
 from magrounding.agents.relread.motion import Motion
 from magrounding.agents.relread.network import Relread, RelreadConfig
-from magrounding.agents.respelling import within
+from magrounding.agents.remapping import within
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
-from magrounding.endi.places import Places, distance_to_nearest
+from magrounding.endi.division import Places, distance_to_nearest
 from magrounding.schema import Count
 from magrounding.spec import EnvSpec
 
 _TAKE = 1.5
-"""Logit of taking an entity before anything is learnt."""
+"""Initial logit of taking an entity."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +53,10 @@ class _Seen(NamedTuple):
 
 
 class EnDiRelread(EnDi):
-    """Divides things; an entity that shares its cell with an agent can be hidden like any other.
+    """Divides things; an entity that shares its cell with an agent can be hidden like any other."""
 
-    Args:
-        spec: of the world.
-        config: the options.
-    """
-
+    defaults = EnDiRelreadConfig()
+    grounding_module = Relread
     loss_weights: ClassVar[Mapping[str, float]] = {**EnDi.loss_weights, **Relread.loss_weights}
 
     def __init__(self, spec: EnvSpec, config: EnDiRelreadConfig) -> None:
@@ -75,7 +70,7 @@ class EnDiRelread(EnDi):
             last.bias.add_(torch.tensor([_TAKE, 0.0]))
         self.divider = nn.Sequential(nn.Linear(config.features + 2, config.division_hidden), nn.ReLU(), last)
         modelled = self.num_others if config.modelling else 0
-        self.modelling = nn.ModuleList(_Foresight(config, spec.num_actions) for _ in range(modelled))
+        self.modelling = nn.ModuleList(_ActionPredictor(config, spec.num_actions) for _ in range(modelled))
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader.encode_text(manual, goal)
@@ -96,9 +91,8 @@ class EnDiRelread(EnDi):
     def memories(self, memory: Tensor, observation: dict[str, Tensor], restarts: Tensor) -> Tensor:
         return self.reader.memories(memory, observation, restarts)
 
-    def survey(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None
-    ) -> Survey:
+    def survey(self, inputs: Inputs, memory: Tensor | None) -> Survey:
+        observation, text, document = inputs
         things = self.reader.find(observation)
         motion, memory = self.reader.follow(things, observation, memory)
         features = self.reader.relate(things, text, document, motion)
@@ -112,34 +106,22 @@ class EnDiRelread(EnDi):
         logits = self.divider(torch.cat((features, torch.stack(distances, 2).to(features.dtype)), 2))
         return Survey(places, logits, _Seen(things, motion, features), memory)
 
-    def auxiliary(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        output: PolicyOutput,
-        others: Tensor | None,
-    ) -> Auxiliary:
-        """EnDi's losses, and with motion relread's too."""
-        learnt, seen = super().auxiliary(observation, text, document, output, others), output.seen.seen
+    def auxiliary(self, inputs: Inputs, output: PolicyOutput, others: Tensor | None) -> Auxiliary:
+        """Return EnDi's losses and, with motion, that of relread."""
+        learnt, seen = super().auxiliary(inputs, output, others), output.seen.seen
         if seen.motion is None:
             return learnt
-        surprise = self.reader.surprise(seen.things, seen.motion, text, document)
-        return learnt._replace(losses={**learnt.losses, "motion": surprise})
+        motion = self.reader.motion_loss(seen.things, seen.motion, inputs.text, inputs.document)
+        return learnt._replace(losses={**learnt.losses, "motion": motion})
 
-    def decide(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        return self.reader.decide(observation, seen.things, _hide(seen, mask))
+    def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> tuple[Tensor, Tensor]:
+        return self.reader.decide(inputs.observation, seen.things, _hide(seen, mask))
 
-    def aux_outputs(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
-    ) -> dict[str, Callable[[], Tensor]]:
-        return {RELIANCE: lambda: self.reader.rely(seen.things, text, document, seen.motion)}
+    def aux_outputs(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> dict[str, Callable[[], Tensor]]:
+        return {ATTENTION: lambda: self.reader.attention(seen.things, inputs.text, inputs.document, seen.motion)}
 
-    def foresee(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
-    ) -> Tensor:
+    def predict_others(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Tensor:
+        observation = inputs.observation
         known, mates = with_presence(seen.things, _hide(seen, mask)), observation["teammates"]
         logits = []
         for j, model in enumerate(self.modelling):
@@ -150,13 +132,8 @@ class EnDiRelread(EnDi):
         return torch.stack(logits, 1)
 
 
-class _Foresight(nn.Module):
-    """relread's way of looking, from where another agent stands, in small.
-
-    Args:
-        config: the options.
-        num_actions: A.
-    """
+class _ActionPredictor(nn.Module):
+    """relread's map layer from another agent's place, in small."""
 
     def __init__(self, config: EnDiRelreadConfig, num_actions: int) -> None:
         super().__init__()
@@ -169,23 +146,17 @@ class _Foresight(nn.Module):
         self.policy = nn.Linear(hidden, num_actions)
 
     def forward(self, known: Tensor, place: Tensor, own: Tensor) -> Tensor:
-        """Logits [N, A].
+        """Return logits [N, A].
 
         Args:
             known: [N, M, C + 2] of things, see `with_presence`.
-            place: [N, M, 2], where they are around the other agent, see `Relread.place`.
-            own: [N, D], what is known of that agent itself.
+            place: [N, M, 2], their places around the other agent, see `Relread.place`.
+            own: [N, D], features of that agent itself.
         """
         hidden = look(self.feel(own), known, self.what.weight.t().contiguous(), self.where.weight, self.near, place)
         return self.policy(F.relu(self.think(F.relu(hidden))))
 
 
 def _hide(seen: _Seen, mask: Tensor) -> Tensor:
-    """Features [N, M, C] of what a mask [N, M] leaves."""
+    """Features [N, M, C] of the things that a mask [N, M] leaves."""
     return seen.features * mask.unsqueeze(2).to(seen.features.dtype)
-
-
-def make_endi_relread(spec: EnvSpec, **options: Any) -> EnDiRelread | Relread:
-    """EnDi on relread for what `spec` shows, or relread for one agent; options are those of `EnDiRelreadConfig`."""
-    config = configure("endi on relread", EnDiRelreadConfig(), options)
-    return EnDiRelread(spec, config) if spec.num_agents > 1 else Relread(spec, config)

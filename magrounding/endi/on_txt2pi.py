@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import distance_map, embed_cells, spatial_max
-from magrounding.agents.policy import RELIANCE, TextEncoding
-from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader, reliance_of
+from magrounding.agents.policy import ATTENTION, TextEncoding
+from magrounding.agents.txt2pi import Txt2Pi, Txt2PiConfig, Txt2PiGrounding, Txt2PiReader, attention_to_statements
 from magrounding.endi.agent import EnDi, EnDiOptions, Survey
-from magrounding.endi.places import cells, distance_to_nearest, shown_entities
+from magrounding.endi.division import cells, distance_to_nearest, shown_entities
 from magrounding.schema import Sizes
 from magrounding.spec import EnvSpec
 
@@ -37,14 +37,13 @@ class _Seen(NamedTuple):
 
 
 class EnDiTxt2Pi(EnDi):
-    """Two networks of FiLM² layers share the words and the text encoders: one looks at the goal, one at what is left.
+    """Two networks of FiLM² layers on the same words and text encoders, one for the division, one for the policy.
 
     A hidden entity is a zero vector. Cells that show an agent hide nothing, nor do walls and empty cells.
-
-    Args:
-        spec: of the world.
-        config: the options.
     """
+
+    defaults = EnDiTxt2PiConfig()
+    grounding_module = Txt2Pi
 
     def __init__(self, spec: EnvSpec, config: EnDiTxt2PiConfig) -> None:
         super().__init__(spec, config)
@@ -67,9 +66,8 @@ class EnDiTxt2Pi(EnDi):
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         return self.reader(manual, goal)
 
-    def survey(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor | None
-    ) -> Survey:
+    def survey(self, inputs: Inputs, memory: Tensor | None) -> Survey:
+        observation, text, document = inputs
         grid, position = observation["grid"], observation["position"]
         height, width = grid.shape[1:3]
         entity = shown_entities(grid, self.occupant, self.avatar, self.width)
@@ -80,48 +78,29 @@ class EnDiTxt2Pi(EnDi):
         goals = []
         for agents in (position.unsqueeze(1), observation["teammates"]):
             distance = distance_to_nearest(places, agents, height, width).view(-1, 1, height, width)
-            goals.append(self.goal_grounding(seen.cells, distance, summary, text, document))
+            goals.append(self.goal_grounding(seen.cells, distance, summary, inputs))
         return Survey(places, self.divider(torch.cat(goals, 1)).flatten(2).transpose(1, 2), seen)
 
-    def decide(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        features = self._look(text, document, seen, mask)
+    def decide(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> tuple[Tensor, Tensor]:
+        features = self._look(inputs, seen, mask)
         return self.policy(features), self.value(features).squeeze(1)
 
-    def aux_outputs(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
-    ) -> dict[str, Callable[[], Tensor]]:
+    def aux_outputs(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> dict[str, Callable[[], Tensor]]:
         if not (self.config.visual_attention or self.config.task_attention):
             return {}
 
-        def rely() -> Tensor:
+        def attention() -> Tensor:
             queries: list[Tensor] = []
-            self._look(text, document, seen, mask, queries)
-            return reliance_of(queries, text, document)[RELIANCE]()
+            self._look(inputs, seen, mask, queries)
+            return attention_to_statements(queries, inputs)[ATTENTION]()
 
-        return {RELIANCE: rely}
+        return {ATTENTION: attention}
 
-    def foresee(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, seen: _Seen, mask: Tensor
-    ) -> Tensor:
-        features = self._look(text, document, seen, mask)
+    def predict_others(self, inputs: Inputs, seen: _Seen, mask: Tensor) -> Tensor:
+        features = self._look(inputs, seen, mask)
         return torch.stack([head(features) for head in self.modelling], 1)
 
-    def _look(
-        self,
-        text: TextEncoding,
-        document: Tensor,
-        seen: _Seen,
-        mask: Tensor,
-        queries: list[Tensor] | None = None,
-    ) -> Tensor:
-        """[N, C] of what a mask [N, P] leaves; for `queries` see `Txt2PiGrounding`."""
+    def _look(self, inputs: Inputs, seen: _Seen, mask: Tensor, queries: list[Tensor] | None = None) -> Tensor:
+        """Features [N, C] of the cells that a mask [N, P] leaves; for `queries` see `Txt2PiGrounding`."""
         left = seen.cells * mask.view(-1, 1, *seen.cells.shape[2:]).to(seen.cells.dtype)
-        return spatial_max(self.grounding(left, seen.positions, seen.summary, text, document, queries))
-
-
-def make_endi_txt2pi(spec: EnvSpec, **options: Any) -> EnDiTxt2Pi | Txt2Pi:
-    """EnDi on txt2π for what `spec` shows, or txt2π for one agent; options are those of `EnDiTxt2PiConfig`."""
-    config = configure("endi on txt2pi", EnDiTxt2PiConfig(), options)
-    return EnDiTxt2Pi(spec, config) if spec.num_agents > 1 else Txt2Pi(spec, config)
+        return spatial_max(self.grounding(left, seen.positions, seen.summary, inputs, queries))

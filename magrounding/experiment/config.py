@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from magrounding.agents.building import build_policy, make_policy
 from magrounding.agents.policy import CONTRAST, Policy
-from magrounding.agents.respelling import reads_any_words
+from magrounding.agents.remapping import reads_any_words
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.experiment.evaluation_config import EvaluationConfig
 from magrounding.experiment.phase import Phase

@@ -7,7 +7,7 @@ from os import PathLike
 import torch
 
 from magrounding.agents.building import build_policy
-from magrounding.agents.respelling import reads_any_words
+from magrounding.agents.remapping import reads_any_words
 from magrounding.agents.weights import fit_weights, load_weights
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.play.run_folder import RunFolder

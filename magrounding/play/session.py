@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from magrounding.agents.policy import MARKS, RELIANCE
+from magrounding.agents.policy import ATTENTION, MARKS
 from magrounding.brief import brief
 from magrounding.envs.make import make, make_vec
 from magrounding.envs.parallel import WorldEnv
@@ -45,7 +45,7 @@ class View:
         score: of the episode so far.
         statements: of the manual, in the order of the picture; none without a manual.
         reliance: agent → how much its network relies on each of the statements in the coming choice, see
-            `agents.policy.RELIANCE`; None for an agent that does not act, or whose player does not report it.
+            `agents.policy.ATTENTION`; None for an agent that does not act, or whose player does not report it.
         scene: facts for drawing; None where there are none.
         claims: agent → [H, W] int8, see `agents.policy.MARKS`; for living agents whose networks divide.
     """
@@ -231,8 +231,8 @@ class Session:
         written = rows.any(1)
         aux = self._aux()
         reliance = {
-            agent: tuple(aux[agent][RELIANCE][0][written].tolist())
-            if agent in self.living and RELIANCE in aux[agent]
+            agent: tuple(aux[agent][ATTENTION][0][written].tolist())
+            if agent in self.living and ATTENTION in aux[agent]
             else None
             for agent in agents
         }

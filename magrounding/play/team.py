@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from magrounding.agents.policy import MARKS, Policy, common_diagnostics
-from magrounding.agents.respelling import respell
+from magrounding.agents.remapping import remap_embeddings
 from magrounding.errors import ConfigurationError
 from magrounding.play.origin import Origin
 from magrounding.play.player import Player, Shown, shown_to
@@ -74,7 +74,7 @@ class Team:
         if not alike or (spec.vocabulary_hash == own.vocabulary_hash and spec.words == own.words):
             return self  # what is no matter of words `act` refuses
         try:
-            policies = [respell(policy, spec) for policy in self.policies]
+            policies = [remap_embeddings(policy, spec) for policy in self.policies]
         except ConfigurationError as error:
             source = f" ({spec.source})" if spec.source else ""
             raise self.origin.refuse(f"games with other words{source}, and {error}") from None

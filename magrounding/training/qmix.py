@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import STATE, Policy
 from magrounding.agents.qmix.mixer import MIXERS, make_mixer
 from magrounding.agents.qmix.q_network import PLAY_EPSILON, QNetwork
@@ -214,7 +215,7 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
             # The first b rows are the first steps of all episodes: each has a text of its own.
             text = network.encode_text(*(self.tensor(seen[k][:b]) for k in _DOCUMENT)) if network.reads else {}
             lives = real.repeat_interleave(n, 1)
-            q, _ = network.evaluate(rows, text, document, who, last.flatten(0, 1), hidden, lives)
+            q, _ = network.evaluate(Inputs(rows, text, document), who, last.flatten(0, 1), hidden, lives)
         return q.view(len(last), n, -1)
 
     def _mix(self, mixer: nn.Module, q: Tensor, episodes: EpisodeBatch) -> Tensor:

@@ -1,12 +1,13 @@
 """The networks of BabyAI: their sizes, what they look at, and that steps and padding are what they should be."""
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
-from magrounding.agents.babyai import make_babyai_large, make_babyai_small
+from magrounding.agents.building import make_policy
 from magrounding.agents.policy import Batch, Reading
 from magrounding.errors import ConfigurationError
 from magrounding.single.babyai import BabyAI
@@ -16,7 +17,8 @@ SPEC = BabyAI().describe()
 STEPS, GAMES = 5, 4
 MISSIONS = ("go to the red ball", "put a blue key next to the door", "pick up a box")
 NARROW = {"words": 8, "channels": 6, "memory": 10, "head": 5}
-BOTH = pytest.mark.parametrize("make", [make_babyai_small, make_babyai_large])
+SMALL, LARGE = (partial(make_policy, f"babyai_{size}") for size in ("small", "large"))
+BOTH = pytest.mark.parametrize("make", [SMALL, LARGE], ids=["small", "large"])
 
 
 def fresh(make, spec=SPEC, **options):
@@ -52,14 +54,14 @@ def count(module):
 
 
 def test_the_small_network_has_the_parameters_of_the_paper():
-    policy = make_babyai_small(SPEC)
+    policy = make_policy("babyai_small", SPEC)
     assert count(policy) == 1_068_168
     parts = (policy.stem, policy.blocks, policy.memory, policy.reader, policy.words, policy.actor, policy.critic)
     assert [count(part) for part in parts] == [149_760, 657_408, 132_096, 99_072, 12_800, 8_711, 8_321]
 
 
 def test_the_large_network_has_the_parameters_of_the_paper():
-    policy = make_babyai_large(SPEC)
+    policy = LARGE(SPEC)
     assert count(policy) == 20_348_552
     parts = (policy.stem, policy.blocks, policy.memory, policy.reader, policy.words, policy.key)
     assert [count(part) for part in parts] == [149_760, 722_944, 17_842_176, 296_448, 25_600, 1_048_832]
@@ -139,7 +141,7 @@ def test_the_mission_is_read_to_its_last_word(make):
 
 
 def test_the_large_network_asks_for_words_by_its_memory():
-    policy, seen = fresh(make_babyai_large), observe()
+    policy, seen = fresh(LARGE), observe()
     text = policy.encode("mission", {"goal": seen[1]})
     index, memory = torch.tensor([1, 1]), torch.randn(2, 2, 10)
     found = policy.consult(policy.key(memory.flatten(1)), text, index)
@@ -150,7 +152,7 @@ def test_the_large_network_asks_for_words_by_its_memory():
 
 
 def test_it_sees_the_raw_numbers_of_minigrid():
-    policy, grid = fresh(make_babyai_small), observe()[0]["grid"][0]
+    policy, grid = fresh(SMALL), observe()[0]["grid"][0]
     expected = torch.from_numpy(raw_image(grid.numpy())).float().permute(0, 3, 1, 2)
     assert torch.equal(policy.image(grid), expected)
 
@@ -188,6 +190,6 @@ def test_only_learning_moves_the_running_statistics(make):
 def test_other_worlds_are_refused():
     renamed = dataclasses.replace(SPEC, words=(*SPEC.words[:-1], "elsewhere"))
     with pytest.raises(ConfigurationError, match="numbers of its cells"):
-        make_babyai_small(renamed)
+        make_policy("babyai_small", renamed)
     with pytest.raises(ConfigurationError, match="even"):
-        make_babyai_large(SPEC, words=7)
+        LARGE(SPEC, words=7)

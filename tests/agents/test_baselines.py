@@ -6,7 +6,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from magrounding.agents.baselines import convolve_with_constants, make_baseline
+from magrounding.agents.baselines import convolve_with_constants
+from magrounding.agents.building import make_policy
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import distance_map
 from tests.agents.samples import NARROW, make_sample, make_spec
 
@@ -23,9 +25,9 @@ def test_constant_channels(shape):
 
 
 def test_first_layers_see_texts_and_positions():
-    conv = make_baseline(make_spec(), modulate=False)
+    conv = make_policy("conv", make_spec())
     assert [layer.in_channels for layer in conv.layers] == [632, 18, 34, 66, 66]
-    film = make_baseline(make_spec(), modulate=True)
+    film = make_policy("film", make_spec())
     assert [layer.conv.in_channels for layer in film.layers] == [32, 18, 34, 66, 66]
     assert [layer.text.in_features for layer in film.layers] == [240] * 5
 
@@ -33,7 +35,7 @@ def test_first_layers_see_texts_and_positions():
 @pytest.mark.parametrize("modulate", [True, False])
 def test_definition(modulate):
     torch.manual_seed(0)
-    policy = make_baseline(make_spec(), modulate=modulate, **NARROW)
+    policy = make_policy("film" if modulate else "conv", make_spec(), **NARROW)
     batch = make_sample(10, 3)
 
     def read(part, ids):
@@ -43,7 +45,7 @@ def test_definition(modulate):
         return (states @ part.attention.score.weight[0] + part.attention.score.bias).softmax(0) @ states
 
     with torch.no_grad():
-        output = policy.respond(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+        output = policy.respond(Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document))
         for n, u in enumerate(batch.document):
             one = {name: tensor[n] for name, tensor in batch.observation.items()}
             text = torch.cat(

@@ -8,7 +8,6 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.choiceread import make_choiceread
 from magrounding.agents.policy import Batch
 from magrounding.errors import ConfigurationError
 from magrounding.play.actor import make_expert
@@ -139,22 +138,22 @@ def test_worlds_that_it_cannot_read_are_refused():
 
     for name in ("task", "said"):
         with pytest.raises(ConfigurationError, match="for the whole episode and one of the moment"):
-            make_choiceread(without(name))
+            make_policy("choiceread", without(name))
     with pytest.raises(ConfigurationError, match="looks at choices"):
-        make_choiceread(without(CHOICES))
+        make_policy("choiceread", without(CHOICES))
     with pytest.raises(ConfigurationError, match="hidden is a positive integer"):
-        make_choiceread(SPEC, hidden=0)
+        make_policy("choiceread", SPEC, hidden=0)
 
 
 def test_a_history_is_not_read_and_every_other_text_is():
     more = (Text("history", (3, 4), 0, 9), Text("rules", (2, 5), 0, 9, shared=True, lifetime=EPISODE))
-    policy = make_choiceread(replace(SPEC, fields=(*SPEC.fields, *more)), **SMALL)
+    policy = make_policy("choiceread", replace(SPEC, fields=(*SPEC.fields, *more)), **SMALL)
     assert policy.reads == {
         "task": ("task", "rules"),
         "now": ("task", "rules", "said"),
         CHOICES: (CHOICES,),
     }
-    assert make_choiceread(MANY, **SMALL).reads["now"] == ("task", "observation")
+    assert make_policy("choiceread", MANY, **SMALL).reads["now"] == ("task", "observation")
 
 
 def learnt(agent, updates, **options):

@@ -6,6 +6,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import Batch, Reading
 from magrounding.agents.relread.network import Relread
 from magrounding.envs.messenger.arrays import KIND
@@ -88,7 +89,7 @@ def test_it_grounds_symbols_without_reward_or_label():
     vec, _, texts = boards(rows=200, split="test")
     entities = vec.world._games.entities[:, 1:]
     with torch.no_grad():
-        kin = policy.reader.kinship(torch.arange(14), policy.encode_text(*texts))  # [U, symbols, S]
+        kin = policy.reader.similarity(torch.arange(14), policy.encode_text(*texts))  # [U, symbols, S]
     about = {sentence: cell[0] for cell in CELLS for sentence in our_corpus()["test"][cell]}
     right = [
         ENTITIES[kind] == about[vec.world.text(b)["manual"][int(kin[b, 2 + kind].argmax())]]
@@ -106,7 +107,7 @@ def test_a_meaning_reaches_the_policy_and_unseen_words_say_next_to_nothing():
 
     def logits():
         with torch.no_grad():
-            return policy.respond(board, policy.encode_text(*texts), torch.arange(32)).logits
+            return policy.respond(Inputs(board, policy.encode_text(*texts), torch.arange(32))).logits
 
     before = logits()
     assert policy.reader.meanings.weight.abs().max() < 0.1

@@ -9,7 +9,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.respelling import respell
+from magrounding.agents.remapping import remap_embeddings
 from magrounding.agents.running_text import edges_kernels
 from magrounding.agents.running_text.assumptions import ASSUMPTIONS, made_up
 from magrounding.agents.running_text.edges import Edges, make_segments
@@ -189,7 +189,7 @@ def test_running_text_is_read_by_edges_unless_asked_otherwise():
         policy = make_policy(agent, paragraph)
         assert policy.config.segments == "edges"
         assert make_policy(agent, rows).config.segments == "rows"
-        assert respell(policy, rows).config.segments == "edges"
+        assert remap_embeddings(policy, rows).config.segments == "edges"
     assert make_segments("rows", rows) is None
 
 

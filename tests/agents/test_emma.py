@@ -13,6 +13,7 @@ import torch.nn.functional as F
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.emma.network import Emma, GameId
 from magrounding.errors import ConfigurationError
 from magrounding.play.team import Team
@@ -123,10 +124,10 @@ def test_the_order_of_sentences_and_padding_behind_them_change_nothing():
     spec, (frame, *_), texts = play("messenger", stage="s3")
     policy, rows = network(spec), torch.arange(6)
     with torch.no_grad():
-        expected = policy.respond(frame, policy.encode_text(*texts), rows)
+        expected = policy.respond(Inputs(frame, policy.encode_text(*texts), rows))
         manual = F.pad(texts[0][:, [3, 0, 5, 1, 4, 2]], (0, SMALL["tokens"] - texts[0].shape[2], 0, 2))
-        got = policy.respond(frame, policy.encode_text(manual, texts[1]), rows)
-        others = policy.respond(frame, policy.encode_text(texts[0].roll(1, 0), texts[1]), rows)
+        got = policy.respond(Inputs(frame, policy.encode_text(manual, texts[1]), rows))
+        others = policy.respond(Inputs(frame, policy.encode_text(texts[0].roll(1, 0), texts[1]), rows))
     torch.testing.assert_close(got.logits, expected.logits, rtol=0, atol=1e-6)
     torch.testing.assert_close(got.value, expected.value, rtol=0, atol=1e-6)
     assert not torch.allclose(others.value, expected.value, atol=1e-4)
@@ -141,7 +142,9 @@ def test_looking_at_occupied_cells_only_is_the_dense_convolution(agent, env, opt
     outputs, gradients = [], []
     for sparse in (True, False):
         policy = network(spec, agent, sparse=sparse)
-        output = policy.respond(frames[-1], policy.encode_text(*texts), torch.arange(6), remember(policy, frames))
+        output = policy.respond(
+            Inputs(frames[-1], policy.encode_text(*texts), torch.arange(6)), remember(policy, frames)
+        )
         (output.logits.softmax(-1)[:, 0].sum() + output.value.square().sum()).backward()
         outputs.append(output)
         gradients.append({name: p.grad for name, p in policy.named_parameters()})
@@ -160,7 +163,7 @@ def test_a_map_without_anybody():
     values = []
     for sparse in (True, False):
         policy = network(spec, sparse=sparse)
-        values.append(policy.respond(nobody, policy.encode_text(*texts), torch.arange(6)).value)
+        values.append(policy.respond(Inputs(nobody, policy.encode_text(*texts), torch.arange(6))).value)
     torch.testing.assert_close(*values)
 
 
@@ -268,7 +271,7 @@ def test_rows_of_padding_stay_zero(game_id):
     tables = [module for module in policy.modules() if isinstance(module, torch.nn.Embedding)]
     before = copy.deepcopy(tables)
     optimizer = torch.optim.RMSprop(policy.parameters(), 0.01)
-    policy.respond(frames[0], policy.encode_text(*texts), torch.arange(6)).value.sum().backward()
+    policy.respond(Inputs(frames[0], policy.encode_text(*texts), torch.arange(6))).value.sum().backward()
     optimizer.step()
     assert len(tables) == 2
     for table, old in zip(tables, before, strict=True):
@@ -281,7 +284,7 @@ def test_masked_actions_are_impossible_and_harmless(game_id):
     spec, (frame, *_), texts = play("messenger", stage="s2", game_id=game_id)
     policy = network(spec, "emma_game_id" if game_id else "emma")
     frame["action_mask"][:3] = torch.tensor([1, 0, 0, 0, 0], dtype=torch.int8)
-    output = policy.respond(frame, policy.encode_text(*texts), torch.arange(6))
+    output = policy.respond(Inputs(frame, policy.encode_text(*texts), torch.arange(6)))
     allowed, log_probabilities = frame["action_mask"].bool(), output.logits.log_softmax(-1)
     assert (log_probabilities.exp()[~allowed] == 0).all()
     loss = -(log_probabilities.exp() * log_probabilities).sum() - log_probabilities[:, 0].sum()
@@ -300,7 +303,7 @@ def test_learns_sixteen_transitions_by_heart(agent):
     optimizer = torch.optim.Adam(policy.parameters(), 0.005)
     accuracy = []
     while len(accuracy) < 500 and max(accuracy, default=0) <= 0.95:
-        logits = policy.respond(frames[0], policy.encode_text(*texts), torch.arange(16)).logits
+        logits = policy.respond(Inputs(frames[0], policy.encode_text(*texts), torch.arange(16))).logits
         accuracy.append((logits.argmax(1) == action).float().mean().item())
         optimizer.zero_grad()
         F.cross_entropy(logits, action).backward()
@@ -312,9 +315,9 @@ def test_learns_sixteen_transitions_by_heart(agent):
 def test_bfloat16():
     spec, frames, texts = play("messenger", stage="s2")
     policy = network(spec)
-    expected = policy.respond(frames[0], policy.encode_text(*texts), torch.arange(6))
+    expected = policy.respond(Inputs(frames[0], policy.encode_text(*texts), torch.arange(6)))
     with torch.autocast("cpu", torch.bfloat16):
-        output = policy.respond(frames[0], policy.encode_text(*texts), torch.arange(6))
+        output = policy.respond(Inputs(frames[0], policy.encode_text(*texts), torch.arange(6)))
     assert output.logits.dtype == output.value.dtype == torch.float32
     torch.testing.assert_close(output.value, expected.value, rtol=0.05, atol=0.05)
     output.value.sum().backward()
@@ -323,17 +326,17 @@ def test_bfloat16():
 
 def test_a_made_up_world_with_several_words_a_cell():
     policy, batch = network(make_spec()), make_sample(9, 3)
-    output = policy.respond(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+    output = policy.respond(Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document))
     for n in range(9):
         one = {name: tensor[n : n + 1] for name, tensor in batch.observation.items()}
-        alone = policy.respond(one, policy.encode_text(batch.manual, batch.goal), batch.document[n : n + 1])
+        alone = policy.respond(Inputs(one, policy.encode_text(batch.manual, batch.goal), batch.document[n : n + 1]))
         torch.testing.assert_close(alone.logits[0], output.logits[n], rtol=1e-5, atol=1e-6)
 
 
 def test_what_cannot_be_is_said():
     policy, batch = network(make_spec(6)), make_sample(4, 2, size=8)
     with pytest.raises(ConfigurationError, match="made for a grid of 6 × 6 × 4 and cannot look at one of 8 × 8 × 4"):
-        policy.respond(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+        policy.respond(Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document))
     with pytest.raises(ConfigurationError, match="set game_id of the environment"):
         make_policy("emma_game_id", play("messenger", stage="s1")[0])
     with pytest.raises(ConfigurationError, match="at least 2 × 2 cells, got 1 × 1"):

@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from magrounding.agents.guide import Guide, load_guide, save_guide
-from magrounding.agents.guide.encoder import HashedEncoder
-from magrounding.agents.guide.features import hashed_features
+from magrounding.agents.guide.encoder import HashedEncoder, hashed_features
 from magrounding.agents.guide.language_model import LanguageModelEncoder
 from magrounding.agents.guide.learning import GuideLearning, contrastive_loss, examples_of, learn_guide
 from magrounding.agents.guide.metrics import guide_metrics, top_k

@@ -12,7 +12,7 @@ from magrounding.agents.building import make_policy
 from magrounding.agents.guide import Guide, save_guide
 from magrounding.agents.guide.encoder import HashedEncoder
 from magrounding.agents.guide.metrics import top_k
-from magrounding.agents.guide.reading import GuideReader
+from magrounding.agents.lge import GuideReader
 from magrounding.errors import ConfigurationError
 from magrounding.play.player import Player, shown_to
 from magrounding.spec import CHOICES, EPISODE, SCORE, SCORES, STEP, EnvSpec, Mask, Text, TextChoices
@@ -185,7 +185,7 @@ class TestReading:
         assert policy._guide.read == count
 
     def test_begins_anew_when_there_are_too_many(self, folder, monkeypatch):
-        monkeypatch.setattr("magrounding.agents.guide.reading.REMEMBERED", 3)
+        monkeypatch.setattr("magrounding.agents.lge.REMEMBERED", 3)
         reader = GuideReader(make(folder)._guide.guide, WORDS)
         texts = torch.tensor([row(action, 3) for action in ACTIONS[:6]])
         whole, said = reader(texts)

@@ -2,7 +2,7 @@
 
 import torch
 
-from magrounding.agents.local_map import around
+from magrounding.agents.modules import around
 
 
 def test_the_agent_is_in_the_middle_and_there_is_nothing_beyond_the_map_or_for_the_dead():

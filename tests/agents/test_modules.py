@@ -8,7 +8,6 @@ import torch.nn.functional as F
 
 from magrounding.agents.modules import (
     DocumentAttention,
-    DocumentIndex,
     FiLM2,
     SelfAttention,
     distance_map,
@@ -82,7 +81,7 @@ def test_attention_by_tiles_is_attention_by_copies(document):
 
 def test_tiles_hold_each_observation_once_and_beside_its_document():
     document = torch.randint(0, 9, (300,), generator=torch.Generator().manual_seed(1))
-    index = DocumentIndex.of(document, 9)
+    index = DocumentAttention(torch.zeros(9, 1, 2), torch.ones(9, 1, dtype=torch.bool), document)
     assert index.slot is not None
     assert len(index.slot.unique()) == 300
     torch.testing.assert_close(index.document[index.slot // index.size], document)

@@ -8,9 +8,9 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import Auxiliary
-from magrounding.agents.relread.motion import DIRECTIONS, FRAMES, GAITS, Frame, initial_tracks, track
-from magrounding.agents.relread.motion_kernels import TRACKS
+from magrounding.agents.relread.motion import DIRECTIONS, FRAMES, MOTION_CLASSES, TRACKS, Frame, initial_tracks, track
 from magrounding.agents.relread.network import Relread
 from magrounding.training.ppo import PPOConfig, PPOLearner
 from tests.agents.samples import batch_of, documents_of, one_by_one, seen_by
@@ -34,7 +34,7 @@ def follow(frames, agents):
         words, rows, columns = torch.tensor(things).t().unsqueeze(1)
         shown = torch.ones(words.shape, dtype=torch.bool)
         motion, tracks = track(Frame(words.int(), rows, columns, shown, torch.tensor([places])), tracks)
-        seen.append((motion.gait[0].tolist(), motion.direction[0].tolist()))
+        seen.append((motion.motion_class[0].tolist(), motion.direction[0].tolist()))
     return seen
 
 
@@ -88,9 +88,9 @@ def test_codes_are_within_their_tables():
         [[(7, *place) for place in places] for places in walk.tolist()], draws.integers(0, 10, (200, 2, 2)).tolist()
     )
     gaits, directions = (np.array(part) for part in zip(*seen, strict=True))
-    assert set(gaits.flat) <= set(range(GAITS))
+    assert set(gaits.flat) <= set(range(MOTION_CLASSES))
     assert set(directions.flat) <= set(range(DIRECTIONS))
-    assert len(np.unique(gaits)) > GAITS // 4
+    assert len(np.unique(gaits)) > MOTION_CLASSES // 4
 
 
 def network(spec, seed=0, agent="relread", **options):
@@ -169,12 +169,14 @@ def test_what_looks_the_same_reads_differently_as_it_moves():
     later = {**board, "grid": board["grid"].clone()}
     later["grid"][:, 2, 2, 0], later["grid"][:, 3, 2, 0] = 0, 5  # the first of the two has come nearer
     text, document = policy.encode_text(*texts), torch.arange(4)
-    memory = policy.respond(board, text, document).memory
+    memory = policy.respond(Inputs(board, text, document)).memory
     things = policy.find(later)
     moved, stood = int(things.row[0].argmax()), int(things.row[0].argmin())
     motion, _ = policy.follow(things, later, memory)
     assert motion is not None
-    reading, _, of = policy.reader.read(things.words, text, torch.nn.functional.pad(motion.gait, (0, 1)).unsqueeze(-1))
+    reading, _, of = policy.reader.read(
+        things.words, text, torch.nn.functional.pad(motion.motion_class, (0, 1)).unsqueeze(-1)
+    )
     told = reading.features[torch.arange(4), of[:, moved, 0]] - reading.features[torch.arange(4), of[:, stood, 0]]
     assert (told[:, 2:].abs().amax(1) > 1e-4).all()  # what the statements mean for either
     at_first = policy.relate(things, text, document, policy.follow(things, later, None)[0])
@@ -187,15 +189,15 @@ def test_without_motion_nothing_is_remembered_or_added():
     vec = mg.make_vec("messenger", 4, copy=True, stage="s3")
     board, texts = standing(vec)
     plain = network(vec.spec, motion=0)
-    output = plain.respond(board, plain.encode_text(*texts), torch.arange(4))
+    output = plain.respond(Inputs(board, plain.encode_text(*texts), torch.arange(4)))
     assert plain.initial_memory(4) is None
     assert output.memory is None
-    assert plain.auxiliary(board, {}, torch.arange(4), output, None).losses == {}
+    assert plain.auxiliary(Inputs(board, {}, torch.arange(4)), output, None).losses == {}
     assert not [name for name, _ in plain.named_parameters() if "move" in name or "motion" in name]
 
 
 def foresight(policy, board, text, output):
-    return policy.auxiliary(board, text, torch.arange(len(board["grid"])), output, None).losses["motion"]
+    return policy.auxiliary(Inputs(board, text, torch.arange(len(board["grid"]))), output, None).losses["motion"]
 
 
 def test_every_weight_of_motion_learns_from_actions_or_from_foreseeing():
@@ -204,10 +206,10 @@ def test_every_weight_of_motion_learns_from_actions_or_from_foreseeing():
     policy = network(vec.spec)
     text, memory, document = policy.encode_text(*texts), None, torch.arange(8)
     for step in range(3):
-        memory = policy.respond(board, text, document, memory).memory
+        memory = policy.respond(Inputs(board, text, document), memory).memory
         seen, *_ = vec.step(np.full((8, 1), step % 2 + 1))
         board = seen_by(0, seen, vec.spec)
-    output = policy.respond(board, text, document, memory)
+    output = policy.respond(Inputs(board, text, document), memory)
     (output.logits.log_softmax(-1)[:, 0].sum() + output.value.sum()).backward(retain_graph=True)
     learned = {name for name, parameter in policy.named_parameters() if parameter.grad is not None}
     foreseeing = {"reader.moves.embedding.weight", "reader.moves.gaits.weight", "reader.moves.gaits.bias"}
@@ -228,7 +230,7 @@ def test_only_what_is_new_in_sight_is_foreseen():
     policy = network(vec.spec)
     text, memory, foreseen = policy.encode_text(*texts), None, []
     for _ in range(FRAMES + 2):
-        output = policy.respond(board, text, torch.arange(4), memory)
+        output = policy.respond(Inputs(board, text, torch.arange(4)), memory)
         memory = output.memory
         foreseen.append(bool(foresight(policy, board, text, output).any()))
     assert foreseen == [False] + [True] * (FRAMES - 1) + [False, False]

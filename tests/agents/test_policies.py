@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.building import make_policy
-from magrounding.agents.document_policy import DocumentPolicy
+from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.policy import PolicyOutput, TextEncoding, mask_logits
 from magrounding.errors import ConfigurationError
 from magrounding.play.encoded_texts import overwrite
@@ -39,7 +39,7 @@ def narrow(agent: str, **options) -> DocumentPolicy:
 
 
 def act(policy: DocumentPolicy, batch: Sample) -> PolicyOutput:
-    return policy.respond(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+    return policy.respond(Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document))
 
 
 def loss_of(output: PolicyOutput) -> Tensor:
@@ -127,10 +127,10 @@ def test_observations_do_not_mix(agent):
     policy, batch = narrow(agent), make_sample(8, 3)
     with torch.no_grad():
         text = policy.encode_text(batch.manual, batch.goal)
-        together = policy.respond(batch.observation, text, batch.document)
+        together = policy.respond(Inputs(batch.observation, text, batch.document))
         for n in range(8):
             one = {name: tensor[n : n + 1] for name, tensor in batch.observation.items()}
-            alone = policy.respond(one, text, batch.document[n : n + 1])
+            alone = policy.respond(Inputs(one, text, batch.document[n : n + 1]))
             torch.testing.assert_close(alone.logits[0], together.logits[n], rtol=0, atol=1e-6)
 
 
@@ -226,11 +226,11 @@ def test_overwriting_documents_pads_the_shorter():
     with torch.no_grad():
         expected = act(policy, every).logits
         text = overwrite(detached(kept), torch.tensor([2, 0]), detached(new), 3)
-        got = policy.respond(every.observation, text, every.document).logits
+        got = policy.respond(Inputs(every.observation, text, every.document)).logits
         torch.testing.assert_close(got, expected, rtol=0, atol=1e-6)
         # And short ones over long ones, which are not shortened.
         short_again = overwrite(text, torch.tensor([0, 1, 2]), detached(kept), 3)
-        got = policy.respond(every.observation, short_again, every.document).logits
+        got = policy.respond(Inputs(every.observation, short_again, every.document)).logits
         torch.testing.assert_close(
             got, act(policy, every._replace(manual=short.manual, goal=short.goal)).logits, rtol=0, atol=1e-6
         )
@@ -312,7 +312,7 @@ def test_who_needs_no_place_takes_maps_that_turn(agent):
         ("txt2pi", {"profile": "paperback"}, "unknown profile 'paperback'; choose from: paper, code"),
         ("txt2pi", {"task_attention": 1}, "task_attention is True or False, got 1"),
         ("txt2pi_no_task_attn", {"task_attention": True}, "itself sets task_attention to False"),
-        ("film", {"modulate": False}, "itself sets modulate to True"),
+        ("sir_state", {"state": False}, "itself sets state to True"),
         ("film", {"encoder": "rnn"}, "unknown encoder 'rnn'; choose from: lstm, gru"),
     ],
 )

@@ -15,6 +15,7 @@ import torch
 import magrounding as mg
 from magrounding.agents import pretrained_language
 from magrounding.agents.building import make_policy
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.language import join_statements
 from magrounding.agents.pretrained_language import LanguageModel, PretrainedStates
 from magrounding.agents.weights import save_weights
@@ -89,11 +90,11 @@ def test_sir_adds_what_it_reads_to_the_words_it_is_about(model, tmp_path, agent,
         states = [encoder.language(line[None, None])[0][0, 0, : (line > 0).sum()] for line in row]
         expected = encoder.project(torch.cat((*states, torch.zeros(1, 12))))  # the terminator is no word of the model's
         torch.testing.assert_close(added[: len(expected)], expected, rtol=1e-4, atol=1e-5)
-    output = policy.respond(own, policy.encode_text(*texts), torch.arange(3))
+    output = policy.respond(Inputs(own, policy.encode_text(*texts), torch.arange(3)))
     output.value.sum().backward()
     assert all(e.project.weight.grad.any() for e in (policy.reader.joint, policy.reader.fields))
     longer = torch.nn.functional.pad(texts[0], (0, 200, 0, 2))
-    got = policy.respond(own, policy.encode_text(longer, texts[1]), torch.arange(3))
+    got = policy.respond(Inputs(own, policy.encode_text(longer, texts[1]), torch.arange(3)))
     torch.testing.assert_close(got.value, output.value, rtol=0, atol=1e-6)
     save_weights(tmp_path / "run", [policy.state_dict()], {})
 

@@ -8,6 +8,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.qmix.mixer import MonotonicMixer, StateEncoder, make_mixer
 from magrounding.agents.qmix.q_network import PLAY_EPSILON, epsilon_greedy
 from magrounding.errors import ConfigurationError
@@ -49,7 +50,7 @@ def unrolled(policy, observation, texts, actions, real=None, hidden=None, before
     hidden = policy.initial_hidden(N) if hidden is None else hidden
     document = torch.arange(N).expand(T, N)[real]
     who = torch.eye(2)[:1].expand(len(document), 2)
-    return policy.evaluate(rows, policy.encode_text(*texts), document, who, last[real], hidden, real)
+    return policy.evaluate(Inputs(rows, policy.encode_text(*texts), document), who, last[real], hidden, real)
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -7,7 +7,7 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.agents.modules import masked_softmax
-from magrounding.agents.policy import RELIANCE
+from magrounding.agents.policy import ATTENTION
 from magrounding.play.lineup import MixedActor
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team
@@ -30,7 +30,7 @@ def aux(policy, observation, texts):
     restarts = torch.ones(1, len(texts[0]), dtype=torch.bool)
     batch = batch_of(policy, {name: each[None] for name, each in observation.items()}, *texts, restarts)
     with torch.no_grad():
-        return policy(batch).aux[RELIANCE]()[0]
+        return policy(batch).aux[ATTENTION]()[0]
 
 
 @pytest.mark.parametrize(
@@ -104,5 +104,5 @@ def test_a_mixed_team_hands_on_what_its_networks_tell():
     memory, (obs, info) = actor.initial_memory(3), vec.reset(seed=0)
     _, memory = actor.act(obs, memory, info, rows=np.arange(3), explain=True)
     first, second = actor.aux(memory)
-    assert first[RELIANCE].shape == obs["manual"].shape[:2]
+    assert first[ATTENTION].shape == obs["manual"].shape[:2]
     assert second == {}

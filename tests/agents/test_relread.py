@@ -8,6 +8,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.relread.manual_reader import ManualReader
 from magrounding.agents.relread.network import Relread
 from magrounding.errors import ConfigurationError
@@ -44,7 +45,7 @@ def fresh(spec, **options):
 
 def act(policy, observation, manual, goal):
     with torch.no_grad():
-        return policy.respond(observation, policy.encode_text(manual, goal), torch.arange(len(manual)))
+        return policy.respond(Inputs(observation, policy.encode_text(manual, goal), torch.arange(len(manual))))
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def test_it_sees_the_place_of_things_relative_to_itself(policy):
 def test_gradients_reach_every_parameter(phrases):
     spec, observation, manual, goal = observe(stage="s5", agents=2)
     policy = fresh(spec, phrases=phrases).train()
-    output = policy.respond(observation, policy.encode_text(manual, goal), torch.arange(16))
+    output = policy.respond(Inputs(observation, policy.encode_text(manual, goal), torch.arange(16)))
     (output.logits.log_softmax(-1)[:, 0].sum() + output.value.sum()).backward()
     for name, parameter in policy.named_parameters():
         assert parameter.grad is not None, name
@@ -180,7 +181,7 @@ def test_it_can_imitate(policy):
     labels = torch.multinomial(observation["action_mask"].float(), 1, generator=torch.Generator().manual_seed(1))[:, 0]
     optimizer = torch.optim.Adam(policy.parameters(), lr=3e-3)
     for _ in range(300):
-        output = policy.respond(observation, policy.encode_text(manual, goal), torch.arange(16))
+        output = policy.respond(Inputs(observation, policy.encode_text(manual, goal), torch.arange(16)))
         loss = torch.nn.functional.cross_entropy(output.logits, labels)
         optimizer.zero_grad()
         loss.backward()

@@ -10,7 +10,9 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.relread import kernels, phrases
+from magrounding.agents.document_policy import Inputs
+from magrounding.agents.relread import kernels
+from magrounding.agents.relread.manual_reader import shared_phrases
 
 
 def observe(steps=4, row_count=8, **options):
@@ -30,7 +32,7 @@ def observe(steps=4, row_count=8, **options):
 def everything(policy, observation, texts):
     """Outputs of a policy, and the gradients of a sum that weighs each of them differently."""
     document = torch.arange(len(texts["manual"])).flip(0)
-    output = policy.respond(observation, policy.encode_text(**texts), document)
+    output = policy.respond(Inputs(observation, policy.encode_text(**texts), document))
     allowed = output.logits[observation["action_mask"].bool()]
     weights = torch.linspace(-1, 1, len(allowed), dtype=allowed.dtype)
     policy.zero_grad()
@@ -101,9 +103,9 @@ def test_phrases_that_a_goal_shares_with_statements(monkeypatch, shape, dtype):
     generator = torch.Generator().manual_seed(0)
     manual = torch.randint(0, 4, (u, s, length), generator=generator).to(dtype)
     goal = torch.randint(0, 4, (u, g), generator=generator).to(dtype)
-    found = phrases.shared_phrases(manual, goal)
-    monkeypatch.setattr(phrases, "suits", lambda *_: False)
-    assert torch.equal(found, phrases.shared_phrases(manual, goal))
+    found = shared_phrases(manual, goal)
+    monkeypatch.setattr(kernels, "suits", lambda *_: False)
+    assert torch.equal(found, shared_phrases(manual, goal))
     for i, j, k in np.ndindex(*found.shape):
         pairs = set(zip(*(manual[i, j, start : length - 1 + start].tolist() for start in (0, 1)), strict=True))
         beside = [tuple(goal[i, at : at + 2].tolist()) for at in (k - 1, k) if 0 <= at < g - 1]

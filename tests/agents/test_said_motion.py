@@ -3,8 +3,7 @@
 import torch
 
 from magrounding.agents.relread.manual_reader import ManualReader
-from magrounding.agents.relread.motion import FRAMES, GAITS
-from magrounding.agents.relread.said_motion import SaidMotion, ngrams
+from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES, SaidMotion, ngrams
 
 NO_GOAL = torch.zeros(1, 0, dtype=torch.int64)
 
@@ -57,7 +56,7 @@ def test_who_foresees_motion_finds_the_statement_about_what_moves_so():
     words, gait = torch.tensor([[3, 4], [3, 4]]), torch.tensor([[stands, comes], [comes, stands]])
     optimizer = torch.optim.Adam(reader.parameters(), lr=0.05)
     for _ in range(60):
-        told, which = reader.foresee(words, gait, reader(manuals, NO_GOAL.expand(2, 0)))
+        told, which = reader.predict_motion(words, gait, reader(manuals, NO_GOAL.expand(2, 0)))
         loss = -told[torch.arange(2).unsqueeze(1), which].mean()
         optimizer.zero_grad()
         loss.backward()
@@ -69,17 +68,17 @@ def test_who_foresees_motion_finds_the_statement_about_what_moves_so():
 
 def test_what_was_to_be_foreseen_is_a_mixture_of_what_statements_say():
     torch.manual_seed(0)
-    reader = ManualReader(12, kinship=4, motion=4)
+    reader = ManualReader(12, similarity=4, motion=4)
     tables = [reader.get_parameter(f"{name}.weight") for name in ("symbols", "words", "moves.embedding")]
     for table in tables:
         torch.nn.init.normal_(table)
     text = reader(torch.tensor([[[3, 5, 0], [4, 6, 7]]]), NO_GOAL)
-    told, which = reader.foresee(torch.tensor([9, 9, 10]), torch.tensor([7, 7, GAITS - 1]), text)
+    told, which = reader.predict_motion(torch.tensor([9, 9, 10]), torch.tensor([7, 7, MOTION_CLASSES - 1]), text)
     assert which.tolist() == [0, 0, 1]
-    about = reader.kinship(torch.tensor([9, 10]), text)[0].softmax(1)  # neither word is in a statement
+    about = reader.similarity(torch.tensor([9, 10]), text)[0].softmax(1)  # neither word is in a statement
     assert reader.moves is not None
-    chances = (text["moves"][0] + reader.moves.usual()).exp()  # [S, GAITS]
-    expected = (about * chances[:, [7, GAITS - 1]].t()).sum(1).log()
+    chances = (text["moves"][0] + reader.moves.usual()).exp()  # [S, MOTION_CLASSES]
+    expected = (about * chances[:, [7, MOTION_CLASSES - 1]].t()).sum(1).log()
     torch.testing.assert_close(told[0], expected)
     told.sum().backward()
     for table in tables:

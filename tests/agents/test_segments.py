@@ -9,8 +9,9 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.policy import RELIANCE
-from magrounding.agents.respelling import respell
+from magrounding.agents.document_policy import Inputs
+from magrounding.agents.policy import ATTENTION
+from magrounding.agents.remapping import remap_embeddings
 from magrounding.agents.running_text import segments_kernels
 from magrounding.agents.running_text.edges import make_segments
 from magrounding.agents.running_text.segments import SEGMENTS, Segmenter
@@ -132,7 +133,7 @@ def act(policy, layout, rows=24):
     manual, goal = documents_of(observation)
     with torch.no_grad():
         text = policy.encode_text(manual, goal)
-        return policy.respond(seen_by(0, observation, vec.spec), text, torch.arange(rows))
+        return policy.respond(Inputs(seen_by(0, observation, vec.spec), text, torch.arange(rows)))
 
 
 @pytest.mark.parametrize(
@@ -146,10 +147,10 @@ def test_a_trained_network_decides_as_if_it_read_rows(teams, kind, layouts):
         if layout != "stream":
             torch.testing.assert_close(found.logits, wanted.logits, rtol=1e-3, atol=1e-3)
         assert (found.logits.argmax(1) == wanted.logits.argmax(1)).float().mean() > 0.9  # a stream has no commas
-        told = found.aux[RELIANCE]()
+        told = found.aux[ATTENTION]()
         torch.testing.assert_close(told.sum(1), torch.ones(24))
         if layout == "statements":
-            torch.testing.assert_close(told, wanted.aux[RELIANCE](), rtol=1e-3, atol=1e-4)
+            torch.testing.assert_close(told, wanted.aux[ATTENTION](), rtol=1e-3, atol=1e-4)
     read = act(teams["rows"], layouts[-1]).logits
     assert (read.argmax(1) != wanted.logits.argmax(1)).any()
 
@@ -164,7 +165,7 @@ def test_what_is_encoded_along_makes_no_difference(teams):
     with torch.no_grad():
         alone = policy.encode_text(manual[:1], goal[:1])
         along = policy.encode_text(torch.cat((torch.nn.functional.pad(manual[:1], (0, 40)), longer)), goal[[0, 0, 1]])
-        first, second = (policy.respond(seen, text, torch.tensor([0])).logits for text in (alone, along))
+        first, second = (policy.respond(Inputs(seen, text, torch.tensor([0]))).logits for text in (alone, along))
     torch.testing.assert_close(first, second)
 
 
@@ -214,7 +215,7 @@ def test_networks_that_join_rows_read_one_row(agent):
         seen = {name: each[[0, 0, 0]] for name, each in seen_by(0, observation, vec.spec).items()}
         with torch.no_grad():
             text = policy.encode_text(*documents_of(observation))
-            found.append(policy.respond(seen, text, torch.arange(3), policy.initial_memory(3)).logits)
+            found.append(policy.respond(Inputs(seen, text, torch.arange(3)), policy.initial_memory(3)).logits)
         assert found[-1][0].ne(found[-1][1]).any(), "one board, two manuals"
     if agent == "txt2pi":  # SIR also sees where rows end
         torch.testing.assert_close(*found)
@@ -242,6 +243,6 @@ def test_what_was_learnt_of_a_word_goes_with_its_spelling(teams):
     new_id = np.argsort(order)
     manual = observation["manual"].astype(np.int64)
     np.testing.assert_array_equal(
-        respell(own, other).segments(torch.from_numpy(new_id[manual])).ids.numpy(),
+        remap_embeddings(own, other).segments(torch.from_numpy(new_id[manual])).ids.numpy(),
         new_id[own.segments(torch.from_numpy(manual)).ids.numpy()],
     )

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import magrounding as mg
 from magrounding.agents.building import make_policy
-from magrounding.agents.document_policy import DocumentPolicy
+from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.modules import distance_map
 from magrounding.agents.policy import Batch, Reading
 from magrounding.agents.sir.network import Sir
@@ -48,7 +48,9 @@ def without(spec: EnvSpec, *names: str) -> EnvSpec:
 
 
 def act(policy: Sir, batch: Sample, memory: Tensor | None = None):
-    return policy.respond(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document, memory)
+    return policy.respond(
+        Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document), memory
+    )
 
 
 def count(agent: str, **options) -> int:
@@ -154,7 +156,9 @@ def test_every_variant_has_options_of_its_own(agent):
 def test_one_field_is_not_merged():
     policy, batch = narrow(spec=without(make_spec(), "inventory")), make_sample(6, 2)
     with torch.no_grad():
-        fields = policy.reader.look_up(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+        fields = policy.reader.look_up(
+            Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+        )
         assert fields.said.shape[1] == 1
         torch.testing.assert_close(
             policy.reader.merge(fields), torch.cat((fields.said[:, 0], fields.joint[:, 0]), 1), rtol=0, atol=0
@@ -187,7 +191,7 @@ def test_unrolls_carry_the_state_and_episodes_begin_with_zeros():
         def unroll(first: int, last: int, memory: Tensor, how=Sir.unroll):
             some = slice(first * games, last * games)
             seen = {name: tensor[some] for name, tensor in batch.observation.items()}
-            return how(policy, seen, text, batch.document[some], memory, restarts[first:last])
+            return how(policy, Inputs(seen, text, batch.document[some]), memory, restarts[first:last])
 
         whole = unroll(0, 6, start)
         one = unroll(0, 3, start)
@@ -207,7 +211,9 @@ def test_only_state_is_unrolled():
     batch = make_sample(4, 2)
     policy = narrow()
     with pytest.raises(TypeError, match="set state to true"):
-        policy.unroll(batch.observation, {}, batch.document, torch.zeros(4, 2, 16), torch.zeros(1, 4, dtype=torch.bool))
+        policy.unroll(
+            Inputs(batch.observation, {}, batch.document), torch.zeros(4, 2, 16), torch.zeros(1, 4, dtype=torch.bool)
+        )
 
 
 def shown(policy: Sir, batch: Sample, texts: dict[str, Tensor]) -> Batch:
@@ -312,10 +318,12 @@ def test_statements_are_fields_of_messenger_whatever_their_number(agent):
     policy.load_state_dict(narrow(agent, spec=few).state_dict())  # a curriculum carries weights on
     with torch.no_grad():
         text = policy.encode_text(batch.manual, batch.goal)
-        fields = policy.reader.look_up(batch.observation, text, batch.document)
+        fields = policy.reader.look_up(Inputs(batch.observation, text, batch.document))
         assert fields.said.shape[:2] == (4, 6)
         order = batch.manual[:, [3, 0, 5, 1, 4, 2]]
-        shuffled = policy.reader.look_up(batch.observation, policy.encode_text(order, batch.goal), batch.document)
+        shuffled = policy.reader.look_up(
+            Inputs(batch.observation, policy.encode_text(order, batch.goal), batch.document)
+        )
         torch.testing.assert_close(shuffled.said, fields.said[:, [3, 0, 5, 1, 4, 2]], rtol=0, atol=1e-6)
         padded = batch._replace(manual=F.pad(batch.manual, (0, 3, 0, 2)))
         expected, got = act(policy, batch), act(policy, padded)

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from magrounding.agents.building import make_policy
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import Batch, Reading
 from magrounding.agents.sir.heads import ChoiceHead, FixedHead, PanoramaHead
 from magrounding.agents.sir.network import Sir
@@ -74,7 +75,7 @@ def test_what_a_world_offers_chooses_the_head(spec, head):
 
 
 def hidden_of(policy: Sir, batch: Sample) -> tuple[Tensor, Tensor]:
-    return policy._perceive(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+    return policy._perceive(Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document))
 
 
 @torch.no_grad()

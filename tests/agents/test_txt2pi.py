@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.modules import distance_map
 from magrounding.agents.txt2pi import Txt2Pi, make_txt2pi
 from tests.agents.samples import NARROW, make_sample, make_spec
@@ -93,7 +94,7 @@ def by_the_book(policy: Txt2Pi, observation: dict[str, Tensor], manual: Tensor, 
 def test_equations(options):
     policy, batch = narrow(**options), make_sample(20, 3)
     with torch.no_grad():
-        output = policy.respond(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+        output = policy.respond(Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document))
         for n in range(20):
             one = {name: tensor[n] for name, tensor in batch.observation.items()}
             u = batch.document[n]
@@ -110,7 +111,7 @@ def text_of_layers(policy: Txt2Pi, batch) -> list[Tensor]:
         layer.register_forward_hook(lambda _, inputs, __: heard.append(inputs[1])) for layer in policy.grounding.layers
     ]
     with torch.no_grad():
-        policy.respond(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document)
+        policy.respond(Inputs(batch.observation, policy.encode_text(batch.manual, batch.goal), batch.document))
     for hook in hooks:
         hook.remove()
     return heard

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from magrounding.agents.building import make_policy
 from magrounding.agents.policy import Batch, Reading
-from magrounding.agents.viewread import distinct, make_viewread
+from magrounding.agents.viewread import distinct
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EPISODE, EnvSpec, Field, FixedActions, Grid, Mask, Text
 
@@ -28,7 +29,7 @@ SPEC = make_spec()
 
 def make(spec=SPEC, **options):
     torch.manual_seed(0)
-    policy = make_viewread(spec, **options)
+    policy = make_policy("viewread", spec, **options)
     torch.nn.init.normal_(policy.policy[2].weight)  # as made it is nearly indifferent, which would hide differences
     return policy
 
@@ -82,7 +83,7 @@ def test_it_acts_on_any_number_of_planes(planes, options):
 
 
 def test_it_starts_nearly_indifferent():
-    output = play(make_viewread(SPEC), observe())
+    output = play(make_policy("viewread", SPEC), observe())
     assert output.logits[observe()[0]["action_mask"] == 1].abs().max() < 0.1
 
 
@@ -226,11 +227,11 @@ def test_without_a_memory_nothing_looks_up_words():
 
 def test_worlds_it_is_not_made_for_are_refused():
     with pytest.raises(ConfigurationError, match="lies still"):
-        make_viewread(make_spec(egocentric=False))
+        make_policy("viewread", make_spec(egocentric=False))
     with pytest.raises(ConfigurationError, match="whole numbers, far is float32"):
-        make_viewread(make_spec(number=Field("far", (2,), 0, 1, "float32")))
+        make_policy("viewread", make_spec(number=Field("far", (2,), 0, 1, "float32")))
     with pytest.raises(ConfigurationError, match="hidden"):
-        make_viewread(SPEC, hidden=0)
+        make_policy("viewread", SPEC, hidden=0)
 
 
 def test_a_view_of_another_size_is_refused():

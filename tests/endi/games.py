@@ -10,6 +10,7 @@ from torch import Tensor
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import Auxiliary, PolicyOutput
 from magrounding.endi.agent import EnDi
 from magrounding.play.player import Player
@@ -57,13 +58,13 @@ def scene(agent: str, agents: int = 2, rows: int = 12, seed: int = 0, **options:
 def act(policy: EnDi, shown: Scene) -> tuple[PolicyOutput, dict[str, Tensor], Tensor]:
     """What a network makes of a scene, the encoded texts, and which of them each observation reads."""
     text, document = policy.encode_text(shown.manual, shown.goal), torch.arange(len(shown.manual))
-    return policy.respond(shown.observation, text, document), text, document
+    return policy.respond(Inputs(shown.observation, text, document)), text, document
 
 
 def learn_beside(policy: EnDi, shown: Scene) -> Auxiliary:
     """What a network learns beside actions and values."""
     output, text, document = act(policy, shown)
-    return policy.auxiliary(shown.observation, text, document, output, shown.others)
+    return policy.auxiliary(Inputs(shown.observation, text, document), output, shown.others)
 
 
 def worker_of(

@@ -5,10 +5,8 @@ import pytest
 import torch
 
 from magrounding.endi.diagnostics import diagnose
-from magrounding.endi.division import divide, draw_noise
-from magrounding.endi.modelling import modelling_loss
-from magrounding.endi.places import Places, cells, distance_to_nearest, shown_entities
-from magrounding.endi.regularizers import dis, num
+from magrounding.endi.division import Places, cells, distance_to_nearest, divide, draw_noise, shown_entities
+from magrounding.endi.losses import dis, modelling_loss, num
 
 
 def board(*entities: tuple[int, int]) -> Places:

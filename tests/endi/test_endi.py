@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 import magrounding as mg
 from magrounding.agents.building import build_policy, make_policy
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import OTHERS
 from magrounding.endi.agent import make_endi
 from magrounding.endi.on_emma import EnDiEmma, _nearest
@@ -58,7 +59,7 @@ def test_entities_are_divided_and_nothing_else(agent, agents):
         assert division.own[~entity].eq(1).all()
     assert output.logits.shape == (12, 5)
     assert output.value.shape == (12,)
-    beside = policy.auxiliary(shown.observation, *act(policy, shown)[1:], output, shown.others)
+    beside = policy.auxiliary(Inputs(shown.observation, *act(policy, shown)[1:]), output, shown.others)
     assert {name: loss.shape for name, loss in beside.losses.items()} == {"modelling": (12,), "division": (12,)}
     assert set(beside.metrics) == {"modelling_accuracy", "division_entropy"}
 
@@ -110,10 +111,10 @@ def test_masks_decide_what_either_branch_sees(agent):
     with torch.no_grad():
         output, text, document = act(policy, shown)
         division, seen = output.seen
-        where = (shown.observation, text, document, seen)
+        where = (Inputs(shown.observation, text, document), seen)
         everything = torch.ones_like(division.own)
         nothing = torch.where(division.places.can_hide, 0.0, everything)
-        for branch in (lambda mask: policy.decide(*where, mask)[0], lambda mask: policy.foresee(*where, mask)):
+        for branch in (lambda mask: policy.decide(*where, mask)[0], lambda mask: policy.predict_others(*where, mask)):
             assert not torch.allclose(branch(everything), branch(nothing))
 
 
@@ -126,17 +127,21 @@ def test_what_is_hidden_might_be_anything():
         entity = division.places.is_entity
         other = seen._replace(features=torch.where(entity.unsqueeze(2), seen.features + 1, seen.features))
         hidden = (~entity).float()
-        one, same = (policy.decide(shown.observation, text, document, each, hidden)[0] for each in (seen, other))
+        one, same = (
+            policy.decide(Inputs(shown.observation, text, document), each, hidden)[0] for each in (seen, other)
+        )
         assert torch.equal(one, same)
     policy, shown = network("endi_dis_emma"), scene("endi_dis_emma")
     with torch.no_grad():
         output, text, document = act(policy, shown)
         other = policy.survey(
-            shown.observation, policy.encode_text(shown.manual.roll(1, 0), shown.goal), document, None
+            Inputs(shown.observation, policy.encode_text(shown.manual.roll(1, 0), shown.goal), document), None
         )
         division, seen = output.seen
         hidden = torch.zeros_like(division.own)
-        one, same = (policy.decide(shown.observation, text, document, each, hidden)[0] for each in (seen, other.seen))
+        one, same = (
+            policy.decide(Inputs(shown.observation, text, document), each, hidden)[0] for each in (seen, other.seen)
+        )
         assert torch.equal(one, same)
 
 
@@ -160,7 +165,9 @@ def test_the_dead_are_not_foreseen(agent):
     shown.others[:, 1] = -1
     one = learn_beside(policy, shown).losses["modelling"]
     output, text, document = act(policy, shown)
-    logits = policy.foresee(shown.observation, text, document, output.seen.seen, output.seen.division.others)
+    logits = policy.predict_others(
+        Inputs(shown.observation, text, document), output.seen.seen, output.seen.division.others
+    )
     torch.testing.assert_close(one, F.cross_entropy(logits[:, 0], shown.others[:, 0], reduction="none"))
     assert (one < both).all()
 
@@ -193,7 +200,7 @@ def test_emmas_occupied_cells_are_those_of_the_whole_map():
         text, document = policy.encode_text(shown.manual, shown.goal), torch.arange(12)
         memory = policy.initial_memory(12)
         memory[6:, 1] = shown.observation["grid"][:6]
-        survey = policy.survey(shown.observation, text, document, memory)
+        survey = policy.survey(Inputs(shown.observation, text, document), memory)
         mask = torch.rand(12, 100, generator=torch.Generator().manual_seed(0)).round()
         frames, entities, agents = survey.seen
         left = entities[frames.which] * mask.flatten()[frames.cells()].unsqueeze(1)
@@ -221,7 +228,7 @@ def test_learns_sixteen_transitions_by_heart(agent):
     accuracy = []
     while len(accuracy) < 500 and max(accuracy, default=0) <= 0.95:
         output, text, document = act(policy, shown)
-        beside = policy.auxiliary(shown.observation, text, document, output, shown.others)
+        beside = policy.auxiliary(Inputs(shown.observation, text, document), output, shown.others)
         own = (output.logits.argmax(1) == action).float().mean().item()
         accuracy.append(min(own, beside.metrics["modelling_accuracy"].mean().item()))
         optimizer.zero_grad()
@@ -255,11 +262,13 @@ def test_what_is_told_of_a_step(agent):
     guesses = output.aux["guesses"]()
     assert guesses.shape == (12, 2)
     assert not guesses.requires_grad
-    beside = policy.auxiliary(shown.observation, text, document, output, guesses)
+    beside = policy.auxiliary(Inputs(shown.observation, text, document), output, guesses)
     assert beside.metrics["modelling_accuracy"].eq(1).all()
     blind = network(agent, 3, modelling=False)
     assert act(blind, shown)[0].aux.keys() == {"marks", "reliance"}
-    assert blind.auxiliary(shown.observation, text, document, act(blind, shown)[0], None).losses.keys() == {"division"}
+    assert blind.auxiliary(Inputs(shown.observation, text, document), act(blind, shown)[0], None).losses.keys() == {
+        "division"
+    }
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -274,7 +283,7 @@ def test_a_batch_is_replayed_with_its_noise(agent):
     batch = batch_of(policy, observation, shown.manual[:4], shown.goal[:4], begins)._replace(record={"noise": noise})
     output = policy(batch)
     rows = {"noise": flat, **shown.observation}
-    expected = policy.respond(rows, batch.texts["document"].encoding, torch.arange(4).repeat(3))
+    expected = policy.respond(Inputs(rows, batch.texts["document"].encoding, torch.arange(4).repeat(3)))
     assert torch.equal(output.logits.flatten(0, 1), expected.logits)
     assert torch.equal(output.aux["marks"]().flatten(0, 1), expected.aux["marks"]())
     assert not torch.equal(policy(batch._replace(record={})).aux["marks"](), output.aux["marks"]())

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import OTHERS, Auxiliary
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
@@ -120,7 +121,7 @@ def test_a_seed_decides_the_noise():
 def test_a_network_that_draws_nothing_notices_nothing():
     policy = network("endi_dis_relread").reader
     assert policy.draw_record((3,)) == {}
-    assert policy.auxiliary({}, {}, torch.zeros(0), None, None) == Auxiliary()
+    assert policy.auxiliary(Inputs({}, {}, torch.zeros(0)), None, None) == Auxiliary()
     assert not policy.needs
 
 

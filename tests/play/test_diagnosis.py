@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import magrounding as mg
+from magrounding.agents.document_policy import Inputs
 from magrounding.experiment.evaluate import Comparison
 from magrounding.play.evaluate import evaluate
 from magrounding.play.scripted import RandomTeam
@@ -26,9 +27,9 @@ class Recounting(Team):
                 seen = {each.name: torch.from_numpy(obs[each.name][rows, i]) for each in self.spec.own_fields}
                 text = policy.encode_text(*(torch.from_numpy(obs[name][rows]) for name in ("manual", "goal")))
                 index = torch.arange(len(rows))
-                division, looked = policy.respond(seen, text, index).seen
+                division, looked = policy.respond(Inputs(seen, text, index)).seen
                 masks.append(division.taken(8, 8).flatten(1).numpy())
-                guess = policy.foresee(seen, text, index, looked, division.others).argmax(2)[:, 0]
+                guess = policy.predict_others(Inputs(seen, text, index), looked, division.others).argmax(2)[:, 0]
             right.append(guess.numpy() == actions[rows, 1 - i])
         for mine, other, hit in zip(masks, masks[::-1], right, strict=True):
             for own, theirs, known in zip(mine, other, hit, strict=True):

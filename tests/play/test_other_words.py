@@ -8,7 +8,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
-from magrounding.agents.respelling import reads_any_words, respell
+from magrounding.agents.remapping import reads_any_words, remap_embeddings
 from magrounding.agents.weights import save_weights
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.play.evaluate import evaluate
@@ -68,7 +68,7 @@ def test_a_team_of_the_same_words_stays_as_it_is():
 def test_rows_go_with_the_spelling_and_all_else_stays(agent, options, people):
     policy = policy_of(agent, **options)
     spec = mg.ENVS["messenger"].describe(stage="s1", corpus=people)
-    other = respell(policy, spec)
+    other = remap_embeddings(policy, spec)
     assert reads_any_words(policy) == (not options)
     assert policy.word_rows is not None
     assert other.word_rows is not None

@@ -354,7 +354,7 @@ def test_others_are_refused():
         with pytest.raises(ConfigurationError, match=r"draws \d transitions of the \d+ that it keeps"):
             replace(FEW, **nothing_to_learn)
     vec = ToyGames()
-    with pytest.raises(ConfigurationError, match="DRRN trains networks that value choices, not Baseline"):
+    with pytest.raises(ConfigurationError, match="DRRN trains networks that value choices, not Conv"):
         FEW.make_learner(build_policy("conv", vec.spec, {}, 0), SPEC, 4, 0)
 
 

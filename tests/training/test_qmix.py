@@ -9,6 +9,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.qmix.q_network import PLAY_EPSILON
 from magrounding.errors import ConfigurationError, MissingExtra
 from magrounding.experiment.config import make_config, read_config
@@ -108,7 +109,9 @@ def slow_targets(learner, episodes):
                 for row in place[episodes.real[:, k], k]:
                     seen = {name: torch.from_numpy(episodes.seen[name][row : row + 1, i]) for name in network.looks_at}
                     who, now = torch.eye(n)[i : i + 1], torch.ones(1, 1, dtype=torch.bool)
-                    q[row, i], memory = network.evaluate(seen, {}, torch.zeros(1).long(), who, last, memory, now)
+                    q[row, i], memory = network.evaluate(
+                        Inputs(seen, {}, torch.zeros(1).long()), who, last, memory, now
+                    )
                     last = torch.eye(network.num_actions)[episodes.action[row, i]][None]
         return q
 

@@ -133,7 +133,8 @@ class ToyPolicy(DocumentPolicy):
         self.rows_read += len(manual)
         return {"text": self.words(manual.long()).flatten(1)}
 
-    def respond(self, observation, text, document, memory=None):
+    def respond(self, inputs, memory=None):
+        observation, text, document = inputs
         seen = self.words(observation["grid"].long().flatten(1)).squeeze(1)
         hidden = torch.relu(self.mix(torch.cat((text["text"][document], seen), 1)))
         if memory is not None:

@@ -1,35 +1,28 @@
 """EMMA: symbols that share no word with a manual attend to its sentences (Hanjie, Zhong, Narasimhan 2021).
 
-Also its ablation Game-ID, which reads nothing: it is given the symbols of enemy, message and goal.
+Also its ablation Game-ID, which has the symbols of enemy, message and goal instead of a text.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
-from magrounding.agents.document_policy import info_nce
+from magrounding.agents.document_policy import Inputs, info_nce
 from magrounding.agents.emma.symbols import EmmaConfig, SymbolPolicy, initialize
 from magrounding.agents.language import WordStates, distinct_rows
 from magrounding.agents.modules import SelfAttention, masked_softmax
-from magrounding.agents.policy import RELIANCE, TextEncoding, shares
+from magrounding.agents.policy import ATTENTION, TextEncoding, shares
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
 
 class Emma(SymbolPolicy):
-    """The EMMA policy: an entity is what the sentences say that its symbol attends to.
-
-    Args:
-        spec: of the world.
-        config: the options.
-    """
+    """The EMMA policy: entities are represented by the sentences that their symbols attend to."""
 
     def __init__(self, spec: EnvSpec, config: EmmaConfig) -> None:
         super().__init__(spec, config)
@@ -43,9 +36,9 @@ class Emma(SymbolPolicy):
         self.reader = reader  # which knows best how its words begin
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """`key`, `value` [U, S, width] of each sentence of manual [U, S, L], and `spoken` [U, S]: it has words.
+        """Return `key`, `value` [U, S, width] of each sentence of manual [U, S, L], and `spoken` [U, S]: it has words.
 
-        EMMA reads no goal: MESSENGER has none that changes.
+        The goal is ignored: MESSENGER has none that changes.
         """
         states, mask = (part.flatten(0, 1) for part in self.reader(manual))  # [U · S, T, …]
         if not self.config.mask_pad:
@@ -56,19 +49,18 @@ class Emma(SymbolPolicy):
         return {"key": key.unflatten(0, sentences), "value": value.unflatten(0, sentences), "spoken": manual.any(2)}
 
     def identify(self, queries: Tensor, text: TextEncoding, document: Tensor) -> Tensor:
-        """x = (1 / S) Σ_j a_j v_j; where a query is 0, nothing asks, and x is 0 too."""
+        """Return x = (1 / S) Σ_j a_j v_j; 0 where a query is 0."""
         value, spoken = (text[name].index_select(0, document) for name in ("value", "spoken"))
         weights = self._attend(queries, text, document)
         read = torch.bmm(weights.unsqueeze(1), value.to(weights.dtype)).squeeze(1)
         return read / spoken.sum(1, keepdim=True).clamp(min=1)
 
-    def aux_outputs(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor
-    ) -> dict[str, Callable[[], Tensor]]:
-        return {RELIANCE: lambda: self.rely(observation, text, document)}
+    def aux_outputs(self, inputs: Inputs) -> dict[str, Callable[[], Tensor]]:
+        return {ATTENTION: lambda: self.attention(inputs)}
 
-    def rely(self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor) -> Tensor:
-        """RELIANCE [N, S]: the attention of each entity in sight, averaged."""
+    def attention(self, inputs: Inputs) -> Tensor:
+        """Return ATTENTION [N, S], the average over the entities in sight."""
+        observation, text, document = inputs
         board, queries, which = self._asking(observation["grid"])
         weights = self._attend(queries.index_select(0, which), text, document.index_select(0, board))
         return shares(weights.new_zeros(len(document), weights.shape[1]).index_add(0, board, weights))
@@ -81,11 +73,7 @@ class Emma(SymbolPolicy):
         return info_nce(scores)
 
     def _asking(self, grid: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The entities in sight: the boards [E] of grid [N, H, W, K] they are on, distinct queries, and whose is which.
-
-        Returns:
-            board [E] int64; queries [D, width]; which [E] int64, the query of each.
-        """
+        """Boards [E] of the entities of grid [N, H, W, K], distinct queries [D, width], and each entity's query [E]."""
         occupants = grid.flatten(1, 2).unflatten(2, (-1, self.width)).flatten(1, 2).long()  # [N, P, W]
         is_entity = self.occupant[occupants[:, :, 0]] & ~self.avatar[occupants[:, :, 0]]
         entities, which = distinct_rows(occupants[is_entity])
@@ -103,14 +91,9 @@ class Emma(SymbolPolicy):
 
 
 class GameId(SymbolPolicy):
-    """The ablation Game-ID: instead of a text, the symbols of enemy, message and goal (an environment's `game_id`).
+    """The ablation Game-ID: embeddings of enemy, message and goal (an environment's `game_id`) instead of a text.
 
-    Each of the three has an embedding; together they are projected to a vector that all cells of all frames show beside
-    what they show anyway, their symbols.
-
-    Args:
-        spec: of the world.
-        config: the options.
+    Together they are projected to a vector that all cells of all frames show beside their symbols.
     """
 
     def __init__(self, spec: EnvSpec, config: EmmaConfig) -> None:
@@ -123,7 +106,7 @@ class GameId(SymbolPolicy):
         initialize(self)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """`symbols` [U, G] of manual [U, 1, 3]."""
+        """Return `symbols` [U, G] of manual [U, 1, 3]."""
         return {"symbols": self.project(self.ids(manual[:, 0].int()).flatten(1))}
 
     def identify(self, queries: Tensor, text: TextEncoding, document: Tensor) -> Tensor:
@@ -133,15 +116,5 @@ class GameId(SymbolPolicy):
         return text["symbols"]
 
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
-        """0: there is no text to ground, so learners that ask for the loss have nothing to learn from it."""
+        """Return 0, as there is no text to ground."""
         return text["symbols"].new_zeros(())
-
-
-def make_emma(spec: EnvSpec, **options: Any) -> Emma:
-    """EMMA for what `spec` shows; options are those of `EmmaConfig`."""
-    return Emma(spec, configure("emma", EmmaConfig(), options))
-
-
-def make_game_id(spec: EnvSpec, **options: Any) -> GameId:
-    """Game-ID for what `spec` shows; options are those of `EmmaConfig`."""
-    return GameId(spec, configure("emma_game_id", EmmaConfig(), options))

@@ -1,8 +1,7 @@
-"""The occupied cells of a stack of maps, and a convolution that touches no others.
+"""Occupied cells of a stack of maps, and a convolution that touches no others.
 
-A board of 100 cells shows a handful of things, and what a network makes of a thing depends on little: which words it
-shows, and which document is read. So each distinct thing is looked at once, and each cell where it is shown refers to
-it.
+The network's output for a cell depends on its words and the document. So each distinct pair is computed once, and cells
+refer to it.
 """
 
 from __future__ import annotations
@@ -16,31 +15,17 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Occupied:
-    """O occupied cells of F frames of N maps, and the D distinct things that they show.
+    """O occupied cells of F frames of N maps, and the D distinct things that they show."""
 
-    Attributes:
-        words: [D, K] int64 ids of all that a cell shows.
-        document: [D] int64, which document its observation reads.
-        which: [O] int64, which of the D each cell shows.
-        place: [O] int64, index of the cell and its frame among [N, F, H, W].
-        shape: (N, F, H, W).
-    """
-
-    words: Tensor
-    document: Tensor
-    which: Tensor
-    place: Tensor
-    shape: tuple[int, int, int, int]
+    words: Tensor  # [D, K] int64 ids of all that a cell shows
+    document: Tensor  # [D] int64, which document its observation reads
+    which: Tensor  # [O] int64, which of the D each cell shows
+    place: Tensor  # [O] int64, index of the cell and its frame among [N, F, H, W]
+    shape: tuple[int, int, int, int]  # (N, F, H, W)
 
     @classmethod
     def find(cls, frames: Tensor, occupant: Tensor, document: Tensor) -> Occupied:
-        """Look for whatever is there.
-
-        Args:
-            frames: [N, F, H, W, K] ids.
-            occupant: [V] bool, the ids whose cells count as occupied.
-            document: [N] int64.
-        """
+        """Find the occupied cells of frames [N, F, H, W, K] of documents [N], those with `occupant` [V] bool ids."""
         n, history, height, width, per_cell = frames.shape
         place = _any(frames.reshape(-1, per_cell), occupant).nonzero().squeeze(1)
         shown = frames.reshape(-1, per_cell).index_select(0, place).long()
@@ -56,30 +41,27 @@ class Occupied:
         return cls(shown.index_select(0, first), read.index_select(0, first), which, place, shape)
 
     def cells(self) -> Tensor:
-        """[O] the index of each cell among [N, H, W], whatever its frame."""
+        """Return [O], the index of each cell among [N, H, W], whatever its frame."""
         _, history, height, width = self.shape
         area = height * width
         return self.place // (history * area) * area + self.place % area
 
     def spread(self, features: Tensor) -> Tensor:
-        """Maps [N, F · C, H, W] of features [O, C] of the occupied cells; frame k has channels C·k to C·(k+1) − 1."""
+        """Return maps [N, F · C, H, W] of features [O, C]; frame k has channels C·k to C·(k+1) − 1."""
         maps = features.new_zeros(math.prod(self.shape), features.shape[1]).index_copy_(0, self.place, features)
         return maps.view(*self.shape, -1).permute(0, 1, 4, 2, 3).flatten(1, 2)
 
     def convolve(self, features: Tensor, conv: nn.Conv2d, bias: Tensor, factor: Tensor | None = None) -> Tensor:
-        """A convolution (stride 1, no padding) of the maps that are 0 where no cell is occupied.
+        """Convolve maps (stride 1, no padding) that are 0 where no cell is occupied, to [N, H', W', M], channels last.
 
-        A thing reaches an output through each tap of the kernel. What it gives to each, as part of each frame, is one
-        product of matrices; every cell that shows it adds that to the outputs around.
+        The product of a thing's features with each tap of the kernel, for each frame, is one product of matrices; every
+        cell that shows it adds that to the outputs around.
 
         Args:
             features: [D, C] of each distinct thing.
             conv: in_channels are those of F frames of at least C channels, of which the first C are these.
             bias: [N, M] or [1, M], in place of the convolution's own.
-            factor: [O] on what each occupied cell shows.
-
-        Returns:
-            [N, H', W', M], channels last.
+            factor: [O], of each occupied cell.
         """
         n, history, height, width = self.shape
         (tall, wide), maps = conv.kernel_size, conv.out_channels
@@ -102,5 +84,5 @@ class Occupied:
 
 
 def _any(ids: Tensor, marked: Tensor) -> Tensor:
-    """[R] bool, whether any of the ids in each row of [R, K] is marked."""
+    """[R] bool: any of the ids in each row of [R, K] is marked."""
     return marked.index_select(0, ids.flatten().int()).view(ids.shape).any(1)

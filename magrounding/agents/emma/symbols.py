@@ -1,4 +1,4 @@
-"""What EMMA and its ablation share: three frames of symbols, and a trunk that looks at them."""
+"""SymbolPolicy, the base of EMMA and Game-ID: three frames of symbols and a trunk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.document_policy import DocumentPolicy
+from magrounding.agents.document_policy import DocumentPolicy, Inputs
 from magrounding.agents.emma.occupied import Occupied
 from magrounding.agents.policy import Accepts, PolicyOutput, TextEncoding, check_grid, mask_logits
 from magrounding.errors import ConfigurationError
@@ -18,10 +18,10 @@ from magrounding.schema import Count, Options
 from magrounding.spec import EnvSpec
 
 SYMBOLS = 25
-"""Rows of the paper's table of symbols; worlds with larger ids have more."""
+"""Rows of the paper's table of symbols; environments with larger ids have more."""
 
 NO_FRAME = -1
-"""What memory holds before there is anything to remember."""
+"""Content of an empty memory."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,15 @@ class EmmaConfig(Options):
 
 
 class SymbolPolicy(DocumentPolicy):
-    """What EMMA and Game-ID share: frames, a table of symbols, and the trunk that looks at what every cell shows.
+    """Frames, a table of symbols, and a trunk over the cells.
 
-    A cell shows what its entities are and the embeddings of its agents, added and divided by 1 + n (two halves for one
-    agent). Frames are stacked as channels, the oldest first. An occupant of several words is as many symbols: the query
-    of a cell is the mean over all of them.
-
-    Args:
-        spec: of the world.
-        config: the options.
-        constants: G, channels of a vector that is the same in all cells of a game.
+    A cell shows its entities and the embeddings of its agents, added and divided by 1 + n (two halves for one agent).
+    Frames are stacked as channels, the oldest first. An occupant of several words is as many symbols: the query of a
+    cell is the mean over all of them. `constants` are the channels of a vector that is the same in all cells of an
+    episode.
     """
 
+    defaults = EmmaConfig()
     accepts = Accepts(fields=("manual", "action_mask"))
 
     def __init__(self, spec: EnvSpec, config: EmmaConfig, constants: int = 0) -> None:
@@ -88,39 +85,32 @@ class SymbolPolicy(DocumentPolicy):
         self.register_buffer("avatar", torch.isin(ids, torch.tensor(spec.grid.avatar_ids)), persistent=False)
 
     def identify(self, queries: Tensor, text: TextEncoding, document: Tensor) -> Tensor:
-        """What entities are, [D, width], by queries [D, width] and the documents [D] of U that are read for them."""
+        """Return the representation [D, width] of entities, by queries [D, width] and their documents [D] of U."""
         raise NotImplementedError
 
-    def aux_outputs(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor
-    ) -> dict[str, Callable[[], Tensor]]:
-        """`PolicyOutput.aux` of a step; arguments as in `respond`."""
+    def aux_outputs(self, inputs: Inputs) -> dict[str, Callable[[], Tensor]]:
+        """Return `PolicyOutput.aux` of a step."""
         return {}
 
     def constants(self, text: TextEncoding) -> Tensor | None:
-        """[U, G] what all cells of a game show; None: nothing."""
+        """Return the vector [U, G] that all cells show, or None."""
         return None
 
-    def respond(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        memory: Tensor | None = None,
-    ) -> PolicyOutput:
+    def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
+        observation, text, document = inputs
         seen, memory = self.find(observation, document, memory)
         if self.config.sparse:
             maps = self._convolve(seen, text, document)
         else:
             maps = self.trunk(self._ground(seen, text, document)).permute(0, 2, 3, 1)
         logits, value = self.decide(F.leaky_relu(maps).flatten(1))
-        aux = self.aux_outputs(observation, text, document)
+        aux = self.aux_outputs(inputs)
         return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory, aux=aux)
 
     def find(
         self, observation: dict[str, Tensor], document: Tensor, memory: Tensor | None = None
     ) -> tuple[Occupied, Tensor]:
-        """The occupied cells of the present frame and those remembered, and what to remember after it."""
+        """Return the occupied cells of the present and remembered frames, and the memory after it."""
         grid = observation["grid"]
         check_grid(self._shape, grid)
         before = self.initial_memory(len(grid)).to(grid.device) if memory is None else memory
@@ -128,7 +118,7 @@ class SymbolPolicy(DocumentPolicy):
         return Occupied.find(frames, self.occupant, document), frames[:, 1:]
 
     def show(self, seen: Occupied, text: TextEncoding) -> tuple[Tensor, Tensor]:
-        """What the entities and the agents of each distinct thing add to a cell, both [D, width]."""
+        """Return the shares of entities and agents of each distinct thing in a cell, both [D, width]."""
         is_avatar = self.avatar[seen.words[:, :: self.width]].repeat_interleave(self.width, 1)  # by its first word
         agents = self.symbols(seen.words.where(is_avatar, 0)).sum(1)
         words = seen.words.where(~is_avatar & self.occupant[seen.words], 0)
@@ -137,7 +127,7 @@ class SymbolPolicy(DocumentPolicy):
         return self.identify(queries, text, seen.document) / share, agents / share
 
     def initial_memory(self, num_envs: int) -> Tensor:
-        """[N, F − 1, H, W, K] int16, the frames before the first: none."""
+        """Return [N, F − 1, H, W, K] int16, empty frames."""
         height, width, per_cell = self._shape
         return torch.full((num_envs, self.config.history - 1, height, width, per_cell), NO_FRAME, dtype=torch.int16)
 
@@ -150,12 +140,12 @@ class SymbolPolicy(DocumentPolicy):
         return torch.stack(before)
 
     def add_frame(self, memory: Tensor, grid: Tensor) -> Tensor:
-        """The frames [N, F, H, W, K] so far, the oldest first; at the start of an episode all are its first."""
+        """Return the frames [N, F, H, W, K] so far, the oldest first; at the start of an episode all are its first."""
         frame = grid.unsqueeze(1)
         return torch.cat((torch.where(memory == NO_FRAME, frame, memory), frame), 1)
 
     def _ground(self, seen: Occupied, text: TextEncoding, document: Tensor) -> Tensor:
-        """The maps [N, C, H, W] of what cells show in each frame, in grid coordinates."""
+        """Maps [N, C, H, W] of the cells of each frame, in grid coordinates."""
         entities, agents = (part.index_select(0, seen.which) for part in self.show(seen, text))
         cells = seen.spread(entities + agents)
         constants = self.constants(text)
@@ -168,7 +158,7 @@ class SymbolPolicy(DocumentPolicy):
         return torch.cat((cells.unflatten(1, (self.config.history, -1)), same), 2).flatten(1, 2)
 
     def _convolve(self, seen: Occupied, text: TextEncoding, document: Tensor) -> Tensor:
-        """The trunk's maps [N, H − 1, W − 1, M] of what `_ground` would give it."""
+        """Maps [N, H − 1, W − 1, M] of the trunk over those of `_ground`."""
         constants, bias = self.constants(text), cast(Tensor, self.trunk.bias).unsqueeze(0)
         if constants is not None:
             # What is the same in all cells and frames, every tap of every frame adds to every output.
@@ -178,7 +168,7 @@ class SymbolPolicy(DocumentPolicy):
         return seen.convolve(entities + agents, self.trunk, bias)
 
     def decide(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits [N, A] and value [N]; the two wide layers on the same features are one product."""
+        """Return logits [N, A] and value [N]; the two wide layers on the same features are one product."""
         wide = cast(nn.Linear, self.actor[0]), cast(nn.Linear, self.critic[0])
         weight, bias = torch.cat([layer.weight for layer in wide]), torch.cat([layer.bias for layer in wide])
         act, judge = F.linear(features, weight, bias).chunk(2, 1)
@@ -186,7 +176,7 @@ class SymbolPolicy(DocumentPolicy):
 
 
 def initialize(network: nn.Module) -> None:
-    """Xavier-uniform weights (Glorot and Bengio 2010), but no row for padding: the released program clears it later."""
+    """Initialise weights Xavier-uniform (Glorot and Bengio 2010), rows of padding with 0."""
     for parameter in network.parameters():
         if parameter.dim() > 1:
             nn.init.xavier_uniform_(parameter)
@@ -196,6 +186,6 @@ def initialize(network: nn.Module) -> None:
 
 
 def action_head(width: int, hidden: int, out: int) -> nn.Sequential:
-    """EMMA's layers between flat maps and `out` numbers."""
+    """Build EMMA's layers between flat maps and `out` numbers."""
     layers = nn.Linear(width, hidden), nn.LeakyReLU(), nn.Linear(hidden, hidden), nn.LeakyReLU(), nn.Linear(hidden, out)
     return nn.Sequential(*layers)

@@ -1,4 +1,4 @@
-"""Guide: scores of actions for a task, s(τ, a) = cos(g(τ), g(a)) / λ, and what is kept of it on disk."""
+"""Guide: scores of actions for a task, s(τ, a) = cos(g(τ), g(a)) / λ, and its files."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ TEMPERATURE = 0.05
 
 GUIDE_FILE, _WEIGHTS = "guide.json", "guide.safetensors"
 _CHUNK = 1024
-"""Texts that are read at once."""
+"""Texts in a batch."""
 
 
 class Guide(nn.Module):
-    """Reads tasks and actions with the same network; the task's text is all that it knows of a game.
+    """Scores actions by the task's text, with one encoder for both.
 
     Args:
         encoder: texts → vectors [U, D].
@@ -43,12 +43,12 @@ class Guide(nn.Module):
         self.temperature = temperature
 
     def forward(self, texts: Sequence[str]) -> Tensor:
-        """Vectors [U, D] of length 1, with gradients."""
+        """Return vectors [U, D] of length 1, with gradients."""
         return F.normalize(self.encoder(texts), dim=-1)
 
     @torch.no_grad()
     def embed(self, texts: Sequence[str]) -> Tensor:
-        """Vectors [U, D] of length 1, on the CPU."""
+        """Return vectors [U, D] of length 1, on the CPU."""
         training = self.training
         self.eval()
         parts = [self(texts[start : start + _CHUNK]).float().cpu() for start in range(0, len(texts), _CHUNK)]
@@ -56,13 +56,13 @@ class Guide(nn.Module):
         return torch.cat(parts)
 
     def score(self, task: str, actions: Sequence[str]) -> np.ndarray:
-        """[C] float32, how much each of C actions can matter for a task, higher is more."""
+        """Return [C] float32, the relevance of C actions for a task."""
         vectors = self.embed([task, *actions])
         return (vectors[1:] @ vectors[0] / self.temperature).numpy()
 
 
 def save_guide(folder: Path, guide: Guide, record: dict[str, Any]) -> None:
-    """Write a Guide, with facts about how it came about."""
+    """Write a Guide, with metadata of its training."""
     guide.encoder.save_files(folder)
     write_atomic(folder / _WEIGHTS, save({k: v.detach().cpu().contiguous() for k, v in guide.state_dict().items()}))
     content = {"encoder": guide.encoder.kind, "options": guide.encoder.options, "temperature": guide.temperature}
@@ -94,7 +94,7 @@ def load_guide(folder: Path) -> Guide:
 
 
 def guide_digest(folder: Path) -> str:
-    """SHA-256 of a Guide's weights, whatever its folder is called; errors as of `load_guide`."""
+    """Return the SHA-256 of a Guide's weights, whatever its folder is called; errors as of `load_guide`."""
     return hashlib.sha256(_weights(_found(folder))).hexdigest()
 
 

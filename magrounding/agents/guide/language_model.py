@@ -1,4 +1,4 @@
-"""LanguageModelEncoder: the Guide on a pretrained language model, fine-tuned as in LGE (BERT-base there)."""
+"""LanguageModelEncoder: a pretrained language model, fine-tuned as in LGE (BERT-base there)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NOT_WEIGHTS = (".json", ".txt")
 
 
 class LanguageModelEncoder(nn.Module):
-    """The state of the first token; while it learns, a layer and a tanh above it (SimCSE).
+    """The state of the first token; in training, a layer and a tanh above it (SimCSE).
 
     Args:
         folder: of the model, as `transformers` saves one: config.json, a tokenizer, weights as safetensors.
-        tokens: of a text; what is longer is cut.
+        tokens: of a text; longer ones are cut.
 
     Raises:
         ConfigurationError: a folder that holds no such model.
@@ -41,7 +41,7 @@ class LanguageModelEncoder(nn.Module):
         self.head = nn.Linear(width, width)
 
     def forward(self, texts: Sequence[str]) -> Tensor:
-        """Vectors [U, D] of U texts."""
+        """Return vectors [U, D] of U texts."""
         tokens = self._tokenizer(
             list(texts), padding=True, truncation=True, max_length=self.options["tokens"], return_tensors="pt"
         )
@@ -51,7 +51,7 @@ class LanguageModelEncoder(nn.Module):
         return self.head(first).tanh() if self.training else first
 
     def save_files(self, folder: Path) -> None:
-        """Keep what is needed beside the weights: what the model is, its tokenizer, and its weights before learning."""
+        """Copy the model's configuration, tokenizer and original weights."""
         target = folder / "model"
         if target.resolve() == self._folder.resolve():
             return

@@ -1,4 +1,4 @@
-"""How a Guide learns: a task near its gold actions and far from all others, by contrast within a batch (LGE app. A)."""
+"""Training of a Guide: tasks near their gold actions and far from others, by contrast in a batch (LGE app. A)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from magrounding.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class GuideLearning:
-    """How to learn.
+    """Hyperparameters of a Guide's training.
 
     Attributes:
         epochs: passes over all (task, gold action); LGE has 10 for a pretrained model.
@@ -46,7 +46,7 @@ class GuideLearning:
 
 
 PRETRAINED = GuideLearning(epochs=10, batch=128, rate=5e-5, hard_negatives=1)
-"""As LGE fine-tunes a language model."""
+"""Fine-tuning of a language model, as in LGE."""
 
 
 class Example(NamedTuple):
@@ -59,24 +59,19 @@ class Example(NamedTuple):
 
 
 def contrastive_loss(tasks: Tensor, gold: Tensor, negatives: Tensor, temperature: float) -> Tensor:
-    """The mean over i of −log of the part that gold action i has among all actions of the batch, a scalar.
+    """Return the mean over i of the negative log of gold action i's share among all actions of the batch, a scalar.
 
-    LGE sums over i, which is the same at another rate.
-
-    Args:
-        tasks, gold: [N, D] of length 1.
-        negatives: [M, D] of length 1, hard negatives.
-        temperature: λ.
+    LGE sums over i, which is the same at another rate. `tasks`, `gold` [N, D] and hard negatives [M, D] have length 1.
     """
     scores = tasks @ torch.cat((gold, negatives)).T / temperature
     return F.cross_entropy(scores, torch.arange(len(tasks), device=scores.device))
 
 
 def examples_of(trajectories: Sequence[GoldTrajectory]) -> list[Example]:
-    """One for each gold action of each trajectory; negatives are all that was ever valid in its kind of task.
+    """Return one example for each gold action; negatives are all actions ever valid in its kind of task.
 
     Raises:
-        ConfigurationError: there is none, or a kind of task whose trajectories do not say what was valid.
+        ConfigurationError: there is none, or a kind of task whose trajectories lack the valid actions.
     """
     listed: dict[str, set[str]] = {}
     for each in trajectories:
@@ -102,14 +97,7 @@ def learn_guide(
     learning: GuideLearning,
     tell: Callable[[int, float], object] = lambda epoch, loss: None,
 ) -> float:
-    """Train a Guide and return the mean loss of the last epoch.
-
-    Args:
-        guide: it is changed in place.
-        trajectories: of training variations.
-        learning: how.
-        tell: hears each epoch's number, from 1, and mean loss.
-    """
+    """Train a Guide in place and return the last epoch's mean loss; `tell` gets each epoch's number and loss."""
     examples, rng = examples_of(trajectories), random.Random(learning.seed)
     batches = max(1, len(examples) // learning.batch)
     optimizer = torch.optim.AdamW(guide.parameters(), learning.rate, weight_decay=learning.decay)
@@ -138,7 +126,7 @@ def learn_guide(
 
 
 def _hard(chosen: Sequence[Example], learning: GuideLearning, rng: random.Random) -> list[str]:
-    """Hard negatives: what was valid in the kind of task, but is no gold action of the variation."""
+    """Hard negatives: actions valid in the kind of task that are not gold in the variation."""
     found = []
     for each in chosen:
         for _ in range(learning.hard_negatives):

@@ -1,8 +1,8 @@
-"""How good a Guide is by itself: ranks of gold actions and recall of relevant ones (LGE section 4.1, table 1).
+"""Metrics of a Guide: ranks of gold actions and recall of relevant ones (LGE section 4.1, table 1).
 
-Everything is counted step by step along gold trajectories, over the actions valid in the step, and averaged over steps.
-Relevant in a step are the actions of the whole gold trajectory that are valid there. A rank counts from 1, the best;
-equal scores share the mean of their ranks.
+They are computed for each step of gold trajectories, over the valid actions, and averaged over steps. Relevant in a
+step are the actions of the whole gold trajectory that are valid there. A rank counts from 1, the best; equal scores
+share the mean of their ranks.
 """
 
 from __future__ import annotations
@@ -10,113 +10,98 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from magrounding.brief import brief
 
 Scorer = Callable[[str, Sequence[str]], np.ndarray]
-"""(what is to be done, C actions) → [C] scores."""
+"""(task, C actions) → [C] scores."""
 
 BASELINE = 50
-"""Actions of which the frequency baselines consist."""
+"""Actions of the frequency baselines."""
 
 
 class GoldTrajectory(Protocol):
-    """What the metrics ask of a trajectory."""
+    """A trajectory of gold actions.
+
+    Attributes:
+        task: the kind of task.
+        text: the task.
+        commands: the actions, in their order.
+        meant: for each command, whether it is a gold action, and no pause.
+        gold: the gold actions.
+        valid: action → spans of steps in which it is valid: (first, behind, first, behind).
+    """
 
     @property
-    def task(self) -> str:
-        """The kind of task."""
-        ...
+    def task(self) -> str: ...
 
     @property
-    def text(self) -> str:
-        """What is to be done."""
-        ...
+    def text(self) -> str: ...
 
     @property
-    def commands(self) -> tuple[str, ...]:
-        """The actions, in their order."""
-        ...
+    def commands(self) -> tuple[str, ...]: ...
 
     @property
-    def meant(self) -> tuple[bool, ...]:
-        """Of each command, whether it is a gold action, and no pause."""
-        ...
+    def meant(self) -> tuple[bool, ...]: ...
 
     @property
-    def gold(self) -> frozenset[str]:
-        """The gold actions."""
-        ...
+    def gold(self) -> frozenset[str]: ...
 
     @property
-    def valid(self) -> Mapping[str, tuple[int, ...]]:
-        """Action → spans of steps in which it is valid: (first, behind, first, behind)."""
-        ...
+    def valid(self) -> Mapping[str, tuple[int, ...]]: ...
 
 
 class Step(NamedTuple):
-    """A step of a gold trajectory.
+    """A step of a gold trajectory."""
 
-    Attributes:
-        valid: [C] places of the valid actions among all of the trajectory.
-        relevant: [C] bool.
-        gold: place of the gold action among the valid ones, or None where the trajectory pauses.
-    """
-
-    valid: np.ndarray
-    relevant: np.ndarray
-    gold: int | None
+    valid: np.ndarray  # [C] places of the valid actions among all of the trajectory
+    relevant: np.ndarray  # [C] bool
+    gold: int | None  # place of the gold action among the valid ones, or None where the trajectory pauses
 
 
 @dataclass(frozen=True)
 class GuideMetrics:
-    """Means over the steps of gold trajectories, with standard deviations where LGE gives them.
-
-    Attributes:
-        steps: how many.
-        rsr: k → RSR@k.
-        map: mean average precision.
-        gar, gar_percent, garr: (mean, standard deviation) of the gold action's rank, of that in percent of the valid
-            actions, and of its inverse; None for a set, which has no ranks.
-        by_task: kind of task → RSR at the first k.
-    """
+    """Means over the steps of gold trajectories, with standard deviations where LGE gives them."""
 
     __repr__ = brief
 
-    steps: int
-    rsr: dict[int, float]
-    map: float
-    gar: tuple[float, float] | None
-    gar_percent: tuple[float, float] | None
-    garr: tuple[float, float] | None
-    by_task: dict[str, float]
+    steps: int  # number of steps
+    rsr: dict[int, float]  # k → RSR@k
+    map: float  # mean average precision
+    # (mean, standard deviation); None for a set, which has no ranks
+    gar: tuple[float, float] | None  # rank of the gold action
+    gar_percent: tuple[float, float] | None  # in percent of the valid actions
+    garr: tuple[float, float] | None  # inverse
+    by_task: dict[str, float]  # kind of task → RSR at the first k
 
 
 def ranks(scores: np.ndarray) -> np.ndarray:
-    """[C] ranks of scores [C], 1 for the highest; equal scores have the mean of theirs."""
+    """Return the ranks [C] of scores [C], 1 for the highest; equal scores have the mean of theirs."""
     ordered, place, counts = np.unique(-scores, return_inverse=True, return_counts=True)
     behind = np.cumsum(counts)
     return (behind - (counts - 1) / 2)[place].astype(np.float64) if len(ordered) else np.zeros(0)
 
 
 def top_k(scores: np.ndarray, k: int) -> np.ndarray:
-    """[C] bool, the k highest of scores [C], all where there are fewer; of equal ones the first."""
+    """Return [C] bool, the k highest of scores [C], all where there are fewer; of equal ones the first."""
     chosen = np.zeros(len(scores), np.bool_)
     chosen[np.argsort(-scores, kind="stable")[:k]] = True
     return chosen
 
 
 def recall(chosen: np.ndarray, relevant: np.ndarray) -> float:
-    """The part of the relevant [C] bool that is chosen [C] bool; nan where nothing is relevant."""
+    """Return the part of the relevant [C] bool that is chosen [C] bool; nan where nothing is relevant."""
     count = relevant.sum()
     return float((chosen & relevant).sum() / count) if count else float("nan")
 
 
 def average_precision(scores: np.ndarray, relevant: np.ndarray) -> float:
-    """The mean over relevant actions of the precision at their rank; nan where nothing is relevant.
+    """Return the mean over relevant actions of the precision at their rank; nan where nothing is relevant.
 
     Precision is a rank among the relevant actions divided by the rank among all, each a mean rank where scores are
     equal. Without equal scores it is the average precision of information retrieval.
@@ -127,7 +112,7 @@ def average_precision(scores: np.ndarray, relevant: np.ndarray) -> float:
 
 
 def steps_of(trajectory: GoldTrajectory) -> Iterator[Step]:
-    """The steps of a trajectory, over the places of its `valid`."""
+    """Yield the steps of a trajectory, over the places of its `valid`."""
     actions = list(trajectory.valid)
     shown = np.zeros((len(trajectory.commands), len(actions)), np.bool_)
     for place, spans in enumerate(trajectory.valid.values()):
@@ -145,25 +130,41 @@ def steps_of(trajectory: GoldTrajectory) -> Iterator[Step]:
 def guide_metrics(
     score: Scorer, trajectories: Iterable[GoldTrajectory], ks: Sequence[int] = (50, 20, 10)
 ) -> GuideMetrics:
-    """Judge a Guide.
+    """Evaluate a Guide by the scores of all actions valid along each trajectory, of which it selects `ks`."""
+    select = {k: partial(top_k, k=k) for k in ks}
+    return _evaluate(lambda each: score(each.text, list(each.valid)), trajectories, select, ranked=True)
 
-    Args:
-        score: of the Guide; it is asked once for each trajectory, for all that is valid along it.
-        trajectories: of variations that it has not learnt from.
-        ks: numbers of actions that it selects.
-    """
-    recalls: dict[int, list[float]] = {k: [] for k in ks}
+
+def set_metrics(chosen: Callable[[str], frozenset[str]], trajectories: Iterable[GoldTrajectory]) -> GuideMetrics:
+    """Evaluate a baseline that is a set of actions for each kind of task; membership is its score, 1 or 0."""
+
+    def membership(trajectory: GoldTrajectory) -> list[bool]:
+        selected = chosen(trajectory.task)
+        return [action in selected for action in trajectory.valid]
+
+    return _evaluate(membership, trajectories, {BASELINE: lambda scores: scores > 0}, ranked=False)
+
+
+def _evaluate(
+    score: Callable[[GoldTrajectory], ArrayLike],
+    trajectories: Iterable[GoldTrajectory],
+    select: Mapping[int, Callable[[np.ndarray], np.ndarray]],
+    *,
+    ranked: bool,
+) -> GuideMetrics:
+    """Metrics of scores; `select`: k → the selected actions [C] bool by scores [C]; `ranked`: scores have ranks."""
+    recalls: dict[int, list[float]] = {k: [] for k in select}
     precisions, gars, counts = [], [], []
     by_task: dict[str, list[float]] = {}
     for trajectory in trajectories:
-        scores = np.asarray(score(trajectory.text, list(trajectory.valid)), np.float64)
+        scores = np.asarray(score(trajectory), np.float64)
         for step in steps_of(trajectory):
             here = scores[step.valid]
-            for k in ks:
-                recalls[k].append(recall(top_k(here, k), step.relevant))
-            by_task.setdefault(trajectory.task, []).append(recalls[ks[0]][-1])
+            for k, selected in select.items():
+                recalls[k].append(recall(selected(here), step.relevant))
+            by_task.setdefault(trajectory.task, []).append(recalls[next(iter(select))][-1])
             precisions.append(average_precision(here, step.relevant))
-            if step.gold is not None:
+            if ranked and step.gold is not None:
                 gars.append(ranks(here)[step.gold])
                 counts.append(len(here))
     gar, among = np.array(gars), np.array(counts)
@@ -171,39 +172,17 @@ def guide_metrics(
         len(precisions),
         {k: _mean(found) for k, found in recalls.items()},
         _mean(precisions),
-        _spread(gar),
-        _spread(100 * gar / among),
-        _spread(1 / gar),
+        *((_spread(gar), _spread(100 * gar / among), _spread(1 / gar)) if ranked else (None, None, None)),
         {task: _mean(found) for task, found in by_task.items()},
     )
-
-
-def set_metrics(chosen: Callable[[str], frozenset[str]], trajectories: Iterable[GoldTrajectory]) -> GuideMetrics:
-    """Judge a baseline that is a set of actions for each kind of task; membership is its score, 1 or 0."""
-    recalls, precisions = [], []
-    by_task: dict[str, list[float]] = {}
-    for trajectory in trajectories:
-        wanted = chosen(trajectory.task)
-        inside = np.array([action in wanted for action in trajectory.valid], np.bool_)
-        for step in steps_of(trajectory):
-            here = inside[step.valid]
-            recalls.append(recall(here, step.relevant))
-            by_task.setdefault(trajectory.task, []).append(recalls[-1])
-            precisions.append(average_precision(here.astype(np.float64), step.relevant))
-    found = {task: _mean(each) for task, each in by_task.items()}
-    return GuideMetrics(len(precisions), {BASELINE: _mean(recalls)}, _mean(precisions), None, None, None, found)
 
 
 def frequent_actions(
     trajectories: Iterable[GoldTrajectory], size: int = BASELINE
 ) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
-    """The frequency baselines: the most frequent gold actions of each kind of task (G_τ), and of all (G_g).
+    """Return the frequency baselines: the most frequent gold actions of each kind of task (G_τ), and of all (G_g).
 
-    An action counts as often as it is played; of equally frequent ones the first of the alphabet are taken.
-
-    Args:
-        trajectories: to count in, those of the training variations.
-        size: actions in a set.
+    Of equally frequent ones the first of the alphabet are taken.
     """
     counts: dict[str, Counter[str]] = {}
     for trajectory in trajectories:

@@ -1,4 +1,4 @@
-"""What makes the value of a team of those of its agents: QMIX's monotonic mixer, and the sum of VDN."""
+"""Mixers of agents' values into the team's: QMIX's monotonic mixer, and the sum of VDN."""
 
 from __future__ import annotations
 
@@ -17,18 +17,13 @@ MIXERS = ("monotonic", "sum")
 StateLayout = Mapping[str, tuple[slice, tuple[int, ...]]]
 
 _ROW, _COLUMN, _INVENTORY = 0, 1, 3
-"""Where an agent's numbers in a state have its place and, from there on, what it holds."""
+"""Columns of an agent's place in a state and, from the last on, of its inventory."""
 
 
 class StateEncoder(nn.Module):
-    """s [N, Sd] of a state: the whole grid with each agent marked, by convolutions, and what every agent holds.
+    """Encoder of states (`EnvSpec.state_layout`) to s [N, units + n · embedding].
 
-    Args:
-        spec: of the games.
-        layout: of their states, `EnvSpec.state_layout`.
-        embedding: width of a word.
-        maps: channels of the convolutions.
-        units: of the layer behind them; Sd = units + n · embedding.
+    It has convolutions over the grid with each agent marked, and every agent's inventory.
     """
 
     def __init__(
@@ -40,7 +35,7 @@ class StateEncoder(nn.Module):
         self.width = units + spec.num_agents * embedding
 
     def forward(self, state: Tensor) -> Tensor:
-        """[N, Sd] from states [N, S]."""
+        """Return [N, Sd] from states [N, S]."""
         parts = {name: state[:, place].unflatten(1, shape) for name, (place, shape) in self.layout.items()}
         grid, agents = parts["grid"], parts["agents"].long()
         height, width = grid.shape[1:3]
@@ -51,14 +46,9 @@ class StateEncoder(nn.Module):
 
 
 class MonotonicMixer(nn.Module):
-    """Q_tot: a network whose weights the state decides and of which none is negative (Rashid et al. 2018, eq. 4–6).
+    """Q_tot by a network of weights that depend on the state and are not negative (Rashid et al. 2018, eq. 4–6).
 
     So Q_tot never falls where an agent's value rises, and each agent's own best action is part of the best joint one.
-
-    Args:
-        encoder: what is made of a state.
-        num_agents: n.
-        hidden: units of the mixing layer.
     """
 
     def __init__(self, encoder: StateEncoder, num_agents: int, hidden: int = 32) -> None:
@@ -70,7 +60,7 @@ class MonotonicMixer(nn.Module):
         self.second_bias = nn.Sequential(nn.Linear(encoder.width, hidden), nn.ReLU(), nn.Linear(hidden, 1))
 
     def forward(self, q: Tensor, state: Tensor) -> Tensor:
-        """Q_tot [N] from the agents' values q [N, n] and states [N, S]."""
+        """Return Q_tot [N] from the agents' values q [N, n] and states [N, S]."""
         s = self.encoder(state)
         weight = self.first_weight(s).abs().view(len(q), self.num_agents, -1)  # [N, n, hidden]
         mixed = F.elu(torch.bmm(q.unsqueeze(1), weight).squeeze(1) + self.first_bias(s))
@@ -78,15 +68,15 @@ class MonotonicMixer(nn.Module):
 
 
 class SumMixer(nn.Module):
-    """Q_tot = Σ q: value decomposition networks (Sunehag et al. 2018). It looks at no state."""
+    """Q_tot = Σ q: value decomposition networks (Sunehag et al. 2018). The state is ignored."""
 
     def forward(self, q: Tensor, state: Tensor) -> Tensor:
-        """Q_tot [N] from the agents' values q [N, n]."""
+        """Return Q_tot [N] from the agents' values q [N, n]."""
         return q.sum(1)
 
 
 def make_mixer(kind: str, spec: EnvSpec, layout: StateLayout, maps: int) -> nn.Module:
-    """A mixer of MIXERS for games of `spec` whose states are laid out as `layout`; `maps` as of `StateEncoder`."""
+    """Build a mixer of MIXERS for states laid out as `layout`; `maps` as of `StateEncoder`."""
     if choose("mixer", kind, MIXERS) == "sum":
         return SumMixer()
     return MonotonicMixer(StateEncoder(spec, layout, maps=maps), spec.num_agents)

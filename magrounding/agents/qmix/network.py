@@ -1,18 +1,16 @@
-"""The agent network of QMIX (Rashid et al. 2018): convolutions over the grid and a GRU. It reads nothing."""
+"""The agent network of QMIX (Rashid et al. 2018): convolutions over the grid and a GRU, without text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
-from magrounding.agents.local_map import around
-from magrounding.agents.modules import distance_map, embed_cells
+from magrounding.agents.document_policy import Inputs
+from magrounding.agents.modules import around, distance_map, embed_cells
 from magrounding.agents.policy import Accepts, TextEncoding, check_grid, mask_logits
 from magrounding.agents.qmix.q_network import QNetwork
 from magrounding.schema import Count, Natural, Options
@@ -41,16 +39,7 @@ class QmixAgentConfig(Options):
 
 
 class GridEncoder(nn.Module):
-    """Two 3 × 3 convolutions over the summed embeddings of what cells show, and a layer on the flat maps.
-
-    Args:
-        shape: (H, W, K) of the grids.
-        vocabulary_size: number of words.
-        embedding: width of a word.
-        extra: E, channels beside the embeddings.
-        maps: channels of the convolutions.
-        out: units of the last layer.
-    """
+    """Two 3 × 3 convolutions over the summed embeddings of cells and `extra` channels, and a layer on the flat maps."""
 
     def __init__(
         self, shape: tuple[int, ...], vocabulary_size: int, embedding: int, extra: int, maps: int, out: int
@@ -63,7 +52,7 @@ class GridEncoder(nn.Module):
         self.flat = nn.Linear(maps * self.grid_shape[0] * self.grid_shape[1], out)
 
     def forward(self, grid: Tensor, extra: Tensor | None = None) -> Tensor:
-        """[N, out] from grid [N, H, W, K] ids and extra [N, E, H, W]; ConfigurationError for a map of another size."""
+        """Return [N, out] of grid [N, H, W, K] and extra [N, E, H, W]; ConfigurationError for another size of map."""
         check_grid(self.grid_shape, grid)
         maps = embed_cells(self.words, grid)
         if extra is not None:
@@ -73,13 +62,9 @@ class GridEncoder(nn.Module):
 
 
 class QmixAgent(QNetwork):
-    """A recurrent Q-network that sees its own observation, its last action and who it is, and no text.
+    """A recurrent Q-network over its own observation, last action and agent id, without text."""
 
-    Args:
-        spec: of the world.
-        config: options.
-    """
-
+    defaults = QmixAgentConfig()
     looks_at = ("grid", "position", "inventory", "action_mask")
     reads: Mapping[str, tuple[str, ...]] = {}
     accepts = Accepts(fields=("position", "inventory", "action_mask"), egocentric=False)
@@ -99,27 +84,20 @@ class QmixAgent(QNetwork):
         self.q = nn.Linear(config.hidden, spec.num_actions)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """Nothing: it does not read."""
         return {}
 
     def initial_hidden(self, num_games: int) -> Tensor:
         return self.who.new_zeros(num_games, self.config.hidden)
 
     def evaluate(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        who: Tensor,
-        last_action: Tensor,
-        hidden: Tensor,
-        real: Tensor,
+        self, inputs: Inputs, who: Tensor, last_action: Tensor, hidden: Tensor, real: Tensor
     ) -> tuple[Tensor, Tensor]:
+        observation = inputs.observation
         looked = self._look(observation["grid"], observation["position"])
         held = self.look.words(observation["inventory"].long()).sum(1)
-        inputs = F.relu(self.think(torch.cat((looked, held, last_action, who), 1)))
-        lives = inputs.new_zeros(*real.shape, inputs.shape[1])
-        lives[real] = inputs
+        seen = F.relu(self.think(torch.cat((looked, held, last_action, who), 1)))
+        lives = seen.new_zeros(*real.shape, seen.shape[1])
+        lives[real] = seen
         states, hidden = self.memory(lives, hidden.unsqueeze(0))
         return mask_logits(self.q(states[real]).float(), observation["action_mask"]), hidden[0]
 
@@ -128,8 +106,3 @@ class QmixAgent(QNetwork):
             return self.look(grid, distance_map(position, *grid.shape[1:3]))
         square = around(grid.permute(0, 3, 1, 2), position, 2 * self.config.reach + 1)
         return self.look(square.permute(0, 2, 3, 1))
-
-
-def make_qmix(spec: EnvSpec, **options: Any) -> QmixAgent:
-    """The agent network for what `spec` shows; options are those of `QmixAgentConfig`."""
-    return QmixAgent(spec, configure("qmix", QmixAgentConfig(), options))

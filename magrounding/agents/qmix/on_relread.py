@@ -1,36 +1,28 @@
-"""relread as an agent network of QMIX: a Q-network that reads, to see what language adds to the same learner.
-
-A row of our own: neither paper has it.
-"""
+"""relread as an agent network of QMIX: a Q-network that reads. Neither paper has it."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
-from magrounding.agents.policy import RELIANCE, Batch, PolicyOutput, TextEncoding, mask_logits
+from magrounding.agents.document_policy import Inputs
+from magrounding.agents.policy import ATTENTION, Batch, PolicyOutput, TextEncoding, mask_logits
 from magrounding.agents.qmix.q_network import QNetwork
 from magrounding.agents.relread.network import Relread, RelreadConfig
-from magrounding.agents.respelling import within
+from magrounding.agents.remapping import within
 from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
 
 class QmixRelread(QNetwork):
-    """Action values by the body of relread, which remembers nothing.
+    """Action values by the body of relread, without memory.
 
     Its two heads become those of a dueling network (Wang et al. 2016, eq. 9): Q = V + A − mean A.
 
-    Args:
-        spec: of the world.
-        config: options of relread, motion left out.
-
     Raises:
-        ConfigurationError: a world that it is not made for, or the option motion, which takes a memory.
+        ConfigurationError: an environment that it is not made for, or the option motion, which takes a memory.
     """
 
+    defaults = RelreadConfig()
     looks_at = ("grid", "position", "inventory", "action_mask", "teammates")
     accepts = Relread.accepts
 
@@ -51,33 +43,23 @@ class QmixRelread(QNetwork):
         return self.reader.relate_words(text, subjects, names)
 
     def forward(self, batch: Batch) -> PolicyOutput:
-        """See `QNetwork.forward`; the output has RELIANCE besides."""
+        """Act, see `QNetwork.forward`; `aux` has ATTENTION."""
         output, shape = super().forward(batch), batch.restarts.shape
         seen = {name: batch.observation[name].flatten(0, 1) for name in self.looks_at if name in batch.observation}
         read = batch.texts["document"]
 
-        def rely() -> Tensor:
-            return self.reader.rely(self.reader.find(seen), read.encoding, read.index.flatten()).unflatten(0, shape)
+        def attention() -> Tensor:
+            things = self.reader.find(seen)
+            return self.reader.attention(things, read.encoding, read.index.flatten()).unflatten(0, shape)
 
-        return output._replace(aux={RELIANCE: rely})
+        return output._replace(aux={ATTENTION: attention})
 
     def evaluate(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        who: Tensor,
-        last_action: Tensor,
-        hidden: Tensor,
-        real: Tensor,
+        self, inputs: Inputs, who: Tensor, last_action: Tensor, hidden: Tensor, real: Tensor
     ) -> tuple[Tensor, Tensor]:
+        observation, text, document = inputs
         things = self.reader.find(observation)
         features = self.reader.relate(things, text, document)
         advantage, value = self.reader.decide(observation, things, features, self.agent(who))
         q = value.unsqueeze(1) + advantage - advantage.mean(1, keepdim=True)
         return mask_logits(q.float(), observation["action_mask"]), hidden
-
-
-def make_qmix_relread(spec: EnvSpec, **options: Any) -> QmixRelread:
-    """The reading agent network for what `spec` shows; options are those of `RelreadConfig`."""
-    return QmixRelread(spec, configure("qmix_relread", RelreadConfig(), options))

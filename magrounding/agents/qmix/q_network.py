@@ -1,4 +1,4 @@
-"""QNetwork: a network of action values that all agents of a team share, each knowing who it is."""
+"""QNetwork: a network of action values that all agents of a team share, with the agent's id as input."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.policy import Batch, Policy, PolicyOutput, TextEncoding, mask_logits
 from magrounding.spec import EnvSpec
 
 PLAY_EPSILON = 0.05
-"""How often a drawn action is any action outside training, whatever exploration training ends with.
-
-It is that with which PyMARL's training ends, as QMIX's does by default.
-"""
+"""Probability of a random action outside training: the final one of PyMARL's training, as QMIX's is by default."""
 
 
 class QNetwork(Policy):
@@ -27,13 +25,10 @@ class QNetwork(Policy):
     `logits` are the log-probabilities of that policy: the most likely action is the one of the highest value, and
     sampled play is ε-greedy with `epsilon`.
 
-    Args:
-        spec: of the world.
-
     Attributes:
-        looks_at: the fields of an observation that `evaluate` needs, of those that the world shows.
-        epsilon: probability that a drawn action is any legal one. A learner raises it while it collects games.
-        who: [n] float32, one-hot, which agent it plays for; part of the weights, so that loaded ones know it.
+        looks_at: the fields of an observation that `evaluate` needs, of those that exist.
+        epsilon: probability that a drawn action is any legal one. A learner raises it while it collects episodes.
+        who: [n] float32, one-hot, the agent it plays for; part of the weights, so that loaded ones know it.
     """
 
     looks_at: ClassVar[tuple[str, ...]]
@@ -45,7 +40,7 @@ class QNetwork(Policy):
         self.register_buffer("who", torch.zeros(spec.num_agents))
 
     def as_agent(self, i: int) -> QNetwork:
-        """A network with the very same parameters (not copies) that plays for agent i."""
+        """Return a network with the very same parameters (not copies) that plays for agent i."""
         shared: dict[int, object] = {id(parameter): parameter for parameter in self.parameters()}
         own = copy.deepcopy(self, shared)
         own.who.zero_()[i] = 1
@@ -53,40 +48,28 @@ class QNetwork(Policy):
 
     @abstractmethod
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """Encode U distinct documents: manual [U, S, L], goal [U, G], integer ids, 0 is padding."""
+        """Encode U distinct documents, see `DocumentPolicy.encode_text`."""
 
     @abstractmethod
     def evaluate(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        who: Tensor,
-        last_action: Tensor,
-        hidden: Tensor,
-        real: Tensor,
+        self, inputs: Inputs, who: Tensor, last_action: Tensor, hidden: Tensor, real: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Values of all actions in N lives of at most T steps, all of them at once.
+        """Return values Q [R, A] float32 of all actions in N lives of at most T steps, and hidden [N, D] after them.
 
         Args:
-            observation: [R, …] of each field in `looks_at`, of the R real steps, time first.
-            text: encoding of U documents.
-            document: [R] int64, which of them is read.
-            who: [R, n] one-hot, which agent it is.
-            last_action: [R, A] one-hot, what it did in the step before; zeros at the start of an episode.
-            hidden: [N, D] of `initial_hidden`, or what the call before returned.
+            inputs: the R real steps, time first, with the fields in `looks_at`.
+            who: [R, n] one-hot, the agent's id.
+            last_action: [R, A] one-hot, the action before; zeros at the start of an episode.
+            hidden: [N, D] of `initial_hidden`, or returned by the call before.
             real: [T, N] bool, where the real steps are; a life that is over has no more of them.
-
-        Returns:
-            Q [R, A] float32, masked actions at the dtype's minimum; and hidden [N, D] after T steps.
         """
 
     def initial_hidden(self, num_games: int) -> Tensor:
-        """[N, D] at the start of an episode; D = 0 for a network that remembers nothing."""
+        """Return [N, D] at the start of an episode; D = 0 for a network without memory."""
         return self.who.new_zeros(num_games, 0)
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
-        """The hidden state [N, D]; None for a network that remembers nothing."""
+        """Return the hidden state [N, D]; None for a network without memory."""
         hidden = self.initial_hidden(num_envs)
         return hidden if hidden.shape[1] else None
 
@@ -106,7 +89,7 @@ class QNetwork(Policy):
             hidden = torch.where(restart.unsqueeze(1), fresh, hidden)
             seen = {name: batch.observation[name][t] for name in self.looks_at if name in batch.observation}
             document = torch.zeros_like(restart, dtype=torch.int64) if read is None else read.index[t]
-            q, hidden = self.evaluate(seen, text, document, self.who.expand(n, -1), last[t], hidden, now)
+            q, hidden = self.evaluate(Inputs(seen, text, document), self.who.expand(n, -1), last[t], hidden, now)
             values.append(q)
             memories.append(hidden.to(fresh.dtype))
         q = torch.stack(values)
@@ -115,13 +98,7 @@ class QNetwork(Policy):
 
 
 def epsilon_greedy(q: Tensor, action_mask: Tensor, epsilon: float) -> Tensor:
-    """Log-probabilities […, A] of taking the best action, or with probability epsilon any legal one.
-
-    Args:
-        q: […, A].
-        action_mask: […, A], 1 for legal actions.
-        epsilon: in [0, 1].
-    """
+    """Return log-probabilities […, A] of the best action of q […, A], or with probability epsilon of any legal one."""
     legal = action_mask.to(q.dtype)
     best = F.one_hot(mask_logits(q, action_mask).argmax(-1), q.shape[-1])
     chance = (1 - epsilon) * best + epsilon * legal / legal.sum(-1, keepdim=True).clamp(min=1)

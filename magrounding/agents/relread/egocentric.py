@@ -12,39 +12,23 @@ from magrounding.agents.relread import kernels
 
 
 class Things(NamedTuple):
-    """Everything in sight that may matter, M things an observation.
+    """M things of each observation: first the entities of the grid, then teammates with what they hold."""
 
-    First come the entities of the grid, then teammates with what they hold.
-
-    Attributes:
-        words: [N, M + 1, W] int32 ids; the last are those of what the agent itself holds.
-        row, column: [N, M] int64.
-        exists: [N, M] bool.
-        is_ally: [N, M] bool.
-    """
-
-    words: Tensor
-    row: Tensor
-    column: Tensor
-    exists: Tensor
-    is_ally: Tensor
+    words: Tensor  # [N, M + 1, W] int32 ids; the last are those of the agent's own inventory
+    row: Tensor  # [N, M] int64
+    column: Tensor  # [N, M] int64
+    exists: Tensor  # [N, M] bool
+    is_ally: Tensor  # [N, M] bool
 
 
 def with_presence(things: Things, features: Tensor) -> Tensor:
-    """[N, M, C + 2]: features [N, M, C] of things, whether they are teammates, and 1."""
+    """Return [N, M, C + 2]: features [N, M, C] of things, whether they are teammates, and 1."""
     ally = (things.is_ally & things.exists).to(features.dtype).unsqueeze(-1)
     return torch.cat((features, ally, torch.ones_like(ally)), -1)
 
 
 def look(base: Tensor, known: Tensor, mixing: Tensor, patterns: Tensor, near: Tensor, place: Tensor) -> Tensor:
-    """What a layer makes of an egocentric map with few things on it, see `Relread.look` and `kernels.look`.
-
-    Args:
-        base: [N, H], written over.
-        known: [N, M, F] of the things.
-        mixing, patterns, near: [F, H], [cells, H] and [5, F, H], the weights.
-        place: [N, M, 2] of `Relread.place`.
-    """
+    """Apply a layer to an egocentric map with few things on it, see `Relread.look`; arguments as of `kernels.look`."""
     if kernels.suits(known, mixing):
         return kernels.look(base, known, mixing, patterns, near, place)
     cell, which = place.unbind(-1)
@@ -54,13 +38,7 @@ def look(base: Tensor, known: Tensor, mixing: Tensor, patterns: Tensor, near: Te
 
 
 def border_distances(position: Tensor, shape: torch.Size, reach: int) -> Tensor:
-    """[N, 4 (reach + 1)] one-hot: how far the border is in each direction, up to `reach`.
-
-    Args:
-        position: [N, 2] row and column.
-        shape: of the map, which may be larger than those of training.
-        reach: cells.
-    """
+    """Return one-hot distances [N, 4 (reach + 1)] of position [N, 2] from the borders, which are up to `reach`."""
     height, width = shape
     row, column = position.long().unbind(-1)
     distances = torch.stack((row, height - 1 - row, column, width - 1 - column), 1)

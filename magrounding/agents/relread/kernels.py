@@ -1,8 +1,8 @@
-"""What takes relread longest, compiled for a CPU: ids and float32 in and out, with gradients written by hand.
+"""The slowest parts of relread, compiled for a CPU: ids and float32 in and out, with gradients written by hand.
 
-`relread` computes the same in a few lines of torch wherever these do not suit, and those lines are the definition.
-Kernels run in one thread and release the GIL, as agents learn in threads of their own. Whatever numba compiles here is
-in this file, so its cache on disk notices every change.
+`relread` computes the same in a few lines of torch elsewhere, and those lines are the definition. Kernels run in one
+thread and release the GIL, as agents learn in threads of their own. All that numba compiles here is in this file, so
+its cache on disk notices every change.
 """
 
 from __future__ import annotations
@@ -19,14 +19,11 @@ from torch.autograd.function import once_differentiable
 from magrounding.jit import cached_njit, inner_njit
 
 _LANES = 64
-"""So many go through a layer together at most: few enough for the nearest cache."""
+"""Pairs that go through a layer together: few enough for the nearest cache."""
 
 
 def suits(*tensors: Tensor) -> bool:
-    """Whether these may be given to the functions of this module.
-
-    They have to be on a CPU, those of reals float32; there has to be a JIT, and no autocast.
-    """
+    """Return True if these kernels can take tensors: on a CPU, reals float32, with a JIT and without autocast."""
     if getattr(config, "DISABLE_JIT", 0) or torch.is_autocast_enabled("cpu"):
         return False
     for tensor in tensors:  # a loop, as this is asked several times in every step
@@ -38,14 +35,9 @@ def suits(*tensors: Tensor) -> bool:
 def find(
     grid: Tensor, mates: Tensor, held: Tensor, no_entity: Tensor, width: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The things that observations show: the fields of `egocentric.Things`.
+    """Return the fields of `egocentric.Things`, of grid [N, H, W, K], mates [N, n - 1, 2 + I] and held [N, I].
 
-    Args:
-        grid: [N, H, W, K] ids.
-        mates: [N, n - 1, 2 + I], row, column and words of every teammate.
-        held: [N, I] ids.
-        no_entity: [V] bool, ids that are no entity where an occupant's first word is looked for.
-        width: words of an occupant.
+    `no_entity` [V] bool are ids that are no entity as an occupant's first of `width` words.
     """
     occupants = grid.flatten(1, 2).contiguous().numpy()
     most = _most(occupants, no_entity.numpy(), width)
@@ -59,7 +51,7 @@ def find(
 
 
 def distinct(words: Tensor, vocabulary_size: int) -> tuple[Tensor, Tensor]:
-    """The distinct ids [P] int64 of `words` [...], in order, and which of them each is [...] int64."""
+    """Return the distinct ids [P] int64 of `words` [...], in order, and the index of each [...] int64."""
     which = torch.empty(words.shape, dtype=torch.int64)
     ids = _distinct(words.contiguous().view(-1).numpy(), vocabulary_size, which.view(-1).numpy())
     return torch.from_numpy(ids), which
@@ -68,21 +60,19 @@ def distinct(words: Tensor, vocabulary_size: int) -> tuple[Tensor, Tensor]:
 def relate(
     mentions: Tensor, alike: Tensor, alone: Tensor, weight: Tensor, document: Tensor, which: Tensor, exists: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Every thing's bonds with the others, summed, and its relations to what the agent holds.
+    """Return every thing's bonds with the others, summed [N, M, H], and its relations to the inventory [N, M, 3 W W].
 
     The relations of two things are, for each pair of their words, `mentions` both ways and `alike`. Their bond is
-    `relu(linear(cat((relations, alone of the one, alone of the other, 1)), weight))`. Where no thing is all is zero.
+    `relu(linear(cat((relations, alone of the one, alone of the other, 1)), weight))`. Things that do not exist have
+    zeros.
 
     Args:
         mentions, alike: [U, P, P].
         alone: [N, M, A].
         weight: [H, 3 W W + 2 A + 1].
         document: [N].
-        which: [N, M + 1, W], which of P each word is; what the agent holds comes last.
+        which: [N, M + 1, W], index of each word among P; the inventory comes last.
         exists: [N, M] bool.
-
-    Returns:
-        [N, M, H] and [N, M, 3 W W].
     """
     sums, with_held = _Relate.apply(mentions, alike, alone, weight, document, which, exists)
     n, m, _ = alone.shape
@@ -90,24 +80,21 @@ def relate(
 
 
 def look(base: Tensor, known: Tensor, mixing: Tensor, patterns: Tensor, near: Tensor, place: Tensor) -> Tensor:
-    """What a layer makes of a map, from what is known of the few things on it.
+    """Apply a layer to a map, given the few things on it: `base + ((known @ mixing) * patterns[cell]).sum(1)`.
 
-    `base + ((known @ mixing) * patterns[cell]).sum(1)`, of things whose cell is not the last pattern; of those on the
-    k-th of some cells also `known @ near[k]`.
+    Things of the last pattern are left out; those on the k-th of some cells add `known @ near[k]`.
 
     Args:
         base: [N, H], written over.
         known: [N, M, F].
-        mixing: [F, H].
-        patterns: [cells, H].
-        near: [C, F, H].
+        mixing, patterns, near: [F, H], [cells, H] and [C, F, H].
         place: [N, M, 2], cell and k (-1: none of those) of each thing.
     """
     return _Look.apply(base, known.flatten(0, 1), mixing, patterns, near, place)
 
 
 def place_around(row: Tensor, column: Tensor, exists: Tensor, position: Tensor, reach: int, around: Tensor) -> Tensor:
-    """Cell of the egocentric map [N, M, 2] of every thing, and which of `around` it is; see `Relread.place`."""
+    """Return the cell of the egocentric map [N, M, 2] of every thing and its index in `around`; see `Relread.place`."""
     place = torch.empty(*row.shape, 2, dtype=torch.int64)
     arrays = (tensor.numpy() for tensor in (row, column, exists, position, around, place))
     _place(reach, *arrays)
@@ -193,7 +180,7 @@ class _Relate(Function):
 
 @inner_njit
 def _pairs(exists):
-    """Of all pairs of things that exist: observation, the one and the other."""
+    """Observation, one and other of all pairs of things that exist."""
     observations, things = exists.shape
     pairs = np.empty((observations * things * things, 3), np.int64)
     count = 0
@@ -267,19 +254,7 @@ def _relate(mentions, alike, alone, weight, document, which, exists, sums, with_
 
 @cached_njit(nogil=True)
 def _relate_back(
-    d_sums,
-    d_with_held,
-    mentions,
-    alike,
-    alone,
-    weight,
-    document,
-    which,
-    exists,
-    d_mentions,
-    d_alike,
-    d_alone,
-    d_weight,
+    d_sums, d_with_held, mentions, alike, alone, weight, document, which, exists, d_mentions, d_alike, d_alone, d_weight
 ):
     observations, things = exists.shape
     span, mentions, alike = mentions.shape[1], mentions.reshape(-1), alike.reshape(-1)
@@ -343,7 +318,7 @@ class _Look(Function):
 
 @inner_njit
 def _existing(place, nowhere):
-    """The things that exist."""
+    """Indices of the things that exist."""
     some, count = np.empty(place.shape[0] * place.shape[1], np.int64), 0
     for thing in range(len(some)):
         if place[thing // place.shape[1], thing % place.shape[1], 0] != nowhere:
@@ -354,7 +329,7 @@ def _existing(place, nowhere):
 
 @inner_njit
 def _on_each(place, cells):
-    """The things on each of some cells, one after the other, and where each cell's begin."""
+    """Things on each of some cells, one after the other, and where each cell's begin."""
     order, begins = np.empty(place.shape[0] * place.shape[1], np.int64), np.zeros(cells + 1, np.int64)
     for k in range(cells):
         begins[k + 1] = begins[k]

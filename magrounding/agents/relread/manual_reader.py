@@ -1,80 +1,74 @@
-"""ManualReader, how relread reads: what is said of a word is found by the words that share its statements.
-
-No identity of a word gets out.
-"""
+"""ManualReader: attention over the statements of a manual, by the words that they share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from magrounding.agents.policy import TextEncoding
 from magrounding.agents.relread import kernels
-from magrounding.agents.relread.motion import FRAMES, GAITS
-from magrounding.agents.relread.phrases import shared_phrases
-from magrounding.agents.relread.said_motion import SaidMotion
+from magrounding.agents.relread.motion import FRAMES, MOTION_CLASSES, SaidMotion
 from magrounding.errors import ConfigurationError
+from magrounding.jit import cached_njit
 
 _CLOSENESS = 8.0
-"""Logit of a symbol and a statement whose embeddings point the same way."""
+"""Logit of a symbol and a statement whose embeddings have a cosine of 1."""
 _ABOUT = 0.5
-"""Once a thing is seen to move, that decides among the statements about it: those whose cosine is this or more."""
+"""Cosine from which on statements are about a thing that has been seen to move."""
 _DECIDED = 3.0
-"""And what is more likely counts this much more, in logits: half of each of two statements is neither."""
+"""Factor on logits of things seen to move: half of each of two statements is neither."""
 
 ROW_OF = "row_of"
-"""Of an encoding whose statements are pieces of rows: [U, P, S], the part of a piece that is from
-a row, all 0 for padding."""
+"""Key of an encoding whose statements are pieces of rows: [U, P, S], the part of a piece that is from a row, 0 for
+padding.
+"""
 _NOWHERE = -1e4
-"""Logit of a statement that is none."""
+"""Logit of padding."""
 
 
 class WordRelations(NamedTuple):
-    """What each of U manuals says of the P distinct words of a batch.
+    """Relations of the P distinct words of a batch in each of U manuals.
 
-    said(w) is the sum of the statements' values, weighted by how much each statement has to do with w.
-
-    Attributes:
-        mentions: [U, P, P], said(w) · w': what is said of w mentions w'.
-        alike: [U, P, P], cosine of said(w) and said(w').
-        features: [U, P, 2 + D], said(w) · goal, how much any statement has to do with w, and what they mean; where
-            motion counts, P are the distinct words that move in some way.
+    said(w) is the sum of the statements' values, weighted by the attention of w to each.
     """
 
-    mentions: Tensor
-    alike: Tensor
+    mentions: Tensor  # [U, P, P], said(w) · w': what is said of w mentions w'
+    alike: Tensor  # [U, P, P], cosine of said(w) and said(w')
+    # [U, P, 2 + D], said(w) · goal, the best match of w with any statement, and their meanings; with motion, P are the
+    # distinct pairs of word and motion class
     features: Tensor
 
 
 class ManualReader(nn.Module):
-    """Reads by one attention over statements: the query is a word, keys and values are the sets of a statement's words.
+    """One attention over statements: the query is a word, keys and values are the sets of a statement's words.
 
-    A word is like itself and like no other, so a word never seen is read as well as any. (Learned embeddings fit the
-    words of training: new ones then look like nothing the policy knows.) Words that stand in many statements say little
-    of any: in the value, a word of k statements weighs k^-fade, with a learned exponent.
+    A word is similar to itself only, so an unseen word is read as well as any; learned embeddings would fit the words
+    of training. Words of many statements say little of any: in the value, a word of k statements weighs k^-fade, with a
+    learned exponent.
 
-    Where a world shows symbols that no statement contains, two tables of embeddings say which statement a symbol is
-    kin to (`kinship`), and a third what the words of a statement mean (`meaning`). Where it shows things that only
-    motion distinguishes, attention goes by how likely a statement makes it that things move so, too (`motion`). That
-    is learned by foreseeing how they move: actions teach it nothing, as they favour whatever happens to win.
+    Where symbols are in no statement, two tables of embeddings say which statement a symbol belongs to (`similarity`),
+    and a third what the words of a statement mean (`meaning`). Where only motion distinguishes things, attention also
+    depends on how likely a statement makes their motion (`motion`). That is learned by predicting motion: actions teach
+    it nothing, as they favour whatever happens to win.
 
     Args:
         vocabulary_size: V.
-        kinship: E, or 0.
+        similarity: E, width of the embeddings of symbols and statements, or 0.
         meaning: D, or 0.
         motion: D, or 0.
         spelling: of each id, where it is known.
-        phrases: whether words of the goal count more where a statement has them beside the same word.
+        phrases: words of the goal count more where a statement has them beside the same word.
     """
 
     def __init__(
         self,
         vocabulary_size: int,
-        kinship: int = 0,
+        similarity: int = 0,
         meaning: int = 0,
         motion: int = 0,
         spelling: Sequence[str] = (),
@@ -86,8 +80,8 @@ class ManualReader(nn.Module):
         self.fade = nn.Parameter(torch.tensor(1.0))
         self.sharpness = nn.Parameter(torch.tensor(6.0))
         self.phrase = nn.Parameter(torch.tensor(1.0)) if phrases else None
-        self.symbols = nn.Embedding(vocabulary_size, kinship) if kinship else None
-        self.words = nn.Embedding(vocabulary_size, kinship) if kinship else None
+        self.symbols = nn.Embedding(vocabulary_size, similarity) if similarity else None
+        self.words = nn.Embedding(vocabulary_size, similarity) if similarity else None
         self.meanings = nn.Embedding(vocabulary_size, meaning) if meaning else None
         self.moves = SaidMotion(motion, spelling or [f"{k}" for k in range(vocabulary_size)]) if motion else None
         for table in (self.words, self.meanings):
@@ -96,12 +90,12 @@ class ManualReader(nn.Module):
 
     @property
     def knows_words(self) -> bool:
-        """Whether anything was learnt of single words; else a word is nothing but the statements that it stands in."""
+        """True if any embedding of words is learned."""
         return any(table is not None for table in (self.symbols, self.words, self.meanings, self.moves))
 
     @property
     def word_rows(self) -> Mapping[str, Sequence[str]] | None:
-        """See `Policy`; None where words were learnt whose spelling is not known."""
+        """Return `Policy.word_rows`; None where words were learned whose spelling is not known."""
         tables = {"symbols": self.symbols, "words": self.words, "meanings": self.meanings}
         rows = {f"{name}.weight": self._spelling for name, table in tables.items() if table is not None}
         if self.moves is not None:
@@ -111,17 +105,21 @@ class ManualReader(nn.Module):
     def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
         """Encode U documents.
 
-        `key`, `value` [U, S, V]: which words each statement has, and what they weigh; `overlap` [U, S, S], `goal`
-        [U, S]: how much each statement's value has in common with that of every other, and with the goal. With kinship
-        `kin` [U, S, E], with meanings `meaning` [U, S, D]: the sums of the words', the one of length 1. With motion
-        `moves` [U, S, GAITS], what a statement says of how that moves which it is about.
+        Returns:
+            `key`, `value` [U, S, V]: the words of each statement, and their weights; `overlap` [U, S, S], `goal` [U,
+                S]: the
+            product of each statement's value with that of every other, and with the goal. Optional: `similar` [U, S,
+                E],
+            `meaning` [U, S, D]: the sums of the words' embeddings, the first of length 1; `moves` [U, S,
+                MOTION_CLASSES]: the
+            log likelihood ratios of motion classes.
         """
         statements = self._words(manual)
         weight = statements.sum(1, keepdim=True).clamp(min=1) ** -self.fade  # [U, 1, V]
         value = statements * weight
         learned = {}
         if self.words is not None:
-            learned["kin"] = F.normalize(statements @ self.words.weight, dim=-1)
+            learned["similar"] = F.normalize(statements @ self.words.weight, dim=-1)
         if self.meanings is not None:
             learned["meaning"] = statements @ self.meanings.weight
         if self.moves is not None:
@@ -135,7 +133,7 @@ class ManualReader(nn.Module):
         }
 
     def _asked(self, manual: Tensor, goal: Tensor, value: Tensor, weight: Tensor) -> Tensor:
-        """[U, S]: how much each statement has in common with the goal: words, and words in the same phrases.
+        """[U, S]: overlap of each statement with the goal: words, and words in the same phrases.
 
         By single words "can you wipe out the star alliance for us ?" has as much of "who fights for the rebel enclave ?
         mostly …" as of a statement about the star alliance.
@@ -154,20 +152,17 @@ class ManualReader(nn.Module):
         return words
 
     def read(
-        self, words: Tensor, text: TextEncoding, gait: Tensor | None = None
+        self, words: Tensor, text: TextEncoding, motion_class: Tensor | None = None
     ) -> tuple[WordRelations, Tensor, Tensor]:
-        """What the manuals say of some words.
-
-        Attention from U documents to the few distinct words of a batch is one product of matrices; observations gather
-        from it what is about their own words, a handful of numbers each.
+        """Return relations of words; observations gather their own from those of a batch's few distinct words.
 
         Args:
             words: [...] ids.
             text: encoding of U documents.
-            gait: [...] below GAITS, how what has the word moves (`motion.Motion`); None where motion is off.
+            motion_class: [...] of what has the word (`motion.Motion`); None where motion is off.
 
         Returns:
-            What is said of the P distinct words, which of them each is [...], and whose features are its own [...].
+            Relations of the P distinct words, the index of each word among them [...], and that of its features [...].
         """
         distinct, which = self.distinct(words, self.vocabulary_size)
         # Statements come before words in every table, so that no product has to copy what it multiplies.
@@ -176,69 +171,68 @@ class ManualReader(nn.Module):
         through = torch.bmm(text["overlap"], attention)  # [U, S, P]
         length = (through * attention).sum(1, keepdim=True).clamp(min=1e-8).sqrt()
         is_word = (distinct != 0).to(scores.dtype)  # of no word nothing is said
-        if gait is None:
+        if motion_class is None:
             features, of = self._features(scores, attention, text) * is_word, which
         else:
-            moving, of = self.distinct(words * GAITS + gait, self.vocabulary_size * GAITS)
-            features = self._features(*self._attend(moving // GAITS, text, moving % GAITS), text) * (moving >= GAITS)
+            moving, classes, of = self._moving(words, motion_class)
+            features = self._features(*self._attend(moving, text, classes), text) * (moving != 0)
         attention = attention * is_word
         mentions = torch.bmm(attention.transpose(1, 2), mentioned)  # [U, P, P]
         alike = torch.bmm((attention / length).transpose(1, 2), through / length)
         return WordRelations(mentions, alike, features.transpose(1, 2)), which, of
 
-    def attention(self, words: Tensor, text: TextEncoding, gait: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Attention [U, S, P] to the statements, of the distinct among some words [...] that move so [...].
-
-        Arguments as in `read`.
-
-        Returns:
-            It, and which of the P each is [...].
-        """
-        if gait is None:
+    def attention(self, words: Tensor, text: TextEncoding, motion_class: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return attention [U, S, P] of distinct words and motion classes, and each word's index [...]; see `read`."""
+        if motion_class is None:
             distinct, which = self.distinct(words, self.vocabulary_size)
             return self._attend(distinct, text)[1], which
-        moving, which = self.distinct(words * GAITS + gait, self.vocabulary_size * GAITS)
-        return self._attend(moving // GAITS, text, moving % GAITS)[1], which
+        moving, classes, which = self._moving(words, motion_class)
+        return self._attend(moving, text, classes)[1], which
 
-    def _attend(self, words: Tensor, text: TextEncoding, gait: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Whether each statement has each of some words [P] that move so, and attention to it, both [U, S, P].
+    def _attend(self, words: Tensor, text: TextEncoding, motion_class: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Matches of statements with words [P] of some motion, and attention to statements, both [U, S, P].
 
         Once things have been seen to move, actions no longer shape what statements are about.
         """
-        scores, kinship = self._likeness(words, text)
-        logits = self.sharpness * scores + kinship
-        if gait is not None:
-            about = self.sharpness * scores + kinship.clamp(max=_ABOUT * _CLOSENESS)
-            decided = _DECIDED * (about + text["moves"].index_select(2, gait)).detach()
-            logits = torch.where(gait % FRAMES > 0, decided, logits)
+        scores, similarity = self._scores(words, text)
+        logits = self.sharpness * scores + similarity
+        if motion_class is not None:
+            about = self.sharpness * scores + similarity.clamp(max=_ABOUT * _CLOSENESS)
+            decided = _DECIDED * (about + text["moves"].index_select(2, motion_class)).detach()
+            logits = torch.where(motion_class % FRAMES > 0, decided, logits)
         return scores, logits.softmax(1)
 
     def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor:
-        """[U, M, N]: how much what is said of each of some words mentions each name, see `Policy.relate_words`."""
+        """Return [U, M, N]: how much what is said of each word mentions each name, see `Policy.relate_words`."""
         attention = self._attend(subjects, text)[1]  # [U, S, M]
         mentioned = text["value"].index_select(2, names.flatten()).unflatten(2, names.shape)
         return torch.bmm(attention.transpose(1, 2), (mentioned * (names != 0)).sum(3))
 
-    def foresee(self, words: Tensor, gait: Tensor, text: TextEncoding) -> tuple[Tensor, Tensor]:
-        """Log probability [U, P] that things of some words [...] move so [...], as each of U manuals has it.
+    def predict_motion(self, words: Tensor, motion_class: Tensor, text: TextEncoding) -> tuple[Tensor, Tensor]:
+        """Return the log probability [U, P] of the motion classes [...] of things of words [...] by each manual.
 
-        It is that of a mixture of what statements say, so it also teaches which statement is about a word.
+        It is that of a mixture over statements, so it also teaches which statement is about a word.
 
         Returns:
-            It, of the P that are distinct, and which of them each is [...].
+            It, of the P distinct pairs, and the index of each [...] among them.
         """
         if self.moves is None:
-            raise ConfigurationError("relread foresees no motion that it does not see: set its option motion")
-        moving, which = self.distinct(words * GAITS + gait, self.vocabulary_size * GAITS)
-        scores, kinship = self._likeness(moving // GAITS, text)
-        about, gait = (self.sharpness * scores + kinship).log_softmax(1), moving % GAITS
-        return self.moves.usual()[gait] + (about + text["moves"].index_select(2, gait)).logsumexp(1), which
+            raise ConfigurationError("relread predicts no motion that it does not see: set its option motion")
+        moving, classes, which = self._moving(words, motion_class)
+        scores, similarity = self._scores(moving, text)
+        about = (self.sharpness * scores + similarity).log_softmax(1) + text["moves"].index_select(2, classes)
+        return self.moves.usual()[classes] + about.logsumexp(1), which
 
-    def _likeness(self, words: Tensor, text: TextEncoding) -> tuple[Tensor, Tensor]:
-        """Whether each statement has each of some words [P], [U, S, P], and how much it is kin to it (or just 0)."""
+    def _moving(self, words: Tensor, motion_class: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Words and motion classes of distinct pairs [P], and the index of each pair [...]."""
+        pairs, which = self.distinct(words * MOTION_CLASSES + motion_class, self.vocabulary_size * MOTION_CLASSES)
+        return pairs // MOTION_CLASSES, pairs % MOTION_CLASSES, which
+
+    def _scores(self, words: Tensor, text: TextEncoding) -> tuple[Tensor, Tensor]:
+        """[U, S, P] matches of statements with words [P], and their similarity (or just 0)."""
         scores = text["key"].index_select(2, words)
-        kin = _absence(text) if self.symbols is None else self.kinship(words, text).transpose(1, 2)
-        return scores, kin
+        similarity = _absence(text) if self.symbols is None else self.similarity(words, text).transpose(1, 2)
+        return scores, similarity
 
     def _features(self, scores: Tensor, attention: Tensor, text: TextEncoding) -> Tensor:
         """[U, 2 + D, P] of words with these scores and attention [U, S, P]."""
@@ -248,15 +242,15 @@ class ManualReader(nn.Module):
             features.append(torch.bmm(text["meaning"].transpose(1, 2), attention))
         return torch.cat(features, 1)
 
-    def kinship(self, words: Tensor, text: TextEncoding) -> Tensor:
-        """[U, P, S]: how much each of some words [P] is kin to each statement, in [−8, 8], 10⁴ lower for padding."""
+    def similarity(self, words: Tensor, text: TextEncoding) -> Tensor:
+        """Return [U, P, S], the similarity of words [P] and statements, in [−8, 8], 10⁴ lower for padding."""
         if self.symbols is None:
             raise ConfigurationError("relread grounds symbols by contrast only with embeddings: set its option kinship")
-        close = _CLOSENESS * F.normalize(self.symbols(words.long()), dim=-1) @ text["kin"].transpose(1, 2)
+        close = _CLOSENESS * F.normalize(self.symbols(words.long()), dim=-1) @ text["similar"].transpose(1, 2)
         return close + _absence(text).mT if ROW_OF in text else close
 
     def distinct(self, words: Tensor, size: int) -> tuple[Tensor, Tensor]:
-        """The distinct of some ids [...] below `size`, [P], and which each is (`unique` would sort them all)."""
+        """Return the distinct ids [P] below `size`, and the index of each [...] (`unique` would sort them all)."""
         if kernels.suits(words):
             return kernels.distinct(words, size)
         is_there = torch.zeros(size, dtype=torch.bool, device=words.device)
@@ -265,10 +259,42 @@ class ManualReader(nn.Module):
 
 
 def _absence(text: TextEncoding) -> Tensor:
-    """[U, P, 1] what is added to the logits of statements, so that padding is none; just 0 where they are rows.
+    """[U, P, 1] added to the logits of statements to exclude padding; just 0 where statements are rows.
 
-    A manual has as many rows as any of its world; how many pieces there are differs, also with what is encoded along.
+    A manual has as many rows as any of its environment; the number of pieces differs, also with what is encoded along.
     """
     if ROW_OF not in text:
         return text["key"].new_zeros(())
     return _NOWHERE * (text[ROW_OF] == 0).all(2, keepdim=True)
+
+
+def shared_phrases(manual: Tensor, goal: Tensor) -> Tensor:
+    """Return [U, S, G] bool: words of goal [U, G] that a statement [U, S, L] has next to the same word as the goal."""
+    if kernels.suits(manual, goal):
+        shared = torch.zeros(*manual.shape[:2], goal.shape[1], dtype=torch.bool)
+        _mark_shared(manual.contiguous().numpy(), goal.contiguous().numpy(), shared.numpy())
+        return shared
+    same = (manual.unsqueeze(3) == goal[:, None, None]) & (goal != 0)[:, None, None]  # [U, S, L, G]
+    pair = (same[:, :, :-1, :-1] & same[:, :, 1:, 1:]).any(2)  # [U, S, G - 1], begins at each word of the goal
+    return F.pad(pair, (0, 1)) | F.pad(pair, (1, 0))
+
+
+@cached_njit(nogil=True)
+def _mark_shared(manual, goal, shared):
+    top = 0
+    for word in goal.flat:
+        top = max(top, word)
+    asked = np.zeros(top + 1, np.bool_)  # words of the goal at hand: few of a manual's
+    for u in range(len(manual)):
+        for word in goal[u]:
+            asked[word] = word != 0
+        for s in range(manual.shape[1]):
+            for at in range(manual.shape[2] - 1):
+                first, second = manual[u, s, at], manual[u, s, at + 1]
+                if first > top or second > top or not asked[first] or not asked[second]:
+                    continue
+                for g in range(goal.shape[1] - 1):
+                    if goal[u, g] == first and goal[u, g + 1] == second:
+                        shared[u, s, g] = shared[u, s, g + 1] = True
+        for word in goal[u]:
+            asked[word] = False

@@ -1,29 +1,28 @@
-"""relread: a reader that relates. What a manual says of a word is found by the words that share its statement.
+"""relread, the relational reader: a word is grounded by the words that share its statements.
 
-Nothing of any world is built in. Entities are what `grid` shows beside scenery and agents; whether a word names a
-monster or a weapon is for the document to tell (a weapon's noun is spoken of nowhere, a monster's name is). No identity
-of a word reaches the policy, only how the words of an entity are related, through the document, to those of others, of
-the goal and of what agents hold. So unseen words, assignments and sizes of map are read like any other.
+Nothing of any environment is built in. Entities are occupants of `grid` beside scenery and agents. No identity of a
+word reaches the policy, only relations: how the words of an entity are related, through the document, to those of
+others, of the goal and of the agents' inventories. So unseen words, assignments and sizes of map are read like any
+other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
-from magrounding.agents.document_policy import DocumentPolicy, info_nce
-from magrounding.agents.policy import RELIANCE, Accepts, Auxiliary, PolicyOutput, TextEncoding, mask_logits, shares
+from magrounding.agents.document_policy import DocumentPolicy, Inputs, info_nce
+from magrounding.agents.policy import ATTENTION, Accepts, Auxiliary, PolicyOutput, TextEncoding, mask_logits, shares
 from magrounding.agents.relread import kernels
 from magrounding.agents.relread.egocentric import Things, border_distances, look, with_presence
 from magrounding.agents.relread.manual_reader import ROW_OF, ManualReader, WordRelations
-from magrounding.agents.relread.motion import DIRECTIONS, FRAMES, GAITS, Frame, Motion, initial_tracks, track
-from magrounding.agents.respelling import within
+from magrounding.agents.relread.motion import DIRECTIONS, FRAMES, MOTION_CLASSES, Frame, Motion, initial_tracks, track
+from magrounding.agents.remapping import within
 from magrounding.agents.running_text.edges import make_segments
 from magrounding.agents.running_text.segments import AUTO, EDGES, LEARNT, ROWS, Delexicalised
 from magrounding.schema import Count, Natural, Options
@@ -67,7 +66,7 @@ class RelreadConfig(Options):
     phrases: bool = False
 
     def for_world(self, spec: EnvSpec) -> Self:
-        """These options with AUTO decided by what the world's manuals are."""
+        """Resolve AUTO by the environment's manuals."""
         if self.segments != AUTO:
             return self
         if spec["manual"].shape[0] > 1:
@@ -76,13 +75,9 @@ class RelreadConfig(Options):
 
 
 class Relread(DocumentPolicy):
-    """The relational reader.
+    """The relational reader."""
 
-    Args:
-        spec: of the world.
-        config: options.
-    """
-
+    defaults = RelreadConfig()
     accepts = Accepts(fields=("manual", "position", "inventory", "action_mask"), also=("teammates",), egocentric=False)
     loss_weights: ClassVar[Mapping[str, float]] = {"motion": 1.0}
 
@@ -111,7 +106,7 @@ class Relread(DocumentPolicy):
         self.pair_message = nn.Linear(config.pair_hidden, config.message)
         held = 3 * words * words + 1
         self.motions = nn.ModuleList(
-            nn.Embedding(count, config.motion) for count in (GAITS, DIRECTIONS) if config.motion
+            nn.Embedding(count, config.motion) for count in (MOTION_CLASSES, DIRECTIONS) if config.motion
         )
         self.entity = nn.Sequential(
             nn.Linear(config.message + alone + held, config.entity_hidden),
@@ -143,13 +138,8 @@ class Relread(DocumentPolicy):
         rows = pieces.row_of.to(self.reader.fade.dtype)
         return {**self.reader(pieces.ids, goal), ROW_OF: rows / rows.sum(2, keepdim=True).clamp(min=1)}
 
-    def respond(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        memory: Tensor | None = None,
-    ) -> PolicyOutput:
+    def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
+        observation, text, document = inputs
         things = self.find(observation)
         motion, memory = self.follow(things, observation, memory)
         logits, value = self.decide(observation, things, self.relate(things, text, document, motion))
@@ -157,17 +147,17 @@ class Relread(DocumentPolicy):
             mask_logits(logits.float(), observation["action_mask"]),
             value.float(),
             memory,
-            aux={RELIANCE: lambda: self.rely(things, text, document, motion)},
+            aux={ATTENTION: lambda: self.attention(things, text, document, motion)},
             seen=(things, motion),
         )
 
     def relate_words(self, text: TextEncoding, subjects: Tensor, names: Tensor) -> Tensor:
         return self.reader.relate_words(text, subjects, names)
 
-    def rely(self, things: Things, text: TextEncoding, document: Tensor, motion: Motion | None = None) -> Tensor:
-        """RELIANCE [N, S]: the attention of each word of an entity in sight, and of what the agent holds, averaged."""
-        gait = _gaits(motion)
-        attention, which = self.reader.attention(things.words, text, gait)
+    def attention(self, things: Things, text: TextEncoding, document: Tensor, motion: Motion | None = None) -> Tensor:
+        """Return ATTENTION [N, S], the average over the words of entities in sight and of the agent's inventory."""
+        motion_class = _motion_classes(motion)
+        attention, which = self.reader.attention(things.words, text, motion_class)
         attention, written = attention.transpose(1, 2), text["key"].any(2)
         if ROW_OF in text:  # of the rows that the pieces are from
             attention, written = torch.bmm(attention, text[ROW_OF]), text[ROW_OF].any(1)
@@ -175,28 +165,21 @@ class Relread(DocumentPolicy):
         asks = F.pad(things.exists & ~things.is_ally, (0, 1), value=True).unsqueeze(2) & (things.words != 0)
         return shares((asked * asks.unsqueeze(3)).sum((1, 2)) * written[document])
 
-    def auxiliary(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        output: PolicyOutput,
-        others: Tensor | None,
-    ) -> Auxiliary:
-        """With motion: "motion", the loss of foreseeing how things move."""
+    def auxiliary(self, inputs: Inputs, output: PolicyOutput, others: Tensor | None) -> Auxiliary:
+        """Return the loss "motion" of predicting how things move, where the option motion is on."""
         if not self.config.motion:
             return Auxiliary()
         things, motion = output.seen
-        return Auxiliary({"motion": self.surprise(things, motion, text, document)})
+        return Auxiliary({"motion": self.motion_loss(things, motion, inputs.text, inputs.document)})
 
-    def surprise(self, things: Things, motion: Motion, text: TextEncoding, document: Tensor) -> Tensor:
-        """[N] nats, how little was to be foreseen of how things move, summed over those that are new in sight.
+    def motion_loss(self, things: Things, motion: Motion, text: TextEncoding, document: Tensor) -> Tensor:
+        """Return the negative log-likelihood [N] of how things move, in nats, summed over those that are new in sight.
 
-        The others do not count, as it would be those that last: what is dangerous and slow, or good and hard to catch,
-        is seen for longest, and manuals say what is dangerous or good.
+        Older ones do not count, as it would be those that last: dangerous and slow, or good and hard to catch ones are
+        seen for longest, and manuals say what is dangerous or good.
         """
         recent = things.exists & ~things.is_ally & (motion.age > 0) & (motion.age < FRAMES)
-        likely, which = self.reader.foresee(things.words[:, :-1, 0], motion.gait, text)
+        likely, which = self.reader.predict_motion(things.words[:, :-1, 0], motion.motion_class, text)
         return -(likely[document.unsqueeze(1), which] * recent).sum(1)
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
@@ -215,7 +198,7 @@ class Relread(DocumentPolicy):
     def follow(
         self, things: Things, observation: dict[str, Tensor], memory: Tensor | None
     ) -> tuple[Motion | None, Tensor | None]:
-        """How things move, given what is remembered (None: nothing yet), and what to remember; None: motion is off."""
+        """Return the motion of things, given the memory (None: empty), and the memory after it; None: motion is off."""
         if not self.config.motion:
             return None, None
         if memory is None:
@@ -232,9 +215,9 @@ class Relread(DocumentPolicy):
     def decide(
         self, observation: dict[str, Tensor], things: Things, features: Tensor, beside: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Logits [N, A] of all actions and values [N], given the features [N, M, C] of what is in sight.
+        """Return logits [N, A] of all actions and values [N], given the features [N, M, C] of things.
 
-        `beside` [N, hidden] adds to the first layer what else is known.
+        `beside` [N, hidden] is added to the first layer.
         """
         own = self.feel(self._own(observation))
         hidden = self.look(things, features, observation["position"], own if beside is None else own + beside)
@@ -242,7 +225,7 @@ class Relread(DocumentPolicy):
         return self.policy(top), self.value(top).squeeze(-1)
 
     def find(self, observation: dict[str, Tensor]) -> Things:
-        """The things that an observation shows; M is the most in any of the batch."""
+        """Return the things of an observation; M is the most of any in the batch."""
         grid, held = observation["grid"], observation["inventory"]
         mates = observation.get("teammates", held.new_zeros(len(held), 0, 2))
         if kernels.suits(grid, mates, held):
@@ -270,18 +253,18 @@ class Relread(DocumentPolicy):
         )
 
     def _as_occupant(self, inventory: Tensor) -> Tensor:
-        """Words [N, …, W] of an inventory [N, …, I], padded or cut to what an occupant of a cell has."""
+        """Words [N, …, W] of an inventory [N, …, I], padded or cut to the width of an occupant."""
         return F.pad(inventory.int(), (0, max(0, self.width - inventory.shape[-1])))[..., : self.width]
 
     def relate(self, things: Things, text: TextEncoding, document: Tensor, motion: Motion | None = None) -> Tensor:
-        """Features [N, M, C] of every thing: its bonds with the others, with the goal and with what the agent holds."""
-        reading, which, of = self.reader.read(things.words, text, _gaits(motion))  # [N, M + 1, W]
+        """Return features [N, M, C] of every thing: its relations to the others, the goal and the agent's inventory."""
+        reading, which, of = self.reader.read(things.words, text, _motion_classes(motion))  # [N, M + 1, W]
         row = document.view(-1, 1, 1) * reading.features.shape[1] + of[:, :-1]
         said = F.embedding(row, reading.features.flatten(0, 1)).flatten(2)  # [N, M, (2 + D) W]
         alone = [said, things.is_ally.to(said.dtype).unsqueeze(-1)]
         if motion is not None:
-            gaits, directions = self.motions
-            alone.append(gaits(motion.gait) + directions(motion.direction))
+            classes, directions = self.motions
+            alone.append(classes(motion.motion_class) + directions(motion.direction))
         alone = torch.cat(alone, -1)
         bonds, with_held = self._bonds(reading, alone, document, which, things.exists)
         holding = (things.words[:, -1:, :1] != 0).to(said.dtype).expand(-1, alone.shape[1], 1)
@@ -291,11 +274,12 @@ class Relread(DocumentPolicy):
     def _bonds(
         self, reading: WordRelations, alone: Tensor, document: Tensor, which: Tensor, exists: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """A layer on the relations of each thing with each other, and what relates it to what the agent holds.
+        """Sum of a layer over the relations of each thing to each other, and its relations to the agent's inventory.
 
         Args:
-            reading, which: what the manuals say, and of which of their P words [N, M + 1, W]; the last are held.
-            alone: [N, M, A], what is known of each thing by itself.
+            reading, which: relations of P words, and which of them each word is [N, M + 1, W]; the last are the
+                inventory's.
+            alone: [N, M, A], features of each thing by itself.
             document, exists: [N] and [N, M].
 
         Returns:
@@ -316,20 +300,20 @@ class Relread(DocumentPolicy):
         return (F.relu(pairs) * others.unsqueeze(-1)).sum(2), between[:, :, -1]
 
     def look(self, things: Things, features: Tensor, position: Tensor, base: Tensor) -> Tensor:
-        """[N, hidden]: `base` (written over), and what each unit makes of the egocentric map.
+        """Return [N, hidden]: `base` (written over) plus a linear layer on the egocentric map.
 
-        A unit looks for one mixture of features with one pattern of places: a linear layer on the map whose weights are
-        products (what × where), computed from the few occupied cells. The agent's own cell and the four that it can
-        step on decide between life and death: they have a linear layer of their own, with weights free in every place.
+        A unit combines one mixture of features with one pattern of cells: the weights are products (what × where),
+        computed from the few occupied cells. The agent's own cell and its four neighbours have unrestricted weights of
+        their own.
         """
         mixing = torch.cat((self.what.weight.t(), self.what.bias.unsqueeze(0)))
         place = self.place(things, position)
         return look(base, with_presence(things, features), mixing, self.where.weight, self.near, place)
 
     def place(self, things: Things, position: Tensor) -> Tensor:
-        """[N, M, 2]: cell of the egocentric map of every thing, and which of the five nearest that is, or -1.
+        """Return [N, M, 2]: the cell of the egocentric map of every thing, and its index in `around`, or -1.
 
-        What does not exist is `nowhere`; its pattern is zero.
+        The cell of a thing that does not exist is `nowhere`, with a pattern of zeros.
         """
         reach, around = self.config.reach, self.around
         if kernels.suits(position):
@@ -341,7 +325,7 @@ class Relread(DocumentPolicy):
         return torch.stack((cell, torch.where(same.any(-1), same.int().argmax(-1), -1)), -1)
 
     def _own(self, observation: dict[str, Tensor]) -> Tensor:
-        """How far the border is in each direction (up to `reach`), what may be done, and whether anything is held."""
+        """Features of the agent: distances to the border (up to `reach`), action mask, whether anything is held."""
         walls = border_distances(observation["position"], observation["grid"].shape[1:3], self.config.reach)
         holding = (observation["inventory"][:, :1] != 0).float()
         return torch.cat((walls, observation["action_mask"].float(), holding), 1)
@@ -354,16 +338,11 @@ class Relread(DocumentPolicy):
         things = self.find(observation)
         symbols, shown = things.words[:, :-1, 0], things.exists & ~things.is_ally
         distinct, which = self.reader.distinct(symbols, self.reader.vocabulary_size)
-        spoken_of = self.reader.kinship(distinct, text).logsumexp(2).t()  # [P, U], of each symbol in each manual
+        spoken_of = self.reader.similarity(distinct, text).logsumexp(2).t()  # [P, U], of each symbol in each manual
         scores = (F.embedding(which, spoken_of) * shown.unsqueeze(-1)).sum(1)  # [boards, manuals]
         return info_nce(scores)
 
 
-def _gaits(motion: Motion | None) -> Tensor | None:
-    """[N, M + 1, 1], how each thing and what is held, which stands still, moves; None: motion is off."""
-    return None if motion is None else F.pad(motion.gait, (0, 1)).unsqueeze(-1)
-
-
-def make_relread(spec: EnvSpec, **options: Any) -> Relread:
-    """A relational reader for what `spec` shows; options are those of `RelreadConfig`."""
-    return Relread(spec, configure("relread", RelreadConfig(), options))
+def _motion_classes(motion: Motion | None) -> Tensor | None:
+    """Motion class [N, M + 1, 1] of each thing and of the inventory, which stands still; None: motion is off."""
+    return None if motion is None else F.pad(motion.motion_class, (0, 1)).unsqueeze(-1)

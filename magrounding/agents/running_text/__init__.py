@@ -1,1 +1,1 @@
-"""Finds the statements of manuals whose rows are not statements: pieces of running text, or words that share a fact."""
+"""Statements of manuals whose rows are not statements: pieces of running text, or words that share a fact."""

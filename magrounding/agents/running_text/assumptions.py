@@ -1,11 +1,11 @@
-"""Assumptions about language, which readers of edges may be given beside what they find out: made-up texts have them.
+"""Assumptions about language that readers of edges can be trained with, as made-up texts.
 
 A made-up text is a plain manual as running text, in which statements of the same kind (of the same classes of words)
-are written two by two, but not one after the other. Its words are those of the plain manual, and some unknown
-ones between; which words share a fact is known from the plain manual, as for any other rendering.
+are written two by two, but not one after the other. Its words are those of the plain manual, and some unknown ones
+between; labels are those of the plain manual, as for any other rendering.
 
-`parallel`: lists that stand beside lists are written in the order of their partners. The sentence of the first
-statement lists, wherever it lists words of a class, its own and then those of the second.
+`parallel`: lists beside lists are written in the order of their partners. The sentence of the first statement lists,
+wherever it lists words of a class, its own and then those of the second.
 
 `override`: what is said of a word last holds, and a statement about some overrides one about all. The longest list of
 the first statement is that of both, mixed; the second follows at once, and says what holds of its own.
@@ -19,13 +19,13 @@ from magrounding.errors import choose
 
 PARALLEL, OVERRIDE = ASSUMPTIONS = ("parallel", "override")
 SHARE = 0.15
-"""Part of the texts of learning that are made up, for each assumption."""
+"""Part of the training texts that are made up, for each assumption."""
 _MOST_UNKNOWN = 3
-"""Words between two statements of which the second overrides the first."""
+"""Most unknown words between two statements of which the second overrides the first."""
 
 
 def parse_assumptions(text: str) -> tuple[str, ...]:
-    """Names of assumptions: "none", or names joined by + or commas.
+    """Parse names of assumptions: "none", or names joined by + or commas.
 
     Raises:
         ConfigurationError: an unknown name.
@@ -39,17 +39,7 @@ def parse_assumptions(text: str) -> tuple[str, ...]:
 
 
 def made_up(assumption: str, rows: np.ndarray, letters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A plain manual as running text, in which statements of the same classes of words are written two by two as one.
-
-    Args:
-        assumption: one of ASSUMPTIONS.
-        rows: [S, L] ids, each row a statement.
-        letters: [V] class of each word, 0 for function words.
-        rng: decides which, and their order.
-
-    Returns:
-        [T] ids; 0 for an unknown word.
-    """
+    """Return a plain manual [T] as running text, with rows [S, L] of the same classes of words [V] in pairs."""
     waiting: dict[tuple[int, ...], np.ndarray] = {}
     parts: list[np.ndarray] = []
     for row in (row[row != 0] for row in rows[rng.permutation(len(rows))] if row.any()):
@@ -78,7 +68,7 @@ def _in_parallel(first: np.ndarray, second: np.ndarray, letters: np.ndarray, lin
 
 
 def _overridden(first: np.ndarray, second: np.ndarray, letters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A statement [T] about what two are about, and then the second, both without some of their function words."""
+    """A statement [T] about the subjects of both, and then the second, both without some of their function words."""
     letter = int(np.bincount(letters[first][letters[first] > 0]).argmax())
     start, end = _span(first, letters, letter)
     every = np.concatenate((first[start:end], _unknown(rng, 1), second[slice(*_span(second, letters, letter))]))
@@ -90,7 +80,7 @@ def _overridden(first: np.ndarray, second: np.ndarray, letters: np.ndarray, rng:
 
 
 def _worn(words: np.ndarray, letters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Words [T] of which some function words are left out, and others unknown."""
+    """Words [T] with some function words left out, and others unknown."""
     function = letters[words] == 0
     words = np.where(function & (rng.random(len(words)) < rng.random() * rng.integers(2)), 0, words)
     return words[~function | (rng.random(len(words)) > rng.random() * rng.integers(2))]

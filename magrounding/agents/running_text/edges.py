@@ -1,10 +1,9 @@
-"""Edges: which words of a manual share a fact, however many facts its sentences hold.
+"""Edges: words of a manual that share a fact, however many facts its sentences hold.
 
 No cut divides "bat and ghost serve the alliance and the enclave respectively" into facts, and none takes back what
-another sentence denies. An edge scorer looks at each pair of mentions of names instead, and says how much they speak
-for the two words sharing a fact (they are said to), or against it (that is denied, or taken back). Words are then put
-together so that the sum of what speaks for it is greatest. What comes out is one piece for each fact, the very form
-that relread reads.
+another sentence denies. An edge scorer scores each pair of mentions of names, positive where the two words share a
+fact, negative where that is denied or taken back. Words are then grouped so that the sum of scores is greatest: one
+piece for each fact, the form that relread reads.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from magrounding.agents.running_text.segments import (
     ROWS,
     SEGMENTS,
     STOPS,
+    Cuts,
     Delexicalised,
     Pieces,
     Segmenter,
-    Statements,
     Stops,
     array_of,
     fixed,
@@ -37,28 +36,25 @@ from magrounding.spec import EnvSpec
 EMBEDDING, UNITS, HIDDEN, BETWEEN = 24, 32, 32, 16
 """Widths: of a token, of the network in each direction, of a pair, and of what lies between its mentions."""
 SLOPE = 0.2
-"""Of the sums over what lies between two mentions."""
+"""Factor on the sums over what lies between two mentions."""
 MOST_PIECES = 32
-"""Of a usual manual."""
+"""Most pieces of a usual manual."""
 _REMEMBERED = 4096
 
 
 class Edges(Delexicalised):
-    """Puts the names of a manual together as its sentences say.
+    """Groups the names of a manual by facts.
 
-    Words are of classes as in `Segmenter`, which divides those that the map shows by one more thing: whether what they
-    stand beside is spoken of in manuals. (An element stands beside a monster's name, which is; a modifier beside a
-    thing's, which is not.)
+    Words are of classes as in `Segmenter`, which divides those of the map by one more thing: whether what they stand
+    beside is spoken of in manuals. (An element stands beside a monster's name, which is; a modifier beside a thing's,
+    which is not.)
 
     A pair of mentions i < j has the score w · relu(A h_i + B h_j + C Σ tanh(D h_t) for i < t ≤ j), h being the states
-    of the network: what the words between them add up to is how far apart they are in sentences rather than in words.
-    The score of two words is the sum over their mentions. If a manual has as many words of each class as usual, its
-    pieces are those of the usual manual; if not, pieces are joined as long as their words' scores are positive.
+    of the network: the words between them add up to a distance in sentences rather than in words. The score of two
+    words is the sum over their mentions. If a manual has as many words of each class as usual, its pieces are those of
+    the usual manual; if not, pieces are joined as long as their words' scores are positive.
 
     Its weights come from `edges_learning.learn_edges`.
-
-    Args:
-        spec: of the world.
     """
 
     def __init__(self, spec: EnvSpec) -> None:
@@ -80,7 +76,7 @@ class Edges(Delexicalised):
         return self.base - 1
 
     def forget(self) -> None:
-        """Compute anew what was remembered, as the weights have changed."""
+        """Drop what was cached, as the weights have changed."""
         self._read = None
 
     def forward(self, manual: Tensor) -> Pieces:
@@ -92,16 +88,13 @@ class Edges(Delexicalised):
         return Pieces(ids, rows)
 
     def scores(self, states: Tensor, place: Tensor, word: Tensor, words: int) -> Tensor:
-        """Scores of pairs of words, for learning; `edges_kernels.groups_of` computes the same.
+        """Return symmetric scores [U, N, N] of pairs of words, as `edges_kernels.groups_of` computes them.
 
         Args:
             states: [U, T, 2 UNITS] of the network.
-            place: [U, M] which of the T each mention is, in order; −1 is none.
-            word: [U, M] below N, of which word it is a mention.
+            place: [U, M] place of each mention among T, in order; −1 is none.
+            word: [U, M] below N, the word of each mention.
             words: N.
-
-        Returns:
-            [U, N, N], symmetric.
         """
         at = place.clamp(min=0).unsqueeze(2)
         sums = SLOPE * torch.tanh(self.between(states)).cumsum(1)
@@ -115,11 +108,11 @@ class Edges(Delexicalised):
         return pairs + pairs.transpose(1, 2)
 
     def scorer(self) -> Scorer:
-        """This module in the form in which it is computed; ConfigurationError where nothing was learnt."""
+        """Return the weights for the kernels; ConfigurationError where nothing was learned."""
         return self._reading().scorer
 
     def _reading(self) -> _Read:
-        """What is remembered of these weights."""
+        """Cache of these weights."""
         if self._read is None:
             weights = hashlib.sha256()
             for name, tensor in self.state_dict().items():
@@ -151,7 +144,7 @@ class Edges(Delexicalised):
 
 
 class _Read:
-    """What is remembered of some weights: how they compute, and the last manuals that they put together.
+    """Cache of some weights: their form for the kernels, and the last manuals they grouped.
 
     Networks of the same weights share it: the agents of a team read the same manuals.
     """
@@ -161,7 +154,7 @@ class _Read:
         self._groups: OrderedDict[bytes, np.ndarray] = OrderedDict()
 
     def groups_of(self, text: np.ndarray) -> np.ndarray:
-        """[S, L] the number of the piece that each word is in, counted from 1; 0: none."""
+        """Return [S, L], the piece of each word, counted from 1; 0: none."""
         key = text.tobytes()
         found = self._groups.get(key)
         if found is None:
@@ -179,8 +172,8 @@ def _forget(module: nn.Module, _keys: object) -> None:
         module.forget()
 
 
-def make_segments(kind: str, spec: EnvSpec) -> Statements | None:
-    """What finds the statements of manuals, one of SEGMENTS; None: nothing, each row is one."""
+def make_segments(kind: str, spec: EnvSpec) -> Cuts | Edges | None:
+    """Build what finds the statements of manuals, one of SEGMENTS; None for rows."""
     if choose("way to find statements", kind, SEGMENTS) == ROWS:
         return None
     if kind == STOPS:

@@ -1,4 +1,4 @@
-"""Putting the names of a manual together, compiled: scores of pairs of words, and the best division into pieces."""
+"""Grouping the names of a manual, compiled: scores of pairs of words, and the best division into pieces."""
 
 from __future__ import annotations
 
@@ -10,38 +10,28 @@ from magrounding.agents.running_text.segments_kernels import Recurrence, read_wo
 from magrounding.jit import cached_njit, inner_njit
 
 STARTS = 16
-"""So many divisions are made better step by step, and the best is taken."""
+"""Random starts of the local search, of which the best result is taken."""
 _LEAST = 1e-6
 
 
 class Scorer(NamedTuple):
-    """What scores pairs of mentions (see `edges.Edges`), and how many words of each class the usual pieces have.
+    """Weights that score pairs of mentions (see `edges.Edges`), and the word counts of the usual pieces."""
 
-    Attributes:
-        recurrence: the network.
-        letters: [V] class of each word, 0: none that is put together.
-        row_end: the token between two rows.
-        first, second: [2 H, D]; bias: [D].
-        between: [2 H, G]; between_bias: [G]; across: [G, D], of what lies between two mentions.
-        out: [D + 1], weights and bias.
-        usual: [P, C] words of each class, counted from 1, in each piece.
-    """
-
-    recurrence: Recurrence
-    letters: np.ndarray
-    row_end: int
-    first: np.ndarray
-    second: np.ndarray
-    bias: np.ndarray
-    between: np.ndarray
-    between_bias: np.ndarray
-    across: np.ndarray
-    out: np.ndarray
-    usual: np.ndarray
+    recurrence: Recurrence  # the network
+    letters: np.ndarray  # [V] class of each word, 0: not grouped
+    row_end: int  # the token between two rows
+    first: np.ndarray  # [2 H, D]
+    second: np.ndarray  # [2 H, D]
+    bias: np.ndarray  # [D]
+    between: np.ndarray  # [2 H, G]
+    between_bias: np.ndarray  # [G]
+    across: np.ndarray  # [G, D], of what lies between two mentions
+    out: np.ndarray  # [D + 1], weights and bias
+    usual: np.ndarray  # [P, C] words of each class, counted from 1, in each piece
 
 
 def groups_of(text: np.ndarray, scorer: Scorer) -> np.ndarray:
-    """[S, L] the number of the piece, counted from 1, of each word of a text [S, L]; 0: it is in none.
+    """Return [S, L], the piece of each word of a text [S, L], counted from 1; 0: none.
 
     Where each row has just the words of a usual statement, rows are the pieces, whatever their sentences say.
     """
@@ -71,7 +61,7 @@ def groups_of(text: np.ndarray, scorer: Scorer) -> np.ndarray:
 
 
 def _are_usual(row: np.ndarray, ids: np.ndarray, scorer: Scorer) -> bool:
-    """Whether as many rows as usual are the usual pieces, given the row [M] and id [M] of each mention of a name."""
+    """True if as many rows as usual are the usual pieces, given the row [M] and id [M] of each mention of a name."""
     words = np.unique(np.stack((row, ids)), axis=1)
     if len(np.unique(words[1])) < words.shape[1]:
         return False  # a word stands in several
@@ -83,13 +73,9 @@ def _are_usual(row: np.ndarray, ids: np.ndarray, scorer: Scorer) -> bool:
 
 @cached_njit(nogil=True)
 def pair_scores(first, second, out, word, words):
-    """[N, N] scores of pairs of words, those of their mentions summed.
+    """Return scores [N, N] of pairs of words, those of their mentions `word` [M] summed.
 
-    Args:
-        first, second: [M, D] of the mentions, in order.
-        out: [D + 1] weights and bias of what the two of a pair make.
-        word: [M] of which word each is a mention.
-        words: N.
+    `first`, `second` [M, D] are the mentions in either role, `out` [D + 1] weights and bias of pairs.
     """
     scores = np.zeros((words, words))
     for i in range(len(word)):
@@ -105,13 +91,13 @@ def pair_scores(first, second, out, word, words):
 
 @cached_njit(nogil=True)
 def divide(scores, letters, usual):
-    """The piece [N] of each word, given scores [N, N] of pairs, classes [N] and the usual pieces [P, C] (`Scorer`)."""
+    """Return the piece [N] of each word, given scores [N, N], classes [N] and the usual pieces [P, C] (`Scorer`)."""
     return _as_usual(scores, letters, usual) if _is_usual(letters, usual) else _joined(scores)
 
 
 @inner_njit
 def _is_usual(letters, usual):
-    """Whether there are as many words of each class as usual."""
+    """True if there are as many words of each class as usual."""
     for c in range(usual.shape[1]):
         count = 0
         for letter in letters:
@@ -123,7 +109,7 @@ def _is_usual(letters, usual):
 
 @inner_njit
 def _as_usual(scores, letters, usual):
-    """The piece [N] of each word, as many of each class in each as usual: the best of some local optima.
+    """The piece [N] of each word, with the class counts of the usual pieces: the best of some local optima.
 
     Words of one class change places, or all of one class in two pieces with all of the same in the other.
     """
@@ -166,7 +152,7 @@ def _as_usual(scores, letters, usual):
 
 @inner_njit
 def _improve(scores, words, begin, usual, piece, ties):
-    """Make the exchange that gains most; whether there was one that gains anything.
+    """Make the exchange that gains most; False if none gains anything.
 
     Args:
         scores: [N, N] of pairs of words, 0 of a word with itself.
@@ -216,7 +202,7 @@ def _move(scores, piece, ties, word, to):
 
 @inner_njit
 def _gain(scores, alike, piece, ties, p, q):
-    """What is gained where two pieces exchange all their words of a class, the words `alike`."""
+    """Gain of two pieces' exchange of all their words of a class, the words `alike`."""
     gain = 0.0
     for u in alike:
         if piece[u] == p or piece[u] == q:
@@ -231,7 +217,7 @@ def _gain(scores, alike, piece, ties, p, q):
 
 @inner_njit
 def _joined(scores):
-    """The piece [N] of each word, where pieces are joined, those that speak most for it first."""
+    """The piece [N] of each word, by agglomerative merging of the pieces with the highest scores."""
     n = len(scores)
     ties, piece = scores.copy(), np.arange(n)
     for u in range(n):
@@ -250,14 +236,9 @@ def _joined(scores):
 
 @cached_njit(nogil=True)
 def pieces_from(texts, groups):
-    """The pieces of some texts.
+    """Return the pieces [U, P, L'], each with its distinct words, and the rows [U, P, S] bool they have words in.
 
-    Args:
-        texts: [U, S, L] ids, 0 is padding.
-        groups: [U, S, L] the number of each word's piece, counted from 1; 0: none.
-
-    Returns:
-        The pieces [U, P, L'], each with its distinct words, and [U, P, S] bool, the rows that each has words in.
+    `groups` [U, S, L] are the pieces of the words of `texts`, counted from 1; 0: none.
     """
     most, longest = 1, 1
     for u in range(len(texts)):

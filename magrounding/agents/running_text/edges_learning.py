@@ -1,9 +1,8 @@
 """Learning which words share a fact, without rewards: two renderings of the same facts agree.
 
-Where each fact has a row of its own, the words that share a row share a fact. The same game's manual worded as running
-text, in constructions, says the same in other sentences: that is all that is learnt from. What a sentence claims, and
-where, is never looked at. The rarer a function word, the more often it is hidden, as in `segments_learning`. What is
-assumed about language besides, where it is asked for, is in `assumptions.py`.
+Where each fact has a row of its own, the words of a row share a fact. The same episode's manual as running text says
+the same in other sentences: that is the only supervision. The rarer a function word, the more often it is hidden, as in
+`segments_learning`. Assumptions about language, where asked for, are in `assumptions.py`.
 """
 
 from __future__ import annotations
@@ -26,43 +25,30 @@ from magrounding.spec import EnvSpec
 
 STEPS, BATCH = 400, 32
 RATE = 0.01
-"""Of AdamW, which rises and falls to 0 by a cosine."""
+"""Learning rate of AdamW, which rises and falls to 0 by a cosine."""
 DECAY, CLIP = 1e-3, 1.0
 
 
 class Renderings(NamedTuple):
-    """What is learnt from: manuals of N games.
+    """Training data: manuals of N episodes."""
 
-    Attributes:
-        rows: [N, S, L] ids, each row a statement of one fact, 0 is padding.
-        told: the same games' manuals worded otherwise, each [N, S', L'].
-        weights: how often each of them is drawn.
-        places: [V] where in an occupant the map shows a word, counted from 1; 0: nowhere.
-        beside: [V] bool, whether the map shows it beside a word that manuals speak of.
-    """
-
-    rows: np.ndarray
-    told: tuple[np.ndarray, ...]
-    weights: tuple[float, ...]
-    places: np.ndarray
-    beside: np.ndarray
+    rows: np.ndarray  # [N, S, L] ids, each row a statement of one fact, 0 is padding
+    reworded: tuple[np.ndarray, ...]  # the same manuals in other renderings, each [N, S', L']
+    weights: tuple[float, ...]  # how often each of them is drawn
+    places: np.ndarray  # [V] where in an occupant the map shows a word, counted from 1; 0: nowhere
+    beside: np.ndarray  # [V] bool, the map shows it beside a word that manuals speak of
 
 
 def learn_edges(
     spec: EnvSpec, renderings: Renderings, seed: int = 0, steps: int | None = None, assume: tuple[str, ...] = ()
 ) -> Edges:
-    """A reader of edges for a world; torch's own random state is left as it was.
+    """Train a reader of edges; torch's own random state is left alone.
 
-    Args:
-        spec: of the world.
-        renderings: what to learn from.
-        seed: of weights and of what is drawn.
-        steps: of gradient descent; STEPS by default, and half as many more for each assumption.
-        assume: about language, some of ASSUMPTIONS.
+    By default there are STEPS of gradient descent, and half as many more for each assumption about language
+    (ASSUMPTIONS).
 
     Raises:
-        ConfigurationError: plain manuals of one row, from which nothing is learnt; or manuals without any word of the
-            map, of which there is nothing to put together.
+        ConfigurationError: plain manuals of one row, or manuals without any word of the map.
     """
     rows, steps = renderings.rows, STEPS + STEPS // 2 * len(assume) if steps is None else steps
     check_statements("edges", rows)
@@ -84,11 +70,11 @@ def learn_edges(
 
 
 def _classify(edges: Edges, renderings: Renderings) -> np.ndarray:
-    """Give each word its letter, or note that it is a function word; [V] the part of the manuals that have each."""
+    """Set the classes and known function words; return [V], the part of the manuals that have each word."""
     once = (count_words(renderings.rows, edges.size) == 1).all(0)
     letters, places = np.where(once, 2 * edges.width + 1, 0), renderings.places
     letters[places > 0] = 2 * places[places > 0] - 1 + renderings.beside[places > 0]
-    often = np.mean([(count_words(manuals, edges.size) > 0).mean(0) for manuals in renderings.told], 0)
+    often = np.mean([(count_words(manuals, edges.size) > 0).mean(0) for manuals in renderings.reworded], 0)
     edges.letters.copy_(torch.from_numpy(letters))
     edges.known.copy_(torch.from_numpy((letters == 0) & (often > 0)))
     return often
@@ -109,7 +95,7 @@ def _train(
     steps: int,
     assume: tuple[str, ...],
 ) -> None:
-    """Descend the mean cross-entropy of which pairs of a manual's words share a statement of the plain rendering."""
+    """Minimise the mean cross-entropy of which pairs of a manual's words share a statement of the plain rendering."""
     letters = edges.letters.numpy()
     rarity = np.where(letters == 0, 1 - often, 0)
     tokens = np.append(edges.tokens.numpy(), edges.row_end)
@@ -128,7 +114,7 @@ def _train(
             if assume and rng.random() < SHARE * len(assume):
                 ids = made_up(assume[rng.integers(len(assume))], renderings.rows[game], letters, rng)
             else:
-                ids = running(renderings.told[rendering][game])
+                ids = running(renderings.reworded[rendering][game])
             rates = rarity if rng.random() < 0.5 else letters == 0
             hidden = rng.random(edges.size) < rng.random() * rates
             place = np.flatnonzero(letters[ids] * (ids >= 0) > 0)
@@ -155,13 +141,13 @@ def _train(
 
 
 def running(manual: np.ndarray) -> np.ndarray:
-    """[T] the words of a manual [S, L] one after another, −1 between two rows."""
+    """Return the words [T] of a manual [S, L] one after another, −1 between two rows."""
     rows = [row[row != 0] for row in manual if row.any()]
     return np.concatenate([part for row in rows for part in (row, [-1])])[:-1].astype(np.int64)
 
 
 def _statements(rows: np.ndarray, words: int) -> np.ndarray:
-    """[N, V] in which row [N, S, L] each word of each manual stands; −1: in none, or in several."""
+    """[N, V], the row of manual [N, S, L] that has each word; −1: none, or several."""
     count, found = count_words(rows, words), np.full((len(rows), words), -1)
     games, row, _ = np.nonzero(rows)
     found[games, rows[rows != 0]] = row

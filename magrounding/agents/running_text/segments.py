@@ -1,9 +1,8 @@
-"""Segments: the pieces of running text that are read as one statement each, where rows are not.
+"""Segments: pieces of running text that are read as one statement each, where rows are not.
 
-relread relates the words that share a statement, so it needs the statements' ends. `Rows` take each row of a manual for
-one, which is what worlds write by default; `Stops` cut rows at full stops; a `Segmenter` has learnt to cut (see
-`segments_learning`). None cuts a statement that goes on in the next row together. `edges` does not cut: it says which
-words share a fact.
+relread relates the words that share a statement. By default each row of a manual is one; `Stops` cut rows at full
+stops; a `Segmenter` has learned to cut (see `segments_learning`). None joins a statement that goes on in the next row.
+`edges` does not cut: it groups the words that share a fact.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
 ROWS, STOPS, LEARNT, EDGES = SEGMENTS = ("rows", "stops", "learnt", "edges")
-"""Ways to find the statements of a manual."""
 AUTO = "auto"
 """ROWS; where a manual is a single row, EDGES if it claims facts of names on the map, else LEARNT."""
 STOP = "."
@@ -30,53 +28,41 @@ STOP = "."
 EMBEDDING, UNITS = 24, 16
 """Widths of the Segmenter's network."""
 MOST_SHAPES = 64
-"""Shapes that a Segmenter distinguishes."""
+"""Most shapes that a Segmenter distinguishes."""
 _GATES = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
 _NO_SHAPE = torch.iinfo(torch.int64).max
 
 
 class Pieces(NamedTuple):
-    """The statements of U manuals.
+    """Statements of U manuals."""
 
-    Attributes:
-        ids: [U, P, L] word ids, 0 is padding.
-        row_of: [U, P, S] bool, which of the manual's rows each has words from; from none: it is padding.
-    """
-
-    ids: Tensor
-    row_of: Tensor
+    ids: Tensor  # [U, P, L] word ids, 0 is padding
+    row_of: Tensor  # [U, P, S] bool, the manual's rows that each has words from; none for padding
 
 
-class Statements(nn.Module, ABC):
-    """What finds the statements of manuals."""
-
-    @abstractmethod
-    def forward(self, manual: Tensor) -> Pieces:
-        """The pieces of manual [U, S, L]."""
-
-
-class Cuts(Statements):
-    """What cuts the rows of a manual into pieces; a row's end is the end of a piece in any case."""
+class Cuts(nn.Module, ABC):
+    """Cuts the rows of a manual into pieces, one of which ends with each row."""
 
     @abstractmethod
     def ends(self, texts: np.ndarray) -> np.ndarray:
-        """[U, S, L] bool, the last word of each piece of texts [U, S, L]."""
+        """Return [U, S, L] bool, the last word of each piece of texts [U, S, L]."""
 
     def forward(self, manual: Tensor) -> Pieces:
+        """Return the pieces of manual [U, S, L]."""
         texts = array_of(manual)
         ids, rows = (torch.from_numpy(each).to(manual.device) for each in pieces_of(texts, self.ends(texts)))
         return Pieces(ids, rows.unsqueeze(2) == torch.arange(manual.shape[1], device=manual.device))
 
 
-class Delexicalised(Statements):
-    """What reads words by class, not by identity: names that were never written in training are read like any.
+class Delexicalised(nn.Module):
+    """Reads words by class, not by identity, so that unseen names are read like any.
 
-    A function word that training knows has a token of its own. Its weights are learnt before reinforcement, which does
-    not change them.
+    A function word of training has a token of its own. Weights are learned before reinforcement, which does not change
+    them.
 
     Args:
-        spec: of the world.
-        classes: of words, with that of words which training did not show, which is the first.
+        spec: of the environment.
+        classes: of words, the first of which is that of words unseen in training.
         embedding, units: widths of the network.
 
     Attributes:
@@ -99,21 +85,21 @@ class Delexicalised(Statements):
 
     @property
     def tokens(self) -> Tensor:
-        """[V] which row of `embeddings` is each word's."""
+        """Row of `embeddings` [V] of each word."""
         own = torch.arange(self.size, device=self.letters.device) + self.base
         return torch.where(self.known, own, self.letters)
 
     def embeddings(self) -> Tensor:
-        """[base + V, E] of classes and words."""
+        """Return [base + V, E] of classes and words."""
         return torch.cat((self.classes.weight, self.words.weight))
 
     def states(self, tokens: Tensor, length: Tensor) -> Tensor:
-        """States [U, L, 2 units] of the network on texts of so many [U] tokens [U, L]."""
+        """Return states [U, L, 2 units] of texts of so many [U] tokens [U, L]."""
         table = self.embeddings()
         return self.encoder(lambda ids: F.embedding(ids, table), Words(tokens, length))[0]
 
     def recurrence(self) -> Recurrence:
-        """The network in the form in which kernels compute it."""
+        """Return the network's weights for the kernels."""
         weights, table = dict(self.encoder.named_parameters()), self.embeddings()
         of = [{name: weights[f"{side}.{name}_l0"] for name in _GATES} for side in ("ahead", "back")]
         ahead, back = (array_of(table @ each["weight_ih"].t() + each["bias_ih"]) for each in of)
@@ -130,13 +116,10 @@ class Delexicalised(Statements):
 
 
 class Stops(Cuts):
-    """Cuts at full stops: what any reader of running text has to beat.
-
-    Args:
-        spec: of the world.
+    """Cuts at full stops: a baseline for readers of running text.
 
     Raises:
-        ConfigurationError: a world without full stops.
+        ConfigurationError: an environment without full stops.
     """
 
     def __init__(self, spec: EnvSpec) -> None:
@@ -154,18 +137,12 @@ class Stops(Cuts):
 
 
 class Segmenter(Delexicalised, Cuts):
-    """Cuts at the best boundaries: those that a network finds likely, between pieces of shapes that are known.
+    """Cuts at the best boundaries: those that a network finds likely, between pieces of known shapes.
 
-    Words are distinguished by class, not by identity: a word that the map shows is of the class of its place in an
-    occupant (a monster's name is one like any other), words that stand once in every manual are of one class (the
-    teams), function words of training each have their own, and all else shares one. So names that were never written in
-    training are read like any, and sentences that were not, as far as their function words are known.
-
-    The shape of a piece is the order of the classes of its words, function words left out. Its weights come from
-    `segments_learning.learn_segments`, and reinforcement does not change them.
-
-    Args:
-        spec: of the world.
+    A word that the map shows is of the class of its place in an occupant, words that stand once in every manual are of
+    one class (the teams), function words of training each have their own, and all else shares one. The shape of a piece
+    is the order of the classes of its words, function words left out. Its weights come from
+    `segments_learning.learn_segments`.
     """
 
     def __init__(self, spec: EnvSpec) -> None:
@@ -178,7 +155,7 @@ class Segmenter(Delexicalised, Cuts):
         self.requires_grad_(False)
 
     def set_shapes(self, codes: np.ndarray, scores: np.ndarray, other: tuple[float, float]) -> None:
-        """Take over what pieces of some shapes are worth, the most frequent first, and one of any other (`Cutter`)."""
+        """Set the scores of pieces of some shapes, the most frequent first, and of any other (`Cutter`)."""
         kept = np.argsort(codes[:MOST_SHAPES])
         self.shapes[: len(kept)] = torch.from_numpy(codes[kept])
         self.scores[: len(kept)] = torch.from_numpy(scores[kept]).float()
@@ -188,7 +165,7 @@ class Segmenter(Delexicalised, Cuts):
         return ends_of_pieces(texts, self.cutter())
 
     def cutter(self) -> Cutter:
-        """This module in the form in which it is computed; ConfigurationError where nothing was learnt."""
+        """Return the weights for the kernels; ConfigurationError where nothing was learned."""
         if int(self.shapes[0]) == _NO_SHAPE:
             raise ConfigurationError(
                 f"segments={LEARNT} has learnt nothing yet: train the team, or put a trained one behind a segmenter "
@@ -205,10 +182,10 @@ class Segmenter(Delexicalised, Cuts):
 
 
 def fixed(tensor: Tensor) -> nn.Parameter:
-    """A tensor that is kept with the weights, and does not learn by gradients."""
+    """Make a tensor a parameter without gradients."""
     return nn.Parameter(tensor, requires_grad=False)
 
 
 def array_of(tensor: Tensor) -> np.ndarray:
-    """A tensor as kernels take it."""
+    """Return a tensor as a contiguous array."""
     return np.ascontiguousarray(tensor.detach().cpu().numpy())

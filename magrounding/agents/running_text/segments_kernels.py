@@ -1,7 +1,7 @@
 """Cutting text into pieces, compiled: boundary logits of a bidirectional GRU, the best cuts, and the pieces themselves.
 
-A text comes a few at a time, as games begin, and its words one after another: calls of torch would take fifty times as
-long. Whatever numba compiles here is in this file, so its cache on disk notices every change.
+Few texts come at a time, as episodes begin: calls of torch would take fifty times as long. All that numba compiles here
+is in this file, so its cache on disk notices every change.
 """
 
 from __future__ import annotations
@@ -14,65 +14,42 @@ from numba import njit
 from magrounding.jit import cached_njit, inner_njit
 
 MOST_LETTERS = 12
-"""Letters of a shape that is distinguished from others; longer ones are as if never seen."""
+"""Most letters of a shape that is distinguished; longer ones count as unseen."""
 _IMPOSSIBLE = -1e30
 
 _ONE, _TWO = np.float32(1), np.float32(2)
-"""In float32, as whole numbers would make what they are added to float64."""
+"""Float32 constants, as whole numbers would make sums float64."""
 
 
 class Recurrence(NamedTuple):
-    """A bidirectional GRU in the form in which it is computed.
+    """Weights of a bidirectional GRU."""
 
-    Attributes:
-        tokens: [V] which row of `ahead` and `back` is a word's.
-        ahead, back: [C, 3 H], what each token gives to the gates of a GRU, in torch's order: reset, update, new.
-        recurrent_ahead, recurrent_back: [H, 3 H].
-        bias_ahead, bias_back: [3 H], of the recurrent part.
-    """
-
-    tokens: np.ndarray
-    ahead: np.ndarray
-    back: np.ndarray
-    recurrent_ahead: np.ndarray
-    recurrent_back: np.ndarray
-    bias_ahead: np.ndarray
-    bias_back: np.ndarray
+    tokens: np.ndarray  # [V] row of `ahead` and `back` of each word
+    ahead: np.ndarray  # [C, 3 H], input of each token to the gates of a GRU, in torch's order: reset, update, new
+    back: np.ndarray  # likewise
+    recurrent_ahead: np.ndarray  # [H, 3 H]
+    recurrent_back: np.ndarray  # [H, 3 H]
+    bias_ahead: np.ndarray  # [3 H], of the recurrent part
+    bias_back: np.ndarray  # likewise
 
 
 class Cutter(NamedTuple):
-    """What cuts: a network, and a histogram of shapes.
+    """Weights of a segmenter: a network, and a histogram of shapes."""
 
-    Attributes:
-        recurrence: the network.
-        letters: [V] which letter of a shape a word is; 0: none.
-        head: [2 H + 1], weights and bias of a boundary's logit.
-        shapes: [M] codes of shapes, in order.
-        scores: [M + 2] what a piece of each shape is worth, and last one of any other: so much, and so much for each
-            letter.
-        base: letters and one, of which the codes are numbers.
-    """
-
-    recurrence: Recurrence
-    letters: np.ndarray
-    head: np.ndarray
-    shapes: np.ndarray
+    recurrence: Recurrence  # the network
+    letters: np.ndarray  # [V] letter of each word in a shape; 0: none
+    head: np.ndarray  # [2 H + 1], weights and bias of a boundary's logit
+    shapes: np.ndarray  # [M] codes of shapes, in order
+    # [M + 2] of a piece of each shape, and last one of any other: a constant, and one for each letter
     scores: np.ndarray
-    base: int
+    base: int  # letters and one, of which the codes are numbers
 
 
 @cached_njit(nogil=True)
 def ends_of_pieces(texts, cutter):
-    """Cut each row of some texts so that the sum of the logits of its cuts and of the scores of its pieces is greatest.
+    """Return [U, S, L] bool, the last word of each piece; they maximise the logits of cuts and scores of pieces.
 
-    The end of a row is a cut in any case.
-
-    Args:
-        texts: [U, S, L] ids, 0 is padding.
-        cutter: a Cutter.
-
-    Returns:
-        [U, S, L] bool, the last word of each piece.
+    The end of a row is a cut in any case; `texts` [U, S, L] are ids, 0 is padding.
     """
     ends = np.zeros(texts.shape, np.bool_)
     place = np.empty(texts.shape[2], np.int64)
@@ -93,7 +70,7 @@ def ends_of_pieces(texts, cutter):
 
 @cached_njit(nogil=True)
 def boundary_logits(words, cutter):
-    """Logit [T] that a statement ends with each of some words [T]."""
+    """Return the logit [T] that a statement ends with each of words [T]."""
     states = read_words(cutter.recurrence.tokens[words], cutter.recurrence)
     logits = np.empty(len(words), np.float32)
     for t in range(len(words)):
@@ -106,7 +83,7 @@ def boundary_logits(words, cutter):
 
 @cached_njit(nogil=True)
 def read_words(tokens, recurrence):
-    """States [T, 2 H] of the network on some tokens [T]."""
+    """Return the states [T, 2 H] of the network on tokens [T]."""
     units = len(recurrence.recurrent_ahead)
     states = np.empty((len(tokens), 2 * units), np.float32)
     _read(tokens, recurrence.ahead, recurrence.recurrent_ahead, recurrence.bias_ahead, states[:, :units])
@@ -140,7 +117,7 @@ def _sigmoid(x):
 
 @inner_njit
 def _best_cuts(words, logits, cutter):
-    """Which words [T] are the last of a piece."""
+    """[T] bool, the last words of pieces of words [T]."""
     count = len(words)
     best, since = np.full(count + 1, _IMPOSSIBLE), np.zeros(count + 1, np.int64)
     best[0] = 0
@@ -164,7 +141,7 @@ def _best_cuts(words, logits, cutter):
 
 @cached_njit(nogil=True)
 def score_of(code, length, shapes, scores):
-    """What a piece is worth whose shape has this code and so many letters."""
+    """Return the score of a piece by the code and length of its shape."""
     low, high = 0, len(shapes) if length <= MOST_LETTERS else 0
     while low < high:
         middle = (low + high) // 2
@@ -179,14 +156,9 @@ def score_of(code, length, shapes, scores):
 
 @cached_njit(nogil=True)
 def pieces_of(texts, ends):
-    """The pieces of some texts.
+    """Return the pieces [U, P, L'] of texts, as many and long as needed, and the row of each [U, P], −1 for padding.
 
-    Args:
-        texts: [U, S, L] ids, 0 is padding.
-        ends: [U, S, L] bool, the last word of each piece; the last of a row is one too.
-
-    Returns:
-        The pieces [U, P, L'] as `texts`, P and L' being the most of any; and the row of each [U, P], −1 for padding.
+    `ends` [U, S, L] bool are the last words of pieces; the last of a row is one too.
     """
     most, longest = 1, 1
     for u in range(texts.shape[0]):

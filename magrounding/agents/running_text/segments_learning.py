@@ -1,9 +1,8 @@
 """Learning to cut running text, from manuals whose rows are statements, in seconds of one core.
 
 Ordinary manuals are written as running text, in another order, in pieces of one, two, three or all statements, with or
-without punctuation; where their rows ended is what the network has to say. The rarer a function word, the more often
-it is hidden, by a rate that differs from text to text: so the network learns to do with those that other sentences
-have as well.
+without punctuation; labels are the ends of their rows. The rarer a function word, the more often it is hidden, by a
+rate that differs from text to text: so the network learns to do with those that other sentences have as well.
 """
 
 from __future__ import annotations
@@ -22,36 +21,25 @@ from magrounding.spec import EnvSpec
 
 STEPS, BATCH = 300, 64
 RATE = 0.03
-"""Of Adam, falling to 0 by a cosine."""
+"""Learning rate of Adam, falling to 0 by a cosine."""
 WHOLE = 0.5
 """Part of the texts that are all of a manual; the others are one, two or three of its statements."""
 SHAPE = 2.0
-"""How much the log-probability of a shape counts beside the logit of a boundary."""
+"""Weight of a shape's log-probability beside the logit of a boundary."""
 
 
 class Manuals(NamedTuple):
-    """What is learnt from.
+    """Training data."""
 
-    Attributes:
-        rows: [N, S, L] ids of manuals whose rows are statements, 0 is padding.
-        places: [V] where in an occupant the map shows a word, counted from 1; 0: nowhere.
-    """
-
-    rows: np.ndarray
-    places: np.ndarray
+    rows: np.ndarray  # [N, S, L] ids of manuals whose rows are statements, 0 is padding
+    places: np.ndarray  # [V] where in an occupant the map shows a word, counted from 1; 0: nowhere
 
 
 def learn_segments(spec: EnvSpec, manuals: Manuals, seed: int = 0, steps: int = STEPS) -> Segmenter:
-    """A Segmenter for a world; torch's own random state is left as it was.
-
-    Args:
-        spec: of the world.
-        manuals: what to learn from.
-        seed: of weights and of what is drawn.
-        steps: of gradient descent.
+    """Train a Segmenter; torch's own random state is left alone.
 
     Raises:
-        ConfigurationError: manuals of one row, from which no cut is learnt.
+        ConfigurationError: manuals of one row, from which no cut is learned.
     """
     rows = manuals.rows
     check_statements("cuts", rows)
@@ -77,17 +65,9 @@ def check_statements(what: str, rows: np.ndarray) -> None:
 def render(
     rows: np.ndarray, rng: np.random.Generator, punctuation: np.ndarray, statements: int, *, stream: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Some statements of a manual as running text.
+    """Return the words [T] of some statements [S, L] of a manual as running text, and [T] bool the last words of each.
 
-    Args:
-        rows: [S, L] ids.
-        rng: decides which, and their order.
-        punctuation: [V] bool.
-        statements: how many.
-        stream: leave punctuation out.
-
-    Returns:
-        Words [T], and [T] bool which of them are the last of a statement.
+    The order is random; a `stream` has no `punctuation` [V].
     """
     chosen = [row[row != 0] for row in rows[rng.permutation(len(rows))] if row.any()][:statements]
     if stream:
@@ -98,14 +78,9 @@ def render(
 
 
 def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray) -> dict[str, float]:
-    """Part of some manuals whose words of the map and names are divided just as statements divide them.
+    """Return the part of manuals [N, S, L] whose words of the map and names are divided just as statements divide them.
 
-    Where function words go does not count, as they are not informative; unless the map shows no words of the manuals.
-
-    Args:
-        spec: of the world.
-        segmenter: what cuts.
-        rows: [N, S, L] ids of manuals whose rows are statements.
+    Function words do not count, as they are not informative; unless the map shows no words of the manuals.
 
     Returns:
         "statements": one as it is; "merged": two in a row; "paragraph": all; "stream": all, without punctuation.
@@ -126,12 +101,12 @@ def exactness(spec: EnvSpec, segmenter: Segmenter, rows: np.ndarray) -> dict[str
 
 
 def _divides(ends: np.ndarray, informative: np.ndarray) -> np.ndarray:
-    """Whether a statement ends between each two informative words of a text and the next, by its last words [T]."""
+    """True where a statement ends between an informative word of a text and the next, by its last words [T]."""
     return np.diff(np.cumsum(ends)[informative] - ends[informative]) > 0
 
 
 def count_words(rows: np.ndarray, words: int) -> np.ndarray:
-    """[N, V] how often each manual has each word; of the padding nothing."""
+    """Return [N, V], the count of each word in each manual, without padding."""
     flat = rows.reshape(len(rows), -1).astype(np.int64)
     counts = np.zeros((len(rows), words), np.int16)
     np.add.at(counts, (np.arange(len(rows))[:, None], flat), 1)
@@ -140,14 +115,14 @@ def count_words(rows: np.ndarray, words: int) -> np.ndarray:
 
 
 def punctuation_of(spec: EnvSpec) -> np.ndarray:
-    """[V] bool, words without any letter or digit."""
+    """Return [V] bool, words without any letter or digit."""
     marks = np.zeros(spec.vocabulary_size, np.bool_)
     marks[1 : len(spec.words)] = [not any(map(str.isalnum, word)) for word in spec.words[1:]]
     return marks
 
 
 def _classify(segmenter: Segmenter, manuals: Manuals, seen: np.ndarray) -> None:
-    """Give each word its letter, or note that it is a function word."""
+    """Set the letters and the known function words."""
     letters, places = np.zeros(segmenter.size, np.int64), manuals.places
     letters[(seen == 1).all(0)] = segmenter.width + 1
     letters[places > 0] = places[places > 0]
@@ -156,7 +131,7 @@ def _classify(segmenter: Segmenter, manuals: Manuals, seen: np.ndarray) -> None:
 
 
 def _count_shapes(segmenter: Segmenter, rows: np.ndarray) -> None:
-    """Shapes of statements and the logs of their probabilities, with one more of each, and one of any other.
+    """Set shapes of statements and their log-probabilities, with one more of each, and one of any other.
 
     Of others each letter, and the end, is as likely as any: so long ones are the less likely.
     """
@@ -181,7 +156,7 @@ def _train(
     rng: np.random.Generator,
     steps: int,
 ) -> None:
-    """Descend the mean cross-entropy of where statements end, the ends of texts left out."""
+    """Minimise the mean cross-entropy of the ends of statements, those of texts left out."""
     tokens, is_function = segmenter.tokens.numpy(), segmenter.letters.numpy() == 0
     rarity = np.where(is_function, 1 - (seen > 0).mean(0), 0)
     parts = segmenter.words, segmenter.classes, segmenter.encoder, segmenter.head
@@ -196,16 +171,13 @@ def _train(
             statements = len(manual) if rng.random() < WHOLE else int(rng.integers(1, 4))
             words, ends = render(manual, rng, punctuation, statements, stream=rng.random() < 0.5)
             hidden = rng.random(segmenter.size) < rng.random() * rarity
-            texts.append((np.where(hidden, 0, tokens)[words], ends[:-1]))
-        length = torch.tensor([len(ids) for ids, _ in texts])
-        ids = torch.zeros(BATCH, int(length.max()), dtype=torch.int64)
-        ends = torch.full((BATCH, int(length.max())), -1.0)
-        for i, (words, last) in enumerate(texts):
-            ids[i, : len(words)] = torch.from_numpy(words)
-            ends[i, : len(last)] = torch.from_numpy(last)
-        states = segmenter.states(ids, length)
-        asked = ends >= 0
-        loss = F.binary_cross_entropy_with_logits(segmenter.head(states).squeeze(2)[asked], ends[asked])
+            shown = torch.from_numpy(np.where(hidden, 0, tokens)[words])
+            texts.append((shown, torch.from_numpy(ends[:-1]).float()))
+        ids, ends = (list(each) for each in zip(*texts, strict=True))
+        states = segmenter.states(pad_sequence(ids, True), torch.tensor([len(each) for each in ids]))
+        ends = pad_sequence(ends, True, -1.0)
+        logits = segmenter.head(states).squeeze(2)[:, : ends.shape[1]]
+        loss = F.binary_cross_entropy_with_logits(logits[ends >= 0], ends[ends >= 0])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -1,7 +1,7 @@
 """SIR's three action heads: a fixed set of actions, choices of text, directions in a panorama (SILG, sec. 3).
 
-Each scores the A actions of N observations from H [N, width], V_last [N, C, H, W], the observation and what is encoded
-of texts; what `action_mask` rules out is up to the caller.
+Each scores the A actions of N observations from H [N, width], V_last [N, C, H, W], the observation and encoded texts;
+masking is up to the caller.
 """
 
 from __future__ import annotations
@@ -18,12 +18,7 @@ _STATES, _MASK = "choice_states", "choice_mask"
 
 
 class FixedHead(nn.Module):
-    """Y = W H + b: RTFM, MESSENGER, NetHack.
-
-    Args:
-        width: of H.
-        num_actions: A.
-    """
+    """Y = W H + b: RTFM, MESSENGER, NetHack."""
 
     def __init__(self, width: int, num_actions: int) -> None:
         super().__init__()
@@ -34,13 +29,7 @@ class FixedHead(nn.Module):
 
 
 class ChoiceHead(nn.Module):
-    """Y_j = w · attend(W G_j, H) + b, where G_j is what a BiLSTM makes of choice j: ALFWorld.
-
-    Args:
-        embedding: width of a word.
-        hidden: units in each direction of BiLSTM_G.
-        width: of H.
-    """
+    """Y_j = w · attend(W G_j, H) + b, with G_j the BiLSTM states of choice j: ALFWorld."""
 
     def __init__(self, embedding: int, hidden: int, width: int) -> None:
         super().__init__()
@@ -49,7 +38,7 @@ class ChoiceHead(nn.Module):
         self.score = nn.Linear(width, 1)
 
     def encode(self, ids: Tensor, words: nn.Embedding) -> TextEncoding:
-        """States [U, L', width] and mask [U, L'] of choices [U, L], by the table of words."""
+        """Return states [U, L', width] and mask [U, L'] of choices [U, L]."""
         states, mask = self.encoder(words, join_statements(ids))
         return {_STATES: self.project(states), _MASK: mask}
 
@@ -62,15 +51,10 @@ class ChoiceHead(nn.Module):
 
 
 class PanoramaHead(nn.Module):
-    """Y_j = v_j · W H, where v_j is the maximum of V_last over the column in direction j: Touchdown.
+    """Y_j = v_j · W H, with v_j the maximum of V_last over the column in direction j: Touchdown.
 
-    The paper has the column of U there; the released program has that of the last map, which has read the text. To
-    stop, which is not among the paper's actions, is w · H + b.
-
-    Args:
-        width: of H.
-        channels: C.
-        stop: the last action is to stop.
+    The paper has the column of U there; the released program has that of the last map, which has read the text. The
+    action to stop, which the paper lacks, is w · H + b.
     """
 
     def __init__(self, width: int, channels: int, stop: bool = False) -> None:
@@ -89,15 +73,7 @@ class PanoramaHead(nn.Module):
 def make_action_head(
     spec: EnvSpec, embedding: int, hidden: int, width: int, channels: int
 ) -> FixedHead | ChoiceHead | PanoramaHead:
-    """The head for what a world lets an agent choose from: texts, directions, or always the same actions.
-
-    Args:
-        spec: of the world; it shows texts as `choices`, directions as `columns`.
-        embedding: width of a word.
-        hidden: units in each direction of a text encoder.
-        width: of H.
-        channels: of V_last.
-    """
+    """Build the head for an environment's kind of actions; `channels` are V_last's, other sizes as of the heads."""
     if isinstance(spec.actions, TextChoices):
         return ChoiceHead(embedding, hidden, width)
     if isinstance(spec.actions, Directions):

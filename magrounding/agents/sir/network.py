@@ -1,15 +1,13 @@
-"""SIR, the Symbolic Interactive Reader: one network for worlds of many kinds (Zhong et al. 2021, "SILG", sec. 3, 4.1).
+"""SIR, the Symbolic Interactive Reader, for many environments (Zhong et al. 2021, "SILG", sec. 3, 4.1).
 
-txt2π's FiLM² layers over a map; beside them any number of text fields, each summed up and looked up in a joint text. It
-also acts in worlds that offer choices of text or directions (`heads.py`). Where there are several agents, each has one
-of its own.
+txt2π's FiLM² layers over a map; any number of text fields, each summed up and looked up in a joint text; choices of
+text or directions as actions too (`heads.py`). Every distinct text is encoded once.
 
-Every distinct text is encoded once, those of a single step and those to choose from too; observations refer to them.
-
-Differences from the paper. Where its shapes leave no choice, or would bind a network to one size of map, what the
-released program does: the last map is max-pooled and not flattened, and each layer asks the joint text with its summary
-projected to the text's width. Words are the world's own and not word pieces. The statements of a manual share a scorer
-(see `reader.scorers`), and +bert reads them one at a time. A text ends with a terminator, so none is empty.
+Differences from the paper. Where its shapes leave no choice, or would bind a network to one size of map, the released
+program is followed: the last map is max-pooled and not flattened, and each layer queries the joint text with its
+summary projected to the text's width. Words are the environment's own, not word pieces. The statements of a manual
+share a scorer (see `reader.scorers`), and +bert reads them one at a time. A text ends with a terminator, so none is
+empty.
 """
 
 from __future__ import annotations
@@ -17,20 +15,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from magrounding.agents.building import configure
-from magrounding.agents.document_policy import DocumentPolicy
-from magrounding.agents.local_map import around
-from magrounding.agents.modules import distance_map, embed_cells, masked_softmax, spatial_max
+from magrounding.agents.document_policy import DocumentPolicy, Inputs
+from magrounding.agents.modules import around, distance_map, embed_cells, masked_softmax, spatial_max
 from magrounding.agents.policy import Accepts, Batch, PolicyOutput, TextEncoding, mask_logits
 from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.agents.sir.heads import ChoiceHead, make_action_head
 from magrounding.agents.sir.reader import DOCUMENT, SUMMARY, Fields, SirReader, further_texts, goal_field
-from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding, reliance_of
+from magrounding.agents.txt2pi import Txt2PiConfig, Txt2PiGrounding, attention_to_statements
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, Options, Sizes
 from magrounding.spec import CHOICES, Directions, EnvSpec, FixedActions, TextChoices
@@ -89,24 +84,14 @@ _LAYERS = Txt2PiConfig(initial_query="max_project")
 
 
 class EntityAttention(nn.Module):
-    """EMMA's attention, from the cells of a map to the text fields (Hanjie et al. 2021): scaled, a mean over fields.
-
-    Args:
-        width: of a cell and of a field.
-    """
+    """EMMA's attention, from the cells of a map to the text fields (Hanjie et al. 2021): scaled, a mean over fields."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.key, self.value = nn.Linear(width, width), nn.Linear(width, width)
 
     def forward(self, cells: Tensor, shown: Tensor, fields: Fields) -> Tensor:
-        """What the fields say of each cell, [N, D, H, W]; zeros where it shows nothing.
-
-        Args:
-            cells: U [N, D, H, W].
-            shown: [N, H, W] bool, a cell has words.
-            fields: of the N observations.
-        """
+        """Return [N, D, H, W], the fields that cells U [N, D, H, W] attend to; zeros where not `shown` [N, H, W]."""
         n, width, *size = cells.shape
         queries = cells.flatten(2).transpose(1, 2)  # [N, H · W, D]
         scores = torch.bmm(queries, self.key(fields.said).transpose(1, 2)) / math.sqrt(width)
@@ -116,25 +101,17 @@ class EntityAttention(nn.Module):
         return said.transpose(1, 2).unflatten(2, size)
 
 
-class _Seen(NamedTuple):
-    cells: Tensor  # U [N, D, H, W]
-    positions: Tensor  # Z [N, 2, H, W]
-    summary: Tensor  # [C; A] [N, 4 · hidden], the text that no map changes
-
-
 class Sir(DocumentPolicy):
     """The SIR policy.
 
-    Args:
-        spec: of the world. `manual` is the joint text; for the fields see `reader.scorers`, for the actions
-            `heads.make_action_head`. Where an agent has no `position` on its map, no cell has a distance; a world
-            without a map is one cell without words.
-        config: the options.
+    `manual` is the joint text; for the fields see `reader.scorers`, for the actions `heads.make_action_head`. Without a
+    `position` on the map, cells have no distances; without a map, there is one cell without words.
 
     Raises:
-        ConfigurationError: a world that it is not made for, or `local_conv` in one where agents have no place.
+        ConfigurationError: an environment that it is not made for, or `local_conv` without positions.
     """
 
+    defaults = SirConfig()
     accepts = Accepts(
         actions=(FixedActions, TextChoices, Directions),
         grid=False,
@@ -167,54 +144,44 @@ class Sir(DocumentPolicy):
         self.value = nn.Linear(config.width, 1)
 
     def encode_text(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """See `SirReader.forward`."""
         return self.reader(manual, goal)
 
     def encode(self, name: str, ids: Mapping[str, Tensor]) -> TextEncoding:
-        """See `encode_text`, `ChoiceHead.encode` and `SirReader.sum_up_text`."""
         if name == DOCUMENT:
             return self.encode_text(ids["manual"], ids[self.goal])
         if name == CHOICES and isinstance(self.policy, ChoiceHead):
             return self.policy.encode(ids[name], self.reader.words)
         return self.reader.sum_up_text(name, ids[name])
 
-    def respond(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        memory: Tensor | None = None,
-    ) -> PolicyOutput:
+    def respond(self, inputs: Inputs, memory: Tensor | None = None) -> PolicyOutput:
         queries: list[Tensor] = []
-        hidden, maps = self._perceive(observation, text, document, queries)
+        hidden, maps = self._perceive(inputs, queries)
         if self.tracker is not None:
             if memory is None:
                 memory = torch.zeros(len(hidden), 2, self.config.width, device=hidden.device)
             hidden, memory = self._track(self.tracker, hidden, memory)
-        aux = reliance_of(queries, text, document) if self.reader.has_manual else {}
-        return self._decide(hidden, maps, observation, text, memory)._replace(aux=aux)
+        aux = attention_to_statements(queries, inputs) if self.reader.has_manual else {}
+        return self._decide(hidden, maps, inputs, memory)._replace(aux=aux)
 
-    def unroll(
-        self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor, memory: Tensor, restarts: Tensor
-    ) -> PolicyOutput:
-        """See `DocumentPolicy.unroll`: all but the LSTM looks at all steps at once."""
+    def unroll(self, inputs: Inputs, memory: Tensor, restarts: Tensor) -> PolicyOutput:
+        """Compute all but the LSTM for all steps at once, see `DocumentPolicy.unroll`."""
         if self.tracker is None:
             raise TypeError("SIR remembers with +state only: set state to true")
-        hidden, maps = self._perceive(observation, text, document)
+        hidden, maps = self._perceive(inputs)
         tracked, memories = [], []
         for now, restart in zip(hidden.view(*restarts.shape, -1), restarts, strict=True):
             memory = memory.masked_fill(restart[:, None, None], 0.0)
             now, memory = self._track(self.tracker, now, memory)
             tracked.append(now)
             memories.append(memory)
-        return self._decide(torch.cat(tracked), maps, observation, text, torch.cat(memories))
+        return self._decide(torch.cat(tracked), maps, inputs, torch.cat(memories))
 
     def initial_memory(self, num_envs: int) -> Tensor | None:
-        """Zeros [N, 2, width], state and cell of +state's LSTM."""
+        """Return zeros [N, 2, width], state and cell of +state's LSTM."""
         return None if self.tracker is None else torch.zeros(num_envs, 2, self.config.width)
 
-    def _flat(self, batch: Batch) -> tuple[dict[str, Tensor], TextEncoding, Tensor]:
-        """What `respond` takes; beside what the world shows, a summary of each further text, and what is offered."""
+    def _flat(self, batch: Batch) -> Inputs:
+        """Inputs with a summary of each further text and the offered choices among the observations."""
         observation, text, document = super()._flat(batch)
         if not self.has_map:
             observation["grid"] = document.new_zeros(len(document), 1, 1, 1)
@@ -224,33 +191,23 @@ class Sir(DocumentPolicy):
                 observation[CHOICES], text = read.index.flatten(0, 1), {**text, **read.encoding}
             else:
                 observation[name] = read.encoding[SUMMARY].index_select(0, read.index.flatten())
-        return observation, text, document
+        return Inputs(observation, text, document)
 
-    def _look(self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor) -> _Seen:
-        """What enters the FiLM² layers."""
+    def _perceive(self, inputs: Inputs, queries: list[Tensor] | None = None) -> tuple[Tensor, Tensor]:
+        """H [N, width] without memory, and V_last; for `queries` see `Txt2PiGrounding`."""
+        observation, fields = inputs.observation, self.reader.look_up(inputs)
         grid = observation["grid"]
-        fields = self.reader.look_up(observation, text, document)
-        cells = embed_cells(self.reader.words, grid)
+        cells = embed_cells(self.reader.words, grid)  # U [N, D, H, W]
         if self.entities is not None:
             cells = self.entities(cells, grid.any(3), fields)
         position = observation["position"] if self.has_place else grid.new_full((len(grid), 2), -1)
-        positions = distance_map(position, *grid.shape[1:3])
-        return _Seen(cells, positions, self.reader.merge(fields))
-
-    def _perceive(
-        self,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        document: Tensor,
-        queries: list[Tensor] | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """H [N, width] of the present alone, and V_last; for `queries` see `Txt2PiGrounding`."""
-        seen = self._look(observation, text, document)
-        maps = self.grounding(*seen, text, document, queries)
+        positions = distance_map(position, *grid.shape[1:3])  # Z [N, 2, H, W]
+        summary = self.reader.merge(fields)  # [C; A] [N, 4 · hidden], the text that does not depend on the map
+        maps = self.grounding(cells, positions, summary, inputs, queries)
         pooled = spatial_max(maps)
         if self.local is not None:
-            near = (around(part, observation["position"], self.config.crop) for part in (seen.cells, seen.positions))
-            pooled = pooled + spatial_max(self.local(*near, seen.summary, text, document))
+            near = (around(part, position, self.config.crop) for part in (cells, positions))
+            pooled = pooled + spatial_max(self.local(*near, summary, inputs))
         return torch.tanh(self.final(pooled)), maps
 
     def _track(self, tracker: nn.LSTMCell, hidden: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
@@ -259,19 +216,8 @@ class Sir(DocumentPolicy):
             after = tracker(hidden.float(), memory.unbind(1))
         return hidden + after[0], torch.stack(after, 1)
 
-    def _decide(
-        self,
-        hidden: Tensor,
-        maps: Tensor,
-        observation: dict[str, Tensor],
-        text: TextEncoding,
-        memory: Tensor | None,
-    ) -> PolicyOutput:
+    def _decide(self, hidden: Tensor, maps: Tensor, inputs: Inputs, memory: Tensor | None) -> PolicyOutput:
+        observation, text, _ = inputs
         logits = self.policy(hidden, maps, observation, text)
         value = self.value(hidden).squeeze(1)
         return PolicyOutput(mask_logits(logits.float(), observation["action_mask"]), value.float(), memory)
-
-
-def make_sir(spec: EnvSpec, **options: Any) -> Sir:
-    """SIR for what `spec` shows; options are those of `SirConfig`."""
-    return Sir(spec, configure("sir", SirConfig(), options))

@@ -1,4 +1,4 @@
-"""What SIR makes of its texts: a joint text, and fields that are summed up and looked up in it (SILG eq. 1–6)."""
+"""Text encoders of SIR: a joint text, and fields that are summed up and looked up in it (SILG eq. 1–6)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from magrounding.agents.document_policy import Inputs
 from magrounding.agents.language import TextEncoder, distinct_rows, join_statements, statements_of
 from magrounding.agents.modules import DocumentAttention, SelfAttention, attend
 from magrounding.agents.policy import TextEncoding
@@ -15,31 +16,31 @@ from magrounding.agents.pretrained_language import PretrainedStates
 from magrounding.spec import CHOICES, EnvSpec, Text
 
 DOCUMENT = "document"
-"""What `manual` and `goal` are read as, together."""
+"""Name under which `manual` and `goal` are encoded together."""
 SUMMARY = "summary"
 """Key of the encoding of a further text."""
 MANUAL, GOAL, INVENTORY, STATEMENTS = "manual", "goal", "inventory", "statements"
 
 
 def goal_field(spec: EnvSpec) -> str:
-    """What is read as the goal: `goal`; where there is neither that nor a manual, the first text of a whole episode."""
+    """Return the field used as the goal: `goal`, or without that and a manual, the first text of a whole episode."""
     lasting = spec.lasting_texts
     return lasting[0] if lasting and GOAL not in spec and MANUAL not in spec else GOAL
 
 
 def further_texts(spec: EnvSpec) -> dict[str, tuple[str, ...]]:
-    """Name → scorer of each of its rows, of every text field but manual, goal and choices; a text [L] has one row."""
+    """Return name → scorers of the rows, of every text field but manual, goal and choices; a text [L] has one row."""
     further = [text for text in spec.texts if text.name not in (MANUAL, goal_field(spec), CHOICES)]
     rows = {text.name: text.shape[0] if len(text.shape) > 1 else 1 for text in further}
     return {name: tuple(f"{name}_{i}" for i in range(count)) for name, count in rows.items()}
 
 
 def scorers(spec: EnvSpec) -> tuple[str, ...]:
-    """The names of what scores the words of each field.
+    """Return the names of the self-attentions that sum up the fields.
 
-    Fields are the goal, the inventory where it is an array of word ids, and the rows of every further text. A world
-    that has neither a goal nor further texts has the statements of its manual instead. Those share a scorer: they come
-    in any order, and stages of a world differ in their number.
+    Fields are the goal, the inventory where it is an array of word ids, and the rows of every further text. Without a
+    goal or further texts the statements of the manual are fields instead. Those share a scorer: they come in any order,
+    and stages differ in their number.
     """
     rows = tuple(name for names in further_texts(spec).values() for name in names)
     has_goal = goal_field(spec) in spec
@@ -50,28 +51,17 @@ def scorers(spec: EnvSpec) -> tuple[str, ...]:
 
 
 class Fields(NamedTuple):
-    """n text fields of N observations.
+    """n text fields of N observations."""
 
-    Attributes:
-        said: C~ [N, n, D], what each says.
-        joint: A~ [N, n, D], what the joint text says about each.
-        spoken: [N, n] bool, false for a statement without words.
-    """
-
-    said: Tensor
-    joint: Tensor
-    spoken: Tensor
+    said: Tensor  # C~ [N, n, D], summary of each
+    joint: Tensor  # A~ [N, n, D], attention of each to the joint text
+    spoken: Tensor  # [N, n] bool, false for a statement without words
 
 
 class SirEncoder(nn.Module):
-    """A BiLSTM, and in +bert what a frozen language model makes of each word, projected and added.
+    """A BiLSTM, and in +bert the word states of a frozen language model, projected and added.
 
-    The model reads one statement at a time: of those there are few, and each is read once on a machine.
-
-    Args:
-        embedding: width of a word.
-        hidden: units in each direction.
-        language: the language model, or None.
+    The model reads one statement at a time: there are few, and each is read once on a machine.
     """
 
     def __init__(self, embedding: int, hidden: int, language: PretrainedStates | None) -> None:
@@ -82,7 +72,7 @@ class SirEncoder(nn.Module):
         self.project = None if language is None else nn.Linear(language.width, self.width)
 
     def forward(self, table: nn.Embedding, text: Tensor) -> tuple[Tensor, Tensor]:
-        """States [U, L', D] and mask [U, L'] of the words in text [U, S, L], one after another."""
+        """Return states [U, L', D] and mask [U, L'] of the words in text [U, S, L], one after another."""
         states, mask = self.encoder(table, join_statements(text))
         if self.language is not None and self.project is not None:
             read, _ = self.language(text)  # [U, S, T, width], zeros where there is no word
@@ -94,14 +84,7 @@ class SirEncoder(nn.Module):
 
 
 class SirReader(nn.Module):
-    """The word table, the two text encoders, and the weighted averages.
-
-    Args:
-        spec: of the world.
-        embedding: width of a word.
-        hidden: units in each direction of the encoders.
-        language: the language model of +bert.
-    """
+    """Word table, two text encoders, and self-attentions."""
 
     def __init__(self, spec: EnvSpec, embedding: int, hidden: int, language: PretrainedStates | None) -> None:
         super().__init__()
@@ -115,14 +98,11 @@ class SirReader(nn.Module):
         self.merge_told, self.merge_joint = SelfAttention(self.width), SelfAttention(self.width)
 
     def forward(self, manual: Tensor, goal: Tensor) -> TextEncoding:
-        """Encode U documents: manual [U, S, L], which is the joint text, and goal [U, G].
-
-        Where a world has no manual the joint text is the goal, as the paper has it where there is one text only.
+        """Encode U documents: manual [U, S, L], the joint text (without one the goal is), and goal [U, G].
 
         Returns:
             `states` [U, L', D] and `mask` [U, L'] of the joint text; `said`, `about` [U, n, D] and `spoken` [U, n] of
-            the fields that are read along with it: goal or statements; `from` [U, L', S] of a manual, see
-            `statements_of`.
+            goal or statements as fields; `from` [U, L', S] of a manual, see `statements_of`.
         """
         if manual.dim() == 2:
             manual = goal.unsqueeze(1)
@@ -139,19 +119,14 @@ class SirReader(nn.Module):
         return {**read, "from": statements_of(manual)} if self.has_manual else read
 
     def sum_up_text(self, name: str, ids: Tensor) -> TextEncoding:
-        """SUMMARY [U, S, D] of a further text [U, S, L] or [U, L], row by row."""
+        """Return SUMMARY [U, S, D] of a further text [U, S, L] or [U, L], row by row."""
         rows = ids.unsqueeze(1) if ids.dim() == 2 else ids
         said = [self._sum_up(scorer, row) for scorer, row in zip(self.further[name], rows.unbind(1), strict=True)]
         return {SUMMARY: torch.stack(said, 1)}
 
-    def look_up(self, observation: dict[str, Tensor], text: TextEncoding, document: Tensor) -> Fields:
-        """All fields of N observations.
-
-        Args:
-            observation: with the summaries [N, S, D] of further texts, by name.
-            text: encoding of U documents.
-            document: [N], which of them each observation reads.
-        """
+    def look_up(self, inputs: Inputs) -> Fields:
+        """Return all fields of N observations, which have the summaries [N, S, D] of further texts, by name."""
+        observation, text, document = inputs
         said, about, spoken = (text[name].index_select(0, document) for name in ("said", "about", "spoken"))
         now = [self._sum_up(INVENTORY, observation[INVENTORY])] if INVENTORY in self.scorers else []
         now += [row for name in self.further for row in observation[name].unbind(1)]
@@ -166,7 +141,7 @@ class SirReader(nn.Module):
         )
 
     def merge(self, fields: Fields) -> Tensor:
-        """[C; A] [N, 2 · D], whatever the number of fields."""
+        """Return [C; A] [N, 2 · D], for any number of fields."""
         return torch.cat(
             (self.merge_told(fields.said, fields.spoken), self.merge_joint(fields.joint, fields.spoken)), 1
         )

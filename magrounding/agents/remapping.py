@@ -1,4 +1,4 @@
-"""Networks and words they were not made for: what was learnt of a word goes with its spelling, of others nothing."""
+"""Remapping the embeddings of a network to another vocabulary, by spelling."""
 
 from __future__ import annotations
 
@@ -13,31 +13,25 @@ from magrounding.errors import ConfigurationError
 from magrounding.spec import EnvSpec
 
 WordRows = Mapping[str, Sequence[str]]
-"""Parameter → the spelling that each of its rows is about."""
+"""Parameter → the spelling of each of its rows."""
 
 
 def reads_any_words(policy: Policy) -> bool:
-    """Whether no parameter is about any word, so that weights fit every vocabulary as they are."""
+    """Return True if no parameter is about any word, so that weights fit every vocabulary as they are."""
     return policy.word_rows is not None and not policy.word_rows
 
 
 def within(part: str, rows: WordRows | None) -> WordRows | None:
-    """`Policy.word_rows` of a network that has these in a part of that name."""
+    """Prefix the names of `Policy.word_rows` with that of a submodule."""
     return None if rows is None else {f"{part}.{name}": spelling for name, spelling in rows.items()}
 
 
-def respell(policy: Policy, spec: EnvSpec) -> Policy:
-    """A copy of a network for a world that shows the same in other words.
-
-    Rows about what is spelt alike are kept; those about anything new are zero, as nothing was learnt of it.
-
-    Args:
-        policy: the network.
-        spec: of the other world.
+def remap_embeddings(policy: Policy, spec: EnvSpec) -> Policy:
+    """Return a copy of a network for a `spec` of another vocabulary: rows are copied by spelling, new words zero.
 
     Raises:
-        ConfigurationError: a network whose parameters are about its own words in another way than row by row, or a
-            world that it is not made for.
+        ConfigurationError: a network whose parameters depend on its vocabulary in another way than row by row, or an
+            environment that it is not made for.
     """
     known = policy.word_rows
     with torch.random.fork_rng(devices=[]):
