@@ -1,4 +1,4 @@
-"""Capabilities: what a vector env may offer beside playing, a protocol for each, and how to ask for it."""
+"""Capabilities: methods that a vector env may offer beside playing, a protocol for each, and how to ask for it."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ Relate = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
 
 
 class HasState(Protocol):
-    """Whose games can be seen whole."""
+    """Environments whose state can be read."""
 
     def state(self) -> np.ndarray:
-        """The whole of every game, [B, S] int16, laid out as `spec.state_layout()`."""
+        """Return the state of every row, [B, S] int16, laid out as `spec.state_layout()`; no hidden roles, no text."""
         ...
 
 
 class HasSnapshots(Protocol):
-    """Whose games can go on from where they were."""
+    """Environments that can go on from where they were."""
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Copies of the arrays that decide how all games go on."""
+        """Return copies of the arrays that decide how all episodes go on, and of what is on show."""
         ...
 
     def restore(self, snapshot: dict[str, np.ndarray]) -> tuple[Observation, Info]:
-        """Go on from a snapshot: what was on show then."""
+        """Go on from a snapshot; return what was on show then."""
         ...
 
 
 class Expert(Protocol):
-    """Who knows all best actions of every agent."""
+    """Experts that know all best actions of every agent."""
 
     def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """All best actions now, [B, n, A] bool, never none, never a masked one; of games `rows` [R], by default all."""
+        """Return all best actions now, [B, n, A] bool, at least one, none masked; of `rows` [R], by default all."""
         ...
 
 
 class HasRegrets(Expert, Protocol):
-    """An expert who judges: it also knows how bad the other actions are.
+    """Experts that also know the cost of every other action.
 
     Attributes:
-        regrets: [B, n, A] float32 in [0, 1], which share of its chances each action loses, in the states that
+        regrets: [B, n, A] float32 in [0, 1], the share of its chances that each action loses, in the states that
             were labelled last.
     """
 
@@ -56,31 +56,31 @@ class HasRegrets(Expert, Protocol):
 
 
 class HasPlaces(Protocol):
-    """Who says where things are."""
+    """Environments that give the places of things."""
 
     def entity_places(self) -> np.ndarray:
-        """[B, E, 2] float32: row and column of all that agents can go to, row −1 for what is not there now."""
+        """Return [B, E, 2] float32: row and column of all that agents can go to, row −1 for what is not there now."""
         ...
 
 
 class HasFacts(Protocol):
-    """Who says what the texts claim; no agent sees it."""
+    """Environments that list the claims of their texts; no agent sees them."""
 
     def facts(self, row: int) -> tuple[Any, ...]:
-        """What the text of one game claims, and with which words."""
+        """Return the claims of the text of one row, and the words that make them."""
         ...
 
     def fact_table(self) -> np.ndarray:
-        """The same for all games as numbers [B, F, columns], −1 behind the last."""
+        """Return the same for all rows as numbers [B, F, columns], −1 behind the last."""
         ...
 
     def fact_accuracy(self, relate: Relate) -> float | None:
-        """The part of what the texts on show say that a reader has right."""
+        """Return the share of the claims of texts on show (neither denied nor retracted) that a reader has right."""
         ...
 
 
 class HasHalves(Protocol):
-    """Who plays a step of some games while the caller thinks about the others.
+    """Vector envs that play a step of some rows while the caller thinks about the others.
 
     Attributes:
         groups: rows of each part of the batch.
@@ -89,31 +89,25 @@ class HasHalves(Protocol):
     groups: Sequence[slice]
 
     def send(self, actions: ArrayLike, group: int) -> None:
-        """Begin a step of one group: actions [R, n]."""
+        """Begin a step of one group with actions [R, n]."""
         ...
 
     def receive(self) -> StepResult:
-        """Wait for the step of all groups: what `VectorEnv.step` returns."""
+        """Wait for the step of all groups; return what `VectorEnv.step` does."""
         ...
 
 
-_NAMES: dict[type, str] = {
-    HasState: STATE,
-    HasSnapshots: SNAPSHOT,
-    Expert: EXPERT,
-    HasPlaces: PLACES,
-    HasFacts: FACTS,
-}
+_NAMES: dict[type, str] = {HasState: STATE, HasSnapshots: SNAPSHOT, Expert: EXPERT, HasPlaces: PLACES, HasFacts: FACTS}
 Offer = TypeVar("Offer")
 
 
 def find_capability(vec: VectorEnv, kind: type[Offer]) -> Offer | None:
-    """A vector env as one that offers this; None where its spec does not say so."""
+    """Return a vector env as one that offers a capability; None where its spec does not name it."""
     return cast(Offer, vec) if _NAMES[kind] in vec.spec.capabilities else None
 
 
 def require_capability(vec: VectorEnv, kind: type[Offer]) -> Offer:
-    """A vector env as one that offers this; ConfigurationError where its spec does not say so."""
+    """Return a vector env as one that offers a capability; ConfigurationError where its spec does not name it."""
     found = find_capability(vec, kind)
     if found is None:
         offered = ", ".join(sorted(vec.spec.capabilities)) or "nothing"
@@ -122,10 +116,10 @@ def require_capability(vec: VectorEnv, kind: type[Offer]) -> Offer:
 
 
 def find_regrets(expert: Expert) -> HasRegrets | None:
-    """An expert as one who judges; None of one who cannot, or not in these games."""
+    """Return an expert with regrets; None where it has none, or not in this environment."""
     return None if getattr(expert, "regrets", None) is None else cast(HasRegrets, expert)
 
 
 def find_halves(vec: VectorEnv) -> HasHalves | None:
-    """A vector env as one that plays by halves; None where it does not, or has but one row."""
+    """Return a vector env that plays by halves; None where it does not, or has but one row."""
     return cast(HasHalves, vec) if len(getattr(vec, "groups", ())) > 1 else None

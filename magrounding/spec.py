@@ -1,13 +1,12 @@
-"""EnvSpec: what a world is, said without starting it: its observations, texts, actions, limits and capabilities.
+"""EnvSpec: observations, texts, actions, limits and capabilities of an environment, known without starting it.
 
-Worlds, faces, networks and learners agree on it. Weights load, settings are checked and networks are built from it, so
-no simulator starts for a question.
+Worlds, adapters, networks and learners agree on it. Weights load, settings are checked and networks are built from it,
+so no simulator starts for a question.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal, get_args
@@ -23,7 +22,7 @@ from magrounding.vocabulary import Vocabulary
 EPISODE: Final = "episode"
 STEP: Final = "step"
 Lifetime = Literal["episode", "step"]
-"""How long a text stays as it is."""
+"""Lifetime of a text."""
 
 CHOICES = "choices"
 """The text field of TextChoices: [C, L], a text in each row."""
@@ -38,20 +37,13 @@ SCORE: Final = "score"
 Outcome = Literal["won", "score"]
 """The outcome that promotion, selection and reports go by."""
 
-STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, EVENTS, FACTS = CAPABILITIES = (
-    "state",
-    "snapshot",
-    "expert",
-    "places",
-    "scene",
-    "score",
-    "events",
-    "facts",
+STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, EVENTS, FACTS = CAPABILITIES = tuple(
+    "state snapshot expert places scene score events facts".split()
 )
-"""What a world may offer beside playing.
+"""Capabilities of an environment, see also the module of that name.
 
-state: `state()`, the whole game as numbers, for learners that see it.
-snapshot: `snapshot()` and `restore()`, for runs that resume bit for bit; others restart their games.
+state: `state()`, the whole state as numbers, for learners that see it.
+snapshot: `snapshot()` and `restore()`, for runs that resume bit for bit; others restart their episodes.
 expert: `best_actions()`, labels for imitation.
 places: `entity_places()`, where things are that agents can go to.
 scene: `scene()`, a picture.
@@ -133,7 +125,7 @@ MASK = "action_mask"
 
 @dataclass(frozen=True)
 class Mask(Field):
-    """Which of some things count, [A] of 0 and 1: `action_mask` says which actions do something."""
+    """Mask [A] of 0 and 1: `action_mask` has 1 for actions that do something."""
 
     low: float = 0
     high: float = 1
@@ -204,14 +196,14 @@ ActionSpec = FixedActions | TextChoices | Directions
 
 @dataclass(frozen=True)
 class EnvSpec:
-    """What worlds, faces, networks and learners agree on.
+    """Description of an environment that worlds, adapters, networks and learners agree on.
 
     Attributes:
         fields: everything the world writes, in order.
         num_agents: n.
         actions: what an agent chooses from.
         words: the word of each id, id 0 being padding; empty where a world's ids are not words.
-        max_cycles: steps after which a game is truncated.
+        max_cycles: steps after which an episode is truncated.
         time_limit_is_loss: a time-out is a loss with its own reward: the value after it is 0.
         outcome: WON or SCORE.
         capabilities: of CAPABILITIES.
@@ -255,14 +247,13 @@ class EnvSpec:
         return any(field.name == name for field in self.fields)
 
     def with_mask(self) -> EnvSpec:
-        """This spec with the field `action_mask`, for games that need none: every action always counts."""
+        """Return this spec with the field `action_mask`, for envs that need none: every action always counts."""
         if MASK in self:
             return self
         return replace(self, fields=(*self.fields, Mask(MASK, (self.num_actions,))))
 
     @property
     def num_actions(self) -> int:
-        """A."""
         return self.actions.count
 
     @property
@@ -272,7 +263,6 @@ class EnvSpec:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The words of the ids."""
         return Vocabulary(self.words[1:])
 
     @property
@@ -290,7 +280,6 @@ class EnvSpec:
 
     @cached_property
     def texts(self) -> tuple[Text, ...]:
-        """The text fields."""
         return tuple(field for field in self.fields if isinstance(field, Text))
 
     @cached_property
@@ -310,27 +299,25 @@ class EnvSpec:
 
     @cached_property
     def own_fields(self) -> tuple[Field, ...]:
-        """What an agent observes that is not read: everything but texts."""
+        """Fields that are no texts."""
         return tuple(field for field in self.fields if not isinstance(field, Text))
 
     @property
     def state_size(self) -> int:
-        """Numbers in a game's `state()`."""
+        """Numbers in a row's `state()`."""
         return sum(math.prod(shape) for _, shape in self.state_parts)
 
     def state_layout(self) -> dict[str, tuple[slice, tuple[int, ...]]]:
-        """name → (slice, shape), where things lie in `state()`."""
-        return dict(self._state_places())
-
-    def _state_places(self) -> Iterator[tuple[str, tuple[slice, tuple[int, ...]]]]:
-        start = 0
+        """Return name → (slice, shape), the places of parts in `state()`."""
+        places, start = {}, 0
         for name, shape in self.state_parts:
             stop = start + math.prod(shape)
-            yield name, (slice(start, stop), shape)
+            places[name] = slice(start, stop), shape
             start = stop
+        return places
 
     def reads_alike(self, other: EnvSpec) -> bool:
-        """Whether agents made for the one can play with the other: all is equal but the sizes of map and texts."""
+        """Tell whether agents made for one spec can play with the other: only sizes of map and texts may differ."""
 
         def without_size(field: Field) -> tuple[int, ...] | int:
             return len(field.shape) if isinstance(field, Text) else field.shape[2 * isinstance(field, Grid) :]
@@ -346,10 +333,9 @@ class EnvSpec:
         return spaces.Dict({f.name: spaces.Box(f.low, f.high, f.shape, np.dtype(f.dtype).type) for f in self.fields})
 
     def require_memory(self, num_envs: int) -> None:
-        """ConfigurationError where the arrays of B games are larger than half of this machine's memory.
+        """Raise a ConfigurationError where the arrays of B rows are larger than half of this machine's memory.
 
-        What a batch shows is there twice, as games that ended keep their last observation; half of the memory is left
-        to all else.
+        Observations are there twice, as episodes that ended keep their last; half of the memory is left to all else.
         """
         each = sum(
             math.prod(f.shape) * np.dtype(f.dtype).itemsize * (1 if f.shared else self.num_agents) for f in self.fields

@@ -1,4 +1,4 @@
-"""VectorEnv: many games of any simulator behind one `reset` and one `step`."""
+"""VectorEnv: many envs of any simulator behind one `reset` and one `step`."""
 
 from __future__ import annotations
 
@@ -18,24 +18,35 @@ from magrounding.spec import EnvSpec
 
 Observation = dict[str, np.ndarray]
 
+PER_AGENT = {
+    "rewards": np.float32,
+    "terminated": np.bool_,
+    "truncated": np.bool_,
+    "alive": np.bool_,
+    "illegal": np.bool_,
+    "returns": np.float32,
+}
+PER_ENV = {"done": np.bool_, "won": np.bool_, "score": np.float32, "length": np.int32, "document": np.int64}
+"""Arrays [B, n] and [B] of a step beside observations, and their dtypes; see `Info`."""
+
 
 @dataclass
 class Info(Mapping[str, Any]):
-    """The facts of a step beside observation, reward and flags; also a mapping: `info["won"]`, `info["return"]`.
+    """Results of a step beside observation, reward and flags; also a mapping: `info["won"]`, `info["return"]`.
 
     Attributes:
-        done: [B] bool, games that ended in this step (and began anew).
-        won: [B] bool, which of those were won.
+        done: [B] bool, episodes that ended in this step (their rows began the next).
+        won: [B] bool, those of them that were won.
         score: [B] float32, of the episode so far, final where `done`; won or not (1, 0) where a world has no score.
         length: [B] int32, steps of the episode so far, final where `done`.
         returns: [B, n] float32, undiscounted sum of rewards, likewise; key "return".
-        alive: [B, n] bool, who acts next.
-        illegal: [B, n] bool, whose action was masked and did nothing.
+        alive: [B, n] bool, agents that act next.
+        illegal: [B, n] bool, agents whose action was masked and did nothing.
         document: [B] int64 key of the episode's shared texts: equal keys mean equal texts.
-        final_rows: [F] int64, the games that ended.
+        final_rows: [F] int64, rows whose episode ended.
         final_observation: their last observations, [F, …] for each key.
-        fault: [B] bool, games that ended as their simulator died or hung; None where that cannot be.
-        origin: id and spec of the games, so that a team can refuse what it was not trained for; no key of the mapping.
+        fault: [B] bool, episodes that ended as their simulator died or hung; None where that cannot be.
+        origin: id and spec of the env, so that a team can refuse what it was not trained for; no key of the mapping.
     """
 
     __repr__ = brief
@@ -55,7 +66,7 @@ class Info(Mapping[str, Any]):
 
     @property
     def lost(self) -> np.ndarray:
-        """[B] bool, games that no rule and no player ended in this step, but a fault of their simulator."""
+        """[B] bool, episodes that a fault of their simulator ended in this step, no rule and no agent."""
         return np.zeros_like(self.done) if self.fault is None else self.done & self.fault
 
     def __getitem__(self, name: str) -> Any:
@@ -74,8 +85,8 @@ _NAMES = (field.name for field in fields(Info) if field.name != "origin")
 _KEYS = {"return" if name == "returns" else name: name for name in _NAMES}
 
 
-class OwnGames:
-    """What plays games, and a copy of which has games of its own: in those of a shallow copy both would play."""
+class DeepCopied:
+    """Base of envs whose copies are deep: a shallow copy would play the same episode."""
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
@@ -86,14 +97,14 @@ StepResult = tuple[Observation, np.ndarray, np.ndarray, np.ndarray, Info]
 
 
 class VectorEnv(Protocol):
-    """B games of n agents that restart by themselves, in the same step (Gymnasium's same-step autoreset).
+    """B envs of n agents that restart by themselves, in the same step (Gymnasium's same-step autoreset).
 
     Arrays are per agent [B, n, …] or, of shared fields, [B, …]; the next call may overwrite them.
 
     What `spec.capabilities` names is there as well, see `capabilities`.
 
     Attributes:
-        id, options: how the games were made, so that others can make them again; "" for games that are not registered.
+        id, options: how the envs were made, so that others can make them again; "" for envs that are not registered.
         num_envs, num_agents: B and n.
         spec: what they show and take.
     """
@@ -112,7 +123,7 @@ class VectorEnv(Protocol):
         """Play actions [B, n] integers in [0, A), those of dead agents being ignored.
 
         Returns:
-            observation (of the new episode where a game has ended), rewards [B, n] float32, terminated and truncated
+            observation (of the new episode where one has ended), rewards [B, n] float32, terminated and truncated
             [B, n] bool (true in the step of the end only), info.
 
         Raises:
@@ -122,12 +133,12 @@ class VectorEnv(Protocol):
         ...
 
     def close(self) -> None:
-        """Release what the games hold."""
+        """Release what the envs hold."""
         ...
 
 
 def row_seeds(seed: int | None, num_envs: int) -> np.ndarray:
-    """Seeds [B] int64 of the rows: row b plays seed + b; without a seed, one drawn from the operating system."""
+    """Return seeds [B] int64 of the rows: row b plays seed + b; without a seed, one drawn from the operating system."""
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
     seed = plain(seed)
@@ -137,7 +148,7 @@ def row_seeds(seed: int | None, num_envs: int) -> np.ndarray:
 
 
 def check_count(name: str, number: Any, least: int, most: int = 2**31 - 1) -> int:
-    """A whole number within bounds; ConfigurationError for anything else, `True` among it."""
+    """Return a whole number within bounds; ConfigurationError for anything else, `True` among it."""
     try:
         whole = -1 if isinstance(number, bool | np.bool_) else index(number)
     except TypeError:
@@ -148,7 +159,7 @@ def check_count(name: str, number: Any, least: int, most: int = 2**31 - 1) -> in
 
 
 def check_rows(rows: ArrayLike | None, num_envs: int) -> np.ndarray:
-    """Numbers [R] int64 of some games of a batch, None being all; ConfigurationError for what are none of its games."""
+    """Return numbers [R] int64 of some rows of a batch, None being all; ConfigurationError for others."""
     if rows is None:
         return np.arange(num_envs)
     try:
@@ -163,7 +174,7 @@ def check_rows(rows: ArrayLike | None, num_envs: int) -> np.ndarray:
 
 
 def check_flags(name: str, flags: Any, count: int) -> np.ndarray:
-    """Truth values [count]; ConfigurationError for anything but an array of those."""
+    """Return truth values [count]; ConfigurationError for anything but an array of those."""
     if not isinstance(flags, np.ndarray) or flags.dtype != np.bool_ or flags.shape != (count,):
         got = f"{flags.dtype} {list(flags.shape)}" if isinstance(flags, np.ndarray) else type(flags).__name__
         raise ConfigurationError(f"{name} is an array of {count} truth values, got {got}")
@@ -171,7 +182,7 @@ def check_flags(name: str, flags: Any, count: int) -> np.ndarray:
 
 
 def check_actions(actions: ArrayLike, shape: tuple[int, ...], num_actions: int) -> np.ndarray:
-    """Actions as a contiguous int64 array of this shape; InvalidAction for anything but integers in [0, A)."""
+    """Return actions as a contiguous int64 array of this shape; InvalidAction for anything but integers in [0, A)."""
     try:
         array = np.asarray(actions)
     except ValueError:  # lists of different lengths
@@ -187,7 +198,7 @@ def check_actions(actions: ArrayLike, shape: tuple[int, ...], num_actions: int) 
 
 
 def action_numbers(actions: Mapping[str, SupportsIndex], agents: Sequence[str], num_actions: int) -> list[int]:
-    """What each agent plays, in their order; InvalidAction for anything but an integer in [0, A) for each of them."""
+    """Return each agent's action, in their order; InvalidAction for anything but an integer in [0, A) for each."""
     if not isinstance(actions, Mapping):
         raise InvalidAction(f"actions are a dict with an integer for each agent, got {type(actions).__name__}")
     if actions.keys() != set(agents):

@@ -47,7 +47,7 @@ LATE = {
     ("magrounding/__init__.py", "magrounding.pretrained"): "teams are looked for when one is asked for",
     ("magrounding/envs/messenger/games.py", "magrounding.envs.messenger.world"): "a question compiles no kernels",
     ("magrounding/envs/rtfm/games.py", "magrounding.envs.rtfm.world"): "a question compiles no kernels",
-    ("magrounding/envs/render.py", "magrounding.envs.drawing.picture"): "Pillow: only pictures need it",
+    ("magrounding/envs/drawing/__init__.py", "magrounding.envs.drawing.picture"): "Pillow: only pictures need it",
     ("magrounding/simulators/bootstrap.py", "magrounding.output"): "only after sys.path is the parent's",
     ("magrounding/simulators/bootstrap.py", "magrounding.simulators.worker"): "only after sys.path is the parent's",
     ("magrounding/simulators/game.py", "magrounding.texts"): "numba: workers that need none start faster",

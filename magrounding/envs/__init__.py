@@ -1,1 +1,1 @@
-"""Worlds, and the faces they show: PettingZoo, Gymnasium, vector. Nothing here knows of torch."""
+"""Worlds, and their adapters: PettingZoo, Gymnasium, vector. Nothing here imports torch."""

@@ -1,4 +1,4 @@
-"""Who does what: the division of tasks of least total cost."""
+"""Assignment of tasks to agents at the least total cost."""
 
 from __future__ import annotations
 

@@ -1,21 +1,20 @@
-"""What worlds share whose rules are kernels over rows: bookkeeping of the batch, and kernels that any of them needs."""
+"""Base of worlds whose rules are kernels over rows: bookkeeping of the batch, and kernels that they share."""
 
 from __future__ import annotations
 
 import zlib
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from magrounding import seeding
 from magrounding.envs.world import BatchedWorld, StepBuffers
 from magrounding.errors import ConfigurationError, InvalidAction
 from magrounding.jit import FixedTypes, inner_njit
 from magrounding.registry import WorldConfig
-from magrounding.seeding import hash64
+from magrounding.seeding import NUM_STREAMS, hash64
 from magrounding.spec import EnvSpec
 from magrounding.threads import RowThreads
 from magrounding.vector import check_count
@@ -26,29 +25,50 @@ SEED, EPISODE, STEP = range(3)
 Config = TypeVar("Config", bound=WorldConfig)
 
 
+class Games(NamedTuple):
+    """State of B rows: keys [B, 5] uint64 (one for each random stream), scalars and entities (columns: `arrays`)."""
+
+    keys: np.ndarray
+    scalars: np.ndarray
+    entities: np.ndarray
+
+
 class CompiledWorld(BatchedWorld, Generic[Config]):
-    """B games in flat arrays, played by kernels.
+    """B environments in flat arrays, played by kernels.
 
     A subclass takes (num_envs, game, num_threads), builds what its kernels read and calls this constructor.
 
     Args:
         num_envs: B.
-        game: what is played, kept for pickling.
+        game: options of the environment, kept for pickling.
         num_threads: threads that share the rows; episodes do not depend on it.
         kernels: module with `start_rows(first, last, slots, rules, tables, games, views, results)`, which starts the
-            rows that are done, `step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals,
-            results)`, which writes the last observations of chunk `first` … `last` from row `first` of `finals` on and
-            starts nothing, and `write_states(rules, tables, games, states)`. Two, so that generating games is compiled
-            once.
+            episode that the seed and episode number of each row name that is done, and shows it; `step_rows(first,
+            last, actions, auto_reset, slots, rules, tables, games, views, finals, results)`, which plays a step of rows
+            `first` … `last - 1` and shows it (with `auto_reset`, an episode that ends shows its end in a row of
+            `finals`, from row `first` on, and is ready for `start_rows`); and `write_states(rules, tables, games,
+            states)`. Two, so that generating episodes is compiled once.
         rules, tables: what they read.
-        games: NamedTuple of the arrays that they change; `scalars` is one of them.
+        views: NamedTuple of observations [B, …], by the names of fields; `grid` is flattened to [B, n, H * W * K].
+        num_scalars: columns of `Games.scalars`.
+        entities: rows and columns of `Games.entities`.
 
     Raises:
         ConfigurationError: num_threads that are no number of threads.
     """
 
     def __init__(
-        self, num_envs: int, game: Config, num_threads: int, *, kernels: Any, rules: Any, tables: Any, games: Any
+        self,
+        num_envs: int,
+        game: Config,
+        num_threads: int,
+        *,
+        kernels: Any,
+        rules: Any,
+        tables: Any,
+        views: Any,
+        num_scalars: int,
+        entities: tuple[int, int],
     ) -> None:
         self.num_envs, self.game, self.num_threads = num_envs, game, check_count("num_threads", num_threads, 1)
         self.spec: EnvSpec = game.describe()
@@ -57,22 +77,24 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
         self.final_observation = self.spec.allocate(num_envs)
         self.final_rows = np.zeros(0, np.int64)
         self.out = StepBuffers.allocate(num_envs, self.num_agents)
-        self._rules, self._tables, self._games = rules, tables, games
+        self._rules, self._tables = rules, tables
+        self._games = Games(
+            np.zeros((num_envs, NUM_STREAMS), np.uint64),
+            np.zeros((num_envs, num_scalars), np.int64),
+            np.zeros((num_envs, *entities), np.int16),
+        )
         self._start_rows, self._step_rows = FixedTypes(kernels.start_rows), FixedTypes(kernels.step_rows)
         self._write_states = FixedTypes(kernels.write_states)
-        self._views, self._finals = self._view(self.observation), self._view(self.final_observation)
-        self._results = self._collect(self.out)
+        self._views, self._finals = self._view(views, self.observation), self._view(views, self.final_observation)
         self._slots = np.zeros(num_envs, np.int64)
         self._state = np.zeros((num_envs, self.spec.state_size), np.int16)
         self._threads = RowThreads(num_envs, num_threads)
 
-    @abstractmethod
-    def _view(self, observation: dict[str, np.ndarray]) -> Any:
-        """Batch buffers as the kernels take them."""
-
-    @abstractmethod
-    def _collect(self, out: StepBuffers) -> Any:
-        """Step buffers as the kernels take them."""
+    def _view(self, views: Any, observation: dict[str, np.ndarray]) -> Any:
+        """Return batch buffers as the kernels take them; one agent has no teammates."""
+        grid = observation["grid"].reshape(self.num_envs, self.num_agents, -1)
+        shown = {"teammates": np.zeros((self.num_envs, 1, 0, 0), np.int16), **observation, "grid": grid}
+        return views(**{name: shown[name] for name in views._fields})
 
     def reset(self, seeds: np.ndarray | None = None) -> None:
         scalars = self._games.scalars
@@ -82,7 +104,7 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
             scalars[:, SEED] = seeds
             scalars[:, EPISODE] = 0
         self.final_rows = self.final_rows[:0]
-        for array in vars(self.out).values():
+        for array in self.out:
             array[:] = 0
         self.out.done[:] = True
         self._start()
@@ -92,7 +114,7 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
         actions = np.ascontiguousarray(actions, np.int64)  # compiled code trusts that it gets these, see `FixedTypes`
         if actions.shape != self.out.rewards.shape:
             raise InvalidAction(f"actions have shape {actions.shape}, expected {self.out.rewards.shape}")
-        arrays = self._rules, self._tables, self._games, self._views, self._finals, self._results
+        arrays = self._rules, self._tables, self._games, self._views, self._finals, self.out
         self._threads.run(self._step_rows, actions, auto_reset, self._slots, *arrays)
         if auto_reset:
             self.final_rows = np.flatnonzero(self.out.done)
@@ -102,7 +124,7 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
 
     def _start(self) -> None:
         """Start the episode that each row's seed and episode number name, where a row is done."""
-        arrays = self._slots, self._rules, self._tables, self._games, self._views, self._results
+        arrays = self._slots, self._rules, self._tables, self._games, self._views, self.out
         self._threads.run(self._start_rows, *arrays)
 
     def _close_ranks(self) -> None:
@@ -145,15 +167,25 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
         self.restore(state["snapshot"])
 
     def _memory(self) -> dict[str, np.ndarray]:
-        parts = {"games": self._games._asdict(), "out": vars(self.out), "observation": self.observation}
+        parts = {"games": self._games._asdict(), "out": self.out._asdict(), "observation": self.observation}
         return {f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
 
 
-def checksum(modules: Iterable[ModuleType]) -> int:
-    """A positive integer that changes with the source of any of these modules."""
+def checksum(package: str) -> int:
+    """Return a positive integer that changes with any source of the kernels of a package beside this module.
+
+    Numba keeps compiled code on disk, and looks for changes in nothing but the file of the cached function itself: a
+    change of the rules in `dynamics` would go unnoticed. But what a function closes over is part of its key. So the
+    functions that Python calls, and no others, are cached, and close over this number.
+
+    Args:
+        package: folder beside this file; "" for the kernels that worlds share alone.
+    """
+    folder = Path(__file__).parent
+    shared = [Path(__file__), folder / "assignment.py", Path(str(seeding.__file__))]
     total = 1
-    for module in modules:
-        total = zlib.crc32(Path(str(module.__file__)).read_bytes(), total)
+    for path in [*shared, *(sorted(folder.joinpath(package).glob("*.py")) if package else ())]:
+        total = zlib.crc32(path.read_bytes(), total)
     return total | 1
 
 
@@ -165,7 +197,7 @@ def document_key(text_key, redrawn, salt):
 
 @inner_njit
 def shuffled_place(key, k, count):
-    """Where the k-th of `count` goes: the rank of its draw among those of all (equal draws keep their order)."""
+    """Return the rank of the k-th draw among those of all `count` (equal draws keep their order)."""
     mine = hash64(key, k)
     rank = 0
     for other in range(count):

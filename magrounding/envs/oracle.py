@@ -28,7 +28,7 @@ class WorldOracle(ABC, Generic[World]):
     Args:
         env: a vector env, or a single one (`magrounding.make`).
         world: the kind of world that it plays.
-        plays: names of the games, for an error.
+        plays: names of the environments, for an error.
 
     Attributes:
         regrets: [B, n, A] float32 in [0, 1], which share of its chances each move loses, in the states that were
@@ -54,23 +54,23 @@ class WorldOracle(ABC, Generic[World]):
 
     @abstractmethod
     def _label(self, rows: np.ndarray) -> None:
-        """Write the best moves in the games `rows` [R] to `self._labels` [B, n, A]: at least one, none masked."""
+        """Write the best moves in `rows` [R] to `self._labels` [B, n, A]: at least one, none masked."""
 
     def initial_memory(self, num_envs: int) -> None:
-        """It remembers nothing."""
+        """Return None: it has no memory."""
 
     def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
         """All best moves of every agent, now.
 
         Args:
-            rows: [R] games of a vector env to think about; by default all. The others keep what was found before.
+            rows: [R] rows of a vector env, by default all. The others keep what was found before.
 
         Returns:
             [B, n, A] bool, never empty and never a masked action; staying for who can do nothing else.
 
         Raises:
             CallOrderError: before the first reset, unless there are no `rows`, which only compiles what thinks.
-            ConfigurationError: rows that are none of the games.
+            ConfigurationError: rows that do not exist.
         """
         chosen = self._every if rows is None else check_rows(rows, len(self._every))
         if len(chosen) and not self._world._games.keys.any():
@@ -90,7 +90,7 @@ class WorldOracle(ABC, Generic[World]):
 
         Args:
             obs, memory, info, greedy: as for trained teams; none of them is read.
-            rows: [R] games of a vector env to play; the others get any action.
+            rows: [R] rows of a vector env to play; the others get any action.
 
         Returns:
             Actions [B, n] int64 of a vector env, or {agent: int} for the living agents of a single one; and None.
@@ -104,8 +104,27 @@ class WorldOracle(ABC, Generic[World]):
         return self._actions.copy(), None
 
 
+def symmetries(side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Tabulate turns and reflections of a board of side × side = N cells: a table of one serves all that look alike.
+
+    Symmetry k is the same turn or reflection on boards of every size, and number 0 changes nothing.
+
+    Returns:
+        turned: [8, N + 1] where each symmetry takes a cell; cell N stands for "nowhere" and stays.
+        symmetry: [N] the symmetry that takes a cell to the representative of its orbit (the first that does).
+        orbit: [N] which orbit that is.
+        representatives: [orbits] the cells that represent them.
+    """
+    cells = side * side
+    square = np.arange(cells).reshape(side, side)
+    turned = np.stack([np.rot90(view, k).ravel() for view in (square, square.T) for k in range(4)])
+    representatives, orbit = np.unique(turned.min(axis=0), return_inverse=True)
+    nowhere = np.full((8, 1), cells)
+    return np.concatenate([turned, nowhere], axis=1), turned.argmin(axis=0), orbit, representatives
+
+
 def _entry_points(version: int):
-    """The kernel that Python calls, cached as those of `rtfm.kernels` are: see there. The condition is always true."""
+    """Compile the kernel that Python calls, see `compiled.checksum`; the condition is always true."""
 
     @cached_njit(nogil=True)
     def draw(rows, labels, keys, scalars, actions):
@@ -126,4 +145,4 @@ def _entry_points(version: int):
     return draw
 
 
-_draw = _entry_points(compiled.checksum((compiled, seeding)))
+_draw = _entry_points(compiled.checksum(""))

@@ -1,7 +1,4 @@
-"""WorldEnv: one game of a BatchedWorld as a PettingZoo ParallelEnv.
-
-The bookkeeping of agents, flags, masks and seeds of its games is here; `single.one_agent` has that of simulators.
-"""
+"""WorldEnv: a BatchedWorld of one row as a PettingZoo ParallelEnv."""
 
 from __future__ import annotations
 
@@ -13,11 +10,12 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from magrounding.envs.render import Scene, ansi, rgb_array
+from magrounding.envs.drawing import rgb_array
+from magrounding.envs.render import Scene, ansi
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError, choose
 from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid
-from magrounding.vector import Observation, OwnGames, action_numbers, row_seeds
+from magrounding.vector import DeepCopied, Observation, action_numbers, row_seeds
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 4
@@ -61,23 +59,31 @@ def map_sides(spec: EnvSpec) -> tuple[int, int] | None:
     return (grids[0].height, grids[0].width) if grids and "position" in spec else None
 
 
-class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
-    """One game for n agents, agent_0 … agent_{n-1}.
+def observation_space(spec: EnvSpec) -> spaces.Dict:
+    """Return the space of what an agent sees: the fields of a spec and, on a map, `distance`."""
+    parts, sides = dict(spec.space().spaces), map_sides(spec)
+    if sides is not None:
+        parts["distance"] = spaces.Box(-1.0, 1.0, (*sides, 2), np.float32)
+    return spaces.Dict(parts)
+
+
+class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
+    """One environment of n agents, agent_0 … agent_{n-1}.
 
     Every array and list it returns is the caller's own. An observation has the fields of `spec` and, where an agent
     sees its position on a map, `distance` [H, W, 2]: (dx / W, dy / H) to each cell. `infos[agent]` has `action_mask`
     [A] int8, `text` (`manual`, a list of statements; `goal`; `inventory`) and `document` (equal keys mean equal texts);
     `illegal` (True) after a masked action, which did nothing; and `won`, and `score` where a world has one, in the last
-    step of the game, for the agents that are in it. An agent that dies while the others play on leaves `agents` after
-    that step.
+    step of the episode, for the agents that are in it. An agent that dies while the others play on leaves `agents`
+    after that step.
 
     Args:
-        world: a BatchedWorld of one game; the env takes it over.
+        world: a BatchedWorld of one row; the env takes it over.
         id, options: how the world was made, so that others can make it again.
         render_mode: None, "ansi" or "rgb_array".
 
     Raises:
-        ConfigurationError: an unknown render mode, or a world of several games.
+        ConfigurationError: an unknown render mode, or a world of several rows.
     """
 
     def __init__(
@@ -103,7 +109,7 @@ class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
         self.possible_agents = [f"agent_{i}" for i in range(world.num_agents)]
         self.agents: list[str] = []
         self._sides = map_sides(self.spec)
-        self._observation_spaces = {agent: self._make_observation_space() for agent in self.possible_agents}
+        self._observation_spaces = {agent: observation_space(self.spec) for agent in self.possible_agents}
         self._action_spaces = {agent: spaces.Discrete(self.spec.num_actions) for agent in self.possible_agents}
         if STATE in self.spec.capabilities:
             self.state_space = self._make_state_space()
@@ -197,7 +203,7 @@ class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
         return observations, rewards, terminations, truncations, infos
 
     def state(self) -> np.ndarray:
-        """The whole game, [state_size] int16, laid out as `spec.state_layout()`.
+        """Return the whole state, [state_size] int16, laid out as `spec.state_layout()`.
 
         Raises:
             ConfigurationError: a world without one.
@@ -208,7 +214,7 @@ class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
         return self.world.state()[0].copy()
 
     def render(self, marks: np.ndarray | None = None) -> str | np.ndarray | None:
-        """The game as text ("ansi") or picture [height, width, 3] uint8 ("rgb_array"); None without a render mode.
+        """Return text ("ansi") or a picture [height, width, 3] uint8 ("rgb_array"); None without a render mode.
 
         Args:
             marks: [n, H, W] int8, to be shown as well: 1 a cell that agent i claims, 0 one that it leaves to others, −1
@@ -245,12 +251,6 @@ class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
         if capability not in self.spec.capabilities:
             offered = ", ".join(sorted(self.spec.capabilities)) or "nothing"
             raise ConfigurationError(f"{self.id!r} has no {capability}; it offers: {offered}")
-
-    def _make_observation_space(self) -> spaces.Dict:
-        parts: dict[str, spaces.Space] = dict(self.spec.space().spaces)
-        if self._sides is not None:
-            parts["distance"] = spaces.Box(-1.0, 1.0, (*self._sides, 2), np.float32)
-        return spaces.Dict(parts)
 
     def _make_state_space(self) -> spaces.Box:
         sides = (side for field in self.spec.fields if isinstance(field, Grid) for side in field.shape[:2])
@@ -306,7 +306,7 @@ class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
         return infos
 
     def _held(self, inventory: np.ndarray) -> str:
-        """What an inventory [I] says, decoded once for each content."""
+        """Decode an inventory [I], once for each content."""
         key = inventory.tobytes()
         text = self._inventories.get(key)
         if text is None:

@@ -1,4 +1,4 @@
-"""What papers reached in an environment, for reports to stand beside."""
+"""Results of papers in an environment, for reports."""
 
 from __future__ import annotations
 

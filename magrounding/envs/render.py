@@ -1,4 +1,4 @@
-"""Rendering of grid worlds: `ansi` text and `rgb_array` pictures of a Scene."""
+"""Scene: one moment of a grid world, and `ansi`, its text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Scene:
     outcome: str
 
     def marked(self, marks: np.ndarray) -> Scene:
-        """This scene, showing who claims what; marks [n, H, W] is 1 where an agent claims what is there."""
+        """Return this scene with claims: marks [n, H, W] is 1 where an agent claims what is there."""
         figures = (
             figure
             if figure.kind == "agent"
@@ -83,7 +83,7 @@ def in_no_order(figures: Iterable[Figure]) -> tuple[Figure, ...]:
 
 
 def ansi(scene: Scene) -> str:
-    """A scene as plain text: the map, a legend, who holds what, the goal, the manual, and how far the game has come."""
+    """Return a scene as plain text: the step, the map, inventories, a legend, the goal and the manual."""
     codes = _codes(scene)
     cells = np.where(scene.walls, "#", ".").astype(object)
     for figure, code in zip(scene.figures, codes, strict=True):
@@ -103,13 +103,6 @@ def ansi(scene: Scene) -> str:
     lines += ["", f"goal: {scene.goal}"] if scene.goal else [""]
     lines += ["manual:", *(f"  {statement}" for statement in scene.manual)]
     return "\n".join(lines)
-
-
-def rgb_array(scene: Scene) -> np.ndarray:
-    """A scene as a picture, [height, width, 3] uint8, of the same size for every scene."""
-    from magrounding.envs.drawing.picture import draw_scene  # Pillow, which only those who look need
-
-    return draw_scene(scene)
 
 
 def _codes(scene: Scene) -> list[str]:

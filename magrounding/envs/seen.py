@@ -1,4 +1,4 @@
-"""SeenAsText: what the agents of a game see, as text, where the game draws nothing itself."""
+"""SeenAsText: observations as text, for an env that draws nothing itself."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _ANSI = "ansi"
 
 
 class SeenAsText(BaseParallelWrapper):
-    """A game whose `render` gives the last observations in words, field by field, as nothing else is known of it.
+    """An env whose `render` gives the last observations in words, field by field, as nothing else is known of it.
 
     Args:
-        env: the game.
+        env: the env.
         spec: what it shows.
     """
 
@@ -41,7 +41,7 @@ class SeenAsText(BaseParallelWrapper):
         return result
 
     def render(self) -> str:
-        """The text of every agent; what is shared is said once."""
+        """Return the text of every agent; shared fields stand once."""
         lines: list[str] = []
         for field in self.fields:
             shown = {agent: seen[field.name] for agent, seen in self.seen.items() if field.name in seen}
@@ -71,7 +71,7 @@ class SeenAsText(BaseParallelWrapper):
 
 
 def drawn(env: Any, spec: EnvSpec, render_mode: str | None) -> Any:
-    """A game that can be drawn as asked: itself where it draws, else its agents' view for "ansi".
+    """Return an env that can be drawn as asked: itself where it draws, else its observations for "ansi".
 
     Args:
         env: made with the render mode.
@@ -79,7 +79,7 @@ def drawn(env: Any, spec: EnvSpec, render_mode: str | None) -> Any:
         render_mode: None asks for nothing.
 
     Raises:
-        ConfigurationError: another mode, of a game that does not have it.
+        ConfigurationError: another mode, of an env that does not have it.
     """
     metadata = getattr(env, "metadata", None)
     modes = metadata.get("render_modes") if isinstance(metadata, Mapping) else None

@@ -1,4 +1,4 @@
-"""WorldVectorEnv: the vector face of a BatchedWorld."""
+"""WorldVectorEnv: a BatchedWorld as a VectorEnv."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from magrounding.capabilities import HasFacts, HasPlaces, HasSnapshots, HasState
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.spec import SCORES
-from magrounding.vector import Info, Observation, OwnGames, StepResult, check_actions, check_count, row_seeds
+from magrounding.vector import DeepCopied, Info, Observation, StepResult, check_actions, check_count, row_seeds
 
 _CLOSED = "the games are closed: make others"
 
 
-class WorldVectorEnv(OwnGames, HasState, HasSnapshots, HasPlaces, HasFacts):
-    """The vector face of a BatchedWorld.
+class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts):
+    """A BatchedWorld as a VectorEnv.
 
     Args:
-        world: the games.
+        world: the environments.
         id, options: how the world was made, so that others can make it again.
         copy: return fresh arrays instead of buffers that the next step overwrites.
     """
@@ -41,7 +41,7 @@ class WorldVectorEnv(OwnGames, HasState, HasSnapshots, HasPlaces, HasFacts):
         """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode.
 
         Raises:
-            ConfigurationError: a seed that is none.
+            ConfigurationError: a wrong seed.
             CallOrderError: after `close`.
         """
         if self._closed:
@@ -54,7 +54,7 @@ class WorldVectorEnv(OwnGames, HasState, HasSnapshots, HasPlaces, HasFacts):
         return self._own(self.world.observation), self._collect()
 
     def step(self, actions: ArrayLike) -> StepResult:
-        """Play one step everywhere; a finished game restarts in the same step. See `VectorEnv.step`."""
+        """Play one step everywhere, see `VectorEnv.step`; a row that is done restarts in the same step."""
         self._require_start("step")
         actions = check_actions(actions, (self.num_envs, self.num_agents), self.spec.num_actions)
         self.world.step(actions, True)
@@ -63,46 +63,37 @@ class WorldVectorEnv(OwnGames, HasState, HasSnapshots, HasPlaces, HasFacts):
         rewards, terminated, truncated = (array.copy() for array in flags) if self.copy else flags
         return self._own(self.world.observation), rewards, terminated, truncated, self._collect()
 
+    # Methods of `capabilities`; without `copy` the next call overwrites the state.
+
     def state(self) -> np.ndarray:
-        """[B, state_size] int16, see `BatchedWorld.state`; without `copy` the next call overwrites it."""
         self._require_start("state")
         state = self.world.state()
         return state.copy() if self.copy else state
 
     def entity_places(self) -> np.ndarray:
-        """[B, E, 2] float32, see `BatchedWorld.entity_places`."""
         self._require_start("entity_places")
         return self.world.entity_places()
 
     def facts(self, row: int) -> tuple[Any, ...]:
-        """What the text of one game claims, see `BatchedWorld.facts`."""
         self._require_facts("facts")
         return self.world.facts(check_count("row", row, 0, self.world.num_envs - 1))
 
     def fact_table(self) -> np.ndarray:
-        """[B, F, columns], see `BatchedWorld.fact_table`."""
         self._require_facts("fact_table")
         return self.world.fact_table()
 
     def fact_accuracy(self, relate: Relate) -> float | None:
-        """The part of the texts' facts that a reader has right, see `BatchedWorld.fact_accuracy`."""
         self._require_facts("fact_accuracy")
         if not callable(relate):
             raise ConfigurationError(f"a reader is a function of words and names, got {type(relate).__name__}")
         return self.world.fact_accuracy(relate)
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Copies of the arrays that decide how all games go on (see `BatchedWorld.snapshot`)."""
         self._require_start("snapshot")
         return self.world.snapshot()
 
     def restore(self, snapshot: dict[str, np.ndarray]) -> tuple[Observation, Info]:
-        """Go on from a snapshot: what was on show then.
-
-        Raises:
-            ConfigurationError: no snapshot, or one of other games.
-            CallOrderError: after `close`.
-        """
+        """Go on from a snapshot; ConfigurationError for one of another environment, CallOrderError after `close`."""
         if self._closed:
             raise CallOrderError(_CLOSED)
         self.world.restore(snapshot)
@@ -110,7 +101,7 @@ class WorldVectorEnv(OwnGames, HasState, HasSnapshots, HasPlaces, HasFacts):
         return self._own(self.world.observation), self._collect()
 
     def close(self) -> None:
-        """End the games: they can be played no more. Twice is fine."""
+        """End all episodes: nothing can be played any more. Twice is fine."""
         self._started, self._closed = False, True
 
     def _require_start(self, what: str) -> None:

@@ -1,10 +1,9 @@
-"""BatchedWorld: what a simulator of many games must provide; agents, flags and seeds are bookkeeping on top of it."""
+"""BatchedWorld: interface of a simulator of many environments; agents, flags and seeds are bookkeeping on top of it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,18 +11,18 @@ from magrounding.brief import brief
 from magrounding.capabilities import Relate
 from magrounding.envs.render import Scene
 from magrounding.spec import EnvSpec
+from magrounding.vector import PER_AGENT, PER_ENV
 
 
-@dataclass
-class StepBuffers:
-    """What one step of B games writes, valid until the next step.
+class StepBuffers(NamedTuple):
+    """Arrays that one step of B rows writes, valid until the next step.
 
     Attributes:
         rewards: [B, n] float32.
         terminated, truncated: [B, n] bool, true in the step an agent's episode ends only.
-        alive: [B, n] bool, who acts next (after a restart: everybody).
-        illegal: [B, n] bool, whose action was masked and therefore did nothing.
-        done, won: [B] bool, games that ended in this step, and which of those were won.
+        alive: [B, n] bool, agents that act next (after a restart: all).
+        illegal: [B, n] bool, agents whose action was masked and therefore did nothing.
+        done, won: [B] bool, episodes that ended in this step, and those of them that were won.
         length: [B] int32, steps of the episode so far; where `done`, its final length.
         returns: [B, n] float32, undiscounted sum of rewards of the episode, likewise.
         document: [B] int64, key of the text on show: equal keys mean equal text.
@@ -46,31 +45,22 @@ class StepBuffers:
 
     @classmethod
     def allocate(cls, num_envs: int, num_agents: int) -> StepBuffers:
-        each, game = (num_envs, num_agents), (num_envs,)
-        return cls(
-            rewards=np.zeros(each, np.float32),
-            terminated=np.zeros(each, np.bool_),
-            truncated=np.zeros(each, np.bool_),
-            alive=np.ones(each, np.bool_),
-            illegal=np.zeros(each, np.bool_),
-            done=np.zeros(game, np.bool_),
-            won=np.zeros(game, np.bool_),
-            length=np.zeros(game, np.int32),
-            returns=np.zeros(each, np.float32),
-            document=np.zeros(game, np.int64),
-            score=np.zeros(game, np.float32),
-        )
+        """Return buffers of zeros; all agents are alive."""
+        arrays = {name: np.zeros((num_envs, num_agents), dtype) for name, dtype in PER_AGENT.items()}
+        arrays |= {name: np.zeros(num_envs, dtype) for name, dtype in PER_ENV.items()}
+        arrays["alive"][:] = True
+        return cls(**arrays)
 
 
 class BatchedWorld(ABC):
-    """B games of one configuration, simulated in flat arrays.
+    """B environments of one configuration, simulated in flat arrays.
 
     Attributes:
         num_envs, num_agents: B and n.
-        spec: what the world is; what its capabilities name is there to be called.
+        spec: observations, actions, limits; the methods that its capabilities name are there.
         observation: dict of batch buffers laid out as `spec.allocate` (shared keys without the agent axis).
-        final_observation: the same; its first `len(final_rows)` rows are the last observations of the games that ended.
-        final_rows: [F] int64, which games those were.
+        final_observation: the same; its first `len(final_rows)` rows are the last observations of episodes that ended.
+        final_rows: [F] int64, rows of those episodes.
         out: StepBuffers.
     """
 
@@ -91,65 +81,48 @@ class BatchedWorld(ABC):
 
     @abstractmethod
     def step(self, actions: np.ndarray, auto_reset: bool) -> None:
-        """Play actions [B, n] int64 in every game.
+        """Play actions [B, n] int64 in every row.
 
-        Fills `observation` and `out`. With `auto_reset` a finished game starts its next episode in the same call and
+        Fills `observation` and `out`. With `auto_reset` a row that is done starts its next episode in the same call and
         its last observation goes to `final_observation`; without, `observation` is its last.
         """
 
     @abstractmethod
     def text(self, row: int) -> dict[str, str | list[str]]:
-        """The texts of one game as strings: `manual` (a list of statements) and `goal`."""
+        """Return the texts of one row as strings: `manual` (a list of statements) and `goal`."""
+
+    # A method for each capability: `capabilities` says what it returns, `spec.capabilities` whether it is there.
 
     def state(self) -> np.ndarray:
-        """[B, state_size] int16: the whole of every game, laid out as `spec.state_layout()`; no hidden roles, no text.
-
-        Capability "state".
-        """
         raise NotImplementedError
 
     def entity_places(self) -> np.ndarray:
-        """[B, E, 2] float32: row and column of everything that agents can go to, row -1 for what is not there now.
-
-        Capability "places".
-        """
         raise NotImplementedError
 
     def facts(self, row: int) -> tuple[Any, ...]:
-        """What the text of one game claims, and with which words; capability "facts"."""
         raise NotImplementedError
 
     def fact_table(self) -> np.ndarray:
-        """The same for all games as numbers [B, F, columns], −1 behind the last; capability "facts"."""
         raise NotImplementedError
 
     def fact_accuracy(self, relate: Relate) -> float | None:
-        """The part of what the texts on show say (not deny, not take back) that a reader has right; capability "facts".
-
-        Args:
-            relate: gives how much the texts relate some words to some names, or None where it cannot.
-        """
         raise NotImplementedError
 
     def events(self) -> dict[str, np.ndarray]:
-        """What agents did in the last step, and what they hold, each [B, n] integers; capability "events".
+        """Return what agents did in the last step, and what they hold, each [B, n] integers.
 
         "kills": monsters that an agent has killed in it, where there are any to kill; "held": the number of the thing
-        that it holds now, −1 for nothing. Of a game that has begun anew in the step only what it holds is known.
+        that it holds now, −1 for nothing. Of an episode that has begun in the step only what it holds is known.
         """
         raise NotImplementedError
 
     def scene(self, row: int) -> Scene:
-        """One game as a picture's worth of facts, for the renderers; capability "scene"."""
+        """Return one row as a picture's worth of facts, for the renderers."""
         raise NotImplementedError
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Copies of all arrays that decide how the games go on, and of what is on show; capability "snapshot"."""
         raise NotImplementedError
 
     def restore(self, snapshot: dict[str, np.ndarray]) -> None:
-        """Go on from a snapshot of a world of the same configuration; ConfigurationError for another's.
-
-        Capability "snapshot".
-        """
+        """Go on from a snapshot of a world of the same configuration; ConfigurationError for another's."""
         raise NotImplementedError

@@ -335,7 +335,7 @@ class PicturesGrow(Toy):
 
 class RenderingPlays(Toy):
     def render(self):
-        self.world.out.length += 1
+        self.world.out.length[:] += 1
         return super().render()
 
 

@@ -59,7 +59,7 @@ def test_the_description_is_that_of_the_world(name):
     if isinstance(vec.world, RTFMWorld):
         statements = tables.element_lists.shape[1] + tables.team_lists.shape[1]
         longest = max(tables.element_sentences.shape[-1], tables.team_sentences.shape[-1])
-        if vec.world.game.told_layout == "statements":  # other rows: test_rtfm_layouts, test_rtfm_constructions
+        if vec.world.game.resolved_layout == "statements":  # other rows: test_rtfm_layouts, test_rtfm_constructions
             assert described["manual"].shape == (statements, longest)
         assert described["goal"].shape == tables.goal_sentences.shape[-1:]
     elif not vec.world.game.game_id:

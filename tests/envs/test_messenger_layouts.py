@@ -5,7 +5,7 @@ import pytest
 
 import magrounding as mg
 from magrounding.envs.messenger.entities import ENTITIES
-from magrounding.envs.messenger.layouts import LAYOUTS, without_punctuation
+from magrounding.envs.messenger.manual import LAYOUTS, without_punctuation
 from magrounding.errors import ConfigurationError, DataNotFound
 from tests.envs.people_corpus import small_corpus, write_corpus
 from tests.envs.test_equality import record

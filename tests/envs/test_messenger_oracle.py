@@ -17,7 +17,7 @@ from magrounding.envs.messenger import pursuit
 from magrounding.envs.messenger.arrays import CHASING, DONE, FLEEING, HOLDS, IMMOVABLE, MOVEMENT, WANDERING, X, Y
 from magrounding.envs.messenger.oracle import Oracle
 from magrounding.envs.messenger.pursuit import DISCOUNT, Pursuit, add_reaction_odds
-from magrounding.envs.symmetry import symmetries
+from magrounding.envs.oracle import symmetries
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.play.evaluate import play
 from tests.envs.test_messenger_rules import DOWN, LEFT, RIGHT, STAY, UP, Board

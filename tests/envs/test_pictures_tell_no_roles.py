@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import magrounding as mg
+from magrounding.envs.drawing import rgb_array
 from magrounding.envs.messenger.arrays import KIND, PRESENT, ROLE, X, Y
-from magrounding.envs.render import ansi, rgb_array
+from magrounding.envs.render import ansi
 from magrounding.envs.rtfm.arrays import WORD_1
 from magrounding.play.web.frames import _figure
 from magrounding.play.web.sprites import Sprites

@@ -9,13 +9,13 @@ import pytest
 
 import magrounding as mg
 from examples.picture import find_moment
-from magrounding.envs.drawing import sprites
+from magrounding.envs.drawing import rgb_array, sprites
 from magrounding.envs.drawing.figures import figures
 from magrounding.envs.drawing.pen import AGENT_COLOURS, ELEMENTS, hashed, quality_colour
 from magrounding.envs.drawing.picture import _BACKGROUND, HEIGHT, WIDTH, _text_block
 from magrounding.envs.drawing.sprites import sprite
 from magrounding.envs.messenger.entities import ENTITIES
-from magrounding.envs.render import Figure, Scene, ansi, rgb_array
+from magrounding.envs.render import Figure, Scene, ansi
 from magrounding.envs.rtfm import ontology
 from tests.full import in_the_full_suite
 

@@ -7,8 +7,8 @@ import magrounding as mg
 from magrounding.envs.rtfm.arrays import ELEMENT_DIVISION, OBJECT, POLARITY, RELATION, SUBJECT, TEAM_DIVISION
 from magrounding.envs.rtfm.constructions import CONSTRUCTIONS, HELD_OUT, SAID
 from magrounding.envs.rtfm.facts import fact_accuracy
-from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN
+from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.errors import ConfigurationError
 
 GAMES = 250

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.envs.rtfm.layouts import LAYOUTS, PUNCTUATION
 from magrounding.envs.rtfm.oracle import Oracle
+from magrounding.envs.rtfm.text import LAYOUTS, PUNCTUATION
 from magrounding.play.evaluate import play
 from tests.envs.test_equality import record
 

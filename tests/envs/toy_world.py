@@ -64,7 +64,7 @@ class ToyWorld(BatchedWorld):
         cells = rng.permutation(9)[: self.num_agents + 2]
         *self.agents, self.pit, self.flag = (np.array([1 + c // 3, 1 + c % 3]) for c in cells)
         self.colour = ("red", "blue")[rng.integers(2)]
-        for array in vars(self.out).values():
+        for array in self.out:
             array[:] = 0
         self.out.alive[:] = True
         self.out.document[0] = self.seed * 1000 + self.episode
@@ -74,7 +74,7 @@ class ToyWorld(BatchedWorld):
         if auto_reset:
             raise NotImplementedError
         out, living = self.out, self.out.alive.copy()
-        out.length += 1
+        out.length[:] += 1
         out.rewards[0] = np.where(living[0], -0.02, 0)
         for i in np.flatnonzero(living[0]):
             out.illegal[0, i] = not self._everything["action_mask"][0, i, actions[0, i]]
@@ -90,7 +90,7 @@ class ToyWorld(BatchedWorld):
         out.truncated[:] = out.alive & late
         out.terminated[:] = living & ~out.truncated & (out.done[0] | ~out.alive)
         out.rewards[out.truncated] = -1
-        out.returns += out.rewards
+        out.returns[:] += out.rewards
         self._observe()
 
     def _observe(self) -> None:

@@ -12,7 +12,7 @@ from magrounding.agents.pretrained_language import inspect_model
 from magrounding.cli.command import BAD_INPUT, CommandLine
 from magrounding.cli.compare import Arguments as Compare
 from magrounding.cli.train import Arguments as Train
-from magrounding.envs.messenger.manual import read_corpus
+from magrounding.envs.messenger.manual import find_corpus
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.play.demonstrations import digests
 from magrounding.play.lineup import Lineup
@@ -122,10 +122,10 @@ class TestScripts:
 
 def test_a_corpus_of_windows_is_the_same(tmp_path):
     folder = write_corpus(tmp_path / "x", small_corpus())
-    before = read_corpus(folder)
+    before = find_corpus(folder).sentences
     for text in ("train", "val", "test"):
         as_windows_writes(tmp_path / "x" / f"text_{text}.json")
-    assert read_corpus(folder) == before
+    assert find_corpus(folder).sentences == before
 
 
 def test_gold_trajectories_of_windows_are_the_same(tmp_path):

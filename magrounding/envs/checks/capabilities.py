@@ -1,4 +1,4 @@
-"""What some capabilities of an env promise: an expert's labels, and pictures."""
+"""Checks of capabilities: an expert's labels, and pictures."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def check_expert(env: Any, seed: int, episode: Episode) -> None:
                 legal = not (best & (result[0][agent][MASK] == 0)).any()
                 require(legal, "expert", f"best_actions() has a masked action for {agent}")
         result = env.step(dict(actions))
-        same = not difference(dict(enumerate(result[:4])), dict(enumerate(expected[:4])))
+        same = not difference(result[:4], expected[:4])
         require(same, "expert", "best_actions() changes the game")
 
 
 def check_copied_expert(env: Any, seed: int, episode: Episode, copies: Mapping[str, Callable[[Any], Any]]) -> None:
-    """The experts of copies made in the middle of an episode advise what the env's own does, who was asked before."""
+    """Experts of copies made in the middle of an episode advise what the env's own does, which was asked before."""
     env.reset(seed=seed)
     middle, twins = len(episode.actions) // 2, {}
     for step, actions in enumerate(episode.actions):
@@ -54,7 +54,7 @@ def check_rendering(make: Callable[[], Any], seed: int, episode: Episode) -> Non
         require(np.array_equal(*frames), "rendering", f"two looks at one moment differ in mode {mode!r}")
         for actions, expected in zip(episode.actions, episode.results[1:], strict=True):
             result = env.step(dict(actions))
-            where = difference(dict(enumerate(result)), dict(enumerate(expected)))
+            where = difference(result, expected)
             require(not where, "rendering", f"render() in mode {mode!r} changes the game")
             if len(frames) < 6 or not env.agents:
                 frames.append(env.render())

@@ -25,14 +25,7 @@ from magrounding.envs.checks.episode import (
     replay,
     require,
 )
-from magrounding.envs.checks.step import (
-    MASK,
-    check_declarations,
-    check_flags,
-    check_illegal,
-    check_step,
-    check_texts,
-)
+from magrounding.envs.checks.step import MASK, check_declarations, check_flags, check_illegal, check_step, check_texts
 from magrounding.errors import CallOrderError
 from magrounding.spec import EXPERT, SCENE, STATE
 
@@ -141,7 +134,7 @@ def _play_and_check(env: Any, seed: int, max_steps: int) -> Episode:
             check_illegal(acting, actions, episode.results[-1][0], result[4])
         episode.actions.append(actions)
         record(env, episode, result)
-        lasts = not difference(dict(enumerate(kept)), dict(enumerate(episode.results[-2])))
+        lasts = not difference(kept, episode.results[-2])
         lasts = lasts and all(np.array_equal(state, episode.states[-2]) for state in states)
         require(lasts, "ownership", "a step overwrites the arrays that the step before has returned")
     return episode
@@ -178,7 +171,7 @@ def _check_going_on(env: Any, seed: int, episode: Episode) -> None:
     require(differ, "going on", "reset() without a seed begins the same episode again")
     replay(env, seed, episode)
     for k, expected in enumerate(following, 1):
-        where = difference(dict(enumerate(env.reset())), dict(enumerate(expected)))
+        where = difference(env.reset(), expected)
         require(not where, "going on", f"episode {k} of seed {seed} depends on how the one before was played")
 
 
@@ -234,7 +227,7 @@ def _check_bad_actions(env: Any, seed: int, episode: Episode) -> None:
         same = same and list(env.agents) == list(good)
         require(same, "bad actions", f"step({actions}) is refused, but has changed the game")
     first = env.step(dict(good))
-    where = difference(dict(enumerate(first)), dict(enumerate(episode.results[1])))
+    where = difference(first, episode.results[1])
     require(not where, "bad actions", "after refused actions the game goes on in another way")
 
 
@@ -252,6 +245,6 @@ def _check_masked_actions(env: Any, seed: int, episode: Episode, noop: int) -> N
                 result, expected = ways.results
                 flagged = result[4][agent].pop("illegal", False) is True
                 require(flagged, "illegal", f"{agent} played {masked}, which is masked, and infos do not say so")
-                same = not difference(dict(enumerate(result)), dict(enumerate(expected)))
+                same = not difference(result, expected)
                 same = same and all(np.array_equal(state, ways.states[0]) for state in ways.states)
                 require(same, "illegal", f"masked action {masked} of {agent} is not the same as action {noop}")

@@ -15,7 +15,7 @@ from magrounding.spec import STATE
 Actions = dict[str, int]
 
 STEP_NAMES = ("observations", "rewards", "terminations", "truncations", "infos")
-"""What `step` returns."""
+"""Results of `step`, in order."""
 
 
 class ConformanceError(MagroundingError, AssertionError):
@@ -117,7 +117,9 @@ def compare(check: str, how: str, again: Episode, episode: Episode, start: int =
 
 
 def difference(a: Any, b: Any) -> str:
-    """Where two nested values differ, as a path; "" where they do not, "." for the values themselves."""
+    """Return where two nested values differ, as a path; "" where they do not, "." for the values themselves."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        a, b = dict(enumerate(a)), dict(enumerate(b))
     if isinstance(b, np.ndarray):
         return "" if isinstance(a, np.ndarray) and a.dtype == b.dtype and np.array_equal(a, b) else "."
     if isinstance(b, Mapping):

@@ -1,4 +1,4 @@
-"""What each step promises by itself: names of agents, spaces, masks, texts, rewards and flags."""
+"""Checks of each step by itself: names of agents, spaces, masks, texts, rewards and flags."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from gymnasium import spaces
 
 from magrounding.envs.checks.episode import STEP_NAMES, require
 from magrounding.errors import ConfigurationError
-from magrounding.spec import EPISODE, SCORE, SCORES, STATE, WON, EnvSpec, Text
-
-MASK = "action_mask"
+from magrounding.spec import EPISODE, MASK, SCORE, SCORES, STATE, WON, EnvSpec, Text
 
 
 def spec_of(env: Any) -> EnvSpec:
-    """What an env promises; ConfigurationError for one that does not say."""
+    """Return the spec of an env; ConfigurationError where it has none."""
     spec = getattr(env, "spec", None)
     if not isinstance(spec, EnvSpec):
         raise ConfigurationError(

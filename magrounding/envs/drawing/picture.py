@@ -1,4 +1,4 @@
-"""A Scene as a picture: the board at the left, at the right what everybody holds, the goal and the manual."""
+"""A Scene as a picture: the board at the left; at the right inventories, the goal and the manual."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _draw_stones(draw: ImageDraw.ImageDraw, x: int, y: int, cell: int) -> None:
 def _draw_cell(
     image: Image.Image, x: int, y: int, cell: int, figures: list[Figure], inventories: tuple[str, ...]
 ) -> None:
-    """Everybody in one cell: one above a label, two or three in bands with labels beside them, more without labels."""
+    """Draw the figures of a cell: one above a label, two or three in bands with labels beside them, more without."""
     labelled = cell >= _SMALLEST_LABELLED_CELL
     if len(figures) == 1:
         figure = figures[0]
@@ -116,7 +116,7 @@ def _draw_cell(
 
 
 def _label(figure: Figure, inventories: tuple[str, ...]) -> list[Line]:
-    """What a figure is, or, for an agent, what it holds."""
+    """Return the name of a figure, or the inventory of an agent."""
     if figure.kind == "agent":
         return [(word, agent_colour(figure.name), None) for word in _held(figure, inventories).rsplit(" ", 1) if word]
     if figure.kind == "monster":
@@ -131,7 +131,7 @@ def _held(figure: Figure, inventories: tuple[str, ...]) -> str:
 
 
 def _paste(image: Image.Image, figure: Figure, x: int, y: int, side: int, inventories: tuple[str, ...]) -> None:
-    """A figure, in an agent's hand what it holds, and around an entity a ring in the colours of who takes it."""
+    """Paste a figure, an agent with its item in hand, an entity in a ring of the colours of agents that claim it."""
     held = _held(figure, inventories) if figure.kind == "agent" else ""
     picture = sprite(figure.kind, figure.name, figure.quality, side)
     image.paste(picture, (x - side // 8 if held else x, y), picture)
@@ -147,9 +147,7 @@ def _paste(image: Image.Image, figure: Figure, x: int, y: int, side: int, invent
 def _write(image: Image.Image, x: float, y: float, line: Line, scale: float, room: float, anchor: str) -> None:
     """One line of a label, as large as its room allows."""
     text, colour, ground = line
-    size = max(9, round(scale * 0.155))
-    while size > _SMALLEST_LABEL and font(size).getlength(text) > room - 2:
-        size -= 1
+    size = _fitting(text, max(9, round(scale * 0.155)), _SMALLEST_LABEL, room - 2)
     draw, length = ImageDraw.Draw(image), font(size).getlength(text)
     if anchor == "lm":
         x -= max(0.0, length - room)  # rather over the figure beside it than into the next cell
@@ -159,6 +157,13 @@ def _write(image: Image.Image, x: float, y: float, line: Line, scale: float, roo
     left = x - length / 2 if anchor == "mm" else x
     _paste_pill(image, left - 6, y, length + 12, round(size * 1.15), ground)
     draw.text((x, y), text, colour, font(size), anchor=anchor)
+
+
+def _fitting(text: str, size: int, least: int, room: float) -> int:
+    """Return the largest size of letters up to `size` in which a text fits; `least` if none does."""
+    while size > least and font(size).getlength(text) > room:
+        size -= 1
+    return size
 
 
 def _paste_pill(image: Image.Image, x: float, middle: float, width: float, height: int, colour: Colour) -> None:
@@ -198,7 +203,7 @@ def _draw_heading(draw: ImageDraw.ImageDraw, y: int, text: str) -> None:
 
 
 def _draw_agents(image: Image.Image, scene: Scene, top: int, room: int) -> int:
-    """What each agent holds, in as many columns as they need; returns where this ends."""
+    """Draw the inventories, in as many columns as they need; return the lower edge."""
     draw = ImageDraw.Draw(image)
     count = len(scene.alive)
     columns = 1 if count <= 4 else 2 if count <= 12 else 4
@@ -216,9 +221,7 @@ def _draw_agents(image: Image.Image, scene: Scene, top: int, room: int) -> int:
             hand = sprite("item", name, quality, side)
             image.paste(hand, (left - 4, y), hand)
             left += side + 4
-        size = 20
-        while size > 9 and font(size).getlength(text) > x + width - left:
-            size -= 1
+        size = _fitting(text, 20, 9, x + width - left)
         draw.text((left, y + side / 2), text, colour, font(size), anchor="lm")
     return top + rows * pitch
 

@@ -1,4 +1,4 @@
-"""How B games lie in memory: the arrays that the kernels share, and the names of their columns."""
+"""Memory layout of B rows: the arrays that the kernels share, and the names of their columns."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STARTING_CELLS = tuple((y, x) for y, x in product(range(SIZE), repeat=2) if 2 <=
 TEAMMATE_WIDTH = 3
 """Row, column and the inventory of a teammate."""
 AGENT_WIDTH = 4
-"""What a state holds of every agent."""
+"""Numbers of each agent in a state."""
 
 
 class Rules(NamedTuple):
@@ -84,7 +84,7 @@ class Rules(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What games are generated from and described with.
+    """Tables that episodes are generated from and described with.
 
     Attributes:
         triples, other_triples: [P, 3] kinds of enemy, message and goal.
@@ -106,16 +106,8 @@ class Tables(NamedTuple):
     choices: np.ndarray
 
 
-class Games(NamedTuple):
-    """The state of B games: keys [B, 5] uint64 (one for each random stream), scalars and entities (columns above)."""
-
-    keys: np.ndarray
-    scalars: np.ndarray
-    entities: np.ndarray
-
-
 class Views(NamedTuple):
-    """Observations of B games: the arrays of `EnvSpec`, `grid` flattened to [B, n, H * W * K]."""
+    """Observations of B games: the arrays of `EnvSpec`, see `CompiledWorld`."""
 
     grid: np.ndarray
     position: np.ndarray
@@ -123,18 +115,3 @@ class Views(NamedTuple):
     inventory: np.ndarray
     action_mask: np.ndarray
     teammates: np.ndarray
-
-
-class Results(NamedTuple):
-    """The arrays of `StepBuffers`, in the same order."""
-
-    rewards: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
-    alive: np.ndarray
-    illegal: np.ndarray
-    done: np.ndarray
-    won: np.ndarray
-    length: np.ndarray
-    returns: np.ndarray
-    document: np.ndarray

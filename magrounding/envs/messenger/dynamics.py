@@ -67,7 +67,7 @@ def play_games(first, last, actions, rules, games, out):
 
 @inner_njit
 def can_move(entities, a, move):
-    """Whether an agent's move does something: not off the board, and nothing but staying once its part is done."""
+    """Tell whether an agent's move does something: not off the board, and only staying once its part is done."""
     y, x = entities[a, Y] + CELL * Y_STEP[move], entities[a, X] + CELL * X_STEP[move]
     return move == 0 or (not entities[a, DONE] and y >= 0 and y <= EDGE and x >= 0 and x <= EDGE)
 
@@ -137,13 +137,13 @@ def _chase_or_flee(e, n, key, scalars, entities):
 
 @njit(inline="always")
 def gains(move, down, right, distance, sign):
-    """Whether half a cell in this direction brings something so far off nearer (sign 1) or farther away (−1)."""
+    """Tell whether half a cell in this direction leads nearer to what is so far off (sign 1), or away from it (−1)."""
     return sign * (distance - abs(down - Y_STEP[move]) - abs(right - X_STEP[move])) > 0
 
 
 @njit(inline="always")
 def _meet(entities, a, e):
-    """Whether the square of an agent and that of an entity that is there overlap."""
+    """Tell whether the square of an agent and that of an entity that is present overlap."""
     down, right = entities[a, Y] - entities[e, Y], entities[a, X] - entities[e, X]
     return entities[e, PRESENT] and abs(down) < CELL and abs(right) < CELL
 

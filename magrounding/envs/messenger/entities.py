@@ -1,4 +1,4 @@
-"""Who is on the board, the symbols that stand for them, and the world's vocabulary."""
+"""Entities on the board, the symbols that stand for them, and the vocabulary."""
 
 from __future__ import annotations
 
@@ -6,23 +6,10 @@ from collections.abc import Iterable
 
 from magrounding.vocabulary import Vocabulary
 
-ENTITIES = (
-    "airplane",
-    "mage",
-    "dog",
-    "bird",
-    "fish",
-    "scientist",
-    "thief",
-    "ship",
-    "ball",
-    "robot",
-    "queen",
-    "sword",
-)
+ENTITIES = tuple("airplane mage dog bird fish scientist thief ship ball robot queen sword".split())
 ROLES = ("enemy", "message", "goal")
 MOVEMENTS = ("chasing", "fleeing", "immovable", "unknown")
-"""What a sentence may say of how an entity moves; "unknown": nothing."""
+"""Movements of an entity that a sentence may state; "unknown": none is stated."""
 
 FIRST_SYMBOL = 2
 """The symbol of entity e is 2 + e. No symbol is a word, and nothing maps one to the other but the manual's use."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from magrounding.envs.messenger.layouts import LAYOUTS
+from magrounding.envs.messenger.manual import LAYOUTS
 from magrounding.evaluation_plan import EvaluationPlan, by_split
 from magrounding.registry import EnvEntry
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from magrounding.envs.messenger.arrays import ACTION_NAMES, AGENT_WIDTH, SIZE, STARTING_CELLS, TEAMMATE_WIDTH
 from magrounding.envs.messenger.entities import ALLY_ID, ALLY_WITH_MESSAGE_ID, ME_ID, ME_WITH_MESSAGE_ID, ROLES
-from magrounding.envs.messenger.layouts import LAYOUTS, STATEMENTS, STREAM, layout_shape
-from magrounding.envs.messenger.manual import Corpus, find_corpus
+from magrounding.envs.messenger.manual import LAYOUTS, STATEMENTS, STREAM, Corpus, find_corpus, layout_shape
 from magrounding.envs.messenger.sentences import sentences_of
 from magrounding.envs.messenger.splits import SPLITS
 from magrounding.envs.messenger.stages import STAGES, TEAM_STAGES, Stage
@@ -49,7 +48,7 @@ class MessengerGame(ABC):
         max_cycles: steps after which a game is lost by time-out; None for the limit of the stage.
         manual: "true", or "reassigned" for one in which every description names another role: for tests of reading.
         corpus: folder with text_train.json, text_val.json and text_test.json to take the sentences from (see
-            `manual.read_corpus`), relative to the current one; None for our own.
+            `manual.find_corpus`), relative to the current one; None for our own.
         game_id: the manual is one line, the symbols of enemy, message and goal, instead of sentences: for agents that
             need not read (the ablation Game-ID of EMMA).
         layout: how the descriptions lie in rows: "statements", one a row; "paragraph", all in one row, in the order

@@ -1,4 +1,4 @@
-"""Kernels that start an episode: who is what, how all move, where they stand, and the manual."""
+"""Kernels that start an episode: roles, movements, places, and the manual."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _write_manual(keys, rules, tables, entities, manual):
                 FIRST_SYMBOL + entities[n + (0 if role == ENEMY else 1 + (role - 1) * n), KIND]
             )
         return
-    told = np.empty(statements, np.int64)
+    chosen = np.empty(statements, np.int64)
     for k in range(statements):
         slot = n + (0 if k == 0 or k == 5 else 1 + (k - 1) * n if k <= 2 else 2 * n + k - 2)
         kind, role, movement = entities[slot, KIND], entities[slot, ROLE], entities[slot, MOVEMENT]
@@ -131,21 +131,21 @@ def _write_manual(keys, rules, tables, entities, manual):
         which = tables.first[kind, role, movement] + below(
             key, statements + 2 + 2 * k, tables.choices[kind, role, movement]
         )
-        told[shuffled_place(key, k, statements)] = which
-    _lay_out(told, tables.sentences, manual)
+        chosen[shuffled_place(key, k, statements)] = which
+    _lay_out(chosen, tables.sentences, manual)
 
 
 @inner_njit
-def _lay_out(told, sentences, manual):
+def _lay_out(chosen, sentences, manual):
     """Write so many sentences into a row each, or, where the manual has but one, one behind the other."""
     if manual.shape[0] > 1:
-        for k in range(told.shape[0]):
-            copy_row(sentences[told[k]], manual[k])
+        for k in range(chosen.shape[0]):
+            copy_row(sentences[chosen[k]], manual[k])
         return
     end = 0
-    for k in range(told.shape[0]):
+    for k in range(chosen.shape[0]):
         for i in range(sentences.shape[1]):
-            word = sentences[told[k], i]
+            word = sentences[chosen[k], i]
             if word == 0:
                 break
             manual[0, end] = word

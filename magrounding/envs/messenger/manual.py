@@ -1,8 +1,8 @@
-"""The corpus: what is said of an entity in a role that moves in some way, for each split.
+"""Corpus: sentences about an entity, its role and its movement, for each split.
 
 Ours is templates with blanks for entity, adjective and role (`data/templates.json`); training, validation and test
 share no template, but synonyms and role words. Another corpus, such as that of MESSENGER's authors, is read from a
-folder (`read_corpus`).
+folder (`find_corpus`).
 """
 
 from __future__ import annotations
@@ -22,20 +22,23 @@ import numpy as np
 
 from magrounding.brief import brief
 from magrounding.envs.messenger.entities import ENTITIES, MOVEMENTS, ROLES, messenger_vocabulary
-from magrounding.envs.messenger.layouts import without_punctuation
 from magrounding.errors import DataNotFound
 from magrounding.storage import text_of, user_path
 from magrounding.vocabulary import Vocabulary
+
+LAYOUTS = ("statements", "paragraph", "stream")
+"""One description a row; all in one row, in the order of the rows; the same without punctuation."""
+STATEMENTS, PARAGRAPH, STREAM = LAYOUTS
 
 TEXTS = ("train", "val", "test")
 Cell = tuple[str, str, str]
 """Entity, role and movement."""
 Cells = Mapping[Cell, tuple[str, ...]]
-"""Cell → sentences of space-separated tokens, none where nothing is said of it."""
+"""Cell → sentences of space-separated tokens; there may be none."""
 
 CELLS: tuple[Cell, ...] = tuple(product(ENTITIES, ROLES, MOVEMENTS))
 _OTHER_NAMES = {"chaser": "chasing", "fleer": "fleeing", "stationary": "immovable"}
-"""What other corpora call a movement → what we call it; the authors' has the first."""
+"""Name of a movement in other corpora → ours; the authors' has the first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,26 +99,21 @@ def our_corpus() -> Mapping[str, Cells]:
 
 
 def find_corpus(folder: str | None) -> Corpus:
-    """Ours, or that of a folder; its files are read afresh, and parsed where they are new (see `read_corpus`)."""
-    if folder is None:
-        return _ours()
-    return _parse(folder, *(_read(user_path(folder) / _file(text)) for text in TEXTS))
-
-
-def read_corpus(folder: str) -> Mapping[str, Cells]:
-    """Read a corpus in the form of the original's: `text_train.json`, `text_val.json` and `text_test.json`.
+    """Return our corpus, or read one in the form of the original's: three files of JSON, text_train.json and so on.
 
     Each maps entity → role → movement → list of sentences; what is empty or left out is not said. Movements are called
     as here or as there ("chaser"). Words are lower-cased, punctuation becomes tokens. A sentence that a list has twice
-    is drawn twice as often.
+    is drawn twice as often. Files are read afresh, and parsed where they are new.
 
     Args:
-        folder: where the three files are, relative to the current one.
+        folder: of the three files, relative to the current one; None for ours.
 
     Raises:
         DataNotFound: a file that is missing or no JSON, or has a name that is no entity, role or movement.
     """
-    return find_corpus(folder).sentences
+    if folder is None:
+        return _ours()
+    return _parse(folder, *(_read(user_path(folder) / _file(text)) for text in TEXTS))
 
 
 @cache
@@ -178,6 +176,16 @@ def _path(*names: str) -> str:
     return " → ".join(names)
 
 
+def without_punctuation(sentence: str) -> str:
+    """Return a sentence as a stream has it, without the words that have neither letter nor digit."""
+    return " ".join(word for word in sentence.split() if any(map(str.isalnum, word)))
+
+
+def layout_shape(layout: str, statements: int, longest: int) -> tuple[int, int]:
+    """Return rows of a manual of so many descriptions, and words of a row, of at most `longest` words each."""
+    return (statements, longest) if layout == STATEMENTS else (1, statements * longest)
+
+
 def lacking(folder: str | None, text: str, cell: Cell, why: str) -> DataNotFound:
     """The error for a cell without sentences."""
     where = "our templates" if folder is None else Path(folder) / _file(text)
@@ -186,23 +194,23 @@ def lacking(folder: str | None, text: str, cell: Cell, why: str) -> DataNotFound
 
 @lru_cache(maxsize=64)
 def sentence_tables(
-    corpus: Corpus, told: tuple[tuple[str, ...], ...], *, stream: bool = False
+    corpus: Corpus, cells: tuple[tuple[str, ...], ...], *, stream: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All sentences that games draw from.
 
     Args:
         corpus: whose vocabulary they are written in.
-        told: the sentences of each of CELLS.
+        cells: the sentences of each of CELLS.
         stream: without punctuation.
 
     Returns:
         Sentences [R, L] int16, L as `Corpus.longest` or, of a stream, `Corpus.longest_in_stream`; and [12, 3, 4] where
         those of each cell begin, and how many there are.
     """
-    count = np.array([len(sentences) for sentences in told])
+    count = np.array([len(sentences) for sentences in cells])
     shape = len(ENTITIES), len(ROLES), len(MOVEMENTS)
     longest = corpus.longest_in_stream if stream else corpus.longest
-    every = (without_punctuation(s) if stream else s for sentences in told for s in sentences)
+    every = (without_punctuation(s) if stream else s for sentences in cells for s in sentences)
     rows = [corpus.vocabulary.encode(sentence, longest) for sentence in every]
     sentences = np.stack(rows) if rows else np.zeros((1, longest), np.int16)
     return sentences, (np.cumsum(count) - count).reshape(shape), count.reshape(shape)

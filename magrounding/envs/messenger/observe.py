@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from magrounding.envs.messenger.arrays import CELL, HOLDS, KIND, PRESENT, SIZE, STEP, X, Y
 from magrounding.envs.messenger.dynamics import can_move
-from magrounding.envs.messenger.entities import (
-    ALLY_ID,
-    ALLY_WITH_MESSAGE_ID,
-    FIRST_SYMBOL,
-    ME_ID,
-    ME_WITH_MESSAGE_ID,
-)
+from magrounding.envs.messenger.entities import ALLY_ID, ALLY_WITH_MESSAGE_ID, FIRST_SYMBOL, ME_ID, ME_WITH_MESSAGE_ID
 from magrounding.jit import inner_njit
 from magrounding.seeding import ORDER, below
 
@@ -47,7 +41,7 @@ def show_games(first, last, every, done, slots, rules, games, views):
 
 @inner_njit
 def _put_others(cells, viewer, draw, rules, entities):
-    """Everybody else, as many as a cell shows; slots come from draw // 2 on, forwards or backwards."""
+    """Put all others on the map, as many as a cell shows; slots come from draw // 2 on, forwards or backwards."""
     n, count = rules.agents, entities.shape[0]
     e, stride = draw // 2, 1 if draw % 2 else count - 1
     for _ in range(count):

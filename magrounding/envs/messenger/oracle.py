@@ -6,16 +6,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from magrounding import seeding
-from magrounding.envs import assignment
 from magrounding.envs.compiled import checksum
-from magrounding.envs.messenger import arrays, dynamics, planning, pursuit
+from magrounding.envs.messenger import planning, pursuit
 from magrounding.envs.messenger.arrays import EDGE, SIZE
 from magrounding.envs.messenger.pursuit import Pursuit
 from magrounding.envs.messenger.world import MessengerWorld
-from magrounding.envs.oracle import WorldOracle
+from magrounding.envs.oracle import WorldOracle, symmetries
 from magrounding.envs.parallel import WorldEnv
-from magrounding.envs.symmetry import symmetries
 from magrounding.jit import cached_njit
 from magrounding.vector import VectorEnv
 
@@ -63,7 +60,7 @@ def _solve_pursuit(first: int, ways: int) -> Pursuit:
 
 
 def _entry_points(version: int):
-    """The kernels that Python calls, cached as those of `rtfm.kernels` are: see there. The condition is always true."""
+    """Compile the kernels that Python calls, see `compiled.checksum`; the condition is always true."""
 
     @cached_njit(nogil=True)
     def label(*arguments):
@@ -78,4 +75,4 @@ def _entry_points(version: int):
     return label, solve
 
 
-_label, _solve = _entry_points(checksum((arrays, assignment, dynamics, planning, pursuit, seeding)))
+_label, _solve = _entry_points(checksum("messenger"))

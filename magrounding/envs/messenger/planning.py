@@ -40,15 +40,9 @@ WIDTH = EDGE + 1
 def label(games, rules, tables, entities, labels):
     """Label every agent's best moves, after the division of messages and goals of least total cost.
 
-    How likely each move of an entity is does not depend on what the agents do now, as entities choose on the old state.
-    Each agent compares its own moves by the expectation of its chances over those moves.
-
-    Args:
-        games: [R] int64, which games to label.
-        rules: their configuration.
-        tables: the `Pursuit` solved for their movements.
-        entities: [B, E, NUM_COLUMNS].
-        labels: [B, n, 5] bool, filled for these games.
+    The odds of an entity's moves do not depend on what the agents do now, as entities choose on the old state. Each
+    agent compares its own moves by the expectation of its chances over those moves, of which `tables` is the `Pursuit`.
+    `labels` [B, n, 5] bool are filled for the rows `games` [R].
     """
     n, slots = rules.agents, entities.shape[1]
     places, odds = np.zeros((slots, 5), np.int64), np.zeros((slots, 5), np.float32)
@@ -61,7 +55,7 @@ def label(games, rules, tables, entities, labels):
             here[e, 0] = board[e, Y] * WIDTH + board[e, X]
         for role in (MESSAGE, GOAL):
             _divide(role, rules, tables, board, here, still, costs, choice, target)
-        _foresee(n, board, places, odds)
+        _predict_moves(n, board, places, odds)
         for a in range(n):
             most = np.float32(0)
             for move in range(5):
@@ -84,7 +78,7 @@ def _cell(board, a, move):
 
 @njit(inline="always")
 def _needs(board, a, role):
-    """Whether an agent now has to touch an entity of this role, MESSAGE or GOAL."""
+    """Tell whether an agent now has to touch an entity of this role, MESSAGE or GOAL."""
     return not board[a, DONE] and (role == GOAL) == (board[a, HOLDS] != 0)
 
 
@@ -116,7 +110,7 @@ def _divide(role, rules, tables, board, here, still, costs, choice, target):
 
 
 @inner_njit
-def _foresee(n, board, places, odds):
+def _predict_moves(n, board, places, odds):
     """Fill places [E, 5] and odds [E, 5] of each entity's next moves: it reacts on the nearest agent at work.
 
     Where several are as near, on any of them. That entities who wander block one another is left out.

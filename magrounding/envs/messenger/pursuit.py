@@ -1,4 +1,4 @@
-"""How one agent fares in the long run between what it must touch and what it must not: tables by value iteration.
+"""Value iteration: the long-run chances of one agent between a target and a hostile entity.
 
 A table knows one agent, one target and one hostile entity on an otherwise empty board. That is a Markov decision
 process small enough to solve outright (100 × 361 × 361 states, an eighth of them but for symmetry, five actions), and
@@ -113,7 +113,7 @@ def solve(side, first, representatives, symmetry, orbit, turned, value):
 
 @njit(inline="always")
 def touches(cell, place, side):
-    """Whether the square of an agent in a cell overlaps that of an entity at a place."""
+    """Tell whether the square of an agent in a cell overlaps that of an entity at a place."""
     width = CELL * (side - 1) + 1
     down, right = place // width - CELL * (cell // side), place % width - CELL * (cell % side)
     return abs(down) < CELL and abs(right) < CELL

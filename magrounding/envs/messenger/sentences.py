@@ -83,7 +83,7 @@ def _cell(entity: int, role: int, movement: int) -> Cell:
 
 
 def _substitute(corpus: Corpus, text: str, cells: tuple[Cell, ...]) -> tuple[str, ...]:
-    """What is drawn in place of cells that are empty; nothing where nothing is found."""
+    """Return the sentences drawn in place of empty cells; none where none are found."""
     entity, role, _ = cells[0]
     own = ((text, (entity, role, movement)) for movement in _SUBSTITUTES)
     others = ((other, cell) for other in TEXTS if other != text for cell in cells)

@@ -1,4 +1,4 @@
-"""Who plays which role: the [enemy, message, goal] triples of every split (Hanjie et al. 2021, section 3)."""
+"""Assignments of roles: the [enemy, message, goal] triples of every split (Hanjie et al. 2021, section 3)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HELD_OUT = (
 
 @dataclass(frozen=True)
 class Split:
-    """What games a split has and how their manuals are worded.
+    """Episodes of a split, and the wording of their manuals.
 
     Attributes:
         combinations: "many" (entities that change roles), "single" (entities that never do: nothing but their

@@ -12,7 +12,7 @@ from magrounding.envs.messenger.arrays import CHASING, FLEEING, IMMOVABLE, WANDE
 
 @dataclass(frozen=True)
 class Stage:
-    """What is on the board, how it moves and how its manual is worded.
+    """Entities on the board, their movements and the wording of manuals.
 
     Attributes:
         max_cycles: limit of steps.
@@ -52,7 +52,7 @@ class Stage:
         return np.array(rows, np.int64)
 
     def starts(self, agents: int) -> np.ndarray:
-        """[S, slots, 2] rows and columns of everybody, or none where entities are to be scattered around the middle."""
+        """Return [S, slots, 2] rows and columns, or none where entities are to be scattered around the middle."""
         entities = 1 + 2 * agents + 2 * self.decoys
         middle = [(5, 5)] * agents if self.centre else []
         if self.team and agents != 2:

@@ -7,49 +7,17 @@ import hashlib
 import numpy as np
 
 from magrounding.envs.compiled import CompiledWorld
-from magrounding.envs.messenger import kernels
-from magrounding.envs.messenger.arrays import (
-    CELL,
-    HOLDS,
-    KIND,
-    LOST,
-    NUM_COLUMNS,
-    NUM_SCALARS,
-    OUTCOME,
-    PRESENT,
-    SIZE,
-    STARTING_CELLS,
-    STEP,
-    TEAMMATE_WIDTH,
-    TIMED_OUT,
-    WON,
-    Games,
-    Results,
-    Rules,
-    Tables,
-    Views,
-    X,
-    Y,
-)
+from magrounding.envs.messenger import arrays, kernels
 from magrounding.envs.messenger.entities import ENTITIES
 from magrounding.envs.messenger.games import MessengerGame
-from magrounding.envs.messenger.layouts import STATEMENTS, STREAM
-from magrounding.envs.messenger.manual import find_corpus, sentence_tables
+from magrounding.envs.messenger.manual import STATEMENTS, STREAM, find_corpus, sentence_tables
 from magrounding.envs.messenger.sentences import sentences_of
 from magrounding.envs.messenger.splits import SPLITS, triples
 from magrounding.envs.render import Figure, Scene, in_no_order
-from magrounding.envs.world import StepBuffers
-from magrounding.seeding import NUM_STREAMS
 
 
 class MessengerWorld(CompiledWorld[MessengerGame]):
-    """MESSENGER.
-
-    Args:
-        num_envs: B.
-        game: what is played.
-        num_threads: threads that share the rows; episodes do not depend on it.
-    """
+    """MESSENGER; arguments as of `CompiledWorld`."""
 
     def __init__(self, num_envs: int, game: MessengerGame, num_threads: int = 1) -> None:
         super().__init__(
@@ -59,71 +27,62 @@ class MessengerWorld(CompiledWorld[MessengerGame]):
             kernels=kernels,
             rules=_make_rules(game),
             tables=_make_tables(game),
-            games=Games(
-                np.zeros((num_envs, NUM_STREAMS), np.uint64),
-                np.zeros((num_envs, NUM_SCALARS), np.int64),
-                np.zeros((num_envs, game.slots, NUM_COLUMNS), np.int16),
-            ),
+            views=arrays.Views,
+            num_scalars=arrays.NUM_SCALARS,
+            entities=(game.slots, arrays.NUM_COLUMNS),
         )
-
-    def _view(self, observation: dict[str, np.ndarray]) -> Views:
-        grid = observation["grid"]
-        teammates = observation.get("teammates", np.zeros((len(grid), 1, 0, TEAMMATE_WIDTH), np.int16))
-        rest = {key: observation[key] for key in Views._fields if key not in ("grid", "teammates")}
-        return Views(grid.reshape(*grid.shape[:2], -1), teammates=teammates, **rest)
-
-    def _collect(self, out: StepBuffers) -> Results:
-        return Results(*(getattr(out, name) for name in Results._fields))
 
     def entity_places(self) -> np.ndarray:
         """The enemy, messages, goals and decoys, in steps of half a cell."""
         entities = self._games.entities[:, self.num_agents :]
-        places = entities[..., [Y, X]].astype(np.float32) / CELL
-        return np.where(entities[..., PRESENT, None] == 1, places, np.float32(-1))
+        places = entities[..., [arrays.Y, arrays.X]].astype(np.float32) / arrays.CELL
+        return np.where(entities[..., arrays.PRESENT, None] == 1, places, np.float32(-1))
 
     def events(self) -> dict[str, np.ndarray]:
-        return {"held": self._games.entities[:, : self.num_agents, HOLDS] - 1}
+        return {"held": self._games.entities[:, : self.num_agents, arrays.HOLDS] - 1}
 
     def scene(self, row: int) -> Scene:
         entities, scalars, n = self._games.entities[row], self._games.scalars[row], self.num_agents
         figures = []
         for slot, entity in enumerate(entities):
-            if entity[PRESENT]:
-                at = int(entity[Y]) // CELL, int(entity[X]) // CELL
-                what = ("agent", str(slot)) if slot < n else ("entity", ENTITIES[entity[KIND]])
+            if entity[arrays.PRESENT]:
+                at = int(entity[arrays.Y]) // arrays.CELL, int(entity[arrays.X]) // arrays.CELL
+                what = ("agent", str(slot)) if slot < n else ("entity", ENTITIES[entity[arrays.KIND]])
                 figures.append(Figure(*at, *what))
         return Scene(
-            walls=np.zeros((SIZE, SIZE), np.bool_),
+            walls=np.zeros((arrays.SIZE, arrays.SIZE), np.bool_),
             figures=in_no_order(figures),
             alive=(True,) * n,
-            inventories=tuple("message" if agent[HOLDS] else "" for agent in entities[:n]),
+            inventories=tuple("message" if agent[arrays.HOLDS] else "" for agent in entities[:n]),
             goal="",
             manual=tuple(self.text(row)["manual"]),
-            step=int(scalars[STEP]),
+            step=int(scalars[arrays.STEP]),
             max_cycles=self.spec.max_cycles,
-            outcome={WON: "won", LOST: "lost", TIMED_OUT: "lost"}.get(int(scalars[OUTCOME]), ""),
+            outcome={arrays.WON: "won", arrays.LOST: "lost", arrays.TIMED_OUT: "lost"}.get(
+                int(scalars[arrays.OUTCOME]), ""
+            ),
         )
 
 
-def _make_tables(game: MessengerGame) -> Tables:
-    """What the kernels look up."""
+def _make_tables(game: MessengerGame) -> arrays.Tables:
+    """Make the tables that the kernels look up."""
     split = SPLITS[game.split]
     sentences, first, choices = sentence_tables(
         find_corpus(game.corpus), sentences_of(game), stream=game.layout == STREAM
     )
-    return Tables(
+    return arrays.Tables(
         triples=triples("many" if split.combinations == "mixed" else split.combinations),
         other_triples=triples("single"),
         movements=game.kind.movements(split.new_dynamics),
         starts=game.kind.starts(game.agents),
-        cells=np.array(STARTING_CELLS, np.int64),
+        cells=np.array(arrays.STARTING_CELLS, np.int64),
         sentences=sentences,
         first=first,
         choices=choices,
     )
 
 
-def _make_rules(game: MessengerGame) -> Rules:
+def _make_rules(game: MessengerGame) -> arrays.Rules:
     stage = game.kind
     # One seed must name different documents in different configurations: a cache of encodings may see several.
     corpus = find_corpus(game.corpus).digest  # a folder may hold other files tomorrow
@@ -131,7 +90,7 @@ def _make_rules(game: MessengerGame) -> Rules:
     if game.layout != STATEMENTS:  # which names its documents as when there was no other
         options = *options, game.layout
     salt = int.from_bytes(hashlib.sha256(repr((stage, options)).encode()).digest()[:7], "big")
-    return Rules(
+    return arrays.Rules(
         agents=game.agents,
         decoys=int(stage.decoys),
         occupants=game.occupants,

@@ -1,4 +1,4 @@
-"""How B games lie in memory: the arrays that the kernels share, and the names of their columns."""
+"""Memory layout of B rows: the arrays that the kernels share, and the names of their columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROW, COLUMN, PRESENT, WORD_1, WORD_2, ELEMENT, TARGET, HELD, MOVE, TURN, KILLS, 
 NUM_COLUMNS = 13
 
 # Columns of facts [F, NUM_FACT_COLUMNS] int64: a claim of a manual and where it stands (see `facts`).
-RELATION, SUBJECT, OBJECT, POLARITY, ROW_TOLD, SUBJECT_FIRST, SUBJECT_LAST, NAME_FIRST, NAME_LAST = range(9)
+RELATION, SUBJECT, OBJECT, POLARITY, MANUAL_ROW, SUBJECT_FIRST, SUBJECT_LAST, NAME_FIRST, NAME_LAST = range(9)
 NUM_FACT_COLUMNS = 9
 # Tokens of a template: ids of words, and slots (see `constructions`); from FIRST_CLASS downwards classes of words.
 FIRST_LIST, SECOND_LIST, BOTH_LISTS, FIRST_NAME, SECOND_NAME, FIRST_CLASS = -1, -2, -3, -4, -5, -6
@@ -36,7 +36,7 @@ COLUMN_STEP = np.array([0, 0, 0, -1, 1], np.int64)
 TEAMMATE_WIDTH = 4
 """Row, column and the two inventory words of a teammate."""
 AGENT_WIDTH = 5
-"""What a state holds of every agent: row, column, alive and the two words of the item held."""
+"""Numbers of each agent in a state: row, column, alive and the two words of the item held."""
 
 
 class Rules(NamedTuple):
@@ -69,7 +69,7 @@ class Rules(NamedTuple):
 
 
 class Prose(NamedTuple):
-    """What manuals are put together from (see `prose`); kinds are modifiers of elements, monsters of teams, fillers.
+    """Templates of manuals (see `prose`); kinds are modifiers of elements, monsters of teams, fillers.
 
     Attributes:
         tokens: [T, L] int16 templates.
@@ -89,7 +89,7 @@ class Prose(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What games are generated from and described with.
+    """Tables that episodes are generated from and described with.
 
     Attributes:
         teams: [ways, 3, g] monsters of each team; elements: [ways, 4, g] modifiers of each element (see `splits`).
@@ -119,16 +119,8 @@ class Tables(NamedTuple):
     prose: Prose
 
 
-class Games(NamedTuple):
-    """The state of B games: keys [B, 5] uint64 (one for each random stream), scalars and entities (columns above)."""
-
-    keys: np.ndarray
-    scalars: np.ndarray
-    entities: np.ndarray
-
-
 class Views(NamedTuple):
-    """Observations of B games: the arrays of `EnvSpec`, `grid` flattened to [B, n, H * W * K]."""
+    """Observations of B games: the arrays of `EnvSpec`, see `CompiledWorld`."""
 
     grid: np.ndarray
     position: np.ndarray
@@ -137,18 +129,3 @@ class Views(NamedTuple):
     inventory: np.ndarray
     action_mask: np.ndarray
     teammates: np.ndarray
-
-
-class Results(NamedTuple):
-    """The arrays of `StepBuffers`, in the same order."""
-
-    rewards: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
-    alive: np.ndarray
-    illegal: np.ndarray
-    done: np.ndarray
-    won: np.ndarray
-    length: np.ndarray
-    returns: np.ndarray
-    document: np.ndarray

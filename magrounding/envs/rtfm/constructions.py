@@ -19,21 +19,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from magrounding.envs.rtfm.layouts import PUNCTUATION
-from magrounding.envs.rtfm.text import KINDS, template_set, templates
+from magrounding.envs.rtfm.text import KINDS, PUNCTUATION, template_set, templates
 from magrounding.errors import ConfigurationError, choose
 
-CONSTRUCTIONS = (
-    "gapping",
-    "respectively",
-    "not_but",
-    "exception",
-    "passive",
-    "former",
-    "pronoun",
-    "retraction",
-    "filler",
-)
+CONSTRUCTIONS = tuple("gapping respectively not_but exception passive former pronoun retraction filler".split())
 """Conjunction with gapping, "respectively", "not X but Y", exceptions, the passive, "the former … the latter", pronouns
 across sentences, a false statement that a later one takes back, and sentences that say nothing."""
 HELD_OUT = ("respectively", "exception")
@@ -41,7 +30,7 @@ HELD_OUT = ("respectively", "exception")
 PLAIN, FILLER = "plain", "filler"
 
 SAID, DENIED, RETRACTED = range(3)
-"""What a manual does with a claim: it says it, denies it, or says it and takes it back."""
+"""Polarities of a claim in a manual: stated, denied, or stated and retracted."""
 POLARITIES = ("said", "denied", "retracted")
 
 MODIFIER, TEAM = KINDS[:2]
@@ -92,7 +81,7 @@ class Template:
 
     @property
     def balanced(self) -> bool:
-        """Whether the text of a twin has sentences of the same words.
+        """True where the text of a twin has sentences of the same words.
 
         Twins exchange all modifiers of two elements, or two monsters of two teams: these must stand in one sentence.
         """
@@ -110,7 +99,7 @@ def _singly(text: str) -> str:
 
 
 def _bags(text: str) -> Counter[tuple[str, ...]]:
-    """How often each bag of words is a sentence's."""
+    """Count the bags of words of the sentences."""
     same = _singly(re.sub(r"\{(a|b|A|B)2\}", r"{\1}", text))
     return Counter(tuple(sorted(sentence.split())) for sentence in same.split(" ."))
 
@@ -122,7 +111,7 @@ def _data() -> dict[str, Any]:
 
 @cache
 def all_templates(paraphrase: bool) -> tuple[Template, ...]:
-    """Those of the constructions, as trained on or as held out for `eval_paraphrase`."""
+    """Return the templates of the constructions, as trained on or as held out for `eval_paraphrase`."""
     found = _data()["held_out" if paraphrase else "seen"]
     return tuple(
         _parse(construction, kind, entry)

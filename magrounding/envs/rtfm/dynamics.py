@@ -64,7 +64,7 @@ def play_games(first, last, actions, rules, games, out):
 
 @njit(inline="always")  # as a call it would be handed all of `rules` by value for every game: 6 % of a step of S1
 def move_all(rules, key, scalars, entities):
-    """Let monsters choose, then everybody move in turn, as `MOVE` says of the agents; draws are those of `key`."""
+    """Let monsters choose, then move all in turn, agents as their `MOVE` says; draws are those of `key`."""
     n, movers = rules.agents, rules.agents + rules.monsters
     turns = n
     if rules.moving:
@@ -88,7 +88,7 @@ def move_all(rules, key, scalars, entities):
 
 @njit(inline="always")
 def can_enter(row, column, size):
-    """Whether a cell is inside the ring of walls."""
+    """Tell whether a cell is inside the ring of walls."""
     return row > 0 and row < size - 1 and column > 0 and column < size - 1  # chained comparisons compile to branches
 
 

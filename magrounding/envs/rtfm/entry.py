@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from magrounding.envs.rtfm.layouts import LAYOUTS
-from magrounding.envs.rtfm.tasks import PROSE_SPLITS
+from magrounding.envs.rtfm.tasks import PROSE_SPLITS, ROCK_PAPER_SCISSORS, STAGES, TASKS
+from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.evaluation_plan import EvaluationPlan, by_split
 from magrounding.registry import EnvEntry
 from magrounding.spec import NAMES, SENTENCES
@@ -30,24 +30,13 @@ _NOTE = (
 
 _PLAYED_LIMIT = 80
 """Steps of a game that commands play: its own limit is the paper's 1,000, which a team that has given up walks out."""
-_TASKS = (
-    "simple_stationary_single_monster",
-    "simple_stationary_single_item",
-    "simple_stationary",
-    "simple",
-    "simple_nl",
-    "stationary",
-    "stationary_nl",
-    "group",
-    "nl",
-)
 
 ENVS = (
     EnvEntry(
         id="rtfm",
         game="magrounding.envs.rtfm.games:Rtfm",
         stage_option="task",
-        stages=_TASKS,
+        stages=tuple(TASKS),
         curriculum=("simple_stationary", "simple", "group", "nl"),
         oracle="magrounding.envs.rtfm.oracle:Oracle",
         other_oracles={"rollout": "magrounding.envs.rtfm.rollout_oracle:RolloutOracle"},
@@ -66,7 +55,7 @@ ENVS = (
         id="rock_paper_scissors",
         game="magrounding.envs.rtfm.games:RockPaperScissors",
         stage_option="task",
-        stages=("permutation", "released", "new_edge", "new_node"),
+        stages=tuple(ROCK_PAPER_SCISSORS),
         curriculum=("permutation",),
         oracle="magrounding.envs.rtfm.oracle:Oracle",
         played_limit=_PLAYED_LIMIT,
@@ -76,7 +65,7 @@ ENVS = (
         id="ma_rtfm",
         game="magrounding.envs.rtfm.games:MaRtfm",
         stage_option="stage",
-        stages=("s1", "s2", "s3", "s4", "s5", "s6"),
+        stages=tuple(STAGES),
         curriculum=("s1", "s2", "s3", "s4", "s5"),
         oracle="magrounding.envs.rtfm.oracle:Oracle",
         other_oracles={"rollout": "magrounding.envs.rtfm.rollout_oracle:RolloutOracle"},

@@ -13,9 +13,9 @@ from magrounding.envs.rtfm.pursuit import add_move_odds, inside
 from magrounding.jit import inner_njit
 
 TAKES_ANOTHERS = np.float32(0.9)
-"""What is left of a move's value if it takes an item that a target needs and the agent does not."""
+"""Share of a move's value that is left if it takes an item that a target needs and the agent does not."""
 WASTES_OWN = np.float32(0.01)
-"""What is left of it if it destroys a needed item in hand."""
+"""Share that is left if it destroys a needed item in hand."""
 EQUAL = np.float32(0.9998)
 """Moves whose value is at least this share of the best one's are as good: the tables are no more exact."""
 HOPELESS = 1e-9
@@ -70,13 +70,8 @@ def make_desk(n, k, slots):
 def label_moving(games, rules, tables, entities, labels, regrets):
     """Label every agent's best moves, after the division of targets of greatest joint value.
 
-    Args:
-        games: [R] int64, which games to label.
-        rules: their configuration.
-        tables: the `Pursuit` solved for it.
-        entities: [B, E, NUM_COLUMNS].
-        labels: [B, n, 5] bool, filled for these games.
-        regrets: [B, n, 5] float32, filled: the share of its chances that an agent loses by a move.
+    For the rows `games` [R], `labels` [B, n, 5] bool are filled, and `regrets` [B, n, 5] float32 with the share of its
+    chances that an agent loses by a move. `tables` is the `Pursuit` solved for `rules`.
     """
     n = rules.agents
     desk, values = make_desk(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)
@@ -110,15 +105,10 @@ def judge(values, labels, regrets):
 def weigh(rules, tables, actors, desk, values):
     """Value every agent's moves: its chances after each, once targets are divided for the greatest joint value.
 
-    How likely each move of a monster is does not depend on what the agents do now, as monsters choose on the old state.
+    The odds of a monster's moves do not depend on what the agents do now, as monsters choose on the old state.
     Each agent compares its own moves by the expectation of the `Pursuit` tables over those moves (see `_outlook`).
 
-    Args:
-        rules: configuration of the game.
-        tables: the `Pursuit` solved for it.
-        actors: [E, NUM_COLUMNS].
-        desk: scratch.
-        values: [n, 5] float32, filled; −1 for a move into a wall, and for all but to stay of the dead, who have 1.
+    `values` [n, 5] float32 are filled: −1 for a move into a wall, and for all but to stay of the dead, which have 1.
     """
     side, n, k = rules.size - 2, rules.agents, rules.monsters
     count = survey(side, n, k, actors, desk.where, desk.useful, desk.targets)
@@ -142,7 +132,7 @@ def weigh(rules, tables, actors, desk, values):
             desk.errand,
         )
     assign(desk.costs, desk.choice)
-    _foresee(side, n, k, rules.chase_squared, actors, desk.odds)
+    _predict_moves(side, n, k, rules.chase_squared, actors, desk.odds)
     for a in range(n):
         values[a] = -1
         if not actors[a, PRESENT]:
@@ -205,7 +195,7 @@ def _cost_tasks(a, side, n, k, count, actors, useful, targets, tables, threat, s
 
 @inner_njit
 def _share_kept(a, cell, item, n, k, actors, where, useful):
-    """What is left of a move's value if another item than the one wanted (−1: none) lies where it leads."""
+    """Return the share of a move's value that is left if an item other than `item` (−1: none) lies where it leads."""
     held = actors[a, HELD]
     for i in range(n + k, len(actors)):
         if i != item and actors[i, PRESENT] and where[i] == cell:
@@ -217,7 +207,7 @@ def _share_kept(a, cell, item, n, k, actors, where, useful):
 
 
 @inner_njit
-def _foresee(side, n, k, chase_squared, actors, odds):
+def _predict_moves(side, n, k, chase_squared, actors, odds):
     """odds [k, 5] of each monster's next move: it senses the nearest agent, one of the nearest if several are."""
     odds[:] = 0
     for m in range(k):
@@ -237,7 +227,7 @@ def _foresee(side, n, k, chase_squared, actors, odds):
 
 @inner_njit
 def _look(a, item, side, n, k, actors, tables, threat, seen):
-    """See the map as the tables do, through a window around agent a, turned so that its item is where they have it.
+    """Show the map as the tables have it: a window around agent a, turned so that its item is where they have it.
 
     What lies outside the window is seen at its edge. Monsters that do not matter are left out: other targets that an
     agent who needs no further item beats.

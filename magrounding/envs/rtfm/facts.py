@@ -1,4 +1,4 @@
-"""What manuals of RTFM claim, with the places of the words: for diagnoses of readers, and never for agents."""
+"""Claims of RTFM's manuals, with the places of the words: for diagnoses of readers, and never for agents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from magrounding.envs.rtfm.games import RtfmGame
 
 RELATIONS = ("beats", "belongs to")
-"""What a modifier does to an element, and a monster to a team."""
+"""Relations of a modifier to an element, and of a monster to a team."""
 MOST_FACTS = 40
 """Rows that the claims of any manual fit in: 17 facts, each denied or retracted of one other name at most."""
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from magrounding.envs.rtfm.arrays import ACTION_NAMES, AGENT_WIDTH, TEAMMATE_WIDTH
 from magrounding.envs.rtfm.constructions import MODIFIER, PLAIN, TEAM, parse_constructions, templates_of
-from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.envs.rtfm.ontology import (
     ALLY_ID,
     EMPTY_ID,
@@ -22,6 +21,7 @@ from magrounding.envs.rtfm.ontology import (
     rtfm_vocabulary,
 )
 from magrounding.envs.rtfm.tasks import LETTER_SPLITS, PROSE_SPLITS, ROCK_PAPER_SCISSORS, SPLITS, STAGES, TASKS, Task
+from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.errors import ConfigurationError, check_bool, choose
 from magrounding.plain import make_plain
 from magrounding.spec import (
@@ -112,12 +112,12 @@ class RtfmGame(ABC):
         """What is in the game and how its manual is worded."""
 
     @property
-    def told_layout(self) -> str:
+    def resolved_layout(self) -> str:
         """The layout, of the stage where the option does not say."""
         return self.kind.layout if self.layout is None else self.layout
 
     @property
-    def told_constructions(self) -> tuple[str, ...]:
+    def resolved_constructions(self) -> tuple[str, ...]:
         """Names of the constructions that are switched on."""
         return parse_constructions(self.kind.constructions if self.constructions is None else self.constructions)
 
@@ -193,7 +193,7 @@ def _check_options(game: RtfmGame) -> None:
     choose("death", game.death, ("team", "individual"))
     choose("put_aside", game.put_aside, ("destroyed", "left"))
     choose("manual", game.manual, ("true", "reassigned"))
-    choose("layout", game.told_layout, LAYOUTS)
+    choose("layout", game.resolved_layout, LAYOUTS)
     _check_constructions(game)
     for name, low, high in (("agents", 1, MOST), ("size", 4, MOST_SIZE), ("max_cycles", 1, MOST)):
         check_count(name, getattr(game, name), low, high)
@@ -210,7 +210,7 @@ def _check_options(game: RtfmGame) -> None:
 
 def _check_constructions(game: RtfmGame) -> None:
     """Each split needs something to write its manuals with."""
-    names, split, kind = game.told_constructions, game.split, game.kind
+    names, split, kind = game.resolved_constructions, game.split, game.kind
     texts = templates_of(names, kind.language, split)
     if split not in PROSE_SPLITS:
         if names and all(template.construction == PLAIN for template in texts):
@@ -239,7 +239,7 @@ def _check_room(game: RtfmGame) -> None:
 def _vocabulary(game: RtfmGame) -> Vocabulary:
     if game.kind.letters:
         return rock_paper_scissors_vocabulary()
-    return prose_vocabulary() if game.told_constructions else rtfm_vocabulary()
+    return prose_vocabulary() if game.resolved_constructions else rtfm_vocabulary()
 
 
 @lru_cache(maxsize=64)
@@ -247,7 +247,7 @@ def _describe(game: RtfmGame) -> EnvSpec:
     n, size = game.agents, game.size
     words = _vocabulary(game).words
     top, lifetime = len(words) - 1, STEP if game.resample_text else EPISODE
-    rows, length, goal_length = document_shape(game.kind, game.told_layout, game.told_constructions)
+    rows, length, goal_length = document_shape(game.kind, game.resolved_layout, game.resolved_constructions)
     map_shape = (size, size, 2 * game.occupants)
     fields: list[Field] = [
         Grid(

@@ -1,4 +1,4 @@
-"""Kernels that start an episode: draw the task, place everybody, write the document."""
+"""Kernels that start an episode: draw the task, place entities, write the document."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from magrounding.envs.rtfm.arrays import (
     WORD_1,
     WORD_2,
 )
-from magrounding.envs.rtfm.layouts import STATEMENTS
-from magrounding.envs.rtfm.prose import tell
+from magrounding.envs.rtfm.prose import write_prose
+from magrounding.envs.rtfm.text import STATEMENTS
 from magrounding.envs.rtfm.twins import draw_task, draw_twin
 from magrounding.jit import inner_njit
 from magrounding.seeding import LAYOUT, NUM_STREAMS, ORDER, TASK, TEXT, below, stream_key
@@ -92,7 +92,7 @@ def _draw_letters(key, tables, scalars, entities):
 
 @inner_njit
 def _place(key, side, entities):
-    """Everybody on distinct uniform cells of the side × side interior."""
+    """Place all entities on distinct uniform cells of the side × side interior."""
     counter = 0
     for e in range(entities.shape[0]):
         row, column, free = 0, 0, False
@@ -139,13 +139,13 @@ def write_text(b, rules, tables, games, manual, goal):
     else:
         claims, facts = np.empty((0, 0, 0), np.int64), np.empty((0, 0), np.int64)  # not needed here
         shifts = element_shift, team_shift
-        tell(rules.shuffle_manual, key, draws, shifts, rules, tables, scalars, manual[b], claims, facts)
+        write_prose(rules.shuffle_manual, key, draws, shifts, rules, tables, scalars, manual[b], claims, facts)
     copy_row(of_goal[below(key, draws + statements, of_goal.shape[0]), scalars[TEAM], 0], goal[b])
 
 
 @njit(inline="always")
 def salt_of(rules, scalars):
-    """What distinguishes the documents of configurations, and those of twins, which are drawn alike."""
+    """Return the salt that distinguishes documents of configurations, and those of twins, which are drawn alike."""
     return rules.salt + (scalars[SEED] & 1 if rules.minimal else 0)
 
 

@@ -1,60 +1,50 @@
-"""The four kernels that Python calls, compiled once a machine and again after any change of their sources.
-
-Numba keeps compiled code on disk, and looks for changes in nothing but the file of the cached function itself: a
-change of the rules in `dynamics` would go unnoticed. But what a function closes over is part of its key. So these
-four, and no others, are cached, and close over a checksum of everything that is compiled into them.
-"""
+"""Kernels that Python calls, compiled once a machine; why they close over a checksum: see `compiled.checksum`."""
 
 from __future__ import annotations
 
-from magrounding import seeding
-from magrounding.envs import compiled
-from magrounding.envs.rtfm import (
-    arrays,
-    constructions,
-    dynamics,
-    generate,
-    layouts,
-    observe,
-    ontology,
-    prose,
-    splits,
-    steps,
-    tasks,
-    twins,
-)
+from magrounding.envs.compiled import checksum, copy_document, copy_row, document_key
+from magrounding.envs.rtfm import observe
+from magrounding.envs.rtfm.arrays import EPISODE, STEP
+from magrounding.envs.rtfm.dynamics import play_games
+from magrounding.envs.rtfm.generate import salt_of, start_games, write_text
+from magrounding.envs.rtfm.observe import show_games
 from magrounding.jit import cached_njit
-
-_SOURCES = (
-    arrays,
-    compiled,
-    constructions,
-    dynamics,
-    generate,
-    layouts,
-    observe,
-    ontology,
-    prose,
-    seeding,
-    splits,
-    steps,
-    tasks,
-    twins,
-)
+from magrounding.seeding import TEXT
 
 
 def _entry_points(version: int):
-    """`start_rows`, `step_rows`, `write_states`, `write_facts` of `steps` and `observe`. The condition is true."""
+    """Compile `start_rows`, `step_rows`, `write_states` (see `CompiledWorld`), `write_facts`; `version` is never 0."""
 
     @cached_njit(nogil=True)
     def start_rows(first, last, slots, rules, tables, games, views, out):
         if version:
-            steps.start_rows(first, last, slots, rules, tables, games, views, out)
+            start_games(first, last, rules, tables, games, views.manual, views.goal, out)
+            for b in range(first, last):
+                slots[b] = b
+            show_games(first, last, False, out.done, slots, rules, tables.background, games.entities, views)
 
     @cached_njit(nogil=True)
     def step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out):
         if version:
-            steps.step_rows(first, last, actions, auto_reset, slots, rules, tables, games, views, finals, out)
+            play_games(first, last, actions, rules, games, out)
+            if rules.resample_text:
+                for b in range(first, last):
+                    write_text(b, rules, tables, games, views.manual, views.goal)
+                    out.document[b] = document_key(
+                        games.keys[b, TEXT], games.scalars[b, STEP], salt_of(rules, games.scalars[b])
+                    )
+            if auto_reset:
+                slot = first
+                for b in range(first, last):
+                    if out.done[b]:
+                        slots[b] = slot
+                        copy_document(views.manual, b, finals.manual, slot)
+                        copy_row(views.goal[b], finals.goal[slot])
+                        slot += 1
+                show_games(first, last, False, out.done, slots, rules, tables.background, games.entities, finals)
+                for b in range(first, last):
+                    games.scalars[b, EPISODE] += out.done[b]
+            show_games(first, last, True, out.done, slots, rules, tables.background, games.entities, views)
 
     @cached_njit(nogil=True)
     def write_states(rules, tables, games, states):
@@ -69,4 +59,4 @@ def _entry_points(version: int):
     return start_rows, step_rows, write_states, write_facts
 
 
-start_rows, step_rows, write_states, write_facts = _entry_points(compiled.checksum(_SOURCES))
+start_rows, step_rows, write_states, write_facts = _entry_points(checksum("rtfm"))

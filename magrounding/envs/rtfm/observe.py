@@ -8,7 +8,7 @@ from magrounding.envs.compiled import copy_row
 from magrounding.envs.rtfm.arrays import COLUMN, HELD, PRESENT, ROW, WORD_1, WORD_2
 from magrounding.envs.rtfm.generate import first_draw, shifts_of
 from magrounding.envs.rtfm.ontology import ALLY_ID, EMPTY_ID, FOG_ID, ME_ID
-from magrounding.envs.rtfm.prose import tell
+from magrounding.envs.rtfm.prose import write_prose
 from magrounding.jit import inner_njit
 from magrounding.seeding import TEXT
 
@@ -113,7 +113,7 @@ def write_facts(rules, tables, games, claims, manuals, facts, counts):
     for b in range(facts.shape[0]):
         key, scalars = games.keys[b, TEXT], games.scalars[b]
         shifts = shifts_of(key, rules, tables.elements.shape[1], tables.teams.shape[1])
-        counts[b] = tell(
+        counts[b] = write_prose(
             rules.shuffle_manual,
             key,
             first_draw(rules, scalars),

@@ -1,4 +1,4 @@
-"""Who lives in RTFM: monsters, items, elements, teams, and their words (facts of Zhong et al. 2020, appendix G)."""
+"""Monsters, items, elements and teams of RTFM, and their words (facts of Zhong et al. 2020, appendix G)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from functools import cache
 
 from magrounding.brief import brief
 from magrounding.envs.rtfm.constructions import construction_words, prose_shape
-from magrounding.envs.rtfm.layouts import layout_shape
 from magrounding.envs.rtfm.tasks import Task
-from magrounding.envs.rtfm.text import sentence_length, template_words
+from magrounding.envs.rtfm.text import layout_shape, sentence_length, template_words
 from magrounding.vocabulary import Vocabulary
 
 ELEMENTS = ("cold", "fire", "lightning", "poison")
@@ -94,5 +93,5 @@ def document_shape(task: Task, layout: str = "statements", constructions: tuple[
 
 
 def statement_of_letters(winner: str, loser: str) -> str:
-    """What a manual of rock-paper-scissors says of two letters."""
+    """Return a manual's statement about two letters of rock-paper-scissors."""
     return f"{winner} {BEATS} {loser} {STOP}"

@@ -6,15 +6,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from magrounding import seeding
-from magrounding.envs import assignment
 from magrounding.envs.compiled import checksum
-from magrounding.envs.oracle import WorldOracle
+from magrounding.envs.oracle import WorldOracle, symmetries
 from magrounding.envs.parallel import WorldEnv
-from magrounding.envs.rtfm import arrays, dynamics, evasion, paths, planning, pursuit
+from magrounding.envs.rtfm import evasion, paths, pursuit
 from magrounding.envs.rtfm.pursuit import MAX_SIDE, Pursuit
 from magrounding.envs.rtfm.world import RTFMWorld
-from magrounding.envs.symmetry import symmetries
 from magrounding.jit import cached_njit
 from magrounding.vector import VectorEnv
 
@@ -73,7 +70,7 @@ def _solve_pursuit(side: int, chase_squared: float, monsters_first: bool) -> Pur
 
 
 def _entry_points(version: int):
-    """The kernels that Python calls, cached as those of `kernels` are: see there. The condition is always true."""
+    """Compile the kernels that Python calls, see `compiled.checksum`; the condition is always true."""
 
     @cached_njit(nogil=True)
     def label_stationary(*arguments):
@@ -93,6 +90,4 @@ def _entry_points(version: int):
     return label_stationary, label_moving, solve
 
 
-_label_stationary, _label_moving, _solve = _entry_points(
-    checksum((arrays, assignment, dynamics, evasion, paths, planning, pursuit, seeding))
-)
+_label_stationary, _label_moving, _solve = _entry_points(checksum("rtfm"))

@@ -13,11 +13,11 @@ from magrounding.jit import inner_njit
 FAR = 1 << 20
 """Distance of what cannot be reached."""
 JUNK_TOLL, USEFUL_TOLL = 100, 2000
-"""What a path costs that leads over an item of no use, or over one that a target needs: any way around is shorter."""
+"""Cost of a path over an item of no use, or over one that a target needs: any way around is shorter."""
 UNEVEN = 1e-4
-"""Of divisions that are as long in total, the more even one ends sooner: costs rise a little faster than lengths."""
+"""Costs rise a little faster than lengths: of divisions of equal total length, the more even one ends sooner."""
 LATER = 8000
-"""What a target costs that is out of reach for now: others may clear the way."""
+"""Cost of a target that is out of reach for now: others may clear the way."""
 
 
 @inner_njit
@@ -26,13 +26,8 @@ def label_stationary(games, rules, entities, labels):
 
     An agent takes an item of its target's element, then enters the target's cell. It never enters the cell of a monster
     that it cannot beat, nor, armed, that of an item; unarmed it walks around other items where it can. Where an item of
-    no use would bar the way on, it takes that one first. Agents without a task stay.
-
-    Args:
-        games: [R] int64, which games to label.
-        rules: their configuration.
-        entities: [B, E, NUM_COLUMNS].
-        labels: [B, n, 5] bool, filled for these games.
+    no use would bar the way on, it takes that one first. Agents without a task stay. `labels` [B, n, 5] bool are filled
+    for the rows `games` [R].
     """
     side, n, k, slots = rules.size - 2, rules.agents, rules.monsters, entities.shape[1]
     cells = side * side
@@ -66,17 +61,17 @@ def label_stationary(games, rules, entities, labels):
             if j < count and costs[a, j] < IMPOSSIBLE:
                 if errand[a, j] < 0:
                     _lay_tolls(n, k, actors, where, useful, actors[targets[j], ELEMENT], toll)
-                    found = _descend(where[a], side, toll, to_target[j], labels[b, a])
+                    found = _label_first_moves(where[a], side, toll, to_target[j], labels[b, a])
                 else:
                     _lay_tolls(n, k, actors, where, useful, -1, toll)
-                    found = _descend(where[a], side, toll, to_item[errand[a, j]], labels[b, a])
+                    found = _label_first_moves(where[a], side, toll, to_item[errand[a, j]], labels[b, a])
             if not found:
                 labels[b, a, STAY] = True
 
 
 @inner_njit
 def _cost_task(a, target, n, k, side, actors, where, useful, to_target, to_item, toll, to_cleared, queue):
-    """What a target costs agent a, in steps and tolls, and the slot of the item to take next for it (−1: none).
+    """Return the cost of a target for agent a, in steps and tolls, and the slot of the item to take next (−1: none).
 
     to_target [N] and to_item [E, N] are distances; toll, to_cleared [N] and queue are scratch.
     """
@@ -109,7 +104,7 @@ def _cost_task(a, target, n, k, side, actors, where, useful, to_target, to_item,
 
 @inner_njit
 def _lay_tolls(n, k, actors, where, useful, element, toll):
-    """What it costs to enter each cell [N] with an item of that element in hand, or with none that matters (−1)."""
+    """Fill the cost of entering each cell [N] with an item of that element in hand, or with none that matters (−1)."""
     toll[:] = 1
     for i in range(n + k, len(actors)):
         if actors[i, PRESENT]:
@@ -146,7 +141,7 @@ def _measure(goal, side, toll, distance, queue):
 
 
 @inner_njit
-def _descend(start, side, toll, distance, labels):
+def _label_first_moves(start, side, toll, distance, labels):
     """Label the moves [5] that begin a shortest path; returns whether there is one."""
     found = False
     for move in range(1, 5):

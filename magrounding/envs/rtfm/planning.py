@@ -1,4 +1,4 @@
-"""What a game of RTFM still needs: its living targets, and the items that beat them."""
+"""Living targets of an episode of RTFM, and the items that beat them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def survey(side, n, k, actors, where, useful, targets):
 
 @inner_njit
 def irreplaceable(a, n, k, actors, useful):
-    """Whether agent a holds the last item of an element that a living target needs."""
+    """Tell whether agent a holds the last item of an element that a living target needs."""
     held = actors[a, HELD]
     if held < 0 or not useful[held]:
         return False

@@ -18,12 +18,12 @@ from magrounding.envs.rtfm.arrays import (
     FIRST_CLASS,
     FIRST_LIST,
     FIRST_NAME,
+    MANUAL_ROW,
     NAME_FIRST,
     NAME_LAST,
     OBJECT,
     POLARITY,
     RELATION,
-    ROW_TOLD,
     SECOND_LIST,
     SECOND_NAME,
     SUBJECT,
@@ -33,7 +33,7 @@ from magrounding.envs.rtfm.arrays import (
     TEAM_DIVISION,
 )
 from magrounding.envs.rtfm.constructions import MOST_FILLERS
-from magrounding.envs.rtfm.layouts import MERGED, STATEMENTS
+from magrounding.envs.rtfm.text import MERGED, STATEMENTS
 from magrounding.jit import inner_njit
 from magrounding.seeding import below, hash64
 
@@ -48,7 +48,7 @@ _PROSE_COUNTER = 1 << 20
 
 
 @inner_njit
-def tell(line_order, key, base, shifts, rules, tables, scalars, manual, claims, facts):
+def write_prose(line_order, key, base, shifts, rules, tables, scalars, manual, claims, facts):
     """Write the manual [R, L] of a game, and its claims into facts [F, 9] where there are rows for them.
 
     Args:
@@ -84,7 +84,7 @@ def tell(line_order, key, base, shifts, rules, tables, scalars, manual, claims, 
     for k in range(units):
         plan[k, PLACE] = shuffled_place(order, k, units) if line_order else k
     triple = below(key, 2 * rules.statements + 3, units // 2) if rules.layout == MERGED else 0
-    row, end, told = 0, 0, 0
+    row, end, written = 0, 0, 0
     for place in range(units):
         k = 0
         while plan[k, PLACE] != place:
@@ -98,10 +98,10 @@ def tell(line_order, key, base, shifts, rules, tables, scalars, manual, claims, 
             at += 1
         end = _write(plan[k], words, shifts, tables, scalars, manual[row], end, mentions, sizes)
         if facts.shape[0]:
-            told = _claim(plan[k], claims[plan[k, TEMPLATE]], row, mentions, sizes, facts, told)
+            written = _claim(plan[k], claims[plan[k, TEMPLATE]], row, mentions, sizes, facts, written)
     manual[row, end:] = 0
     manual[row + 1 :] = 0
-    return told
+    return written
 
 
 @njit(inline="always")
@@ -166,7 +166,7 @@ def _plan(key, at, rules, tables, scalars, plan):
 
 @njit(inline="always")
 def _any(prose, kind, groups):
-    """Whether there is a text of a kind about so many groups."""
+    """Tell whether there is a text of a kind about so many groups."""
     return prose.pools[kind, groups, 0, 0] > 0
 
 
@@ -222,9 +222,9 @@ def _write(unit, words, shifts, tables, scalars, line, end, mentions, sizes):
             for k in range(prose.members.shape[2]):
                 member = prose.members[kind, 0, k]
                 group = -1
-                if member >= 0 and token != SECOND_LIST and _told(member, kind, unit[GROUP], shifts, tables, scalars):
+                if member >= 0 and token != SECOND_LIST and _lists(member, kind, unit[GROUP], shifts, tables, scalars):
                     group = 0
-                if member >= 0 and token != FIRST_LIST and _told(member, kind, unit[PARTNER], shifts, tables, scalars):
+                if member >= 0 and token != FIRST_LIST and _lists(member, kind, unit[PARTNER], shifts, tables, scalars):
                     group = 1
                 if group < 0:
                     continue
@@ -242,8 +242,8 @@ def _write(unit, words, shifts, tables, scalars, line, end, mentions, sizes):
 
 
 @njit(inline="always")
-def _told(member, kind, group, shifts, tables, scalars):
-    """Whether the manual is to say that a modifier beats an element, or that a monster belongs to a team."""
+def _lists(member, kind, group, shifts, tables, scalars):
+    """Tell whether the manual lists a modifier under an element, or a monster under a team."""
     if kind == BEATS:
         division, count, shift = tables.elements[scalars[ELEMENT_DIVISION]], tables.elements.shape[1], shifts[0]
     else:
@@ -256,7 +256,7 @@ def _told(member, kind, group, shifts, tables, scalars):
 
 
 @inner_njit
-def _claim(unit, claims, row, mentions, sizes, facts, told):
+def _claim(unit, claims, row, mentions, sizes, facts, written):
     """Write the claims of a unit; how many there are now."""
     for c in range(claims.shape[0]):
         if claims[c, 0] < 0:
@@ -265,12 +265,12 @@ def _claim(unit, claims, row, mentions, sizes, facts, told):
         for i in range(sizes[claims[c, 0]]):
             if who[i, 0] != group:
                 continue
-            facts[told, RELATION] = unit[KIND]
-            facts[told, SUBJECT] = who[i, 1]
-            facts[told, OBJECT] = name[1]
-            facts[told, POLARITY] = claims[c, 3]
-            facts[told, ROW_TOLD] = row
-            facts[told, SUBJECT_FIRST], facts[told, SUBJECT_LAST] = who[i, 2], who[i, 3]
-            facts[told, NAME_FIRST], facts[told, NAME_LAST] = name[2], name[3]
-            told += 1
-    return told
+            facts[written, RELATION] = unit[KIND]
+            facts[written, SUBJECT] = who[i, 1]
+            facts[written, OBJECT] = name[1]
+            facts[written, POLARITY] = claims[c, 3]
+            facts[written, MANUAL_ROW] = row
+            facts[written, SUBJECT_FIRST], facts[written, SUBJECT_LAST] = who[i, 2], who[i, 3]
+            facts[written, NAME_FIRST], facts[written, NAME_LAST] = name[2], name[3]
+            written += 1
+    return written

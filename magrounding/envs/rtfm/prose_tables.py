@@ -17,8 +17,8 @@ from magrounding.envs.rtfm.arrays import (
     Prose,
 )
 from magrounding.envs.rtfm.constructions import FILLER, MODIFIER, PLAIN, TEAM, Template, templates_of, word_classes
-from magrounding.envs.rtfm.layouts import PUNCTUATION
 from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, Ontology
+from magrounding.envs.rtfm.text import PUNCTUATION
 from magrounding.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ MOST_CLAIMS = 4
 
 _WORDS, _NUMBERS = np.zeros((1, 1), np.int16), np.zeros((1, 1), np.int64)
 NO_PROSE = Prose(_WORDS, _NUMBERS[None, None], _WORDS, _NUMBERS[None], _WORDS[None], 0)
-"""Where there is nothing to put together, in rock-paper-scissors."""
+"""Tables without templates, of rock-paper-scissors."""
 
 
 def make_prose(game: RtfmGame, vocabulary: Vocabulary, words: Ontology) -> Prose:
     """The tables of a task and split, with the constructions that are switched on."""
-    names, language = game.told_constructions, game.kind.language
-    stream = game.told_layout == "stream"
+    names, language = game.resolved_constructions, game.kind.language
+    stream = game.resolved_layout == "stream"
     templates = templates_of(names, language, game.split)
     classes = word_classes(game.split == "eval_paraphrase") if names else {}
     pools = [[_pool(templates, kind, groups) for groups in (0, 1, 2)] for kind in _KINDS]
@@ -61,7 +61,7 @@ def make_prose(game: RtfmGame, vocabulary: Vocabulary, words: Ontology) -> Prose
 
 def make_claims(game: RtfmGame) -> np.ndarray:
     """[T, C, 4] mention, group, name and polarity of each claim of each template, −1 behind the last."""
-    templates = templates_of(game.told_constructions, game.kind.language, game.split)
+    templates = templates_of(game.resolved_constructions, game.kind.language, game.split)
     claims = np.full((len(templates), MOST_CLAIMS, 4), -1, np.int64)
     for t, template in enumerate(templates):
         for c, claim in enumerate(template.claims):

@@ -1,4 +1,4 @@
-"""What chasing monsters do next, and how one agent fares among them in the long run: tables solved by value iteration.
+"""Value iteration: the next moves of chasing monsters, and the long-run chances of one agent among them.
 
 A table knows one agent and two monsters on an empty map. That is a Markov decision process small enough to solve
 outright (10×10: 64³ states, five actions), and it holds all that makes moving monsters dangerous: who closes in,
@@ -86,7 +86,7 @@ def solve(side, chase_squared, monsters_first, representatives, armed, seeking, 
 
 @inner_njit
 def inside(row, column, side):
-    """Whether interior coordinates (from 0) are on the map."""
+    """Tell whether interior coordinates (from 0) are on the map."""
     return row >= 0 and row < side and column >= 0 and column < side  # chained comparisons compile to branches
 
 

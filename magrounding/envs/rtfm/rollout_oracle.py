@@ -6,11 +6,9 @@ import math
 
 import numpy as np
 
-from magrounding import seeding
-from magrounding.envs import assignment, compiled
 from magrounding.envs.compiled import checksum
 from magrounding.envs.parallel import WorldEnv
-from magrounding.envs.rtfm import arrays, dynamics, evasion, planning, pursuit, rollouts
+from magrounding.envs.rtfm import rollouts
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.envs.rtfm.rollouts import Search
 from magrounding.errors import ConfigurationError
@@ -70,7 +68,7 @@ class RolloutOracle(Oracle):
 
 
 def _entry_points(version: int):
-    """The kernel that Python calls, cached as those of `kernels` are: see there. The condition is always true."""
+    """Compile the kernel that Python calls, see `compiled.checksum`; the condition is always true."""
 
     @cached_njit(nogil=True)
     def label_by_rollouts(*arguments):
@@ -80,6 +78,4 @@ def _entry_points(version: int):
     return label_by_rollouts
 
 
-_label_by_rollouts = _entry_points(
-    checksum((arrays, assignment, compiled, dynamics, evasion, planning, pursuit, rollouts, seeding))
-)
+_label_by_rollouts = _entry_points(checksum("rtfm"))

@@ -1,4 +1,4 @@
-"""Better moves than the rules of `evasion` know, by roll-outs: who may deviate tries it out in a model of the game."""
+"""Better moves than those of `evasion`, by roll-outs: deviations are tried out in a model of the environment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MODEL = 1 << 33
 
 
 class Search(NamedTuple):
-    """How much a roll-out oracle tries.
+    """Budget and thresholds of a roll-out oracle.
 
     Attributes:
         first_games: played on from a state for each move that is tried, to find the one that may be better.
@@ -63,13 +63,8 @@ class Model(NamedTuple):
 def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, labels, regrets):
     """Label every agent's best moves, where roll-outs beat the rules by them.
 
-    Args:
-        games: [R] int64, which games to label.
-        rules, tables: as for `evasion.label_moving`.
-        search: how much is tried.
-        entities, keys, scalars: as in `arrays.Games`; nothing of them is changed.
-        labels, regrets: [B, n, 5] bool and float32, filled for these games as `evasion.label_moving` does. Where
-            roll-outs found a better move, the regret of the rules' best is what it gained for certain (`_gain`).
+    Arguments are as for `evasion.label_moving` and in `compiled.Games`, of which nothing is changed. Where roll-outs
+    found a better move, the regret of the rules' best is what it gained for certain (`_gain`).
     """
     n = rules.agents
     desk, values = make_desk(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)

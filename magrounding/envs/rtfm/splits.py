@@ -1,4 +1,4 @@
-"""Which joint assignments are for training and which are held out.
+"""Joint assignments for training, and those that are held out.
 
 An assignment says for each monster its team and for each modifier its element. All assignments are numbered: 6 × 24
 = 144 one-to-one ones, 1680 × 2520 = 4,233,600 many-to-one ones. Neighbours 2k and 2k + 1 are always on different

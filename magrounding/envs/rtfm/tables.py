@@ -42,7 +42,7 @@ def make_tables(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
 def _monsters(game: RtfmGame, vocabulary: Vocabulary) -> Tables:
     task = game.kind
     words = UNSEEN if game.split == "eval_new" else TRAINING
-    held_out, stream = game.split == "eval_paraphrase", game.told_layout == "stream"
+    held_out, stream = game.split == "eval_paraphrase", game.resolved_layout == "stream"
     teams, elements = splits.assignment_tables(task.group)
     team_lists, monsters = _lists(teams, words.monsters)
     element_lists, modifiers = _lists(elements, words.modifiers)

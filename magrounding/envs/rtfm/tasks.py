@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Task:
-    """What is in the game and how its manual is worded.
+    """Entities of an episode and the wording of its manual.
 
     Attributes:
         group: many-to-one assignments (3 monsters a team, 2 modifiers an element) instead of one-to-one.
@@ -28,11 +28,11 @@ class Task:
     constructions: str = "none"
 
     def monsters(self, agents: int) -> int:
-        """How many monsters are on the map: a target for each agent, and perhaps a distractor; or the dragon."""
+        """Return the number of monsters: a target for each agent, and perhaps a distractor; or the dragon."""
         return 1 if self.letters else agents + self.distractor_monster
 
     def items(self, agents: int) -> int:
-        """How many items are on the map."""
+        """Return the number of items."""
         return 3 if self.letters else agents + self.distractor_item
 
 
@@ -74,6 +74,6 @@ SPLITS = {
 }
 """Split → which side its assignments come from (`eval_new` has words of its own, so all of theirs are unseen)."""
 PROSE_SPLITS = ("eval_construction", "eval_minimal")
-"""Those of manuals with constructions alone: of held-out ones; in twins of the same words and opposite meaning."""
+"""Splits of manuals with constructions alone: held-out ones; twins of the same words and opposite meaning."""
 LETTER_SPLITS = ("train", "eval")
-"""Those of rock-paper-scissors."""
+"""Splits of rock-paper-scissors."""

@@ -9,8 +9,14 @@ from importlib.resources import files
 
 import numpy as np
 
-from magrounding.envs.rtfm.layouts import PUNCTUATION
 from magrounding.vocabulary import Vocabulary
+
+LAYOUTS = ("statements", "merged", "paragraph", "stream")
+"""One statement a row; two or three; the whole manual in one row; the same without punctuation."""
+STATEMENTS, MERGED, PARAGRAPH, STREAM = range(len(LAYOUTS))
+
+PUNCTUATION = (",", ".", "?")
+"""The words that a stream leaves out."""
 
 KINDS = ("modifier", "team", "goal")
 """Kinds of sentence: which modifiers beat an element; which monsters are of a team; whom to defeat."""
@@ -51,6 +57,21 @@ def fill(template: str, members: Sequence[str], name: str) -> str:
 def without_punctuation(sentence: str) -> str:
     """A sentence as a stream has it."""
     return " ".join(word for word in sentence.split() if word not in PUNCTUATION)
+
+
+def layout_shape(layout: str, lengths: list[int]) -> tuple[int, int]:
+    """Rows of a manual and words of a row.
+
+    Args:
+        layout: one of LAYOUTS.
+        lengths: words of each statement at most, without punctuation for a stream.
+    """
+    longest = sorted(lengths, reverse=True)
+    if layout == "statements":
+        return len(lengths), longest[0]
+    if layout == "merged":
+        return len(lengths) // 2, sum(longest[: 2 + len(lengths) % 2])
+    return 1, sum(longest)
 
 
 def sentence_length(kind: str, language: bool, members: int, names: Sequence[str], *, stream: bool = False) -> int:

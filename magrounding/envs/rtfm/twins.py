@@ -1,4 +1,4 @@
-"""Kernels that draw what a game is about: who belongs to whom, who must die, what lies about; and twins.
+"""Kernels that draw assignments, targets and items of an episode; and twins.
 
 Twins are the minimal pairs of `eval_minimal`: games 2k and 2k + 1 have the same map, the same draws and the same words,
 but two elements have exchanged their modifiers, or two monsters their teams. What wins one of them loses the other.
@@ -29,7 +29,7 @@ _TRY = 1 << 12
 
 @njit(inline="always")
 def draw_task(key, rules, tables, scalars, entities):
-    """Who belongs to whom, who must die, and what lies about.
+    """Draw assignments, targets and items.
 
     Targets are all of the target team, each with a good item; elements of the first targets are distinct, and none is
     the distractor's. The distractor's element is that of the bad item.

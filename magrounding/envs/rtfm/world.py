@@ -10,53 +10,22 @@ import numpy as np
 from magrounding.capabilities import Relate
 from magrounding.envs.compiled import CompiledWorld
 from magrounding.envs.render import Figure, Scene, in_no_order
-from magrounding.envs.rtfm import kernels
-from magrounding.envs.rtfm.arrays import (
-    COLUMN,
-    HELD,
-    KILLS,
-    LOST,
-    NUM_COLUMNS,
-    NUM_FACT_COLUMNS,
-    NUM_SCALARS,
-    OUTCOME,
-    PRESENT,
-    ROW,
-    STEP,
-    TEAMMATE_WIDTH,
-    TIMED_OUT,
-    WON,
-    WORD_1,
-    WORD_2,
-    Games,
-    Results,
-    Rules,
-    Views,
-)
+from magrounding.envs.rtfm import arrays, kernels
 from magrounding.envs.rtfm.facts import MOST_FACTS, RELATIONS, Fact, fact_accuracy, name_facts
 from magrounding.envs.rtfm.games import RtfmGame
-from magrounding.envs.rtfm.layouts import LAYOUTS
 from magrounding.envs.rtfm.ontology import ELEMENTS, TEAMS, TRAINING, UNSEEN, num_statements
 from magrounding.envs.rtfm.prose_tables import make_claims
 from magrounding.envs.rtfm.tables import make_tables
 from magrounding.envs.rtfm.tasks import PROSE_SPLITS, SPLITS
-from magrounding.envs.world import StepBuffers
-from magrounding.seeding import NUM_STREAMS
+from magrounding.envs.rtfm.text import LAYOUTS
 from magrounding.vocabulary import PAD
 
 
 class RTFMWorld(CompiledWorld[RtfmGame]):
-    """Read to Fight Monsters.
-
-    Args:
-        num_envs: B.
-        game: what is played.
-        num_threads: threads that share the rows; episodes do not depend on it.
-    """
+    """Read to Fight Monsters; arguments as of `CompiledWorld`."""
 
     def __init__(self, num_envs: int, game: RtfmGame, num_threads: int = 1) -> None:
         rules = _make_rules(game)
-        entities = rules.agents + rules.monsters + rules.items
         super().__init__(
             num_envs,
             game,
@@ -64,30 +33,20 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
             kernels=kernels,
             rules=rules,
             tables=make_tables(game, game.describe().vocabulary),
-            games=Games(
-                np.zeros((num_envs, NUM_STREAMS), np.uint64),
-                np.zeros((num_envs, NUM_SCALARS), np.int64),
-                np.zeros((num_envs, entities, NUM_COLUMNS), np.int16),
-            ),
+            views=arrays.Views,
+            num_scalars=arrays.NUM_SCALARS,
+            entities=(rules.agents + rules.monsters + rules.items, arrays.NUM_COLUMNS),
         )
-
-    def _view(self, observation: dict[str, np.ndarray]) -> Views:
-        grid = observation["grid"]
-        flat = grid.reshape(*grid.shape[:2], -1)
-        teammates = observation.get("teammates", np.zeros((len(grid), 1, 0, TEAMMATE_WIDTH), np.int16))
-        rest = {key: observation[key] for key in Views._fields if key not in ("grid", "teammates")}
-        return Views(flat, teammates=teammates, **rest)
-
-    def _collect(self, out: StepBuffers) -> Results:
-        return Results(*(getattr(out, name) for name in Results._fields))
 
     def entity_places(self) -> np.ndarray:
         """Monsters alive and items on the floor."""
         entities = self._games.entities[:, self.num_agents :]
-        return np.where(entities[..., PRESENT, None] == 1, entities[..., [ROW, COLUMN]], -1).astype(np.float32)
+        return np.where(
+            entities[..., arrays.PRESENT, None] == 1, entities[..., [arrays.ROW, arrays.COLUMN]], -1
+        ).astype(np.float32)
 
     def facts(self, row: int) -> tuple[Fact, ...]:
-        """What the manual of one game claims (as written, also where it is reassigned): see `facts.Fact`."""
+        """Return the claims of the manual of one row, as written, also where it is reassigned: see `facts.Fact`."""
         return name_facts(self.fact_table()[row], self.game)
 
     def fact_table(self) -> np.ndarray:
@@ -97,7 +56,7 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         """
         if self._rules.letters:
             raise NotImplementedError("manuals of letters have no table of facts")
-        facts = np.full((self.num_envs, MOST_FACTS, NUM_FACT_COLUMNS), -1, np.int64)
+        facts = np.full((self.num_envs, MOST_FACTS, arrays.NUM_FACT_COLUMNS), -1, np.int64)
         counts, manuals = np.zeros(self.num_envs, np.int64), np.zeros_like(self.observation["manual"])
         kernels.write_facts(self._rules, self._tables, self._games, make_claims(self.game), manuals, facts, counts)
         return facts
@@ -118,7 +77,7 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
 
     def events(self) -> dict[str, np.ndarray]:
         agents = self._games.entities[:, : self.num_agents]
-        return {"kills": agents[..., KILLS].copy(), "held": agents[..., HELD].copy()}
+        return {"kills": agents[..., arrays.KILLS].copy(), "held": agents[..., arrays.HELD].copy()}
 
     def scene(self, row: int) -> Scene:
         entities, scalars, words = self._games.entities[row], self._games.scalars[row], self.spec.words
@@ -126,38 +85,41 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         texts = self.text(row)
         figures = []
         for slot, entity in enumerate(entities):
-            if entity[PRESENT]:
-                at = int(entity[ROW]), int(entity[COLUMN])
+            if entity[arrays.PRESENT]:
+                at = int(entity[arrays.ROW]), int(entity[arrays.COLUMN])
                 if slot < n:
                     figures.append(Figure(*at, "agent", str(slot)))
                 else:
-                    first, second = (words[entity[column]] for column in (WORD_1, WORD_2))
-                    quality, name = (first, second) if entity[WORD_2] != PAD else ("", first)
+                    first, second = (words[entity[column]] for column in (arrays.WORD_1, arrays.WORD_2))
+                    quality, name = (first, second) if entity[arrays.WORD_2] != PAD else ("", first)
                     figures.append(Figure(*at, "monster" if slot < items else "item", name, quality))
-        held = [entities[agent[HELD]] if agent[HELD] >= 0 else None for agent in entities[:n]]
+        held = [entities[agent[arrays.HELD]] if agent[arrays.HELD] >= 0 else None for agent in entities[:n]]
         walls = np.ones(self.spec.grid.shape[:2], np.bool_)
         walls[1:-1, 1:-1] = False
         return Scene(
             walls=walls,
             figures=in_no_order(figures),
-            alive=tuple(bool(agent[PRESENT]) for agent in entities[:n]),
+            alive=tuple(bool(agent[arrays.PRESENT]) for agent in entities[:n]),
             inventories=tuple(
-                "" if item is None else self.spec.vocabulary.decode((item[WORD_1], item[WORD_2])) for item in held
+                "" if item is None else self.spec.vocabulary.decode((item[arrays.WORD_1], item[arrays.WORD_2]))
+                for item in held
             ),
             goal=str(texts["goal"]),
             manual=tuple(texts["manual"]),
-            step=int(scalars[STEP]),
+            step=int(scalars[arrays.STEP]),
             max_cycles=self.spec.max_cycles,
-            outcome={WON: "won", LOST: "lost", TIMED_OUT: "lost"}.get(int(scalars[OUTCOME]), ""),
+            outcome={arrays.WON: "won", arrays.LOST: "lost", arrays.TIMED_OUT: "lost"}.get(
+                int(scalars[arrays.OUTCOME]), ""
+            ),
         )
 
 
-def _make_rules(game: RtfmGame) -> Rules:
+def _make_rules(game: RtfmGame) -> arrays.Rules:
     n, task = game.agents, game.kind
     # One seed must name different documents in different configurations: a cache of encodings may see several.
     options = tuple(getattr(game, option.name) for option in fields(RtfmGame))
     salt = int.from_bytes(hashlib.sha256(repr((task, options)).encode()).digest()[:7], "big")
-    return Rules(
+    return arrays.Rules(
         agents=n,
         monsters=task.monsters(n),
         items=task.items(n),
@@ -172,8 +134,8 @@ def _make_rules(game: RtfmGame) -> Rules:
         resample_text=game.resample_text,
         shuffle_manual=game.shuffle_manual,
         statements=num_statements(task),
-        layout=LAYOUTS.index(game.told_layout),
-        prose=bool(game.told_constructions),
+        layout=LAYOUTS.index(game.resolved_layout),
+        prose=bool(game.resolved_constructions),
         pairs=game.split in PROSE_SPLITS,
         minimal=game.split == "eval_minimal",
         reassigned=game.manual == "reassigned",
