@@ -1,4 +1,4 @@
-"""What an env answers, read with care: so many things, numbers, truth values, keys; one sentence for anything else."""
+"""Checked reading of an env's results: numbers, truth values, keys; one sentence for anything else."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from magrounding.errors import ConfigurationError
 
 _MOST = float(np.finfo(np.float32).max)
-"""What is shown of rewards and scores is float32."""
+"""Largest reward and score: they are shown as float32."""
 _KEYS = np.iinfo(np.int64)
 
 
 def name_of(env: Any) -> str:
-    """What an env is called in a sentence: its own class, not that of a wrapper."""
+    """Return the name of an env in a sentence: its own class, not that of a wrapper."""
     return type(getattr(env, "unwrapped", env)).__name__
 
 

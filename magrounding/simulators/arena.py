@@ -1,4 +1,4 @@
-"""Arena: the arrays that games write and a vector env shows, in memory that two processes may share."""
+"""Arena: the arrays that envs write and a vector env shows, in memory that two processes may share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from magrounding.spec import EXPERT, EnvSpec
-from magrounding.vector import Info, Observation, StepResult
+from magrounding.vector import PER_AGENT, PER_ENV, Info, Observation, StepResult
 
 _CACHE_LINE = 64
 
@@ -18,44 +18,33 @@ Shape = tuple[int, ...]
 
 
 class Arena:
-    """All arrays of B games, one after the other in one block of memory.
+    """All arrays of B envs, one after the other in one block of memory.
 
     Attributes:
         memory: the block, uint8.
         shown: its first bytes, everything that a step shows: `observation` to `episode`.
-        observation: [B, n, …], or [B, …] where shared.
-        rewards, terminated, truncated, alive, illegal, returns: [B, n] as in a step and its `Info`.
-        done, won, score, length, document: [B] likewise.
-        episode: [B] int64, which episode of its seed a row plays.
-        final_observation: as `observation`; rows that have ended hold their last.
-        actions: [B, n] int64.
-        seeds: [B] int64, of the rows.
-        asked: [B] bool, which rows a command is for.
-        held: [B] bool, which games a step leaves as they are.
-        state: [B, S] int16.
-        labels: [B, n, A] bool, the best actions; no action without the capability.
     """
 
-    observation: Observation
-    final_observation: Observation
-    rewards: np.ndarray
+    observation: Observation  # [B, n, …], or [B, …] where shared
+    final_observation: Observation  # likewise; rows that are done hold their last
+    rewards: np.ndarray  # [B, n], and so are the next five: as in a step and its `Info`
     terminated: np.ndarray
     truncated: np.ndarray
     alive: np.ndarray
     illegal: np.ndarray
     returns: np.ndarray
-    done: np.ndarray
+    done: np.ndarray  # [B], and so are the next four
     won: np.ndarray
     score: np.ndarray
     length: np.ndarray
     document: np.ndarray
-    episode: np.ndarray
-    actions: np.ndarray
-    seeds: np.ndarray
-    asked: np.ndarray
-    held: np.ndarray
-    state: np.ndarray
-    labels: np.ndarray
+    episode: np.ndarray  # [B] int64, number of the episode of its seed that a row plays
+    actions: np.ndarray  # [B, n] int64
+    seeds: np.ndarray  # [B] int64, of the rows
+    asked: np.ndarray  # [B] bool, rows that a command is for
+    held: np.ndarray  # [B] bool, rows that a step leaves as they are
+    state: np.ndarray  # [B, S] int16
+    labels: np.ndarray  # [B, n, A] bool, the best actions; no action without the capability
 
     def __init__(self, spec: EnvSpec, num_envs: int, memory: Any = None) -> None:
         spec.require_memory(num_envs)
@@ -76,7 +65,7 @@ class Arena:
         self.shown = self.memory[:end_of_shown]
 
     def __getstate__(self) -> tuple[EnvSpec, int, np.ndarray]:
-        """What a copy or a pickle is made of: memory of its own, which all its arrays are views of once more."""
+        """Return what a copy is made of: memory of its own, which all its arrays are views of once more."""
         return *self._made_of, self.memory.copy()
 
     def __setstate__(self, state: tuple[EnvSpec, int, np.ndarray]) -> None:
@@ -86,11 +75,11 @@ class Arena:
 
     def shown_arrays(self) -> list[np.ndarray]:
         """The arrays within `shown`."""
-        return [*self.observation.values(), *(getattr(self, name) for name in (*_EACH, *_GAME))]
+        return [*self.observation.values(), *(getattr(self, name) for name in (*PER_AGENT, *_PER_ROW))]
 
 
 class View:
-    """What a caller sees of some rows of an arena: the same array objects in every step, or copies.
+    """Some rows of an arena as a caller sees them: the same array objects in every step, or copies.
 
     Args:
         arena: the arrays.
@@ -110,7 +99,7 @@ class View:
         }
 
     def __getstate__(self) -> tuple[Arena, slice, tuple[str, EnvSpec], bool]:
-        """What a copy or a pickle is made of: it shows the rows of the copied arena."""
+        """Return what a copy is made of: it shows the rows of the copied arena."""
         return self._arguments
 
     def __setstate__(self, state: tuple[Arena, slice, tuple[str, EnvSpec], bool]) -> None:
@@ -118,7 +107,7 @@ class View:
         self.__init__(arena, rows, origin, copy=copy)
 
     def start(self, final_observation: Observation, fault: np.ndarray | None) -> tuple[Observation, Info]:
-        """What `VectorEnv.reset` returns of these rows.
+        """Return what `VectorEnv.reset` does, for these rows.
 
         Args:
             final_observation: of an arena; the rows that have ended are copied from it.
@@ -133,7 +122,7 @@ class View:
         return dict(observation), info
 
     def after(self, final_observation: Observation, fault: np.ndarray | None) -> StepResult:
-        """What `VectorEnv.step` returns of these rows; arguments as of `start`."""
+        """Return what `VectorEnv.step` does, for these rows; arguments as of `start`."""
         observation, info = self.start(final_observation, fault)
         rewards, terminated, truncated = (array.copy() for array in self._flags) if self._copy else self._flags
         return observation, rewards, terminated, truncated, info
@@ -156,39 +145,24 @@ def anonymous_file() -> int:
         return os.dup(file.fileno())
 
 
-_EACH = {
-    "rewards": np.float32,
-    "terminated": np.bool_,
-    "truncated": np.bool_,
-    "alive": np.bool_,
-    "illegal": np.bool_,
-    "returns": np.float32,
-}
-_GAME = {
-    "done": np.bool_,
-    "won": np.bool_,
-    "score": np.float32,
-    "length": np.int32,
-    "document": np.int64,
-    "episode": np.int64,
-}
+_PER_ROW = {**PER_ENV, "episode": np.int64}
 
 
 def _arrays(spec: EnvSpec, num_envs: int) -> Iterator[tuple[str, Shape, Any]]:
-    game, each = (num_envs,), (num_envs, spec.num_agents)
-    fields = [(f.name, (*(game if f.shared else each), *f.shape), f.dtype) for f in spec.fields]
+    row, each = (num_envs,), (num_envs, spec.num_agents)
+    fields = [(f.name, (*(row if f.shared else each), *f.shape), f.dtype) for f in spec.fields]
     for name, shape, dtype in fields:
         yield f"observation/{name}", shape, dtype
-    for name, dtype in _EACH.items():
+    for name, dtype in PER_AGENT.items():
         yield name, each, dtype
-    for name, dtype in _GAME.items():
-        yield name, game, dtype
+    for name, dtype in _PER_ROW.items():
+        yield name, row, dtype
     for name, shape, dtype in fields:
         yield f"final_observation/{name}", shape, dtype
     yield "actions", each, np.int64
-    yield "seeds", game, np.int64
-    yield "asked", game, np.bool_
-    yield "held", game, np.bool_
+    yield "seeds", row, np.int64
+    yield "asked", row, np.bool_
+    yield "held", row, np.bool_
     yield "state", (num_envs, spec.state_size), np.int16
     yield "labels", (*each, spec.num_actions if EXPERT in spec.capabilities else 0), np.bool_
 

@@ -1,4 +1,4 @@
-"""What goes wrong in a simulator: faults that are repaired and counted, errors that reach the caller."""
+"""Faults of simulators that are repaired and counted, and errors that reach the caller."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Fault:
         time: seconds since the epoch.
         worker: which one.
         reason: what happened to it.
-        rows: its games, all of them lost.
+        rows: of its episodes, all of them lost.
     """
 
     __repr__ = brief

@@ -20,7 +20,7 @@ from magrounding.simulators.spawner import spawn
 from magrounding.simulators.worker import DONE, FAILED, LENGTH
 
 _LOOK_SECONDS = 0.5
-"""How often a silent worker is looked at: a process that it has started may hold its pipe open after its death."""
+"""Interval of looks at a silent worker: a process that it has started may hold its pipe open after its death."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class WorkerHandle:
             self.answered += 1
             return None
         if not came:
-            return Failure(self.epitaph())
+            return Failure(self.exit_reason())
         self._unread += came
         while self._unread:
             kind, end, message = self._unread[:1], 1, b""
@@ -125,11 +125,11 @@ class WorkerHandle:
         return 0 if self._process is None else self._process.pid
 
     def has_ended(self) -> bool:
-        """Whether the process is there no more."""
+        """Tell whether the process has ended."""
         return self._process is None or self._process.poll() is not None
 
-    def epitaph(self) -> str:
-        """How the process has ended."""
+    def exit_reason(self) -> str:
+        """Describe how the process has ended."""
         self._await_end(1.0)
         code = None if self._process is None else self._process.returncode
         if code is None:
@@ -188,7 +188,7 @@ def wait(tickets: Mapping[WorkerHandle, int], seconds: float) -> dict[WorkerHand
         for descriptor, handle in list(pending.items()):
             ended = handle.has_ended()
             if ended or left <= 0:
-                failures[handle] = Failure(handle.epitaph() if ended else f"no answer for {seconds:g} s")
+                failures[handle] = Failure(handle.exit_reason() if ended else f"no answer for {seconds:g} s")
                 poll.unregister(descriptor)
                 del pending[descriptor]
     return failures

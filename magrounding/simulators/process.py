@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,50 +12,30 @@ from magrounding.capabilities import Expert, HasHalves, HasState, require_capabi
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.simulators import worker as command
 from magrounding.simulators.arena import Arena, View
-from magrounding.simulators.crew import Crew
 from magrounding.simulators.faults import Fault
 from magrounding.simulators.handle import WorkerHandle
+from magrounding.simulators.simulator_env import SimulatorVectorEnv
+from magrounding.simulators.worker_pool import WorkerPool
 from magrounding.spec import EnvSpec
-from magrounding.vector import (
-    Info,
-    Observation,
-    StepResult,
-    check_actions,
-    check_count,
-    check_flags,
-    check_rows,
-    row_seeds,
-)
+from magrounding.vector import Info, Observation, StepResult, check_actions, check_count, check_rows, row_seeds
 
 _BOTH = (0, 1)
 
 
-class ProcessVectorEnv(HasState, Expert, HasHalves):
-    """Games of a simulator in worker processes; see `vectorize` and `VectorEnv`.
+class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
+    """Envs of a simulator in worker processes; see `vectorize` and `VectorEnv`.
 
     The batch has two halves, `groups` of rows, each spread over all workers: while one is simulated the caller can
     think about the other, `send(actions, 0)`, …, `receive(0)`. `step` plays both.
 
-    A worker that dies, hangs or raises is replaced, and its games are lost: each is done and not won in that step (in
-    the next step of its group if that is not being played), truncated for the living agents with reward 0, with
-    `info.fault` set, its final observation the last one shown, its next episode on show. Other games do not notice.
+    A worker that dies, hangs or raises is replaced, and its episodes are lost: each is done and not won in that step
+    (in the next step of its group if that is not being played), truncated for the living agents with reward 0, with
+    `info.fault` set, its final observation the last one shown, its next episode on show. Other rows do not notice.
 
-    A MagroundingError that a simulator raises is meant for its user: it is raised here, and the games are closed.
-
-    Args:
-        make_env: makes one env; it is pickled by value (cloudpickle), so a lambda is fine.
-        num_envs: B.
-        workers: processes, no more than B.
-        id, options: how the games were made.
-        spec: what they show and take, where the env does not say.
-        timeout: seconds without an answer after which a worker hangs.
-        copy: return fresh arrays instead of buffers that the next step overwrites.
+    A MagroundingError that a simulator raises is meant for its user: it is raised here, and the envs are closed.
 
     Attributes:
-        groups: the rows of each half; one where there is a single game.
-
-    Raises:
-        SimulatorError: a worker that does not start; what make_env raises is raised as it is.
+        groups: the rows of each half; one where there is a single env.
     """
 
     def __init__(
@@ -64,21 +44,21 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         num_envs: int,
         workers: int,
         *,
-        id: str = "",
-        options: Mapping[str, Any] | None = None,
-        spec: EnvSpec | None = None,
-        timeout: float = 60.0,
-        copy: bool = False,
+        id: str,
+        options: Mapping[str, Any],
+        spec: EnvSpec | None,
+        timeout: float,
+        copy: bool,
     ) -> None:
-        self.id, self.options, self.num_envs = id, dict(options or {}), num_envs
+        super().__init__(id, options, num_envs)
         half = num_envs - num_envs // 2
         self._rows = slice(0, num_envs)
         self._halves = slice(0, half), slice(half, num_envs)
         self.groups = self._halves if num_envs > 1 else self._halves[:1]
-        self._crew = Crew(command.Recipe(make_env, num_envs, spec), min(workers, num_envs), self._halves, timeout)
-        self.spec = self._crew.spec
+        self._pool = WorkerPool(command.Recipe(make_env, num_envs, spec), min(workers, num_envs), self._halves, timeout)
+        self.spec = self._pool.spec
         self.num_agents = self.spec.num_agents
-        self._arena = self._crew.arena()
+        self._arena = self._pool.arena()
         self._shown = Arena(self.spec, num_envs)  # the caller's: what a dying worker writes is never seen
         self._copies = list(zip(self._shown.shown_arrays(), self._arena.shown_arrays(), strict=True))
         self._fault = np.zeros(num_envs, np.bool_)
@@ -86,40 +66,32 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         self._all_views = View(self._shown, self._rows, (id, self.spec), copy=copy)
         self._views = [View(self._shown, rows, (id, self.spec), copy=copy) for rows in self._halves]
         self._tickets: dict[int, dict[WorkerHandle, int]] = {}  # by group, of steps that are being played
-        self._lost: set[tuple[WorkerHandle, int]] = set()  # by worker and group, games whose loss is yet to be shown
+        self._lost: set[tuple[WorkerHandle, int]] = set()  # by worker and group: episodes whose loss is yet to be shown
         self._started = False
 
     @property
     def faults(self) -> list[Fault]:
         """Workers that were replaced so far."""
-        return self._crew.faults
+        return self._pool.faults
 
     @property
     def pids(self) -> list[int]:
         """Process ids of the workers; 0 after the end."""
-        return [worker.pid for worker in self._crew.workers]
+        return [worker.pid for worker in self._pool.workers]
 
     def reset(self, seed: int | None = None, rows: ArrayLike | None = None) -> tuple[Observation, Info]:
-        """Start afresh: row b plays seed + b. Without a seed every row goes on to its next episode.
+        """Start afresh, as in the base; steps that were sent and not received are forgotten.
 
-        Steps that were sent and not received are forgotten. A row whose worker fails has its `info.fault` set, and
-        shows the episode after.
-
-        Args:
-            seed: an integer in [0, 2**62).
-            rows: the games [R] that are started, by default all; the others stay as they are.
-
-        Raises:
-            ConfigurationError: a seed or rows that are none.
-            CallOrderError: after `close`; for some of the games, before a reset of all or while a step is being played.
+        A row whose worker fails has its `info.fault` set, and shows the episode after. For some of the rows alone, a
+        CallOrderError while a step is being played.
         """
         self._require_open()
         if rows is not None:
             self._require_start()
             self._require_rest("resetting some of the games")
-        arena, crew, chosen = self._arena, self._crew, check_rows(rows, self.num_envs)
+        arena, pool, chosen = self._arena, self._pool, check_rows(rows, self.num_envs)
         seeds = None if self._started and seed is None else row_seeds(seed, self.num_envs)
-        crew.answered({worker: worker.sent for worker in crew.workers})
+        pool.answered({worker: worker.sent for worker in pool.workers})
         self._tickets.clear()
         if seeds is None:
             self._episode[chosen] += 1
@@ -130,14 +102,13 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         self._fault[:] = False
         self._fault[self._lost_rows(_BOTH)] = True  # of those that stay, it has not been shown yet
         self._fault[chosen] = False
-        self._settle({worker: worker.send(command.RESET) for worker in crew.workers})
+        self._settle({worker: worker.send(command.RESET) for worker in pool.workers})
         self._fault[self._lost_rows(_BOTH)] = True
         self._shown.shown[:] = arena.shown
         self._started = True
         return self._all_views.start(arena.final_observation, self._fault)
 
     def step(self, actions: ArrayLike) -> StepResult:
-        """Play one step everywhere; see `VectorEnv.step`."""
         self._send(actions, _BOTH, self._rows)
         return self._receive(_BOTH, self._rows, self._all_views)
 
@@ -164,35 +135,19 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         Raises:
             CallOrderError: nothing was sent.
         """
+        groups = tuple(range(len(self.groups))) if group is None else (self._check_group(group),)
+        for each in groups:
+            if each not in self._tickets:
+                raise CallOrderError(f"receive({'' if group is None else each}) comes after send(actions, {each})")
         if group is None:
-            for each in range(len(self.groups)):
-                if each not in self._tickets:
-                    raise CallOrderError(f"receive() comes after send(actions, {each})")
-            return self._receive(tuple(range(len(self.groups))), self._rows, self._all_views)
-        group = self._check_group(group)
-        if group not in self._tickets:
-            raise CallOrderError(f"receive({group}) comes after send(actions, {group})")
-        return self._receive((group,), self._halves[group], self._views[group])
-
-    def hold(self, rows: np.ndarray) -> None:
-        """Leave games as they are in the steps to come.
-
-        Args:
-            rows: [B] bool; they must have begun anew in the step before. The actions given for them are ignored.
-
-        Raises:
-            ConfigurationError: anything but an array of so many truth values.
-        """
-        self._arena.held[:] = check_flags("rows", rows, self.num_envs)
+            return self._receive(groups, self._rows, self._all_views)
+        return self._receive(groups, self._halves[groups[0]], self._views[groups[0]])
 
     def best_actions(self, rows: ArrayLike | None = None) -> np.ndarray:
-        """Best actions now, [B, n, A] bool, in the games `rows` [R] (by default all); the others keep older ones.
+        """Return best actions now, [B, n, A] bool, in `rows` [R] (by default all); the others keep older ones.
 
-        A game that was lost and not yet shown as such gets every action: whatever is played is lost.
-
-        Raises:
-            ConfigurationError: a simulator without an expert.
-            CallOrderError: before `reset`, or for a game whose step is being played.
+        An episode that was lost and not yet shown as such gets every action: whatever is played is lost. A
+        CallOrderError for a row whose step is being played.
         """
         self._require_start()
         require_capability(self, Expert)
@@ -202,35 +157,23 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         if any(asked[self._halves[group]].any() for group in self._tickets):
             raise CallOrderError("receive the step of these games before asking for their best actions")
         arena.asked[:] = asked
-        self._settle({w: w.send(command.LABEL) for w in self._crew.workers if asked[w.rows].any()})
+        self._settle({w: w.send(command.LABEL) for w in self._pool.workers if asked[w.rows].any()})
         for worker, group in self._lost:
             within = worker.groups[group]
             arena.labels[within][asked[within]] = True
         return arena.labels.copy()
 
     def state(self) -> np.ndarray:
-        """The whole of every game, [B, S] int16.
-
-        Raises:
-            ConfigurationError: a simulator without a state.
-            CallOrderError: before `reset`, or while a step is being played.
-        """
         self._require_start()
         require_capability(self, HasState)
         self._require_rest("asking for the state")
-        self._settle({worker: worker.send(command.STATE) for worker in self._crew.workers})
+        self._settle({worker: worker.send(command.STATE) for worker in self._pool.workers})
         return self._arena.state.copy()
 
     def close(self) -> None:
-        """End all workers: ask them, wait for a moment, kill them. Twice is fine; garbage collection closes too."""
+        """End all workers: ask them, wait for a moment, kill them. Garbage collection closes too."""
         self._started = False
-        self._crew.end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
+        self._pool.end()
 
     def _send(self, actions: ArrayLike, groups: Sequence[int], rows: slice) -> None:
         self._require_start()
@@ -240,7 +183,7 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         self._arena.actions[rows] = check_actions(actions, shape, self.spec.num_actions)
         for group in groups:
             self._tickets[group] = {}
-        for worker in self._crew.workers:
+        for worker in self._pool.workers:
             playing = [g for g in groups if worker.has_rows[g] and (worker, g) not in self._lost]
             if playing:
                 ticket = worker.send(command.STEP_BOTH if len(playing) > 1 else command.STEP_GROUP[playing[0]])
@@ -268,8 +211,8 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
 
     def _settle(self, tickets: dict[WorkerHandle, int]) -> None:
         """Wait for answers; where a worker was replaced, start the next episodes and note what is lost."""
-        arena, crew = self._arena, self._crew
-        replaced = crew.answered(tickets)
+        arena, pool = self._arena, self._pool
+        replaced = pool.answered(tickets)
         while replaced:
             arena.asked[:] = False
             for worker in replaced:
@@ -278,10 +221,10 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
                     others.pop(worker, None)
                 self._episode[worker.rows] += 1
                 arena.episode[worker.rows], arena.asked[worker.rows] = self._episode[worker.rows], True
-            replaced = crew.answered({worker: worker.send(command.RESET) for worker in replaced})
+            replaced = pool.answered({worker: worker.send(command.RESET) for worker in replaced})
 
     def _lost_rows(self, groups: Sequence[int]) -> np.ndarray:
-        """The games [F] of these groups whose loss is to be shown now."""
+        """Return the rows [F] of these groups whose loss is to be shown now."""
         rows = np.zeros(self.num_envs, np.bool_)
         for worker, group in self._lost:
             if group in groups:
@@ -290,7 +233,7 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         return rows.nonzero()[0]
 
     def _keep(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
-        """What lost games end with: who is truncated, score, length, returns; what they showed last is their end."""
+        """Return truncations, score, length, returns of lost rows; their last observations become their final ones."""
         shown = self._shown
         for name, array in self._arena.final_observation.items():
             array[rows] = shown.observation[name][rows]
@@ -299,7 +242,7 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         return shown.alive[rows], score, length, np.where(over[:, None], 0, shown.returns[rows])
 
     def __getstate__(self) -> NoReturn:
-        """ConfigurationError: neither copies nor pickles can be made."""
+        """Refuse with a ConfigurationError: neither copies nor pickles can be made."""
         raise ConfigurationError(
             "games in worker processes can be neither copied nor pickled: make others, "
             "or play them in this process with workers=0"
@@ -309,7 +252,7 @@ class ProcessVectorEnv(HasState, Expert, HasHalves):
         return check_count("group", group, 0, len(self.groups) - 1)
 
     def _require_open(self) -> None:
-        if self._crew.has_ended:
+        if self._pool.has_ended:
             raise CallOrderError("the games are closed: make others")
 
     def _require_rest(self, what: str) -> None:

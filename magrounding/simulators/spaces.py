@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from magrounding.errors import ConfigurationError
-from magrounding.simulators.faces import ParallelFace, attribute, face_of
+from magrounding.simulators.env_adapters import EnvAdapter, adapt, attribute
 from magrounding.spec import EXPERT, MASK, SCORES, STATE, EnvSpec, Field, FixedActions, Mask
 
 ONLY_FIELD = "observation"
@@ -22,7 +22,7 @@ UNKNOWN_LIMIT = 0
 
 
 def spec_of(env: Any) -> EnvSpec:
-    """What an env shows and takes: `env.spec` where that is an EnvSpec, else derived from its spaces.
+    """Return the spec of an env: `env.spec` where that is an EnvSpec, else derived from its spaces.
 
     Derived: Box, Discrete, MultiDiscrete and MultiBinary become fields, `action_mask` a Mask, a Discrete action space
     FixedActions, named as `env.action_names` says or "0", "1", …. A mask is added where there is none. `max_cycles` is
@@ -32,23 +32,23 @@ def spec_of(env: Any) -> EnvSpec:
     Raises:
         ConfigurationError: no agents or unequal ones, a space of another kind, or a limit that is no number.
     """
-    return _spec_of_face(face_of(env), None)
+    return _spec_of_adapter(adapt(env), None)
 
 
-def common_spec(faces: Iterable[ParallelFace], given: EnvSpec | None) -> EnvSpec:
-    """The one spec of all games of a batch.
+def common_spec(adapters: Iterable[EnvAdapter], given: EnvSpec | None) -> EnvSpec:
+    """Return the one spec of all envs of a batch.
 
     Args:
-        faces: the envs.
+        adapters: the envs.
         given: what they show and take, where the envs do not say.
 
     Raises:
         ConfigurationError: envs with different specs, or as `spec_of`.
     """
-    return the_same(_spec_of_face(face, given) for face in faces)
+    return equal_spec(_spec_of_adapter(adapter, given) for adapter in adapters)
 
 
-def the_same(specs: Iterable[EnvSpec]) -> EnvSpec:
+def equal_spec(specs: Iterable[EnvSpec]) -> EnvSpec:
     """The one spec that all of them are; ConfigurationError where they differ."""
     first, *others = specs
     if any(other != first for other in others):
@@ -56,51 +56,51 @@ def the_same(specs: Iterable[EnvSpec]) -> EnvSpec:
     return first
 
 
-def _spec_of_face(face: ParallelFace, given: EnvSpec | None) -> EnvSpec:
+def _spec_of_adapter(adapter: EnvAdapter, given: EnvSpec | None) -> EnvSpec:
     """`given`, or the spec of the env, less the capabilities that no vector env of simulators has.
 
     Raises:
         ConfigurationError: an env with other agents or actions than its spec, or without a spec and with spaces that
             no spec describes.
     """
-    if not face.possible_agents:
-        raise ConfigurationError(f"{type(face.env).__name__} has no agents: its possible_agents are empty")
-    own = attribute(face.env, "spec")
-    spec = given if given is not None else own if isinstance(own, EnvSpec) else _derive(face)
+    if not adapter.possible_agents:
+        raise ConfigurationError(f"{type(adapter.env).__name__} has no agents: its possible_agents are empty")
+    own = attribute(adapter.env, "spec")
+    spec = given if given is not None else own if isinstance(own, EnvSpec) else _derive(adapter)
     spec = spec.with_mask()
-    if len(face.possible_agents) != spec.num_agents:
-        raise ConfigurationError(f"the env has {len(face.possible_agents)} agents, its spec {spec.num_agents}")
-    actions = _common("action", [face.action_space(agent) for agent in face.possible_agents])
+    if len(adapter.possible_agents) != spec.num_agents:
+        raise ConfigurationError(f"the env has {len(adapter.possible_agents)} agents, its spec {spec.num_agents}")
+    actions = _common("action", [adapter.action_space(agent) for agent in adapter.possible_agents])
     if not isinstance(actions, spaces.Discrete) or actions.n != spec.num_actions:
         raise ConfigurationError(f"the env takes {actions}, its spec Discrete({spec.num_actions})")
     offered = {SCORES} & spec.capabilities
-    if EXPERT in spec.capabilities and callable(attribute(face.env, "best_actions")):
+    if EXPERT in spec.capabilities and callable(attribute(adapter.env, "best_actions")):
         offered |= {EXPERT}
-    if STATE in spec.capabilities and callable(attribute(face.env, "state")):
+    if STATE in spec.capabilities and callable(attribute(adapter.env, "state")):
         offered |= {STATE}
     return replace(spec, capabilities=frozenset(offered), state_parts=spec.state_parts if STATE in offered else ())
 
 
-def _derive(face: ParallelFace) -> EnvSpec:
-    agents = face.possible_agents
-    observation = _common("observation", [face.observation_space(agent) for agent in agents])
-    actions = _common("action", [face.action_space(agent) for agent in agents])
+def _derive(adapter: EnvAdapter) -> EnvSpec:
+    agents = adapter.possible_agents
+    observation = _common("observation", [adapter.observation_space(agent) for agent in agents])
+    actions = _common("action", [adapter.action_space(agent) for agent in agents])
     if not isinstance(actions, spaces.Discrete):
         raise ConfigurationError(f"actions must be Discrete, the env takes {actions}")
     count = int(actions.n)
     fields = [_field(name, part, count) for name, part in observed(observation).items()]
-    names = attribute(face.env, "action_names")
+    names = attribute(adapter.env, "action_names")
     names = range(count) if names is None else names
     if len(names) != count:
         raise ConfigurationError(f"action_names has {len(names)} names for {count} actions")
-    state = attribute(face.env, "state_space") if callable(attribute(face.env, "state")) else None
-    found = {EXPERT} if callable(attribute(face.env, "best_actions")) else set()
+    state = attribute(adapter.env, "state_space") if callable(attribute(adapter.env, "state")) else None
+    found = {EXPERT} if callable(attribute(adapter.env, "best_actions")) else set()
     return EnvSpec(
         tuple(fields),
         len(agents),
         FixedActions(tuple(str(name) for name in names)),
         words=(),
-        max_cycles=_limit(face.env),
+        max_cycles=_limit(adapter.env),
         time_limit_is_loss=False,
         capabilities=frozenset(found | {STATE} if _fits(state) else found),
         state_parts=(("state", (math.prod(state.shape),)),) if state is not None and _fits(state) else (),
@@ -174,7 +174,7 @@ def _limit(env: Any) -> int:
 
 
 def _fits(space: Any) -> bool:
-    """Whether a state space fits what `state()` of a vector env returns, int16."""
+    """Tell whether a state space fits int16, which `state()` of a vector env returns."""
     bounds = np.iinfo(np.int16)
     return (
         isinstance(space, spaces.Box)

@@ -14,7 +14,7 @@ from typing import Any
 from magrounding.simulators.faults import SimulatorError
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-"""Workers are how simulators share the cores; their libraries start no threads unless the user has said so."""
+"""Workers share the cores among simulators; their libraries start no threads unless the user sets these."""
 
 _Request = tuple[list[str], tuple[int, ...], str, SimpleQueue]
 

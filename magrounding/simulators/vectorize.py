@@ -1,4 +1,4 @@
-"""vectorize: any PettingZoo or Gymnasium env as a VectorEnv."""
+"""`vectorize`: any PettingZoo or Gymnasium env as a VectorEnv."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from magrounding.simulators.serial import SerialVectorEnv
 from magrounding.spec import EnvSpec
 from magrounding.vector import check_count
 
-MOST_GAMES, MOST_WORKERS = 2**16, 256
-"""Each game is an env of its own, each worker a process: more than any machine is helped by."""
+MAX_ENVS, MAX_WORKERS = 2**16, 256
+"""Each row is an env of its own, each worker a process: more than any machine is helped by."""
 
 
 def vectorize(
@@ -29,21 +29,21 @@ def vectorize(
     timeout: float = 60.0,
     copy: bool = False,
 ) -> SerialVectorEnv | ProcessVectorEnv:
-    """Play many games of any PettingZoo parallel env, or single-agent Gymnasium env, as a `VectorEnv`.
+    """Play many copies of any PettingZoo parallel env, or single-agent Gymnasium env, as a `VectorEnv`.
 
     Row b's first episode is reset with seed + b, its k-th with a hash of seed + b and k: arrays do not depend on the
-    number of workers. `infos` of an env may say `won` (or `is_success`, `success`), `score`, `illegal`, `document` and
-    `action_mask`; see `game.Game` and, for what an env shows, `spaces.spec_of`. Whatever an env shows or says that does
-    not fit its spaces is refused in the step that it comes with: a ConfigurationError, nothing of it written.
+    number of workers. `infos` of an env may have `won` (or `is_success`, `success`), `score`, `illegal`, `document` and
+    `action_mask`; see `env_row` and, for observations, `spaces.spec_of`. Whatever an env shows that does not fit its
+    spaces is refused in the step that it comes with: a ConfigurationError, nothing of it written.
 
     Args:
-        make_env: makes one env; a lambda is fine.
+        make_env: makes one env; a lambda is fine, as it is pickled by value.
         num_envs: B.
-        workers: 0 plays in this process; others are processes that share the games evenly, are replaced when they die
+        workers: 0 plays in this process; others are processes that share the rows evenly, are replaced when they die
             or hang, and end with this one; no more than B are started.
-        id, options: how the games were made, so that others can make them again.
+        id, options: how the envs were made, so that others can make them again.
         spec: what they show and take, where the env does not say and its spaces say too little.
-        timeout: seconds that one step of a worker's games may take; a worker that starts has a minute more.
+        timeout: seconds without an answer after which a worker hangs; one that starts has a minute more.
         copy: return fresh arrays instead of buffers that the next step overwrites.
 
     Returns:
@@ -53,7 +53,7 @@ def vectorize(
         ConfigurationError: an env, a space or a number that does not fit; what make_env raises is raised as it is.
         SimulatorError: a worker that does not start.
     """
-    num_envs, workers = check_count("num_envs", num_envs, 1, MOST_GAMES), check_workers(workers, timeout)
+    num_envs, workers = check_count("num_envs", num_envs, 1, MAX_ENVS), check_workers(workers, timeout)
     if not callable(make_env):
         raise ConfigurationError(f"make_env must be a function that makes an env, got {make_env!r}")
     if not isinstance(id, str) or not isinstance(options, Mapping):
@@ -69,7 +69,7 @@ def vectorize(
 
 
 def check_workers(workers: int, timeout: float) -> int:
-    """The number of worker processes; ConfigurationError where it, or the seconds granted to them, are none."""
+    """Return the number of worker processes; ConfigurationError where it, or their time-out, is no such number."""
     if isinstance(timeout, bool) or not isinstance(timeout, Real) or not timeout > 0:
         raise ConfigurationError(f"timeout must be a number of seconds above 0, got {timeout!r}")
-    return check_count("workers", workers, 0, MOST_WORKERS)
+    return check_count("workers", workers, 0, MAX_WORKERS)

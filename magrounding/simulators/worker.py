@@ -1,4 +1,4 @@
-"""What runs in a worker process: some games of an arena, played on command."""
+"""A worker process: some rows of an arena, played on command."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any
 import cloudpickle
 
 from magrounding.simulators.arena import Arena, arena_bytes
-from magrounding.simulators.faces import face_of
+from magrounding.simulators.env_adapters import adapt
+from magrounding.simulators.env_row import EnvRow
 from magrounding.simulators.faults import pack_error
-from magrounding.simulators.game import Game
 from magrounding.simulators.spaces import common_spec
 from magrounding.spec import EnvSpec
 
@@ -25,7 +25,7 @@ STEP_GROUP = (b"0", b"1")
 STEP_BOTH, RESET, LABEL, STATE = b"2", b"3", b"4", b"5"
 """Commands, a byte each; the end of the pipe is the command to end."""
 
-DONE, TOLD, FAILED = b".", b":", b"!"
+DONE, REPORTED, FAILED = b".", b":", b"!"
 """Answers: done; done, and a message follows; failed, and an exception follows. A message begins with its length."""
 
 LENGTH = struct.Struct("<Q")
@@ -33,12 +33,12 @@ LENGTH = struct.Struct("<Q")
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a worker needs to make its games.
+    """Instructions by which a worker makes its envs.
 
     Attributes:
         make_env: makes one env.
         num_envs: rows of the arena.
-        spec: what the games show and take, where the env does not say.
+        spec: what the envs show and take, where they do not say.
     """
 
     make_env: Callable[[], Any]
@@ -55,18 +55,18 @@ def serve(packed: bytes, commands: int, answers: int, arena_file: int, groups: S
         arena_file: descriptor of the arena's memory, which has its size from the first command on.
         groups: two ranges of rows.
     """
-    faces = []
+    adapters = []
     try:
         recipe: Recipe = cloudpickle.loads(packed)
-        faces = [face_of(recipe.make_env()) for rows in groups for _ in rows]
-        spec = common_spec(faces, recipe.spec)
-        _answer(answers, TOLD, pickle.dumps(spec))
+        adapters = [adapt(recipe.make_env()) for rows in groups for _ in rows]
+        spec = common_spec(adapters, recipe.spec)
+        _answer(answers, REPORTED, pickle.dumps(spec))
         if command := os.read(commands, 1):
             arena = Arena(spec, recipe.num_envs, mmap.mmap(arena_file, arena_bytes(spec, recipe.num_envs)))
             rows = [row for group in groups for row in group]
-            games = {row: Game(face, spec, arena, row) for row, face in zip(rows, faces, strict=True)}
+            envs = {row: EnvRow(adapter, spec, arena, row) for row, adapter in zip(rows, adapters, strict=True)}
             while command:
-                _obey(command, arena, games, groups)
+                _obey(command, arena, envs, groups)
                 os.write(answers, DONE)
                 command = os.read(commands, 1)
     except BrokenPipeError:  # the parent has closed meanwhile
@@ -74,31 +74,31 @@ def serve(packed: bytes, commands: int, answers: int, arena_file: int, groups: S
     except BaseException as error:  # whatever a simulator raises, SystemExit too
         with contextlib.suppress(BrokenPipeError):
             _answer(answers, FAILED, pack_error(error, traceback.format_exc()))
-    for face in faces:
+    for adapter in adapters:
         with contextlib.suppress(Exception):  # the process ends anyway
-            face.env.close()
+            adapter.env.close()
 
 
-def _obey(command: bytes, arena: Arena, games: dict[int, Game], groups: Sequence[range]) -> None:
+def _obey(command: bytes, arena: Arena, envs: dict[int, EnvRow], groups: Sequence[range]) -> None:
     if command in STEP_GROUP:
         for row in groups[STEP_GROUP.index(command)]:
-            games[row].step()
+            envs[row].step()
     elif command == STEP_BOTH:
-        for game in games.values():
-            game.step()
+        for env in envs.values():
+            env.step()
     elif command == RESET:
-        for row, game in games.items():
+        for row, env in envs.items():
             if arena.asked[row]:
-                game.reset()
+                env.reset()
             else:
-                game.rest()
+                env.rest()
     elif command == LABEL:
-        for row, game in games.items():
+        for row, env in envs.items():
             if arena.asked[row]:
-                game.label()
+                env.label()
     elif command == STATE:
-        for game in games.values():
-            game.write_state()
+        for env in envs.values():
+            env.write_state()
 
 
 def _answer(answers: int, kind: bytes, message: bytes) -> None:

@@ -122,5 +122,5 @@ def _within(bound: np.ndarray, view: np.ndarray, *, lowest: bool) -> np.ndarray:
 
 
 def _is_everything(low: np.ndarray, high: np.ndarray) -> bool:
-    """Whether all integers of a dtype lie within bounds."""
+    """Tell whether all integers of a dtype lie within bounds."""
     return bool((low == np.iinfo(low.dtype).min).all() and (high == np.iinfo(high.dtype).max).all())

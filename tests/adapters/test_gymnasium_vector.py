@@ -9,7 +9,7 @@ from gymnasium.wrappers import vector as wrappers
 import magrounding as mg
 from magrounding.envs.gymnasium_vector import GymnasiumVectorEnv, make_gymnasium_vec
 from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction
-from magrounding.simulators.seeds import episode_seed
+from magrounding.simulators.env_row import episode_seed
 from tests.simulators.games import Counting
 
 MODES = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP)

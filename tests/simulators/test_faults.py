@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
+from magrounding.simulators.env_row import episode_seed
 from magrounding.simulators.faults import SimulatorError
-from magrounding.simulators.seeds import episode_seed
 from magrounding.simulators.vectorize import vectorize
 from tests.simulators.games import DIE, EXIT, HANG, RAISE, STOP, Trouble, Walk
 from tests.simulators.test_workers import copied

@@ -7,7 +7,7 @@ import pytest
 
 from magrounding.errors import CallOrderError, ConfigurationError, InvalidAction
 from magrounding.seeding import NUM_STREAMS, stream_key
-from magrounding.simulators.seeds import episode_key, episode_seed
+from magrounding.simulators.env_row import episode_key, episode_seed
 from magrounding.simulators.spaces import spec_of
 from magrounding.simulators.vectorize import vectorize
 from magrounding.spec import EnvSpec, FixedActions, Text

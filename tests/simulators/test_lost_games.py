@@ -7,8 +7,8 @@ from magrounding.experiment.match import TRIES, play_batch
 from magrounding.play.evaluate import play
 from magrounding.play.lineup import Lineup
 from magrounding.play.recording import record
+from magrounding.simulators.env_row import episode_seed
 from magrounding.simulators.faults import SimulatorError
-from magrounding.simulators.seeds import episode_seed
 from magrounding.simulators.vectorize import vectorize
 from tests.simulators.games import DIE, Trouble
 

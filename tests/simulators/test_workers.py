@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from magrounding.errors import CallOrderError, ConfigurationError, DataNotFound, MissingExtra
-from magrounding.simulators.crew import _share
 from magrounding.simulators.faults import SimulatorError
 from magrounding.simulators.vectorize import vectorize
+from magrounding.simulators.worker_pool import _share
 from tests.simulators.games import Guess, Walk
 
 

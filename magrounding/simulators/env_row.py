@@ -1,4 +1,4 @@
-"""Game: one env as a game of n agents that plays in one row of an arena and restarts by itself."""
+"""EnvRow: one env of n agents that plays in one row of an arena and restarts by itself."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from typing import Any
 from magrounding.errors import ConfigurationError
 from magrounding.simulators.answers import flag, key, name_of, number, shown
 from magrounding.simulators.arena import Arena
-from magrounding.simulators.faces import ByAgent, ParallelFace, attribute
-from magrounding.simulators.seeds import episode_key, episode_seed
+from magrounding.simulators.env_adapters import ByAgent, EnvAdapter, attribute
 from magrounding.simulators.spaces import MASK, ONLY_FIELD, field_bounds, observed
 from magrounding.simulators.writer import FieldWriter, converted
 from magrounding.spec import EnvSpec
 
 _SUCCESS = ("won", "is_success", "success")
 _NOTHING: Mapping[str, Any] = {}
+_STREAM = 5
+"""`seeding.NUM_STREAMS`, so a stream of its own. To import it is to import numba, longer than many a worker's start."""
+_SEED_BITS = 31
+"""Many simulators take seeds of 32 bits, signed."""
 _PACKAGE = __name__.partition(".")[0]
 
 
-class Game:
+class EnvRow:
     """One env in one row of an arena: it reads its row's actions, and writes everything that the row shows.
 
     Agents that are dead keep what they saw last. An agent that vanishes from `env.agents` without a flag is
@@ -27,7 +30,7 @@ class Game:
     arena.
 
     Args:
-        face: the env.
+        adapter: the env.
         spec: of the arena.
         arena: where it reads and writes.
         row: its row.
@@ -36,10 +39,10 @@ class Game:
         ConfigurationError: in `reset`, `step`, `label` and `write_state`, for what an env may not show or say.
     """
 
-    def __init__(self, face: ParallelFace, spec: EnvSpec, arena: Arena, row: int) -> None:
-        self._face, self._spec, self._arena, self._row = face, spec, arena, row
-        self._agents = face.possible_agents
-        self._first_action = int(getattr(face.action_space(self._agents[0]), "start", 0))
+    def __init__(self, adapter: EnvAdapter, spec: EnvSpec, arena: Arena, row: int) -> None:
+        self._adapter, self._spec, self._arena, self._row = adapter, spec, arena, row
+        self._agents = adapter.possible_agents
+        self._first_action = int(getattr(adapter.action_space(self._agents[0]), "start", 0))
         self._alive: list[bool] = []
         self._ended: list[bool] = []
         self._returns: list[float] = []
@@ -49,8 +52,12 @@ class Game:
 
     def _bind(self) -> None:
         """Find the row's places in the arena."""
-        parts, seen, row = observed(self._face.observation_space(self._agents[0])), self._arena.observation, self._row
-        self._mask_may_lack, env = MASK not in parts, self._face.env
+        parts, seen, row = (
+            observed(self._adapter.observation_space(self._agents[0])),
+            self._arena.observation,
+            self._row,
+        )
+        self._mask_may_lack, env = MASK not in parts, self._adapter.env
         ours = type(env).__module__.startswith(f"{_PACKAGE}.")  # an env itself, not what somebody wraps around it
         self._shared: list[FieldWriter] = []
         self._own: list[list[FieldWriter]] = [[] for _ in self._agents]
@@ -93,26 +100,26 @@ class Game:
             array[row] = False
 
     def step(self) -> None:
-        """Play the row's actions; a game that ends keeps its last observation and starts the next episode."""
-        face, arena, row, first = self._face, self._arena, self._row, self._first_action
+        """Play the row's actions; an episode that ends keeps its last observation, and the next one starts."""
+        adapter, arena, row, first = self._adapter, self._arena, self._row, self._first_action
         if arena.held[row]:
             self._show_nothing_played()
             return
-        waiting, actions = face.agents, arena.actions[row].tolist()
+        waiting, actions = adapter.agents, arena.actions[row].tolist()
         chosen = {
             agent: first + (action if lives else 0)
             for agent, action, lives in zip(self._agents, actions, self._alive, strict=True)
             if lives or agent in waiting
         }
-        observations, rewards, terminations, truncations, infos = face.step(chosen)
-        acting = face.agents
+        observations, rewards, terminations, truncations, infos = adapter.step(chosen)
+        acting = adapter.agents
         self._observe(observations, infos, acting)
         self._count(rewards, terminations, truncations, infos, acting)
         done = not any(self._alive)
         won = done and self._success(infos)
         score = _first(infos, "score")
         if score is not None:
-            self._score = number(score, "the score", face.env)
+            self._score = number(score, "the score", adapter.env)
         arena.done[row], arena.won[row], arena.length[row] = done, won, self._length
         arena.score[row] = won if self._score is None else self._score
         if done:
@@ -126,8 +133,8 @@ class Game:
     def _count(
         self, rewards: ByAgent, terminations: ByAgent, truncations: ByAgent, infos: ByAgent, acting: Collection[Any]
     ) -> None:
-        """Write what a step has brought to each agent, and note who lives on."""
-        env, alive, ended, totals = self._face.env, self._alive, self._ended, self._returns
+        """Write each agent's results of a step, and note which are still alive."""
+        env, alive, ended, totals = self._adapter.env, self._alive, self._ended, self._returns
         gains, returns, terminated, truncated, illegal = self._each
         for i, agent in enumerate(self._agents):
             gain, terminates, truncates, wrong = 0.0, False, False, False
@@ -145,29 +152,23 @@ class Game:
 
     def label(self) -> None:
         """Write the env's best actions; every action where it knows none, as no label is ever empty."""
-        env, labels = self._face.env, self._arena.labels[self._row]
+        env, labels = self._adapter.env, self._arena.labels[self._row]
         labels[...] = converted(attribute(env, "best_actions")(), labels, "best_actions()", env, reshape=True)
         labels[~labels.any(1)] = True
 
     def write_state(self) -> None:
-        """Write the env's state."""
-        env, state = self._face.env, self._arena.state[self._row]
+        env, state = self._adapter.env, self._arena.state[self._row]
         state[...] = converted(attribute(env, "state")(), state, "state()", env, reshape=True)
 
     @property
     def env(self) -> Any:
-        """The env itself."""
-        return self._face.env
-
-    def close(self) -> None:
-        """Release what the env holds."""
-        self.env.close()
+        return self._adapter.env
 
     def _start(self) -> None:
-        arena, row, env = self._arena, self._row, self._face.env
+        arena, row, env = self._arena, self._row, self._adapter.env
         seed, episode = int(arena.seeds[row]), int(arena.episode[row])
-        observations, infos = self._face.reset(episode_seed(seed, episode))
-        acting = self._face.agents
+        observations, infos = self._adapter.reset(episode_seed(seed, episode))
+        acting = self._adapter.agents
         self._alive = [agent in acting for agent in self._agents]
         if not any(self._alive):
             raise ConfigurationError(f"{name_of(env)} has no agents after reset()")
@@ -184,7 +185,7 @@ class Game:
         arena.document[row] = self._document(seed, episode) if document is None else key(document, "'document'", env)
 
     def _observe(self, observations: ByAgent, infos: ByAgent, acting: Collection[Any]) -> None:
-        """Write what the agents see whose game goes on or ends now; what they share comes from the first of them."""
+        """Write observations of agents that go on or end now; shared fields come from the first of them."""
         shared: Iterable[FieldWriter] = self._shared
         for agent, own, ended in zip(self._agents, self._own, self._ended, strict=True):
             if ended:
@@ -194,7 +195,7 @@ class Game:
                 shared = ()
             elif agent in acting:
                 raise ConfigurationError(
-                    f"{name_of(self._face.env)} shows {shown(agent)} nothing, who acts next: "
+                    f"{name_of(self._adapter.env)} shows {shown(agent)} nothing, who acts next: "
                     "there has to be an observation for each of its agents"
                 )
 
@@ -212,21 +213,20 @@ class Game:
             else:
                 shows = ", ".join(map(str, observation)) or "nothing"
                 raise ConfigurationError(
-                    f"{name_of(self._face.env)} shows {shows}, but not {name!r}, which its spec names: "
+                    f"{name_of(self._adapter.env)} shows {shows}, but not {name!r}, which its spec names: "
                     "every observation has to have it"
                 )
 
     def _success(self, infos: ByAgent) -> bool:
-        """Whether an agent is reported to have won, by the first of the known keys that is there."""
+        """Tell whether an agent is reported to have won, by the first of the known keys that is there."""
         for name in _SUCCESS:
-            said = [info[name] for info in infos.values() if name in info]
-            if said:
-                flags = [flag(each, f"{name!r} in infos", self._face.env) for each in said]
-                return any(flags)
+            found = [flag(i[name], f"{name!r} in infos", self._adapter.env) for i in infos.values() if name in i]
+            if found:
+                return any(found)
         return False
 
     def _document(self, seed: int, episode: int) -> int:
-        """A key of the texts that are shared, or, as no text is to be the same, one that no other episode has."""
+        """Return a key of the shared texts, or, as no text is to be the same, one that no other episode has."""
         if not self._spec.shared_texts:
             return episode_key(seed, episode) >> 1
         from magrounding.texts import content_keys  # with numba: workers that need none start faster
@@ -235,8 +235,27 @@ class Game:
         return int(content_keys({name: seen[name][self._row][None] for name in self._spec.shared_texts})[0])
 
 
+def episode_seed(seed: int, episode: int) -> int:
+    """Return what the env is reset with for episode k of a row: its seed itself for k = 0, then 31-bit hashes."""
+    return seed if episode == 0 else episode_key(seed, episode) >> (64 - _SEED_BITS)
+
+
+def episode_key(seed: int, episode: int) -> int:
+    """Return a 64-bit key of one episode of one row, in a stream of its own."""
+    return _hash(_hash(_hash(0, seed), episode), _STREAM)
+
+
+def _hash(key: int, counter: int) -> int:
+    """Compute `seeding.hash64` in plain integers."""
+    ones = 2**64 - 1
+    z = (key + 0x9E3779B97F4A7C15 * (counter + 1)) & ones
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & ones
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & ones
+    return z ^ (z >> 31)
+
+
 def _first(infos: ByAgent, name: str) -> Any:
-    """What the first agent that says anything about a key says; None where none does."""
+    """Return the value of a key from the first agent that has it; None where none does."""
     for info in infos.values():
         if name in info:
             return info[name]

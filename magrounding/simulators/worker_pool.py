@@ -1,4 +1,4 @@
-"""Crew: the worker processes of a batch, started together, watched, replaced, ended."""
+"""WorkerPool: the worker processes of a batch, started together, watched, replaced, ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from magrounding.errors import MagroundingError
 from magrounding.simulators.arena import Arena, anonymous_file, arena_bytes
 from magrounding.simulators.faults import Fault, SimulatorError
 from magrounding.simulators.handle import Failure, WorkerHandle, wait
-from magrounding.simulators.spaces import the_same
+from magrounding.simulators.spaces import equal_spec
 from magrounding.simulators.worker import Recipe
 from magrounding.spec import EnvSpec
 
@@ -33,7 +33,7 @@ _CLOSE_SECONDS = 3.0
 _log = logging.getLogger("magrounding.simulators")
 
 
-class Crew:
+class WorkerPool:
     """The worker processes of a batch; garbage collection and the end of this process end them.
 
     Args:
@@ -43,7 +43,7 @@ class Crew:
         timeout: seconds without an answer after which a worker hangs.
 
     Attributes:
-        spec: what their games show and take.
+        spec: what their envs show and take.
         workers: their handles.
         faults: those that were replaced so far.
 
@@ -75,10 +75,10 @@ class Crew:
         """Wait until every worker has answered its ticket.
 
         Returns:
-            Those that did not: others have taken their places, who know nothing of their games.
+            Those that did not: others have taken their places, which know nothing of their episodes.
 
         Raises:
-            MagroundingError: what a simulator raises to tell its user something; the crew has ended then.
+            MagroundingError: what a simulator raises to tell its user something; the pool has ended then.
             SimulatorError: a worker that was replaced again and again; likewise.
         """
         failures = wait(tickets, self._timeout)
@@ -86,7 +86,7 @@ class Crew:
         try:
             while failures:
                 for worker, failure in failures.items():
-                    self._bury(worker, failure)
+                    self._note_failure(worker, failure)
                 failures = wait({worker: worker.start() for worker in failures}, _START_SECONDS + self._timeout)
         except BaseException:  # one is missing from now on
             self.end()
@@ -95,7 +95,7 @@ class Crew:
 
     @property
     def has_ended(self) -> bool:
-        """Whether there are no workers any more."""
+        """True once there are no workers any more."""
         return not self._finalizer.alive
 
     def end(self) -> None:
@@ -109,9 +109,9 @@ class Crew:
                 failure.error.add_note(f"It was raised in a worker process:\n{failure.trace}")
                 raise failure.error
             raise SimulatorError(f"worker {worker.index} did not start: {failure.reason}")
-        return the_same(pickle.loads(worker.report) for worker in self.workers)
+        return equal_spec(pickle.loads(worker.report) for worker in self.workers)
 
-    def _bury(self, worker: WorkerHandle, failure: Failure) -> None:
+    def _note_failure(self, worker: WorkerHandle, failure: Failure) -> None:
         worker.end()
         error = failure.error
         if isinstance(error, MagroundingError) and not isinstance(error, SimulatorError):

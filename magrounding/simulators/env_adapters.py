@@ -1,9 +1,9 @@
-"""One face for PettingZoo parallel envs and Gymnasium envs: the former's."""
+"""One interface for PettingZoo parallel envs and Gymnasium envs: the former's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium
 from gymnasium import spaces
@@ -19,40 +19,12 @@ _STEP = ("observations", "rewards", "terminations", "truncations", "infos")
 ByAgent = Mapping[Any, Any]
 
 
-class ParallelFace(Protocol):
-    """What a game asks of an env.
+class PettingZooAdapter:
+    """A PettingZoo parallel env as it is, if it answers as one.
 
     Attributes:
         env: the env behind it.
         possible_agents: all agents, in the order of the columns of a batch.
-        agents: those who act next.
-    """
-
-    env: Any
-    possible_agents: list[Any]
-
-    @property
-    def agents(self) -> list[Any]: ...
-
-    def observation_space(self, agent: Any) -> spaces.Space:
-        """What an agent sees."""
-        ...
-
-    def action_space(self, agent: Any) -> spaces.Space:
-        """What an agent can do."""
-        ...
-
-    def reset(self, seed: int) -> tuple[ByAgent, ByAgent]:
-        """Start an episode: observations, infos."""
-        ...
-
-    def step(self, actions: dict[Any, int]) -> tuple[ByAgent, ByAgent, ByAgent, ByAgent, ByAgent]:
-        """Play a step: observations, rewards, terminations, truncations, infos."""
-        ...
-
-
-class PettingZooFace:
-    """A PettingZoo parallel env as it is, if it answers as one.
 
     Raises:
         ConfigurationError: an env whose agents are no list of different names; in `reset` and `step`, for what these
@@ -120,8 +92,8 @@ class PettingZooFace:
         return ConfigurationError(f"{what} of {name_of(self.env)} are {shown(came)}: {expected} was expected")
 
 
-class GymnasiumFace:
-    """A Gymnasium env as a game for agent_0; a ConfigurationError for what its `reset` and `step` may not return."""
+class GymnasiumAdapter:
+    """A Gymnasium env as a parallel one for agent_0; ConfigurationError for wrong results of `reset` and `step`."""
 
     def __init__(self, env: gymnasium.Env) -> None:
         self.env = env
@@ -154,10 +126,13 @@ class GymnasiumFace:
         return info
 
 
-def face_of(env: Any) -> ParallelFace:
-    """An env behind its face; ConfigurationError for what is neither PettingZoo's parallel nor Gymnasium's."""
+EnvAdapter = PettingZooAdapter | GymnasiumAdapter
+
+
+def adapt(env: Any) -> EnvAdapter:
+    """Return an env behind its adapter; ConfigurationError for neither PettingZoo's parallel nor Gymnasium's."""
     if isinstance(env, gymnasium.Env):
-        return GymnasiumFace(env)
+        return GymnasiumAdapter(env)
     if hasattr(env, "agent_iter"):
         raise ConfigurationError(
             f"{type(env).__name__} lets agents act in turn; make it parallel first: pettingzoo.utils.aec_to_parallel"
@@ -166,10 +141,10 @@ def face_of(env: Any) -> ParallelFace:
         raise ConfigurationError(
             f"make_env made a {type(env).__name__}; a PettingZoo ParallelEnv or a gymnasium.Env was expected"
         )
-    return PettingZooFace(env)
+    return PettingZooAdapter(env)
 
 
 def attribute(env: Any, name: str, default: Any = None) -> Any:
-    """An attribute of an env or, as Gymnasium's wrappers hide those they do not know, of the env within them."""
+    """Return an attribute of an env or, as Gymnasium's wrappers hide unknown ones, of the env within them."""
     found = getattr(env, name, None)
     return getattr(getattr(env, "unwrapped", env), name, default) if found is None else found
