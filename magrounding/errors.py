@@ -1,4 +1,4 @@
-"""What can go wrong for a reason the user can mend: one sentence says what came, what was expected, and what to do."""
+"""Errors that the user can mend: one sentence with the value, what was expected, and what to do."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def choose(kind: str, value: str, known) -> str:
 
 
 def did_you_mean(value: object, known: Iterable[str]) -> str:
-    """What to add to an error: "; did you mean 'name'?" with the name most like a value, "" where none is much like it.
+    """Return an error's ending, "; did you mean 'name'?" with the name most like a value, or "" where none is like it.
 
     Names that differ in their numbers only are never meant: who asks for seed 3 does not want seed 8.
     """

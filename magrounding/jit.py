@@ -1,4 +1,4 @@
-"""How kernels are compiled: `cached_njit`, `inner_njit` for what they are made of; and called faster: `FixedTypes`.
+"""Compilation of kernels: `cached_njit`, `inner_njit` for their parts; and faster calls: `FixedTypes`.
 
 Compiled code is kept on disk wherever there is a place for it. Numba keeps it beside the source or in the user's home,
 and refuses to decorate where it can write to neither, as in many containers. Then it goes to a folder of temporary

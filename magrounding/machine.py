@@ -1,4 +1,4 @@
-"""What this machine can hold: a request for more is refused in a sentence instead of ending in a killed process."""
+"""Memory of this machine: a request for more is refused in a sentence instead of ending in a killed process."""
 
 from __future__ import annotations
 

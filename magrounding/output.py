@@ -1,4 +1,4 @@
-"""What a command or a worker prints reaches every terminal, whatever its alphabet."""
+"""Output of commands and workers on terminals of any alphabet."""
 
 from __future__ import annotations
 

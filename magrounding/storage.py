@@ -19,25 +19,25 @@ from typing import Any
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 
 WRONG_JSON = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What is raised for a person's JSON that is none, too deep, has too large numbers, or lacks what is looked for."""
+"""Errors of a user's JSON: no JSON, too deep, too large numbers, or missing entries."""
 
 SEAL = "sha256"
 """Entry of a sealed JSON file: the digest of all others."""
 
 
 def user_cache() -> Path:
-    """Where this package keeps what it can compute again."""
+    """Return the folder of files that can be computed again."""
     return Path.home() / ".cache" / "magrounding"
 
 
 def user_data() -> Path:
-    """Where this package keeps what a user made and wants to find again: in XDG_DATA_HOME, or ~/.local/share."""
+    """Return the folder of files that a user made: in XDG_DATA_HOME, or ~/.local/share."""
     home = Path(os.environ.get("XDG_DATA_HOME", ""))  # the standard says: one that is not absolute counts for nothing
     return (home if home.is_absolute() else Path.home() / ".local" / "share") / "magrounding"
 
 
 EXAMPLE = "example:"
-"""What stands before the name of a file that comes with the package, as `example:moves.txt`."""
+"""Prefix of a file that comes with the package, as in `example:moves.txt`."""
 
 
 def user_path(path: str | os.PathLike[str]) -> Path:

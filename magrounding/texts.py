@@ -63,7 +63,7 @@ class TextTable:
 
 
 def runs(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where stretches of equal keys [R] begin, and how long each is: rows of padding are most of a list of choices."""
+    """Return starts and lengths of stretches of equal keys [R]: rows of padding are most of a list of choices."""
     bounds = np.ones(len(keys) + 1, np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=bounds[1:-1])
     at = bounds.nonzero()[0]

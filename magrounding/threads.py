@@ -39,7 +39,7 @@ GAMES_PER_PART = 8
 
 @dataclass(frozen=True)
 class ThreadPlan:
-    """How a process shares its cores.
+    """Division of a process's cores.
 
     Attributes:
         cores: how many it takes.

@@ -1,4 +1,4 @@
-"""Faces for other people's libraries, each tested against the real one; `docs/clients.md` has a program for each."""
+"""Adapters for other people's libraries, each tested against the real one; `docs/clients.md` has a program for each."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`BatchedVecEnv`: a whole vector env behind AgileRL's face of vectorised multi-agent envs, in one process.
+"""`BatchedVecEnv`: a whole vector env as one of AgileRL's vectorised multi-agent envs, in one process.
 
-One game a process goes through AgileRL's own: `AsyncPettingZooVecEnv([lambda: for_tensors(env, dead="padded"), …])`.
+One env a process goes through AgileRL's own: `AsyncPettingZooVecEnv([lambda: for_tensors(env, dead="padded"), …])`.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ ByAgent = dict[str, Any]
 
 
 class BatchedVecEnv(PettingZooVecEnv):
-    """B games of n agents for AgileRL's multi-agent algorithms.
+    """B envs of n agents for AgileRL's multi-agent algorithms.
 
     Observations, by agent, are [B, D] float32, laid out as `layout` says; `infos[agent]` has `action_mask` [B, A] and
-    `won` [B], 1 where a game was won in this step. A finished game begins anew in the step that ends it. An agent that
-    is out observes zeros, has only action 0, and is done when its game is.
+    `won` [B], 1 where an episode was won in this step. The next begins in the step that ends one. An agent that
+    is out observes zeros, has only action 0, and is done when its episode is.
 
     Args:
-        vec: the games, as `magrounding.make_vec` makes them; the env takes them over.
+        vec: the envs, as `magrounding.make_vec` makes them; this one takes them over.
         names: of the agents, by default agent_0, agent_1, …. AgileRL puts agents whose names differ in nothing but the
             number behind the last underscore into a group with one network.
 
     Attributes:
-        vec: the games; their EnvSpec is `vec.spec`.
+        vec: the envs; their EnvSpec is `vec.spec`.
         layout: field → (slice, shape) of an observation.
     """
 
@@ -54,7 +54,6 @@ class BatchedVecEnv(PettingZooVecEnv):
         self.vec, self.layout = vec, layout_of(fields)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[ByAgent, ByAgent]:
-        """Start afresh: row b plays seed + b; without a seed every row goes on to its next episode."""
         return self._show(*self.vec.reset(seed))
 
     def step(self, actions: Mapping[str, Any], *args: Any, **kwargs: Any) -> tuple[ByAgent, ...]:
@@ -67,7 +66,6 @@ class BatchedVecEnv(PettingZooVecEnv):
         return observations, *flags, infos
 
     def close_extras(self, *, timeout: float | None = None, terminate: bool = False, **kwargs: Any) -> None:
-        """Release what the games hold."""
         self.vec.close()
 
     def _show(self, observation: Observation, info: Info) -> tuple[ByAgent, ByAgent]:

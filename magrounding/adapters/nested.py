@@ -1,4 +1,4 @@
-"""`nested`: observations as PettingZoo's games with illegal moves show them, which tianshou and RLlib expect."""
+"""`nested`: observations as PettingZoo's envs with illegal moves show them, which tianshou and RLlib expect."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from pettingzoo import ParallelEnv
 from pettingzoo.utils import BaseParallelWrapper
 
 from magrounding.errors import ConfigurationError
-
-MASK = "action_mask"
+from magrounding.spec import MASK
 
 
 class NestedEnv(BaseParallelWrapper):
-    """See `nested`."""
+    """A parallel env with nested observations, see `nested`."""
 
     def __init__(self, env: ParallelEnv, key: str) -> None:
         super().__init__(env)
@@ -22,17 +21,14 @@ class NestedEnv(BaseParallelWrapper):
         self._spaces = {agent: self._nest_space(env, agent) for agent in env.possible_agents}
 
     def observation_space(self, agent: Any) -> spaces.Dict:
-        """The space of what an agent sees; the same object on each call."""
         self.env.observation_space(agent)  # says which agents there are
         return self._spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
-        """Start an episode, see the ParallelEnv's `reset`."""
         observations, infos = self.env.reset(seed, options)
         return self._nest(observations), infos
 
     def step(self, actions: dict) -> tuple[dict, dict, dict, dict, dict]:
-        """Play one step, see the ParallelEnv's `step`."""
         observations, *rest = self.env.step(actions)
         return self._nest(observations), *rest  # pyright: ignore[reportReturnType]  five, as the env returns them
 
@@ -40,10 +36,7 @@ class NestedEnv(BaseParallelWrapper):
         return {agent: self._split(seen) for agent, seen in observations.items()}
 
     def _split(self, seen: dict) -> dict:
-        return {
-            self.key: {name: part for name, part in seen.items() if name != MASK},
-            MASK: seen[MASK],
-        }
+        return {self.key: {name: part for name, part in seen.items() if name != MASK}, MASK: seen[MASK]}
 
     def _nest_space(self, env: ParallelEnv, agent: Any) -> spaces.Dict:
         space = env.observation_space(agent)

@@ -37,7 +37,7 @@ def for_tensors(
         mask: where the action mask lies: in the infos or in the observation, never in both.
         flatten: one Box of float32 for each agent instead of a Dict: the fields of `spec`, `layout` says where each
             lies. What an env shows beside them is left out: `distance`, which `position` gives as well.
-        dead: "absent": an agent that is out leaves `agents`; "padded": all agents stay to the end of the game.
+        dead: "absent": an agent that is out leaves `agents`; "padded": all agents stay to the end of the episode.
 
     Raises:
         ConfigurationError: another value, an env of another kind, or one without an action mask.
@@ -53,7 +53,7 @@ class TensorEnv(BaseParallelWrapper):
     Texts and their keys are left out.
 
     With dead="padded" an agent that is out observes zeros (where a space has no zero, what is nearest to it), is paid
-    nothing, has only action 0, and terminates when the game ends; its own actions are ignored, and may be missing.
+    nothing, has only action 0, and terminates when the episode ends; its own actions are ignored, and may be missing.
 
     Args:
         env, mask, flatten, dead: see `for_tensors`.
@@ -98,15 +98,13 @@ class TensorEnv(BaseParallelWrapper):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[Any, Any], dict[Any, dict[str, Any]]]:
-        """Start an episode, see the env's `reset`."""
         observations, infos = self.env.reset(seed=seed, options=options)
         self._count()
-        return self._shown(observations), self._told(observations, infos)
+        return self._shown(observations), self._given(observations, infos)
 
     def step(
         self, actions: dict[Any, Any]
     ) -> tuple[dict[Any, Any], dict[Any, float], dict[Any, bool], dict[Any, bool], dict[Any, dict[str, Any]]]:
-        """Play one step, see the env's `step`."""
         acting = set(self.env.agents)
         if self._padded and isinstance(actions, Mapping):
             ignored = set(self.agents) - acting
@@ -120,21 +118,21 @@ class TensorEnv(BaseParallelWrapper):
                 rewards.setdefault(agent, 0.0)
                 terminations[agent], truncations[agent] = over, False
                 infos.setdefault(agent, {**outcome, "illegal": False})
-        given, order = self._told(observations, infos), [agent for agent in self.agents if agent in observations]
+        numbers, order = self._given(observations, infos), [agent for agent in self.agents if agent in observations]
         self._count()
         return (
             self._shown({agent: observations[agent] for agent in order}),
             {agent: rewards[agent] for agent in order},
             {agent: terminations[agent] for agent in order},
             {agent: truncations[agent] for agent in order},
-            {agent: given[agent] for agent in order},
+            {agent: numbers[agent] for agent in order},
         )
 
     def _count(self) -> None:
         self.agents = list(self.possible_agents if self._padded and self.env.agents else self.env.agents)
 
     def _nothing(self) -> dict[str, np.ndarray]:
-        """What an agent observes that is out, its mask included."""
+        """Return the observation of an agent that is out, its mask included."""
         fields = {}
         for name, part in self._fields.items():
             bounds = part if isinstance(part, spaces.Box) else self.spec[name]
@@ -149,7 +147,7 @@ class TensorEnv(BaseParallelWrapper):
     def _flat(self, seen: Mapping[str, np.ndarray]) -> np.ndarray:
         return np.concatenate([seen[name].ravel() for name in self.layout]).astype(np.float32, copy=False)
 
-    def _told(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, dict[str, Any]]:
+    def _given(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, dict[str, Any]]:
         given: dict[Any, dict[str, Any]] = {}
         for agent, info in infos.items():
             given[agent] = {name: np.float32(info.get(name, 0.0)) for name in self._numbers}
@@ -168,12 +166,12 @@ def unflatten(flat: Any, layout: Layout) -> dict[str, Any]:
 def flat_batch(
     spec: EnvSpec, layout: Layout, observation: Mapping[str, np.ndarray], alive: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What F games of a vector env show, flat and padded as a `TensorEnv` would.
+    """Flatten and pad observations of F rows of a vector env, as a `TensorEnv` would.
 
     Args:
-        spec, layout: of the games.
+        spec, layout: of the vector env.
         observation: name → [F, n, …] or, of shared fields, [F, …].
-        alive: [F, n] bool, who is in the game.
+        alive: [F, n] bool, agents that are in the episode.
 
     Returns:
         observations [F, n, D] float32, masks [F, n, A] bool.
@@ -188,7 +186,7 @@ def flat_batch(
 
 
 def layout_of(space: spaces.Dict) -> Layout:
-    """Where each field lies once a Dict is flat; ConfigurationError for fields that are no Boxes."""
+    """Return the place of each field of a flattened Dict; ConfigurationError for fields that are no Boxes."""
     layout: Layout = {}
     start = 0
     for name, part in space.spaces.items():

@@ -142,7 +142,7 @@ class WordReader(nn.Module):
         return words, rows, columns, torch.cat(kinds, 1).float()
 
     def read(self, words: Tensor, seen: Mapping[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """What the texts say of each word of each thing.
+        """Attend from each word of each thing to the texts.
 
         Returns:
             attention [N, M, W, S] to the statements; what those say [N, M, W word]; how far they, and the word itself,
