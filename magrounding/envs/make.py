@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 from magrounding.envs.parallel import WorldEnv
-from magrounding.envs.seen import drawn
+from magrounding.envs.text_render import with_render_mode
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import ConfigurationError, check_bool
 from magrounding.plain import plain
@@ -43,7 +43,7 @@ def make(id: str, *, render_mode: str | None = None, **options: Any) -> Parallel
                 f"{id} makes Gymnasium's {type(env).__name__}, where one game is a PettingZoo ParallelEnv: "
                 f"make_vec({id!r}, num_envs), training and matches play it as it is"
             )
-        return drawn(env, spec, render_mode)
+        return with_render_mode(env, spec, render_mode)
     return WorldEnv(config.make_world(1, 1), id=id, options=options, render_mode=render_mode)
 
 

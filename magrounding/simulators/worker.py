@@ -88,13 +88,13 @@ def _obey(command: bytes, arena: Arena, envs: dict[int, EnvRow], groups: Sequenc
             env.step()
     elif command == RESET:
         for row, env in envs.items():
-            if arena.asked[row]:
+            if arena.selected[row]:
                 env.reset()
             else:
                 env.rest()
     elif command == LABEL:
         for row, env in envs.items():
-            if arena.asked[row]:
+            if arena.selected[row]:
                 env.label()
     elif command == STATE:
         for env in envs.values():
