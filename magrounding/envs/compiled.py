@@ -120,14 +120,14 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
             self.final_rows = np.flatnonzero(self.out.done)
             if len(self.final_rows):
                 self._start()
-                self._close_ranks()
+                self._compact_finals()
 
     def _start(self) -> None:
         """Start the episode that each row's seed and episode number name, where a row is done."""
         arrays = self._slots, self._rules, self._tables, self._games, self._views, self.out
         self._threads.run(self._start_rows, *arrays)
 
-    def _close_ranks(self) -> None:
+    def _compact_finals(self) -> None:
         """Each chunk of rows wrote its final observations from its own first row on: put them behind one another."""
         end = np.searchsorted(self.final_rows, self._threads.chunks[0][1])
         for first, last in self._threads.chunks[1:]:

@@ -66,7 +66,7 @@ def serve(packed: bytes, commands: int, answers: int, arena_file: int, groups: S
             rows = [row for group in groups for row in group]
             envs = {row: EnvRow(adapter, spec, arena, row) for row, adapter in zip(rows, adapters, strict=True)}
             while command:
-                _obey(command, arena, envs, groups)
+                _run_command(command, arena, envs, groups)
                 os.write(answers, DONE)
                 command = os.read(commands, 1)
     except BrokenPipeError:  # the parent has closed meanwhile
@@ -79,7 +79,7 @@ def serve(packed: bytes, commands: int, answers: int, arena_file: int, groups: S
             adapter.env.close()
 
 
-def _obey(command: bytes, arena: Arena, envs: dict[int, EnvRow], groups: Sequence[range]) -> None:
+def _run_command(command: bytes, arena: Arena, envs: dict[int, EnvRow], groups: Sequence[range]) -> None:
     if command in STEP_GROUP:
         for row in groups[STEP_GROUP.index(command)]:
             envs[row].step()
