@@ -39,8 +39,8 @@ STATE, SNAPSHOT, EXPERT, PLACES, SCENE, SCORES, EVENTS, FACTS = CAPABILITIES = t
 )
 """Capabilities of an environment, see also the module of that name.
 
-state: `state()`, the whole game as numbers, for learners that see it.
-snapshot: `snapshot()` and `restore()`, for runs that resume bit for bit; others restart their games.
+state: `state()`, the whole state as numbers, for learners that see it.
+snapshot: `snapshot()` and `restore()`, for runs that resume bit for bit; others restart their episodes.
 expert: `best_actions()`, labels for imitation.
 places: `entity_places()`, where things are that agents can go to.
 scene: `scene()`, a picture.
@@ -200,7 +200,7 @@ class EnvSpec:
         num_agents: n.
         actions: what an agent chooses from.
         words: the word of each id, id 0 being padding; empty where a world's ids are not words.
-        max_cycles: steps after which a game is truncated.
+        max_cycles: steps after which an episode is truncated.
         time_limit_is_loss: a time-out is a loss with its own reward: the value after it is 0.
         outcome: WON or SCORE.
         capabilities: of CAPABILITIES.
@@ -244,7 +244,7 @@ class EnvSpec:
         return any(field.name == name for field in self.fields)
 
     def with_mask(self) -> EnvSpec:
-        """This spec with the field `action_mask`, for games that need none: every action always counts."""
+        """Return this spec with the field `action_mask`, for envs that need none: every action always counts."""
         if MASK in self:
             return self
         return replace(self, fields=(*self.fields, Mask(MASK, (self.num_actions,))))
@@ -301,7 +301,7 @@ class EnvSpec:
 
     @property
     def state_size(self) -> int:
-        """Numbers in a game's `state()`."""
+        """Numbers in a row's `state()`."""
         return sum(math.prod(shape) for _, shape in self.state_parts)
 
     def state_layout(self) -> dict[str, tuple[slice, tuple[int, ...]]]:
@@ -330,10 +330,9 @@ class EnvSpec:
         return spaces.Dict({f.name: spaces.Box(f.low, f.high, f.shape, np.dtype(f.dtype).type) for f in self.fields})
 
     def require_memory(self, num_envs: int) -> None:
-        """ConfigurationError where the arrays of B games are larger than half of this machine's memory.
+        """Raise a ConfigurationError where the arrays of B rows are larger than half of this machine's memory.
 
-        What a batch shows is there twice, as games that ended keep their last observation; half of the memory is left
-        to all else.
+        Observations are there twice, as episodes that ended keep their last; half of the memory is left to all else.
         """
         each = sum(
             math.prod(f.shape) * np.dtype(f.dtype).itemsize * (1 if f.shared else self.num_agents) for f in self.fields

@@ -85,7 +85,7 @@ _NAMES = (field.name for field in fields(Info) if field.name != "origin")
 _KEYS = {"return" if name == "returns" else name: name for name in _NAMES}
 
 
-class OwnGames:
+class DeepCopied:
     """Base of envs whose copies are deep: a shallow copy would play the same episode."""
 
     def __copy__(self) -> Self:

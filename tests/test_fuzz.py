@@ -25,10 +25,10 @@ SECONDS = 120
 MEMORY = 2 * 2**30
 
 NOT_HANDED_OUT = {
-    "Game": "a row of a vector env of simulators",
-    "PettingZooFace": "an env whose answers are checked, within a vector env",
-    "SeenAsText": "a game of one's own in words: what it is made around is fuzzed",
-    "GymnasiumFace": "an env behind the face of PettingZoo's, within a vector env",
+    "EnvRow": "a row of a vector env of simulators",
+    "PettingZooAdapter": "an env whose results are checked, within a vector env",
+    "TextRender": "a game of one's own in words: what it is made around is fuzzed",
+    "GymnasiumAdapter": "an env as PettingZoo's, within a vector env",
     "Engine": "within an ALFWorldEnv, or a NetHackEnv",
     "OneAgentEnv": "what envs of one agent are made of",
     "IdleActor": "within a line-up",

@@ -1,6 +1,6 @@
 """`BatchedVecEnv`: a whole vector env as one of AgileRL's vectorised multi-agent envs, in one process.
 
-One game a process goes through AgileRL's own: `AsyncPettingZooVecEnv([lambda: for_tensors(env, dead="padded"), …])`.
+One env a process goes through AgileRL's own: `AsyncPettingZooVecEnv([lambda: for_tensors(env, dead="padded"), …])`.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ ByAgent = dict[str, Any]
 
 
 class BatchedVecEnv(PettingZooVecEnv):
-    """B games of n agents for AgileRL's multi-agent algorithms.
+    """B envs of n agents for AgileRL's multi-agent algorithms.
 
     Observations, by agent, are [B, D] float32, laid out as `layout` says; `infos[agent]` has `action_mask` [B, A] and
-    `won` [B], 1 where a game was won in this step. A finished game begins anew in the step that ends it. An agent that
-    is out observes zeros, has only action 0, and is done when its game is.
+    `won` [B], 1 where an episode was won in this step. The next begins in the step that ends one. An agent that
+    is out observes zeros, has only action 0, and is done when its episode is.
 
     Args:
-        vec: the games, as `magrounding.make_vec` makes them; the env takes them over.
+        vec: the envs, as `magrounding.make_vec` makes them; this one takes them over.
         names: of the agents, by default agent_0, agent_1, …. AgileRL puts agents whose names differ in nothing but the
             number behind the last underscore into a group with one network.
 
     Attributes:
-        vec: the games; their EnvSpec is `vec.spec`.
+        vec: the envs; their EnvSpec is `vec.spec`.
         layout: field → (slice, shape) of an observation.
     """
 

@@ -25,7 +25,7 @@ class GroundedTask(TaskClass):
     """A task for `benchmarl.experiment.Experiment`: `GroundedTask("ma_rtfm", {"stage": "s1", "agents": 2})`.
 
     All agents are one group, "agent"; actions that do nothing are masked; observations are flat, and `layout` says what
-    lies where. BenchMARL logs the share of games won as `win_rate`.
+    lies where. BenchMARL logs the share of episodes won as `win_rate`.
 
     Args:
         name: environment id.
@@ -35,7 +35,7 @@ class GroundedTask(TaskClass):
     def get_env_fun(
         self, num_envs: int, continuous_actions: bool, seed: int | None, device: Any
     ) -> Callable[[], EnvBase]:
-        """A function that makes `num_envs` games as one env."""
+        """Return a function that makes a batch of `num_envs` as one env."""
         return partial(_make, self.name, dict(self.config), num_envs, seed, device)
 
     def supports_continuous_actions(self) -> bool:
@@ -74,7 +74,7 @@ class GroundedTask(TaskClass):
 
     @staticmethod
     def log_info(batch: TensorDictBase) -> dict[str, float]:
-        """The share of the batch's games that was won; nothing where none ended."""
+        """Return the share of the batch's episodes that was won; nothing where none ended."""
         won = batch["next", GROUP, "info", "won"][..., 0][batch["next", "done"].squeeze(-1)]
         return {"win_rate": won.mean().item()} if len(won) else {}
 

@@ -1,4 +1,4 @@
-"""`nested`: observations as PettingZoo's games with illegal moves show them, which tianshou and RLlib expect."""
+"""`nested`: observations as PettingZoo's envs with illegal moves show them, which tianshou and RLlib expect."""
 
 from __future__ import annotations
 

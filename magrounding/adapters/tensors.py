@@ -37,7 +37,7 @@ def for_tensors(
         mask: where the action mask lies: in the infos or in the observation, never in both.
         flatten: one Box of float32 for each agent instead of a Dict: the fields of `spec`, `layout` says where each
             lies. What an env shows beside them is left out: `distance`, which `position` gives as well.
-        dead: "absent": an agent that is out leaves `agents`; "padded": all agents stay to the end of the game.
+        dead: "absent": an agent that is out leaves `agents`; "padded": all agents stay to the end of the episode.
 
     Raises:
         ConfigurationError: another value, an env of another kind, or one without an action mask.
@@ -53,7 +53,7 @@ class TensorEnv(BaseParallelWrapper):
     Texts and their keys are left out.
 
     With dead="padded" an agent that is out observes zeros (where a space has no zero, what is nearest to it), is paid
-    nothing, has only action 0, and terminates when the game ends; its own actions are ignored, and may be missing.
+    nothing, has only action 0, and terminates when the episode ends; its own actions are ignored, and may be missing.
 
     Args:
         env, mask, flatten, dead: see `for_tensors`.
@@ -169,9 +169,9 @@ def flat_batch(
     """Flatten and pad observations of F rows of a vector env, as a `TensorEnv` would.
 
     Args:
-        spec, layout: of the games.
+        spec, layout: of the vector env.
         observation: name → [F, n, …] or, of shared fields, [F, …].
-        alive: [F, n] bool, who is in the game.
+        alive: [F, n] bool, agents that are in the episode.
 
     Returns:
         observations [F, n, D] float32, masks [F, n, A] bool.

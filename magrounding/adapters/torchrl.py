@@ -1,6 +1,6 @@
-"""`BatchedEnv`: a whole vector env as one TorchRL env, thousands of games a step.
+"""`BatchedEnv`: a whole vector env as one TorchRL env, thousands of rows a step.
 
-One game goes through TorchRL's own wrapper: `PettingZooWrapper(for_tensors(env))`. This is for worlds that simulate
+One env goes through TorchRL's own wrapper: `PettingZooWrapper(for_tensors(env))`. This is for worlds that simulate
 batches: it has the same keys as that wrapper with `flatten=True` and `dead="padded"`, before them the batch.
 """
 
@@ -30,23 +30,23 @@ _FLAGS = ("done", "terminated", "truncated")
 
 
 class BatchedEnv(EnvBase):
-    """B games of n agents as a TorchRL env of batch size [B].
+    """B envs of n agents as a TorchRL env of batch size [B].
 
     Keys: ("agent", "observation") [B, n, D] float32, laid out as `layout` says; ("agent", "action_mask") [B, n, A]
     bool; ("agent", "action") [B, n]; ("agent", "reward") [B, n, 1]; ("agent", "info", …) [B, n]: `won`, `illegal` and,
     where the world has one, `score`; `done`, `terminated`, `truncated` [B, 1], and of each agent [B, n, 1]. An agent
-    that is out observes zeros, has only action 0, and is done when its game is.
+    that is out observes zeros, has only action 0, and is done when its episode is.
 
-    A game begins anew in the step that ends it; what it shows then is kept until TorchRL asks for the reset. A single
-    game that has not ended cannot be reset.
+    The next episode begins in the step that ends one; its observation is kept until TorchRL asks for the reset. A
+    single row whose episode has not ended cannot be reset.
 
     Args:
-        vec: the games, as `magrounding.make_vec` makes them; the env takes them over.
+        vec: the envs, as `magrounding.make_vec` makes them; this one takes them over.
         seed: of the next reset: row b plays seed + b.
         device: where tensors go.
 
     Attributes:
-        vec, spec: the games, and their EnvSpec is `vec.spec`.
+        vec: the envs; their EnvSpec is `vec.spec`.
         layout: field → (slice, shape) of an observation.
         group_map: {"agent": names of the agents}.
     """
@@ -61,10 +61,10 @@ class BatchedEnv(EnvBase):
         self._seed = seed
         self._numbers = ("won", "illegal", "score") if SCORES in vec.spec.capabilities else ("won", "illegal")
         box = flat_space(fields)
-        games, agents = torch.Size([vec.num_envs]), torch.Size([vec.num_envs, vec.num_agents])
+        rows, agents = torch.Size([vec.num_envs]), torch.Size([vec.num_envs, vec.num_agents])
         one = torch.Size([1])
         low, high = (torch.as_tensor(end).expand(*agents, -1).clone() for end in (box.low, box.high))
-        flag = {name: Categorical(2, games + one, dtype=torch.bool) for name in _FLAGS}
+        flag = {name: Categorical(2, rows + one, dtype=torch.bool) for name in _FLAGS}
         flags = {name: Categorical(2, agents + one, dtype=torch.bool) for name in flag}
         shown = {
             "observation": Bounded(low, high, dtype=torch.float32),
@@ -73,15 +73,15 @@ class BatchedEnv(EnvBase):
         }
 
         def grouped(parts: dict[str, Any], **whole: Any) -> Composite:
-            return Composite({GROUP: Composite(parts, shape=agents), **whole}, shape=games).to(self.device)
+            return Composite({GROUP: Composite(parts, shape=agents), **whole}, shape=rows).to(self.device)
 
         self.observation_spec = grouped(shown)
         self.action_spec = grouped({"action": Categorical(vec.spec.num_actions, agents)})
         self.reward_spec = grouped({"reward": Unbounded(agents + one)})
         self.done_spec = grouped(flags, **flag)
-        self._shown: dict[str, np.ndarray] = {}  # what the games show that go on, or have begun anew
+        self._shown: dict[str, np.ndarray] = {}  # observations of rows that go on, or have begun anew
         self._alive = np.ones(agents, bool)
-        self._ended = np.zeros(games, bool)  # whose new episode TorchRL has not asked for yet
+        self._ended = np.zeros(rows, bool)  # rows whose new episode TorchRL has not asked for yet
 
     def _reset(self, tensordict: TensorDictBase | None = None, **_: Any) -> TensorDictBase:
         asked = None if tensordict is None else tensordict.get("_reset", None)

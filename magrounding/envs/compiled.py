@@ -26,7 +26,7 @@ Config = TypeVar("Config", bound=WorldConfig)
 
 
 class Games(NamedTuple):
-    """State of B games: keys [B, 5] uint64 (one for each random stream), scalars and entities (columns: `arrays`)."""
+    """State of B rows: keys [B, 5] uint64 (one for each random stream), scalars and entities (columns: `arrays`)."""
 
     keys: np.ndarray
     scalars: np.ndarray
@@ -34,7 +34,7 @@ class Games(NamedTuple):
 
 
 class CompiledWorld(BatchedWorld, Generic[Config]):
-    """B games in flat arrays, played by kernels.
+    """B environments in flat arrays, played by kernels.
 
     A subclass takes (num_envs, game, num_threads), builds what its kernels read and calls this constructor.
 
@@ -47,7 +47,7 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
             last, actions, auto_reset, slots, rules, tables, games, views, finals, results)`, which plays a step of rows
             `first` … `last - 1` and shows it (with `auto_reset`, an episode that ends shows its end in a row of
             `finals`, from row `first` on, and is ready for `start_rows`); and `write_states(rules, tables, games,
-            states)`. Two, so that generating games is compiled once.
+            states)`. Two, so that generating episodes is compiled once.
         rules, tables: what they read.
         views: NamedTuple of observations [B, …], by the names of fields; `grid` is flattened to [B, n, H * W * K].
         num_scalars: columns of `Games.scalars`.
@@ -120,14 +120,14 @@ class CompiledWorld(BatchedWorld, Generic[Config]):
             self.final_rows = np.flatnonzero(self.out.done)
             if len(self.final_rows):
                 self._start()
-                self._close_ranks()
+                self._compact_finals()
 
     def _start(self) -> None:
         """Start the episode that each row's seed and episode number name, where a row is done."""
         arrays = self._slots, self._rules, self._tables, self._games, self._views, self.out
         self._threads.run(self._start_rows, *arrays)
 
-    def _close_ranks(self) -> None:
+    def _compact_finals(self) -> None:
         """Each chunk of rows wrote its final observations from its own first row on: put them behind one another."""
         end = np.searchsorted(self.final_rows, self._threads.chunks[0][1])
         for first, last in self._threads.chunks[1:]:

@@ -1,4 +1,4 @@
-"""GymnasiumVectorEnv: many games for one agent each as a `gymnasium.vector.VectorEnv`."""
+"""GymnasiumVectorEnv: many envs of one agent each as a `gymnasium.vector.VectorEnv`."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from magrounding.errors import CallOrderError, ConfigurationError, choose
 from magrounding.simulators.process import ProcessVectorEnv
 from magrounding.simulators.serial import SerialVectorEnv
 from magrounding.spec import SCENE, SCORES, SNAPSHOT
-from magrounding.vector import Info, Observation, OwnGames, StepResult, check_actions, check_flags
+from magrounding.vector import DeepCopied, Info, Observation, StepResult, check_actions, check_flags
 from magrounding.vocabulary import Vocabulary
 
 GameVec = WorldVectorEnv | SerialVectorEnv | ProcessVectorEnv
 
 
-class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndarray]):
-    """The games of a vector env of ours, through the eyes of their only agents.
+class GymnasiumVectorEnv(DeepCopied, GymnasiumVec[Observation, np.ndarray, np.ndarray]):
+    """A vector env of ours with one agent, as Gymnasium's.
 
     It shows what as many single envs behind `gymnasium.vector.SyncVectorEnv` show, `distance` included, and plays the
-    same games: row b those of the single env with seed + b (a simulator's later episodes have seeds of their own).
+    same episodes: row b those of the single env with seed + b (a simulator's later episodes have seeds of their own).
     Every array is the caller's own. `infos` has `action_mask` [B, A] and `document` [B]; `illegal` where an action was
-    masked; and `won`, with `score` where a world has one, of games that ended in this step: each with its mask `_key`
-    [B] bool. Texts are left out, as ids are faster: `vocabulary` decodes them.
+    masked; and `won`, with `score` where a world has one, of episodes that ended in this step: each with its mask
+    `_key` [B] bool. Texts are left out, as ids are faster: `vocabulary` decodes them.
 
     Args:
-        vec: the games; the env takes them over.
-        autoreset_mode: AutoresetMode.NEXT_STEP, Gymnasium's default: a game that ends shows its end, and the step after
-            only starts the next; its action is ignored and its reward is 0. AutoresetMode.SAME_STEP: it starts in the
-            same step, and `infos` has `final_obs` [B] object and `final_info`, where `won`, `score` and `illegal` of
-            the last step are then.
+        vec: the vector env; this one takes it over.
+        autoreset_mode: AutoresetMode.NEXT_STEP, Gymnasium's default: an episode that ends shows its end, and the step
+            after only starts the next; its action is ignored and its reward is 0. AutoresetMode.SAME_STEP: it starts in
+            the same step, and `infos` has `final_obs` [B] object and `final_info`, with `won`, `score` and `illegal`
+            of the last step.
         render_mode: None or "rgb_array", for worlds that draw themselves.
 
     Raises:
-        ConfigurationError: games for several agents, an unknown mode, or one that these games cannot have.
+        ConfigurationError: several agents, an unknown mode, or one that this env cannot have.
     """
 
     def __init__(
@@ -91,23 +91,23 @@ class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndar
 
         Args:
             seed: an integer in [0, 2**62).
-            options: `reset_mask` [B] bool, the games that are started, by default all; the others stay as they are, and
-                `infos` says nothing of them. All else is ignored: the games have no other options.
+            options: `reset_mask` [B] bool, the rows that are started, by default all; the others stay as they are, and
+                `infos` says nothing of them. All else is ignored.
 
         Raises:
             ConfigurationError: a seed or a mask that is none.
-            CallOrderError: after `close`; for some of the games, before a reset of all.
+            CallOrderError: after `close`; for some of the rows, before a reset of all.
         """
         mask = self._check_mask(options)
         # Without a seed, what has ended already stands at the beginning of its next episode.
         held = ~mask | self._ended if seed is None else ~mask
         seen, info = self._start(seed, held)
-        # Gymnasium wants its own generator seeded; the games, which have checked the seed, do not use it.
+        # Gymnasium wants its own generator seeded; the env, which has checked the seed, does not use it.
         super().reset(seed=None if seed is None else int(seed))
         self._ended &= ~mask
         self._started = True
         observation = self._shown(seen)
-        for name, array in self._ends.items():  # of games that have ended and are not started yet
+        for name, array in self._ends.items():  # of episodes that have ended, whose rows are not started yet
             observation[name][self._ended] = array[self._ended]
         return observation, self._common(observation, info, mask)
 
@@ -151,7 +151,7 @@ class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndar
         return observation, paid, terminated[:, 0] & ~held, truncated[:, 0] & ~held, infos
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """A picture [height, width, 3] uint8 of each game; None without a render mode."""
+        """Return a picture [height, width, 3] uint8 of each row; None without a render mode."""
         if self.render_mode is None or not isinstance(self.vec, WorldVectorEnv):
             return None
         return tuple(rgb_array(self.vec.world.scene(row)) for row in range(self.num_envs))
@@ -172,7 +172,7 @@ class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndar
         return mask.copy()
 
     def _start(self, seed: int | None, held: np.ndarray) -> tuple[Observation, Info]:
-        """A reset of all games but those held [B] bool, which stay as they are."""
+        """Reset all rows but those held [B] bool, which stay as they are."""
         vec = self.vec
         if not isinstance(vec, WorldVectorEnv):
             return vec.reset(seed, np.flatnonzero(~held)) if held.any() else vec.reset(seed)
@@ -181,7 +181,7 @@ class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndar
         return (seen, info) if before is None else self._put_back(before, held)
 
     def _play(self, actions: np.ndarray, held: np.ndarray) -> StepResult:
-        """A step of all games but those held [B] bool: what these show and their document stay as they were before."""
+        """Step all rows but those held [B] bool, whose observations and document stay as they were."""
         vec = self.vec
         if not isinstance(vec, WorldVectorEnv):
             vec.hold(held)
@@ -194,20 +194,20 @@ class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndar
         return seen, reward, terminated, truncated, info
 
     def _before(self, held: np.ndarray) -> dict[str, np.ndarray] | None:
-        """The games as they are, where any of a world's is held."""
+        """Return a snapshot where any row of a world is held."""
         if not held.any() or not isinstance(self.vec, WorldVectorEnv):
             return None
         return require_capability(self.vec, HasSnapshots).snapshot()
 
     def _put_back(self, before: dict[str, np.ndarray], held: np.ndarray) -> tuple[Observation, Info]:
-        games = require_capability(self.vec, HasSnapshots)
-        after = games.snapshot()
+        vec = require_capability(self.vec, HasSnapshots)
+        after = vec.snapshot()
         for name, array in after.items():
             array[held] = before[name][held]
-        return games.restore(after)
+        return vec.restore(after)
 
     def _shown(self, seen: Observation) -> Observation:
-        """Copies for one agent a game, in the order of the space; R rows of them."""
+        """Return copies [R, …] without the axis of agents, in the order of the space."""
         shown = {}
         for name in self.single_observation_space.spaces:  # pyright: ignore[reportAttributeAccessIssue]  a Dict
             if name != "distance" or self._sides is None:
@@ -220,7 +220,7 @@ class GymnasiumVectorEnv(OwnGames, GymnasiumVec[Observation, np.ndarray, np.ndar
         """Return the infos of every row, or of those in `rows` [B] bool; zeros for the others."""
         rows = np.ones(self.num_envs, np.bool_) if rows is None else rows
         document, over, known = info.document.copy(), self._ended, rows
-        if self.vec.spec.shared_texts:  # the games have replaced that of those that show their end
+        if self.vec.spec.shared_texts:  # the vector env has replaced that of rows that show their end
             document[over] = self._document[over]
         else:  # texts that change in every step: the key of the last is gone
             known = rows & ~over
@@ -239,7 +239,7 @@ def make_gymnasium_vec(
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     **options: Any,
 ) -> GymnasiumVectorEnv:
-    """Make many games: what `gymnasium.make_vec("magrounding/<env>-v0", num_envs=B, …)` calls.
+    """Make a vector env: what `gymnasium.make_vec("magrounding/<env>-v0", num_envs=B, …)` calls.
 
     Args:
         env: environment id, e.g. "rtfm".

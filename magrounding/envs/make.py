@@ -1,4 +1,4 @@
-"""`make` and `make_vec`: a registered environment by its id, one game or many."""
+"""`make` and `make_vec`: a registered environment by its id, one or a batch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 from magrounding.envs.parallel import WorldEnv
-from magrounding.envs.seen import drawn
+from magrounding.envs.text_render import with_render_mode
 from magrounding.envs.vector import WorldVectorEnv
 from magrounding.errors import ConfigurationError, check_bool
 from magrounding.plain import plain
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 def make(id: str, *, render_mode: str | None = None, **options: Any) -> ParallelEnv:
-    """Make one game as a PettingZoo ParallelEnv.
+    """Make an environment as a PettingZoo ParallelEnv.
 
     Args:
         id: environment id, e.g. "ma_rtfm".
-        render_mode: None, "ansi" or "rgb_array"; "ansi" of a game that draws nothing says what its agents see.
+        render_mode: None, "ansi" or "rgb_array"; "ansi" of an env that draws nothing gives what its agents see.
         options: options of the environment, see its documentation.
 
     Raises:
-        ConfigurationError: an unknown id, option or render mode, a game that is larger than the memory, or one of an
+        ConfigurationError: an unknown id, option or render mode, an env that is larger than the memory, or an
             environment of your own that is no ParallelEnv.
     """
     entry = env_entry(id)
@@ -43,7 +43,7 @@ def make(id: str, *, render_mode: str | None = None, **options: Any) -> Parallel
                 f"{id} makes Gymnasium's {type(env).__name__}, where one game is a PettingZoo ParallelEnv: "
                 f"make_vec({id!r}, num_envs), training and matches play it as it is"
             )
-        return drawn(env, spec, render_mode)
+        return with_render_mode(env, spec, render_mode)
     return WorldEnv(config.make_world(1, 1), id=id, options=options, render_mode=render_mode)
 
 
@@ -57,19 +57,19 @@ def make_vec(
     copy: bool = False,
     **options: Any,
 ) -> VectorEnv:
-    """Make a batch of games that restart by themselves.
+    """Make a batch of envs that restart by themselves.
 
     Args:
         id: environment id.
         num_envs: B.
         num_threads: threads that share the rows of a world that simulates batches; the episodes do not depend on it.
-        workers: processes that share the games of a simulator of one game; 0 plays them in this process.
+        workers: processes that share the rows of a simulator of one env; 0 plays them in this process.
         timeout: seconds without an answer after which a worker counts as hung and is replaced.
         copy: return fresh arrays instead of buffers that the next step overwrites.
         options: options of the environment.
 
     Raises:
-        ConfigurationError: an unknown id or option, a number that is none, or more games than the memory holds.
+        ConfigurationError: an unknown id or option, a number that is none, or more envs than the memory holds.
     """
     num_envs, num_threads = check_count("num_envs", num_envs, 1), check_count("num_threads", num_threads, 1)
     workers = check_workers(workers, timeout)

@@ -28,7 +28,7 @@ class WorldOracle(ABC, Generic[World]):
     Args:
         env: a vector env, or a single one (`magrounding.make`).
         world: the kind of world that it plays.
-        plays: names of the games, for an error.
+        plays: names of the environments, for an error.
 
     Attributes:
         regrets: [B, n, A] float32 in [0, 1], which share of its chances each move loses, in the states that were
@@ -53,23 +53,23 @@ class WorldOracle(ABC, Generic[World]):
 
     @abstractmethod
     def _label(self, rows: np.ndarray) -> None:
-        """Write the best moves in the games `rows` [R] to `self._labels` [B, n, A]: at least one, none masked."""
+        """Write the best moves in `rows` [R] to `self._labels` [B, n, A]: at least one, none masked."""
 
     def initial_memory(self, num_envs: int) -> None:
-        """It remembers nothing."""
+        """Return None: it has no memory."""
 
     def best_actions(self, rows: np.ndarray | None = None) -> np.ndarray:
         """All best moves of every agent, now.
 
         Args:
-            rows: [R] games of a vector env to think about; by default all. The others keep what was found before.
+            rows: [R] rows of a vector env, by default all. The others keep what was found before.
 
         Returns:
             [B, n, A] bool, never empty and never a masked action; staying for who can do nothing else.
 
         Raises:
             CallOrderError: before the first reset, unless there are no `rows`, which only compiles what thinks.
-            ConfigurationError: rows that are none of the games.
+            ConfigurationError: rows that do not exist.
         """
         chosen = self._every if rows is None else check_rows(rows, len(self._every))
         if len(chosen) and not self._world._games.keys.any():
@@ -89,7 +89,7 @@ class WorldOracle(ABC, Generic[World]):
 
         Args:
             obs, memory, info, greedy: as for trained teams; none of them is read.
-            rows: [R] games of a vector env to play; the others get any action.
+            rows: [R] rows of a vector env to play; the others get any action.
 
         Returns:
             Actions [B, n] int64 of a vector env, or {agent: int} for the living agents of a single one; and None.

@@ -16,7 +16,7 @@ from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError, choose
 from magrounding.registry import ENVS
 from magrounding.spec import SCENE, SCORES, STATE, EnvSpec, Grid
-from magrounding.vector import Observation, OwnGames, action_numbers, row_seeds
+from magrounding.vector import DeepCopied, Observation, action_numbers, row_seeds
 
 RENDER_MODES = ("ansi", "rgb_array")
 FRAMES_PER_SECOND = 4
@@ -68,23 +68,23 @@ def observation_space(spec: EnvSpec) -> spaces.Dict:
     return spaces.Dict(parts)
 
 
-class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
-    """One game for n agents, agent_0 … agent_{n-1}.
+class WorldEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
+    """One environment of n agents, agent_0 … agent_{n-1}.
 
     Every array and list it returns is the caller's own. An observation has the fields of `spec` and, where an agent
     sees its position on a map, `distance` [H, W, 2]: (dx / W, dy / H) to each cell. `infos[agent]` has `action_mask`
     [A] int8, `text` (`manual`, a list of statements; `goal`; `inventory`) and `document` (equal keys mean equal texts);
     `illegal` (True) after a masked action, which did nothing; and `won`, and `score` where a world has one, in the last
-    step of the game, for the agents that are in it. An agent that dies while the others play on leaves `agents` after
-    that step.
+    step of the episode, for the agents that are in it. An agent that dies while the others play on leaves `agents`
+    after that step.
 
     Args:
-        world: a BatchedWorld of one game; the env takes it over.
+        world: a BatchedWorld of one row; the env takes it over.
         id, options: how the world was made, so that others can make it again.
         render_mode: None, "ansi" or "rgb_array".
 
     Raises:
-        ConfigurationError: an unknown render mode, or a world of several games.
+        ConfigurationError: an unknown render mode, or a world of several rows.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
         return observations, rewards, terminations, truncations, infos
 
     def state(self) -> np.ndarray:
-        """The whole game, [state_size] int16, laid out as `spec.state_layout()`.
+        """Return the whole state, [state_size] int16, laid out as `spec.state_layout()`.
 
         Raises:
             ConfigurationError: a world without one.
@@ -215,7 +215,7 @@ class WorldEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
         return self.world.state()[0].copy()
 
     def render(self, marks: np.ndarray | None = None) -> str | np.ndarray | None:
-        """The game as text ("ansi") or picture [height, width, 3] uint8 ("rgb_array"); None without a render mode.
+        """Return text ("ansi") or a picture [height, width, 3] uint8 ("rgb_array"); None without a render mode.
 
         Args:
             marks: [n, H, W] int8, to be shown as well: 1 a cell that agent i claims, 0 one that it leaves to others, −1

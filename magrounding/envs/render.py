@@ -70,7 +70,7 @@ class Scene:
         return replace(self, figures=tuple(figures))
 
 
-def in_no_order(figures: Iterable[Figure]) -> tuple[Figure, ...]:
+def sorted_figures(figures: Iterable[Figure]) -> tuple[Figure, ...]:
     """Agents as they come, then monsters and all else by name and place.
 
     The order in which a world keeps them is that of their roles, and legends have letters by the order.

@@ -1,4 +1,4 @@
-"""SingleAgentEnv: a game for one agent as a Gymnasium env."""
+"""SingleAgentEnv: a ParallelEnv of one agent as a Gymnasium env."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from magrounding.envs.parallel import FRAMES_PER_SECOND, RENDER_MODES
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.simulators.writer import converted
 from magrounding.spec import EnvSpec
-from magrounding.vector import Observation, OwnGames
+from magrounding.vector import DeepCopied, Observation
 
 if TYPE_CHECKING:
     from pettingzoo import ParallelEnv
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from magrounding.vocabulary import Vocabulary
 
 
-class SingleAgentEnv(OwnGames, gymnasium.Env[Observation, np.int64]):
-    """The game of a ParallelEnv through the eyes of its only agent.
+class SingleAgentEnv(DeepCopied, gymnasium.Env[Observation, np.int64]):
+    """A ParallelEnv of one agent as a Gymnasium env.
 
     Args:
-        env: a game for one agent.
+        env: an env of one agent.
 
     Raises:
-        ConfigurationError: a game for several agents.
+        ConfigurationError: an env of several agents.
     """
 
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": FRAMES_PER_SECOND}  # noqa: RUF012 (Gymnasium declares it so)
@@ -68,7 +68,7 @@ class SingleAgentEnv(OwnGames, gymnasium.Env[Observation, np.int64]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         observations, infos = self.env.reset(seed, options)
-        # Gymnasium wants its own generator seeded; the game, which has checked the seed, does not use it.
+        # Gymnasium wants its own generator seeded; the env, which has checked the seed, does not use it.
         super().reset(seed=None if seed is None else int(seed))
         self._remember_mask(infos[self.agent])
         return observations[self.agent], infos[self.agent]
@@ -91,7 +91,7 @@ class SingleAgentEnv(OwnGames, gymnasium.Env[Observation, np.int64]):
 
 
 def make_single_agent(env: str, render_mode: str | None = None, **options: Any) -> SingleAgentEnv:
-    """Make a game for one agent as a Gymnasium env: what `gymnasium.make("magrounding/<env>-v0", …)` calls.
+    """Make an environment of one agent as a Gymnasium env: what `gymnasium.make("magrounding/<env>-v0", …)` calls.
 
     Args:
         env: environment id, e.g. "rtfm".

@@ -11,12 +11,12 @@ from magrounding.capabilities import HasFacts, HasPlaces, HasSnapshots, HasState
 from magrounding.envs.world import BatchedWorld
 from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.spec import SCORES
-from magrounding.vector import Info, Observation, OwnGames, StepResult, check_actions, check_count, row_seeds
+from magrounding.vector import DeepCopied, Info, Observation, StepResult, check_actions, check_count, row_seeds
 
 _CLOSED = "the games are closed: make others"
 
 
-class WorldVectorEnv(OwnGames, HasState, HasSnapshots, HasPlaces, HasFacts):
+class WorldVectorEnv(DeepCopied, HasState, HasSnapshots, HasPlaces, HasFacts):
     """A BatchedWorld as a VectorEnv.
 
     Args:

@@ -20,7 +20,7 @@ def name_of(env: Any) -> str:
     return type(getattr(env, "unwrapped", env)).__name__
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """A value as a sentence can hold it: short, whatever it is."""
     try:
         return reprlib.repr(value)
@@ -32,18 +32,18 @@ def parts_of(result: Any, names: Sequence[str], call: str, env: Any) -> Sequence
     """The things that `reset` or `step` of an env has returned; ConfigurationError for more, fewer or none."""
     if isinstance(result, tuple | list) and len(result) == len(names):
         return result
-    came = f"{len(result)} things" if isinstance(result, tuple | list) else shown(result)
+    got = f"{len(result)} things" if isinstance(result, tuple | list) else short_repr(result)
     raise ConfigurationError(
-        f"{call}() of {name_of(env)} returned {came}, it has to return {len(names)}: {', '.join(names)}"
+        f"{call}() of {name_of(env)} returned {got}, it has to return {len(names)}: {', '.join(names)}"
     )
 
 
 def number(value: Any, what: str, env: Any) -> float:
     """One finite number; an array of one is its number. ConfigurationError for anything else."""
-    found = float(value) if isinstance(value, float | np.floating) else _only(value)
+    found = float(value) if isinstance(value, float | np.floating) else _scalar(value)
     if found is None or not -_MOST <= found <= _MOST:  # NaN is not
         raise ConfigurationError(
-            f"{what} of {name_of(env)} is {shown(value)}: one finite number in the range of float32 was expected"
+            f"{what} of {name_of(env)} is {short_repr(value)}: one finite number in the range of float32 was expected"
         )
     return found
 
@@ -52,9 +52,9 @@ def flag(value: Any, what: str, env: Any) -> bool:
     """One truth value: True or False, 1 or 0, or an array of one. ConfigurationError for anything else."""
     if value is True or value is False:
         return value
-    found = _only(value)
+    found = _scalar(value)
     if found not in (0, 1):
-        raise ConfigurationError(f"{what} of {name_of(env)} is {shown(value)}: True or False was expected")
+        raise ConfigurationError(f"{what} of {name_of(env)} is {short_repr(value)}: True or False was expected")
     return bool(found)
 
 
@@ -66,11 +66,11 @@ def key(value: Any, what: str, env: Any) -> int:
     except Exception:  # whatever an object does that is asked to be an array
         whole = None
     if whole is None or not _KEYS.min <= whole <= _KEYS.max:
-        raise ConfigurationError(f"{what} of {name_of(env)} is {shown(value)}: an integer of 64 bits was expected")
+        raise ConfigurationError(f"{what} of {name_of(env)} is {short_repr(value)}: an integer of 64 bits was expected")
     return whole
 
 
-def _only(value: Any) -> float | None:
+def _scalar(value: Any) -> float | None:
     """The one number that a value is; None where it is none, or several."""
     try:
         array = np.asarray(value)

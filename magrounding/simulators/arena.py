@@ -22,7 +22,7 @@ class Arena:
 
     Attributes:
         memory: the block, uint8.
-        shown: its first bytes, everything that a step shows: `observation` to `episode`.
+        visible: its first bytes, everything that a step shows: `observation` to `episode`.
     """
 
     observation: Observation  # [B, n, …], or [B, …] where shared
@@ -41,7 +41,7 @@ class Arena:
     episode: np.ndarray  # [B] int64, number of the episode of its seed that a row plays
     actions: np.ndarray  # [B, n] int64
     seeds: np.ndarray  # [B] int64, of the rows
-    asked: np.ndarray  # [B] bool, rows that a command is for
+    selected: np.ndarray  # [B] bool, rows that a command is for
     held: np.ndarray  # [B] bool, rows that a step leaves as they are
     state: np.ndarray  # [B, S] int16
     labels: np.ndarray  # [B, n, A] bool, the best actions; no action without the capability
@@ -52,7 +52,7 @@ class Arena:
         size = arena_bytes(spec, num_envs)
         self.memory = np.zeros(size, np.uint8) if memory is None else np.frombuffer(memory, np.uint8, size)
         self.observation, self.final_observation = {}, {}
-        end_of_shown = 0
+        end_of_visible = 0
         for name, start, stop, shape, dtype in _places(spec, num_envs):
             array = self.memory[start:stop].view(dtype).reshape(shape)
             kind, _, field = name.partition("/")
@@ -61,8 +61,8 @@ class Arena:
             else:
                 setattr(self, name, array)
             if name == "episode":
-                end_of_shown = stop
-        self.shown = self.memory[:end_of_shown]
+                end_of_visible = stop
+        self.visible = self.memory[:end_of_visible]
 
     def __getstate__(self) -> tuple[EnvSpec, int, np.ndarray]:
         """Return what a copy is made of: memory of its own, which all its arrays are views of once more."""
@@ -73,8 +73,8 @@ class Arena:
         self.__init__(spec, num_envs)
         self.memory[:] = memory
 
-    def shown_arrays(self) -> list[np.ndarray]:
-        """The arrays within `shown`."""
+    def visible_arrays(self) -> list[np.ndarray]:
+        """The arrays within `visible`."""
         return [*self.observation.values(), *(getattr(self, name) for name in (*PER_AGENT, *_PER_ROW))]
 
 
@@ -161,7 +161,7 @@ def _arrays(spec: EnvSpec, num_envs: int) -> Iterator[tuple[str, Shape, Any]]:
         yield f"final_observation/{name}", shape, dtype
     yield "actions", each, np.int64
     yield "seeds", row, np.int64
-    yield "asked", row, np.bool_
+    yield "selected", row, np.bool_
     yield "held", row, np.bool_
     yield "state", (num_envs, spec.state_size), np.int16
     yield "labels", (*each, spec.num_actions if EXPERT in spec.capabilities else 0), np.bool_

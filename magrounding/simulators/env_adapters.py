@@ -9,7 +9,7 @@ import gymnasium
 from gymnasium import spaces
 
 from magrounding.errors import ConfigurationError
-from magrounding.simulators.answers import flag, name_of, parts_of, shown
+from magrounding.simulators.answers import flag, name_of, parts_of, short_repr
 
 _AGENT = "agent_0"
 _RESET_ONE, _RESET = ("observation", "info"), ("observations", "infos")
@@ -52,7 +52,7 @@ class PettingZooAdapter:
                 return found
         except TypeError:  # nothing to go through, or names that nothing is found by
             pass
-        raise self._wrong("agents", acting, f"a list of some of {shown(self.possible_agents)}")
+        raise self._wrong("agents", acting, f"a list of some of {short_repr(self.possible_agents)}")
 
     def reset(self, seed: int) -> tuple[ByAgent, ByAgent]:
         observations, infos = parts_of(self.env.reset(seed=seed), _RESET, "reset", self.env)
@@ -70,7 +70,7 @@ class PettingZooAdapter:
             self._check(what, found)
             if not actions.keys() <= found.keys():
                 lacking = next(agent for agent in actions if agent not in found)
-                raise self._wrong(what, found, f"one for each agent that has acted, {shown(lacking)} too")
+                raise self._wrong(what, found, f"one for each agent that has acted, {short_repr(lacking)} too")
         self._check_infos("infos of step()", infos)
         return observations, rewards, terminations, truncations, infos
 
@@ -79,7 +79,7 @@ class PettingZooAdapter:
             raise self._wrong(what, found, "a dict by agent")
         if not found.keys() <= self._known:
             stranger = next(agent for agent in found if agent not in self._known)
-            raise self._wrong(what, found, f"no {shown(stranger)}, who is none of its possible_agents,")
+            raise self._wrong(what, found, f"no {short_repr(stranger)}, who is none of its possible_agents,")
 
     def _check_infos(self, what: str, infos: Any) -> None:
         if not isinstance(infos, Mapping):
@@ -88,8 +88,8 @@ class PettingZooAdapter:
             if type(info) is not dict and not isinstance(info, Mapping):
                 raise self._wrong(what, infos, "a dict of dicts")
 
-    def _wrong(self, what: str, came: Any, expected: str) -> ConfigurationError:
-        return ConfigurationError(f"{what} of {name_of(self.env)} are {shown(came)}: {expected} was expected")
+    def _wrong(self, what: str, got: Any, expected: str) -> ConfigurationError:
+        return ConfigurationError(f"{what} of {name_of(self.env)} are {short_repr(got)}: {expected} was expected")
 
 
 class GymnasiumAdapter:
@@ -122,7 +122,7 @@ class GymnasiumAdapter:
 
     def _checked(self, info: Any) -> Mapping[str, Any]:
         if type(info) is not dict and not isinstance(info, Mapping):
-            raise ConfigurationError(f"info of {name_of(self.env)} is {shown(info)}: a dict was expected")
+            raise ConfigurationError(f"info of {name_of(self.env)} is {short_repr(info)}: a dict was expected")
         return info
 
 

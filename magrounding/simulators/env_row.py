@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from magrounding.errors import ConfigurationError
-from magrounding.simulators.answers import flag, key, name_of, number, shown
+from magrounding.simulators.answers import flag, key, name_of, number, short_repr
 from magrounding.simulators.arena import Arena
 from magrounding.simulators.env_adapters import ByAgent, EnvAdapter, attribute
 from magrounding.simulators.spaces import MASK, ONLY_FIELD, field_bounds, observed
@@ -195,7 +195,7 @@ class EnvRow:
                 shared = ()
             elif agent in acting:
                 raise ConfigurationError(
-                    f"{name_of(self._adapter.env)} shows {shown(agent)} nothing, who acts next: "
+                    f"{name_of(self._adapter.env)} shows {short_repr(agent)} nothing, who acts next: "
                     "there has to be an observation for each of its agents"
                 )
 

@@ -23,7 +23,7 @@ class Fault:
         time: seconds since the epoch.
         worker: which one.
         reason: what happened to it.
-        rows: its games, all of them lost.
+        rows: of its episodes, all of them lost.
     """
 
     __repr__ = brief

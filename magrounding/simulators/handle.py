@@ -96,13 +96,13 @@ class WorkerHandle:
 
     def read(self) -> Failure | None:
         """Read answers that have come; a Failure where the worker has raised or is gone."""
-        came = os.read(self.answers, 65536)
-        if came == DONE and not self._unread:
+        got = os.read(self.answers, 65536)
+        if got == DONE and not self._unread:
             self.answered += 1
             return None
-        if not came:
+        if not got:
             return Failure(self.exit_reason())
-        self._unread += came
+        self._unread += got
         while self._unread:
             kind, end, message = self._unread[:1], 1, b""
             if kind != DONE:

@@ -60,7 +60,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         self.num_agents = self.spec.num_agents
         self._arena = self._pool.arena()
         self._shown = Arena(self.spec, num_envs)  # the caller's: what a dying worker writes is never seen
-        self._copies = list(zip(self._shown.shown_arrays(), self._arena.shown_arrays(), strict=True))
+        self._copies = list(zip(self._shown.visible_arrays(), self._arena.visible_arrays(), strict=True))
         self._fault = np.zeros(num_envs, np.bool_)
         self._episode = np.zeros(num_envs, np.int64)  # the last one that was started in each row
         self._all_views = View(self._shown, self._rows, (id, self.spec), copy=copy)
@@ -97,14 +97,14 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
             self._episode[chosen] += 1
         else:
             arena.seeds[chosen], self._episode[chosen] = seeds[chosen], 0
-        arena.episode[chosen], arena.asked[:] = self._episode[chosen], False
-        arena.asked[chosen] = True
+        arena.episode[chosen], arena.selected[:] = self._episode[chosen], False
+        arena.selected[chosen] = True
         self._fault[:] = False
         self._fault[self._lost_rows(_BOTH)] = True  # of those that stay, it has not been shown yet
         self._fault[chosen] = False
         self._settle({worker: worker.send(command.RESET) for worker in pool.workers})
         self._fault[self._lost_rows(_BOTH)] = True
-        self._shown.shown[:] = arena.shown
+        self._shown.visible[:] = arena.visible
         self._started = True
         return self._all_views.start(arena.final_observation, self._fault)
 
@@ -156,7 +156,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         asked[check_rows(rows, self.num_envs)] = True
         if any(asked[self._halves[group]].any() for group in self._tickets):
             raise CallOrderError("receive the step of these games before asking for their best actions")
-        arena.asked[:] = asked
+        arena.selected[:] = asked
         self._settle({w: w.send(command.LABEL) for w in self._pool.workers if asked[w.rows].any()})
         for worker, group in self._lost:
             within = worker.groups[group]
@@ -198,7 +198,7 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         shown, lost = self._shown, self._lost_rows(groups)
         kept = self._keep(lost) if len(lost) else None
         if rows == self._rows:
-            shown.shown[:] = self._arena.shown
+            shown.visible[:] = self._arena.visible
         else:
             for mine, theirs in self._copies:
                 mine[rows] = theirs[rows]
@@ -214,13 +214,13 @@ class ProcessVectorEnv(SimulatorVectorEnv, HasHalves):
         arena, pool = self._arena, self._pool
         replaced = pool.answered(tickets)
         while replaced:
-            arena.asked[:] = False
+            arena.selected[:] = False
             for worker in replaced:
                 self._lost.update((worker, group) for group in _BOTH if worker.has_rows[group])
                 for others in self._tickets.values():
                     others.pop(worker, None)
                 self._episode[worker.rows] += 1
-                arena.episode[worker.rows], arena.asked[worker.rows] = self._episode[worker.rows], True
+                arena.episode[worker.rows], arena.selected[worker.rows] = self._episode[worker.rows], True
             replaced = pool.answered({worker: worker.send(command.RESET) for worker in replaced})
 
     def _lost_rows(self, groups: Sequence[int]) -> np.ndarray:

@@ -20,10 +20,10 @@ from magrounding.simulators.env_row import EnvRow
 from magrounding.simulators.simulator_env import SimulatorVectorEnv
 from magrounding.simulators.spaces import common_spec
 from magrounding.spec import EnvSpec
-from magrounding.vector import Info, Observation, OwnGames, StepResult, check_actions, check_rows, row_seeds
+from magrounding.vector import DeepCopied, Info, Observation, StepResult, check_actions, check_rows, row_seeds
 
 
-class SerialVectorEnv(OwnGames, SimulatorVectorEnv):
+class SerialVectorEnv(DeepCopied, SimulatorVectorEnv):
     """Envs of a simulator, one after the other in this process; see `vectorize` and `VectorEnv`.
 
     What a simulator raises reaches the caller; the envs are then to be reset. A copy, or a pickle, has envs of its own,

@@ -36,7 +36,7 @@ def spec_of(env: Any) -> EnvSpec:
 
 
 def common_spec(adapters: Iterable[EnvAdapter], given: EnvSpec | None) -> EnvSpec:
-    """The one spec of all games of a batch.
+    """Return the one spec of all envs of a batch.
 
     Args:
         adapters: the envs.

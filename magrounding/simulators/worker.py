@@ -66,7 +66,7 @@ def serve(packed: bytes, commands: int, answers: int, arena_file: int, groups: S
             rows = [row for group in groups for row in group]
             envs = {row: EnvRow(adapter, spec, arena, row) for row, adapter in zip(rows, adapters, strict=True)}
             while command:
-                _obey(command, arena, envs, groups)
+                _run_command(command, arena, envs, groups)
                 os.write(answers, DONE)
                 command = os.read(commands, 1)
     except BrokenPipeError:  # the parent has closed meanwhile
@@ -79,7 +79,7 @@ def serve(packed: bytes, commands: int, answers: int, arena_file: int, groups: S
             adapter.env.close()
 
 
-def _obey(command: bytes, arena: Arena, envs: dict[int, EnvRow], groups: Sequence[range]) -> None:
+def _run_command(command: bytes, arena: Arena, envs: dict[int, EnvRow], groups: Sequence[range]) -> None:
     if command in STEP_GROUP:
         for row in groups[STEP_GROUP.index(command)]:
             envs[row].step()
@@ -88,13 +88,13 @@ def _obey(command: bytes, arena: Arena, envs: dict[int, EnvRow], groups: Sequenc
             env.step()
     elif command == RESET:
         for row, env in envs.items():
-            if arena.asked[row]:
+            if arena.selected[row]:
                 env.reset()
             else:
                 env.rest()
     elif command == LABEL:
         for row, env in envs.items():
-            if arena.asked[row]:
+            if arena.selected[row]:
                 env.label()
     elif command == STATE:
         for env in envs.values():

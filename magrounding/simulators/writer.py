@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from magrounding.errors import ConfigurationError
-from magrounding.simulators.answers import name_of, shown
+from magrounding.simulators.answers import name_of, short_repr
 from magrounding.simulators.spaces import MASK
 from magrounding.spec import Field
 
@@ -84,7 +84,7 @@ def converted(value: Any, like: np.ndarray, name: str, env: Any, *, reshape: boo
         array = np.zeros(like.shape, object)
     if array.dtype.kind not in "biuf":
         raise ConfigurationError(
-            f"{name} of {name_of(env)} is {shown(value)}: an array of numbers of shape {like.shape} was expected"
+            f"{name} of {name_of(env)} is {short_repr(value)}: an array of numbers of shape {like.shape} was expected"
         )
     if array.size == like.size and reshape:
         array = array.reshape(like.shape)

@@ -11,14 +11,14 @@ from pettingzoo import ParallelEnv
 from magrounding.errors import CallOrderError, choose
 from magrounding.registry import ENVS
 from magrounding.spec import EnvSpec
-from magrounding.vector import Observation, OwnGames, action_numbers, row_seeds
+from magrounding.vector import DeepCopied, Observation, action_numbers, row_seeds
 from magrounding.vocabulary import Vocabulary
 
 AGENT = "agent_0"
 _CLOSED = "the env is closed: make another"
 
 
-class OneAgentEnv(OwnGames, ParallelEnv[str, Observation, SupportsIndex]):
+class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
     """One game for agent_0; a subclass says how a game begins (`_begin`), is played (`_play`) and looks.
 
     `infos["agent_0"]` has what the subclass gives (`_info`), `illegal` (True) after a masked action, and `won` in the

@@ -186,7 +186,7 @@ def layout_shape(layout: str, statements: int, longest: int) -> tuple[int, int]:
     return (statements, longest) if layout == STATEMENTS else (1, statements * longest)
 
 
-def lacking(folder: str | None, text: str, cell: Cell, why: str) -> DataNotFound:
+def missing_sentences(folder: str | None, text: str, cell: Cell, why: str) -> DataNotFound:
     """The error for a cell without sentences."""
     where = "our templates" if folder is None else Path(folder) / _file(text)
     return DataNotFound(f"{where}: no sentence for {_path(*cell)}, which {why}")

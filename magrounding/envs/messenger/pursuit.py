@@ -88,23 +88,15 @@ def solve(side, first, representatives, symmetry, orbit, turned, value):
         rows = np.array([t for t in range(width * width) if anywhere or t // width % CELL + t % width % CELL == 0])
         for hostile in range(ways):
             solved = value[target, hostile]
+            steps, hostile_steps = stride(first + target) * shifts, stride(first + hostile) * shifts
             _start(free, rows, solved)
             for sweep in range(MAX_SWEEPS):
                 changed = 0
                 for i in range(len(representatives)):
                     r = i if sweep % 2 == 0 else len(representatives) - 1 - i
+                    cell, ours, theirs = representatives[r], odds[target, r], odds[hostile, r]
                     best = _look_ahead(
-                        representatives[r],
-                        side,
-                        rows,
-                        stride(first + target) * shifts,
-                        stride(first + hostile) * shifts,
-                        odds[target, r],
-                        odds[hostile, r],
-                        symmetry,
-                        orbit,
-                        turned,
-                        solved,
+                        cell, side, rows, steps, hostile_steps, ours, theirs, symmetry, orbit, turned, solved
                     )
                     changed += _settle(rows, free[r], best, solved[r])
                 if changed == 0:

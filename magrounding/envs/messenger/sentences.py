@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from magrounding.envs.messenger.arrays import ENEMY, GOAL, IMMOVABLE, MESSAGE, UNKNOWN
 from magrounding.envs.messenger.entities import ENTITIES, MOVEMENTS, ROLES
-from magrounding.envs.messenger.manual import CELLS, TEXTS, Cell, Corpus, find_corpus, lacking
+from magrounding.envs.messenger.manual import CELLS, TEXTS, Cell, Corpus, find_corpus, missing_sentences
 from magrounding.envs.messenger.splits import SPLITS, triples
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def sentences_of(game: MessengerGame) -> tuple[tuple[str, ...], ...]:
         if not substitute:
             stage = f"the games of stage {getattr(game, 'stage', '')}, split {game.split},"
             reassigned = " with a reassigned manual" if game.manual == "reassigned" else ""
-            raise lacking(game.corpus, text, cells[0], f"{stage} need{reassigned}")
+            raise missing_sentences(game.corpus, text, cells[0], f"{stage} need{reassigned}")
         found[cells[0]] = substitute
     return tuple(found[cell] for cell in CELLS)
 

@@ -13,7 +13,7 @@ from magrounding.envs.messenger.games import MessengerGame
 from magrounding.envs.messenger.manual import STATEMENTS, STREAM, find_corpus, sentence_tables
 from magrounding.envs.messenger.sentences import sentences_of
 from magrounding.envs.messenger.splits import SPLITS, triples
-from magrounding.envs.render import Figure, Scene, in_no_order
+from magrounding.envs.render import Figure, Scene, sorted_figures
 
 
 class MessengerWorld(CompiledWorld[MessengerGame]):
@@ -51,7 +51,7 @@ class MessengerWorld(CompiledWorld[MessengerGame]):
                 figures.append(Figure(*at, *what))
         return Scene(
             walls=np.zeros((arrays.SIZE, arrays.SIZE), np.bool_),
-            figures=in_no_order(figures),
+            figures=sorted_figures(figures),
             alive=(True,) * n,
             inventories=tuple("message" if agent[arrays.HOLDS] else "" for agent in entities[:n]),
             goal="",

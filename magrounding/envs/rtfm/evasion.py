@@ -21,7 +21,7 @@ EQUAL = np.float32(0.9998)
 HOPELESS = 1e-9
 
 
-class Desk(NamedTuple):
+class Scratch(NamedTuple):
     """Scratch of `weigh`: what it writes down about one game, E entities, n agents and k monsters of them.
 
     Attributes:
@@ -48,9 +48,9 @@ class Desk(NamedTuple):
 
 
 @inner_njit
-def make_desk(n, k, slots):
-    """A `Desk` for games of so many agents, monsters and entities."""
-    return Desk(
+def make_scratch(n, k, slots):
+    """A `Scratch` for games of so many agents, monsters and entities."""
+    return Scratch(
         np.zeros(slots, np.int64),
         np.zeros(slots, np.bool_),
         np.zeros(n, np.int64),
@@ -74,9 +74,9 @@ def label_moving(games, rules, tables, entities, labels, regrets):
     chances that an agent loses by a move. `tables` is the `Pursuit` solved for `rules`.
     """
     n = rules.agents
-    desk, values = make_desk(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)
+    scratch, values = make_scratch(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)
     for b in games:
-        weigh(rules, tables, entities[b], desk, values)
+        weigh(rules, tables, entities[b], scratch, values)
         for a in range(n):
             judge(values[a], labels[b, a], regrets[b, a])
 
@@ -102,7 +102,7 @@ def judge(values, labels, regrets):
 
 
 @inner_njit
-def weigh(rules, tables, actors, desk, values):
+def weigh(rules, tables, actors, scratch, values):
     """Value every agent's moves: its chances after each, once targets are divided for the greatest joint value.
 
     The odds of a monster's moves do not depend on what the agents do now, as monsters choose on the old state.
@@ -111,58 +111,32 @@ def weigh(rules, tables, actors, desk, values):
     `values` [n, 5] float32 are filled: −1 for a move into a wall, and for all but to stay of the dead, which have 1.
     """
     side, n, k = rules.size - 2, rules.agents, rules.monsters
-    count = survey(side, n, k, actors, desk.where, desk.useful, desk.targets)
-    desk.costs[:] = 0
+    where, useful, targets, errand, costs, choice, threat, single, odds, seen, unmoved, seen_now = scratch
+    count = survey(side, n, k, actors, where, useful, targets)
+    costs[:] = 0
     for a in range(n):
         _cost_tasks(
-            a,
-            side,
-            n,
-            k,
-            count,
-            actors,
-            desk.useful,
-            desk.targets,
-            tables,
-            desk.threat,
-            desk.seen_now,
-            desk.unmoved,
-            desk.single,
-            desk.costs,
-            desk.errand,
+            a, side, n, k, count, actors, useful, targets, tables, threat, seen_now, unmoved, single, costs, errand
         )
-    assign(desk.costs, desk.choice)
-    _predict_moves(side, n, k, rules.chase_squared, actors, desk.odds)
+    assign(costs, choice)
+    _predict_moves(side, n, k, rules.chase_squared, actors, odds)
     for a in range(n):
         values[a] = -1
         if not actors[a, PRESENT]:
             values[a, STAY] = 1
             continue
-        j, target, item = desk.choice[a], -1, -1
-        if j < count and desk.costs[a, j] < IMPOSSIBLE:
-            target, item = desk.targets[j] - n, desk.errand[a, j]
+        j, target, item = choice[a], -1, -1
+        if j < count and costs[a, j] < IMPOSSIBLE:
+            target, item = targets[j] - n, errand[a, j]
         for move in range(5):
             row, column = actors[a, ROW] - 1 + ROW_STEP[move], actors[a, COLUMN] - 1 + COLUMN_STEP[move]
             if inside(row, column, side):
                 values[a, move] = _outlook(
-                    a,
-                    move,
-                    target,
-                    item,
-                    side,
-                    n,
-                    k,
-                    rules.monsters_first,
-                    actors,
-                    tables,
-                    desk.threat,
-                    desk.seen,
-                    desk.odds,
-                    desk.single,
+                    a, move, target, item, side, n, k, rules.monsters_first, actors, tables, threat, seen, odds, single
                 )
                 if move != STAY:
                     cell = row * side + column
-                    values[a, move] *= _share_kept(a, cell, item, n, k, actors, desk.where, desk.useful)
+                    values[a, move] *= _share_kept(a, cell, item, n, k, actors, where, useful)
 
 
 @inner_njit

@@ -113,15 +113,5 @@ def write_facts(rules, tables, games, claims, manuals, facts, counts):
     for b in range(facts.shape[0]):
         key, scalars = games.keys[b, TEXT], games.scalars[b]
         shifts = shifts_of(key, rules, tables.elements.shape[1], tables.teams.shape[1])
-        counts[b] = write_prose(
-            rules.shuffle_manual,
-            key,
-            first_draw(rules, scalars),
-            shifts,
-            rules,
-            tables,
-            scalars,
-            manuals[b],
-            claims,
-            facts[b],
-        )
+        order, base = rules.shuffle_manual, first_draw(rules, scalars)
+        counts[b] = write_prose(order, key, base, shifts, rules, tables, scalars, manuals[b], claims, facts[b])

@@ -53,18 +53,9 @@ class RolloutOracle(Oracle):
             super()._label(rows)
             return
         assert self.regrets is not None
-        games = self._world._games
-        _label_by_rollouts(
-            rows,
-            self._world._rules,
-            self._pursuit,
-            self.search,
-            games.entities,
-            games.keys,
-            games.scalars,
-            self._labels,
-            self.regrets,
-        )
+        rules, (keys, scalars, entities) = self._world._rules, self._world._games
+        labels, regrets = self._labels, self.regrets
+        _label_by_rollouts(rows, rules, self._pursuit, self.search, entities, keys, scalars, labels, regrets)
 
 
 def _entry_points(version: int):

@@ -9,7 +9,7 @@ import numpy as np
 from magrounding.envs.compiled import STEP
 from magrounding.envs.rtfm.arrays import DIED, DRAWS, ENGAGED, KILLS, MOVE, PRESENT, STAY, TARGETS_LEFT
 from magrounding.envs.rtfm.dynamics import move_all
-from magrounding.envs.rtfm.evasion import EQUAL, Desk, judge, make_desk, weigh
+from magrounding.envs.rtfm.evasion import EQUAL, Scratch, judge, make_scratch, weigh
 from magrounding.envs.rtfm.pursuit import DISCOUNT, Pursuit
 from magrounding.jit import inner_njit
 from magrounding.seeding import ORDER, below, hash64
@@ -46,14 +46,14 @@ class Model(NamedTuple):
 
     Attributes:
         rules, tables: configuration, and the `Pursuit` solved for it.
-        desk: scratch of the rules.
+        scratch: scratch of the rules.
         actors, scalars: state of the game, [E, NUM_COLUMNS] and [NUM_SCALARS].
         values: [n, 5] of all moves in it.
     """
 
     rules: NamedTuple
     tables: Pursuit
-    desk: Desk
+    scratch: Scratch
     actors: np.ndarray
     scalars: np.ndarray
     values: np.ndarray
@@ -67,13 +67,13 @@ def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, lab
     found a better move, the regret of the rules' best is what it gained for certain (`_gain`).
     """
     n = rules.agents
-    desk, values = make_desk(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)
+    scratch, values = make_scratch(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)
     state, counts = np.zeros_like(entities[0]), np.zeros_like(scalars[0])
-    model = Model(rules, tables, desk, state, counts, np.zeros((n, 5), np.float32))
+    model = Model(rules, tables, scratch, state, counts, np.zeros((n, 5), np.float32))
     joint, here = np.zeros(n, np.int64), np.zeros(search.games)
     there = np.zeros(search.games)
     for b in games:
-        weigh(rules, tables, entities[b], desk, values)
+        weigh(rules, tables, entities[b], scratch, values)
         key = hash64(hash64(keys[b, ORDER], _MODEL), scalars[b, STEP])
         doubtful = False
         for a in range(n):
@@ -147,7 +147,7 @@ def _play_on(joint, first, count, actors, scalars, key, search, model, worth):
         worth[r] = 1
         for step in range(search.depth + 1):
             if step:
-                weigh(rules, model.tables, state, model.desk, model.values)
+                weigh(rules, model.tables, state, model.scratch, model.values)
             if step == search.depth:
                 for a in range(n):
                     worth[r] *= max(model.values[a].max(), np.float32(0))

@@ -9,7 +9,7 @@ import numpy as np
 
 from magrounding.capabilities import Relate
 from magrounding.envs.compiled import CompiledWorld
-from magrounding.envs.render import Figure, Scene, in_no_order
+from magrounding.envs.render import Figure, Scene, sorted_figures
 from magrounding.envs.rtfm import arrays, kernels
 from magrounding.envs.rtfm.facts import MOST_FACTS, RELATIONS, Fact, fact_accuracy, name_facts
 from magrounding.envs.rtfm.games import RtfmGame
@@ -98,7 +98,7 @@ class RTFMWorld(CompiledWorld[RtfmGame]):
         walls[1:-1, 1:-1] = False
         return Scene(
             walls=walls,
-            figures=in_no_order(figures),
+            figures=sorted_figures(figures),
             alive=tuple(bool(agent[arrays.PRESENT]) for agent in entities[:n]),
             inventories=tuple(
                 "" if item is None else self.spec.vocabulary.decode((item[arrays.WORD_1], item[arrays.WORD_2]))

@@ -1,4 +1,4 @@
-"""SeenAsText: what the agents of a game see, as text, where the game draws nothing itself."""
+"""TextRender: observations as text, for an env that draws nothing itself."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from magrounding.spec import EnvSpec, Field, Grid, Mask, Text
 _ANSI = "ansi"
 
 
-class SeenAsText(BaseParallelWrapper):
-    """A game whose `render` gives the last observations in words, field by field, as nothing else is known of it.
+class TextRender(BaseParallelWrapper):
+    """An env whose `render` gives the last observations in words, field by field, as nothing else is known of it.
 
     Args:
-        env: the game.
+        env: the env.
         spec: what it shows.
     """
 
@@ -50,13 +50,13 @@ class SeenAsText(BaseParallelWrapper):
             if field.shared:
                 shown = {"": next(iter(shown.values()))}
             for agent, array in shown.items():
-                said = self._said(field, np.asarray(array))
+                shown_lines = self._lines(field, np.asarray(array))
                 lines.append(" ".join(filter(None, (agent and f"{agent}'s", field.name))) + ":")
-                lines += [f"  {line}" for line in said]
+                lines += [f"  {line}" for line in shown_lines]
         return "\n".join(lines)
 
-    def _said(self, field: Field, array: np.ndarray) -> list[str]:
-        """The lines of a field: words for ids of words, the numbers themselves for all else."""
+    def _lines(self, field: Field, array: np.ndarray) -> list[str]:
+        """Return the lines of a field: words for ids of words, the numbers themselves for all else."""
         if not self.words or not isinstance(field, Text | Grid):
             return str(array).splitlines()
         if isinstance(field, Grid):
@@ -70,8 +70,8 @@ class SeenAsText(BaseParallelWrapper):
         return self.words[i] if 0 <= i < len(self.words) else f"#{i}"
 
 
-def drawn(env: Any, spec: EnvSpec, render_mode: str | None) -> Any:
-    """A game that can be drawn as asked: itself where it draws, else its agents' view for "ansi".
+def with_render_mode(env: Any, spec: EnvSpec, render_mode: str | None) -> Any:
+    """Return an env that can be drawn as asked: itself where it draws, else its observations for "ansi".
 
     Args:
         env: made with the render mode.
@@ -79,7 +79,7 @@ def drawn(env: Any, spec: EnvSpec, render_mode: str | None) -> Any:
         render_mode: None asks for nothing.
 
     Raises:
-        ConfigurationError: another mode, of a game that does not have it.
+        ConfigurationError: another mode, of an env that does not have it.
     """
     metadata = getattr(env, "metadata", None)
     modes = metadata.get("render_modes") if isinstance(metadata, Mapping) else None
@@ -87,7 +87,7 @@ def drawn(env: Any, spec: EnvSpec, render_mode: str | None) -> Any:
     if render_mode is None or (draws and (modes is None or render_mode in modes)):
         return env
     if render_mode == _ANSI:
-        return SeenAsText(env, spec)
+        return TextRender(env, spec)
     raise ConfigurationError(
         f"{type(env).__name__} has no render mode {render_mode!r}: give it `render`, and the mode among the "
         "'render_modes' of its metadata, or look at its games as text"
