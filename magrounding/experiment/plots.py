@@ -144,30 +144,24 @@ def draw_series(
     number: int,
     of: int,
     label: str,
-    estimates: Mapping[int, tuple[float, float, float]],
-    singles: Mapping[int, Sequence[float]] | None = None,
+    estimates: Sequence[tuple[float, ...] | None],
+    singles: Sequence[Sequence[float]] = (),
 ) -> None:
-    """Draw estimates with their intervals, beside those of other series at the same places.
+    """Draw estimates with their intervals at the places 0, 1, …, beside those of other series.
 
     Args:
         panel: where.
         number, of: which of how many series.
         label: of the legend, as it was typed.
-        estimates: place → estimate and the ends of its interval.
-        singles: place → values of single seeds, as small points.
+        estimates: estimate and the ends of its interval, of each place.
+        singles: values of single seeds, of each place, as small points.
     """
     colour, shift = COLOURS[number % len(COLOURS)], (number + 1) * PLACE_WIDTH / (of + 1) - PLACE_WIDTH / 2
-    for x, (value, low, high) in estimates.items():
-        if singles and x in singles:
-            panel.plot([x + shift] * len(singles[x]), singles[x], ".", color=colour, markersize=4, alpha=0.45)
-        panel.errorbar(
-            x + shift,
-            value,
-            [[max(0.0, value - low)], [max(0.0, high - value)]],
-            fmt="o",
-            color=colour,
-            markersize=6,
-            capsize=3,
-            linestyle="none",
-            label=plain(label),
-        )
+    style = {"color": colour, "markersize": 6, "capsize": 3, "linestyle": "none", "label": plain(label)}
+    for x, values in enumerate(singles):
+        if len(values) > 1:
+            panel.plot([x + shift] * len(values), values, ".", color=colour, markersize=4, alpha=0.45)
+    for x, each in enumerate(estimates):
+        if each is not None:
+            value, low, high = each
+            panel.errorbar(x + shift, value, [[max(0.0, value - low)], [max(0.0, high - value)]], fmt="o", **style)

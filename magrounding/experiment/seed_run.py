@@ -100,8 +100,7 @@ class SeedRun:
         """Train all phases of all stages that are left; KeyboardInterrupt after Ctrl-C, the state saved."""
         self._load()
         with MetricsLog(self.folder, self.at.metrics_size) as self._log:
-            written = self.folder, self._log.write, lambda: self._line("evaluation")
-            self._evaluations = Evaluations(self.settings, self.seed, *written, self._display, self._stop)
+            self._evaluations = Evaluations(self.settings, self.seed, self._write_evaluation, self._display, self._stop)
             self._last_tick = time.monotonic()
             while not self.at.finished:
                 session = StageSession(
@@ -163,7 +162,7 @@ class SeedRun:
                 session.inherit(self._carried, source, optimizer=same and self.preset.carry_optimizer)
             session.start()
             if self.at.phase and self.preset.evaluate_every:
-                self._evaluate_within(session, inherited=True)  # this phase may end with no better
+                self._evaluate_within(session)  # this phase may end with no better
         self._window = deque(map(float, window), maxlen=self.phase.until.window)
 
     def _train(self, session: StageSession) -> None:
@@ -213,7 +212,7 @@ class SeedRun:
         last_stage = self.at.stage + 1 == len(self.settings.stages)
         place = self.stage if last_phase else f"{self.stage}/{self.phase.name}"
         save_weights(self.folder.weights(place), session.weights(), record)
-        self._evaluations.after(session, inherited=self.at.phase > 0 and self.at.best_steps == 0)
+        self._evaluations.after(session)
         self._tick()
         self._log.write(
             {
@@ -234,9 +233,9 @@ class SeedRun:
         )
         self._save(None)
 
-    def _evaluate_within(self, session: StageSession, *, inherited: bool = False) -> None:
+    def _evaluate_within(self, session: StageSession) -> None:
         """Evaluate within a phase; one set's games choose the best weights, those of others are only reported."""
-        for name, result in self._evaluations.within(session, inherited=inherited).items():
+        for name, result in self._evaluations.within(session).items():
             if name == self.preset.selection_set and result[self._measure] >= self._least(int(result["games"])):
                 self._best = session.trained()
                 self.at.best, self.at.best_steps = result[self._measure], self.at.steps
@@ -297,6 +296,11 @@ class SeedRun:
             "seconds": round(self.at.seconds, 2),
             "training_seconds": round(self._training_seconds(), 2),
         }
+
+    def _write_evaluation(self, result: dict[str, Any]) -> dict[str, Any]:
+        line = {**self._line("evaluation"), **result}
+        self._log.write(line)
+        return line
 
     def _write_line(self) -> None:
         """One line of metrics about everything since the last."""

@@ -56,6 +56,11 @@ class EvaluatedRun:
         """The environment, and its stage where it has any."""
         return f"{self.settings.env} {self.stage}".strip()
 
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The content of the run's `config.json`."""
+        return RunFolder(self.folder).config()
+
     @property
     def played(self) -> RunSettings:
         """The settings of such a run in these games."""

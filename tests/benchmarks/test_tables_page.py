@@ -90,7 +90,9 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
     shown_files = replace(shown_files, config={"demonstrators": {"a.npz": "a person"}})
     shown_files = markdown(replace(filled, runs={("quick", training): shown_files}), None)
     assert "* teacher of `tiny`: demonstrations of a person (`a.npz`)" in shown_files
-    assert "* teacher of `tiny`: none: reinforcement alone" in markdown(replace(filled, runs={("quick", training): alone}), None)
+    assert "* teacher of `tiny`: none: reinforcement alone" in markdown(
+        replace(filled, runs={("quick", training): alone}), None
+    )
     found = json.loads(json.dumps(to_json(filled, {"x": "1"})))
     assert found["rows"]["hand"]["cells"]["eval"]["play"]["greedy"]["seeds"] == {"0": 0.75, "1": 0.25}
     assert found["rows"]["hand"]["cells"]["new"]["play"] == {}

@@ -107,7 +107,7 @@ def test_weights_are_chosen_by_the_way_of_playing_that_is_asked_for(tmp_path):
     run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
     lines = read_metrics(tmp_path / "run" / METRICS_FILE)
     assert {line["play"] for line in lines if line.get("when") == "within"} == {"greedy"}
-    assert "chosen by greedy play" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
+    assert "* selection: greedy play on" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
     with pytest.raises(ConfigurationError, match="selection_play"):
         replace(settings.preset, selection_play="slowly")
 

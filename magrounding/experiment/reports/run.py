@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from magrounding.experiment.curves import plot_curves
-from magrounding.experiment.evaluate import PLAYED_IN, PLAYERS
+from magrounding.experiment.evaluate import PLAYERS
 from magrounding.experiment.markdown import code, shown
 from magrounding.experiment.presets import Phase, Promotion
 from magrounding.experiment.progress import duration
@@ -185,7 +185,7 @@ def _faults(run: RunResults) -> str:
 
 def lost_games(results: Iterable[Mapping[str, Any]]) -> str:
     """How many games of some results were lost to faults of simulators, in a sentence; "": none."""
-    lost = sum(int(each.get(FAULTS, 0)) for each in results if PLAYED_IN not in each)
+    lost = sum(int(each.get(FAULTS, 0)) for each in results)
     return f"{lost:,} games were ended by simulators that died or hung; they count as not won." if lost else ""
 
 
