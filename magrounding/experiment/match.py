@@ -107,13 +107,13 @@ def play_match(
             file = GameWriter(path, Header.of(vec, players, GREEDY if greedy else SAMPLED))
             if [game.seed for game in file.games] != list(range(seed, seed + len(file.games))):
                 raise CheckpointError(f"{folder} holds games of other seeds: name another folder with --out")
-            with (display or Display(quiet=True)).games(lineup.name, games) as tell:
+            with (display or Display(quiet=True)).games(lineup.name, games) as advance:
                 while len(file.games) < games:
                     # A batch begins at a multiple of its rows, so a match that was stopped goes on as it began.
                     first = len(file.games) // rows * rows
                     batch = play_batch(lineup, vec, seed + first, greedy)[len(file.games) - first : games - first]
                     file.write(batch)
-                    tell(len(file.games))
+                    advance(len(file.games))
             found[lineup.name] = file.games[:games]
         measure = "score" if vec.spec.outcome == SCORE else "won"
     finally:

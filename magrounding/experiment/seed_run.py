@@ -19,7 +19,7 @@ from magrounding.experiment.evaluate import Evaluations
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.presets import Phase
-from magrounding.experiment.progress import Display, Status
+from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.settings import RunSettings
 from magrounding.experiment.stage import StageSession
 from magrounding.play.run_folder import SeedFolder
@@ -265,7 +265,7 @@ class SeedRun:
         seconds = self._tick()
         speed = session.steps_per_update / seconds
         self._speed = 0.9 * self._speed + 0.1 * speed if self._speed else speed
-        self._display.show(self._status())
+        self._show()
 
     def _tick(self) -> float:
         """Book the wall time since the last call and return it."""
@@ -325,14 +325,20 @@ class SeedRun:
         self._log.write(line)
         self._games, self._losses = [], []
 
-    def _status(self) -> Status:
-        until = self.phase.until
-        part = None if until.steps is None else min(1.0, self.at.steps / until.steps)
+    def _show(self) -> None:
+        """Bring the line about training up to date."""
+        budget, steps, mean = self.phase.until.steps, self.at.steps, self._window_mean()
         stage = self.settings.stage_name(self.stage)
         name = stage if len(self.preset.of_stage(self.stage)) == 1 else f"{stage} {self.phase.name}"
-        left = self._seconds_left()
-        mean, steps = self._window_mean(), self.at.steps
-        return Status(self.seed, name, part, steps, mean, self._speed, left, until.steps, self._measure)
+        what, form = ("score", ".2f") if self._measure == "score" else ("wins", ".1%")
+        numbers = (
+            f"{duration(self._seconds_left())} left",
+            f"{what} –" if mean is None else f"{what} {mean:{form}}",
+            f"{steps:,} steps" if budget is None else f"{steps:,} of {budget:,} steps",
+            f"{self._speed:,.0f} steps/s",
+        )
+        part = None if budget is None else min(1.0, steps / budget)
+        self._display.show(f"seed {self.seed} {name}", part, numbers)
 
     def _seconds_left(self) -> float | None:
         """Training that is left at the present speed, if no phase ends early; None where it is unknown."""

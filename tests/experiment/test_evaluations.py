@@ -3,6 +3,7 @@
 import io
 import time
 from dataclasses import replace
+from itertools import count
 
 import pytest
 from rich.console import Console
@@ -18,7 +19,7 @@ from magrounding.experiment.reports.run import facts, report
 from magrounding.experiment.results import read_results
 from magrounding.experiment.settings import read_settings
 from magrounding.experiment.stage import StageSession
-from magrounding.play.evaluate import PLAYS, REPORT_SEED, evaluate
+from magrounding.play.evaluate import PLAYS, REPORT_SEED, SELECTION_SEED, evaluate
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.registry import ENVS
 from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_run, tiny_settings
@@ -73,9 +74,18 @@ def test_it_says_so_in_one_line_a_way_of_playing(reader):
     assert all("%, eval_10x10 " in line and "; manual in eval reassigned " in line for line in after)
 
 
-def test_weights_that_a_phase_did_not_better_have_the_same_results(tmp_path):
-    """Nothing is learnt, and what counts are the weights with which the phase began."""
-    phases = phases_of({"*": Promotion(steps=90)}, IMITATION, replace(LEARNER, learning_rate=1e-12))
+def test_weights_that_a_phase_did_not_better_have_the_same_results(tmp_path, monkeypatch):
+    """Evaluations within the second phase are made worse: it ends with the weights with which it began."""
+    play, later = StageSession.evaluate, count()
+
+    def worse(self, name, games, seed, *more):
+        result = play(self, name, games, seed, *more)
+        if seed == SELECTION_SEED:
+            result.won[:] = self.phase.name == "imitate" or next(later) < 2  # both watched sets, at its beginning
+        return result
+
+    monkeypatch.setattr(StageSession, "evaluate", worse)
+    phases = phases_of({"*": Promotion(steps=90)}, IMITATION, LEARNER)
     settings = tiny_settings(stages=("s1",), phases=phases, final_sets=("train",))
     run_curriculum(settings, tmp_path / "run", display=Display(quiet=True), device="cpu")
     lines = read_metrics(tmp_path / "run" / METRICS_FILE)

@@ -149,7 +149,7 @@ def test_the_report_never_hides_the_teacher(taught):
     ):
         assert text.count(row) >= 2  # among the results, and among those with wrong manuals
     assert "reinforcement alone" not in text
-    assert "teacher: the scripted oracle, in phases of imitation only" in text
+    assert "teacher: the scripted oracle" in text
     assert "| s1 | imitate | after 90 steps | 90 |" in text
 
 
