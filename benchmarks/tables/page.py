@@ -64,7 +64,7 @@ class Filled:
 
     @property
     def metric(self) -> str:
-        """What the table shows."""
+        """The metric of the table."""
         return "score" if self.table.scores else "win_rate"
 
     def reached(self, row: Row, cell: Cell, play: str) -> dict[int, Reached]:
@@ -82,7 +82,7 @@ class Filled:
         return {int(each.seed): self._as_share(reached(each)) for each in found}  # of training, the last
 
     def baseline(self, column: str, who: str) -> float | None:
-        """What one of PLAYERS reached in a column's games; None where it was not played, or rows differ in games."""
+        """The result of one of PLAYERS in a column's games; None where it was not played, or rows differ in games."""
         places = {f"{c.stage}/{c.evaluation_set}" for row in self.table.rows if (c := row.cells.get(column))}
         summaries = [run.baselines[place].get(who) for run in self.runs.values() for place in places & {*run.baselines}]
         rates = {self._as_share(Reached(each[self.metric])).value for each in summaries if each}
@@ -179,7 +179,7 @@ def _cell(filled: Filled, row: Row, cell: Cell) -> str:
 
 
 def _facts(filled: Filled, row: Row) -> dict[str, str]:
-    """What a row learnt by, how many seeds there are, and the least and most that one of its runs cost."""
+    """The ways in which a row learnt, its seeds, and the least and most that one of its runs cost."""
     found = [(run, cell.stage) for cell in row.cells.values() if (run := filled.run(row, cell)) is not None]
     if not found:
         return {}
@@ -201,7 +201,7 @@ def _facts(filled: Filled, row: Row) -> dict[str, str]:
 
 
 def _games(of: Table, column: str) -> str:
-    """Of which games a column is."""
+    """The games of a column."""
     kinds = dict.fromkeys(
         f"the last training games of `{cell.stage or of.env}`"
         if cell.evaluation_set is None

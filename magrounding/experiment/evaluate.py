@@ -1,4 +1,4 @@
-"""What is played to judge a run: its own weights within and after phases, and other players in the same games."""
+"""Evaluations of a run: its own weights within and after phases, and other players in the same games."""
 
 from __future__ import annotations
 

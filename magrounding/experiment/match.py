@@ -29,7 +29,7 @@ MATCH_SEED = 2**43
 """Games of matches have this seed or a higher one: none is a game of training, of a selection or of a report."""
 ROWS = 256
 TRIES = 3
-"""How often a batch is played in which simulators die or hang."""
+"""Attempts at a batch in which simulators die or hang."""
 _ELO = 400 / np.log(10)
 _PRIOR = 0.5
 """Games that each pair of line-ups is taken to have drawn, so that a rating is finite where one always wins."""
@@ -140,7 +140,7 @@ def play_batch(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool = True) -
 
 
 def _play_once(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool) -> Tape:
-    """What happens in the first episodes of all rows."""
+    """Record the first episodes of all rows."""
     episodes = Episodes(lineup.sit(vec, seed), vec, vec.num_envs, seed, greedy, draw_seed=seed)
     tape = Tape(vec.num_envs, vec.spec)
     while episodes.rows.size:

@@ -25,13 +25,13 @@ MOST_BESIDE = 5
 _LINE = 0.3
 """Inches that a line of a legend takes at most."""
 _FULL = 0.98
-"""Of a figure's width, what a legend or a title may take."""
+"""Share of a figure's width that a legend or a title may take."""
 PLACE_WIDTH = 0.8
-"""Of a place on the axis, which several series share."""
+"""Width of a place on the axis, which several series share."""
 
 
 class Scale(NamedTuple):
-    """What a figure shows: win rates in percent, or scores as they are.
+    """The quantity of a figure: win rates in percent, or scores as they are.
 
     Attributes:
         quantity: entry of `Evaluation.summary`.
@@ -48,7 +48,7 @@ WIN_RATES, SCORES = Scale("win_rate", 100.0, "games won (%)"), Scale("score", 1.
 
 
 def scale_of(settings: RunSettings, stage: str) -> Scale:
-    """What figures of a run show of a stage."""
+    """The quantity of figures about a stage."""
     return SCORES if settings.measure(stage) == SCORES.quantity else WIN_RATES
 
 

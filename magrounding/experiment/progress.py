@@ -1,4 +1,4 @@
-"""What a person sees while games are played: bars on a terminal, plain lines elsewhere, nothing where that is asked."""
+"""Progress of training and evaluation: bars on a terminal, plain lines elsewhere, nothing where that is asked."""
 
 from __future__ import annotations
 

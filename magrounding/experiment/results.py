@@ -129,7 +129,7 @@ class RunResults:
                 yield stage, phase.name, name
 
     def learnt_by(self, stage: str, phase: str) -> str:
-        """How the weights after a phase came about; where it ended with those that it began with, it taught nothing."""
+        """The way in which the weights after a phase were learnt, and in how many seeds the phase gained nothing."""
         ends = [row.value for row in self._ends.rows(stage, phase, "best_steps")]
         stated, kept = self.settings.learnt_by(stage, phase), ends.count(0)
         return f"{stated} (no gain in {kept} of {len(ends)} seeds: earlier weights kept)" if kept else stated
@@ -164,7 +164,7 @@ def read_results(folder: Path) -> RunResults:
 
 
 def results_of(folder: RunFolder) -> RunResults:
-    """What a run folder holds; CheckpointError where there is no run, or a damaged one."""
+    """Read an opened run folder; CheckpointError where there is no run, or a damaged one."""
     config = folder.config()
     settings = RunSettings.from_dict(config)
     seeds = settings.seeds

@@ -29,7 +29,7 @@ from magrounding.training.rollout import FinishedGames
 
 @dataclass
 class Position:
-    """Where one seed's curriculum stands; JSON-able, part of every checkpoint."""
+    """Position of one seed in its curriculum; JSON-able, part of every checkpoint."""
 
     stage: int = 0  # index among the run's stages
     phase: int = 0  # index among the stage's phases
@@ -242,7 +242,7 @@ class SeedRun:
         self.at.evaluated_at = self.at.steps
 
     def _least(self, games: int) -> float:
-        """What weights have to reach to be the phase's best.
+        """The result that weights have to reach to be the phase's best.
 
         Weights of the phase before stay unless others win more by the standard error of a difference: the games that
         choose are few, and of several weights that are equally good one always seems better.

@@ -21,7 +21,7 @@ TRAINING, WITHIN, AFTER, END = "training", "within", "after", "end"
 TEAM = "team"
 """The player of rows of trained agents."""
 LEAST_SEEDS = 5
-"""Of fewer the interquartile mean is the mean, or nearly, and is not printed."""
+"""Seeds from which on an interquartile mean is printed: of fewer it is the mean, or nearly."""
 
 _KINDS = {"train": TRAINING, "phase": END}
 _PERCENT = (*SHARES_OF_GAMES, "fact_accuracy", "subgoal_conflicts", "mask_", "modelling_accuracy")
@@ -221,7 +221,7 @@ def with_interval(estimate: Interval | None, show: Callable[[float], str]) -> st
 
 
 def games_of(statistics: Statistics) -> str:
-    """How many games a number is of: those of each seed."""
+    """The number of games behind statistics, those of each seed."""
     one = f"{statistics.games:,} game{'s' if statistics.games != 1 else ''}"
     return one if statistics.seeds == 1 else f"{statistics.seeds} × {one}"
 
@@ -232,7 +232,7 @@ def percent(share: float) -> str:
 
 
 def shown_as(metric: str) -> Callable[[float], str]:
-    """How reports print a metric: a share in percent, anything else with two decimals."""
+    """The format of a metric: a share in percent, anything else with two decimals."""
     return percent if metric.startswith(_PERCENT) or metric == "" else "{:.2f}".format
 
 

@@ -136,7 +136,7 @@ class ZeroShot:
 
     @property
     def measure(self) -> str:
-        """What the stage goes by, see `RunSettings.measure`."""
+        """The measure of the stage, see `RunSettings.measure`."""
         return self.runs[0].settings.measure(self.runs[0].stage)
 
     @property

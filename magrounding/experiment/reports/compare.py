@@ -98,7 +98,7 @@ def met_games(runs: Runs) -> str:
 
 
 def _games(run: RunResults) -> list[int]:
-    """How many games evaluations after phases had, those with wrong manuals aside."""
+    """The numbers of games of evaluations after phases, those with wrong manuals aside."""
     own = (row for row in run.measured if row.when == AFTER and row.manual == TRUE_MANUAL and row.play and row.games)
     return sorted({row.games for row in own})
 
@@ -159,7 +159,7 @@ def _cost(run: RunResults, stage: str, metric: str) -> float:
 
 
 def _baseline(runs: Runs, stage: str, name: str, who: str) -> Statistics | None:
-    """What another player reached: in the run that let it play most games, as those of others are among them."""
+    """The result of another player, of the run that let it play most games: those of others are among them."""
     played = [run.baseline(stage, name, who) for run in runs.values() if stage in run.settings.stages]
     return max(filter(None, played), key=lambda each: each.games, default=None)
 

@@ -146,7 +146,7 @@ def time_shares(run: RunResults) -> str:
 
 
 def facts(run: RunResults) -> str:
-    """What has to be equal for the numbers to come again; `config.json` has all of it."""
+    """The facts that decide the numbers, in a list; `config.json` has all of them."""
     settings, config, preset = run.settings, run.config, run.settings.preset
     own, within = 1 - preset.team_reward, f", {preset.selection_games:,} within one" if preset.evaluate_every else ""
     lines = {
@@ -184,7 +184,7 @@ def _faults(run: RunResults) -> str:
 
 
 def lost_games(results: Iterable[Mapping[str, Any]]) -> str:
-    """How many games of some results were lost to faults of simulators, in a sentence; "": none."""
+    """The number of games lost to faults of simulators, in a sentence; "": none."""
     lost = sum(int(each.get(FAULTS, 0)) for each in results)
     return f"{lost:,} games were ended by simulators that died or hung; they count as not won." if lost else ""
 
