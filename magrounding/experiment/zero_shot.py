@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from magrounding.experiment.evaluate import Line, play_baselines
 from magrounding.experiment.progress import Display
 from magrounding.experiment.results import published_tables
 from magrounding.experiment.settings import RunSettings, read_settings
-from magrounding.experiment.tables import AFTER, Row, Summary, data_frame, summarise, tidy
+from magrounding.experiment.tables import Row, Summary, data_frame, summarise, tidy
 from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, TRUE_MANUAL, evaluate
 from magrounding.play.loading import load_team
 from magrounding.play.origin import DescribedGames
@@ -147,14 +147,13 @@ class ZeroShot:
     @cached_property
     def measured(self) -> list[Row]:
         """All rows, those of the other players last."""
-        return [*self._rows()]
-
-    def _rows(self) -> Iterator[Row]:
-        where = {"stage": self.runs[0].stage, "manual": TRUE_MANUAL, "when": AFTER}
-        yield from tidy((*self.results, *self.together), **where)
-        for name, players in self.baselines.items():
-            for player, summary in players.items():
-                yield from tidy([summary], **where, run=player, player=player, set=name)
+        others = (
+            {"run": player, "player": player, "set": name, **summary}
+            for name, players in self.baselines.items()
+            for player, summary in players.items()
+        )
+        lines = (*self.results, *self.together, *others)
+        return list(tidy(lines, stage=self.runs[0].stage, manual=TRUE_MANUAL))
 
     @cached_property
     def over_seeds(self) -> Summary:
