@@ -10,11 +10,10 @@ from benchmarks.tables.layout import Cell, Row, Table, Training
 from magrounding.experiment import tables
 from magrounding.experiment.curves import plot_comparison
 from magrounding.experiment.evaluate import PLAYERS
-from magrounding.experiment.markdown import code
+from magrounding.experiment.markdown import code, shown
 from magrounding.experiment.progress import duration
 from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.reports.compare import about_curves, shared_stages
-from magrounding.experiment.reports.run import teacher
 from magrounding.experiment.results import TEXT, RunResults
 from magrounding.experiment.statistics import Reached, statistics_of
 from magrounding.experiment.tables import AFTER, TRAINING, page, percent, reached, text_of
@@ -126,6 +125,18 @@ def _caption(filled: Filled) -> str:
         f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}. {what} of {games or 'no'} games, "
         f"{filled.play} play; in brackets the paper's. {table.note}"
     ).rstrip()
+
+
+def teacher(run: RunResults) -> str:
+    """The player that the phases of imitation of a run learnt from."""
+    if not run.settings.imitates:
+        return "none: reinforcement alone"
+    if run.settings.demonstrations:
+        players = run.config.get("demonstrators", {}).items()
+        return "demonstrations of " + ", ".join(f"{shown(who)} ({code(str(path))})" for path, who in players)
+    usual = "the scripted oracle" if run.settings.entry.oracle else "the environment's scripted expert"
+    oracles = dict.fromkeys(teaching.oracle for _, _, teaching in run.settings.taught())
+    return " and ".join(f"the oracle `{name}`" if name else usual for name in oracles)
 
 
 def filled_table(filled: Filled) -> tables.Table:
