@@ -60,7 +60,7 @@ register_builtin()
 
 
 def load_run(source: str | PathLike[str]) -> RunResults:
-    """What a training run says about itself, as plain data: `rows()`, `evaluations()`, `config`, `settings`.
+    """Read what a training run measured, as plain data: `rows`, `config`, `settings`.
 
     Args:
         source: a run folder.

@@ -63,7 +63,7 @@ LATE = {
     ("magrounding/envs/drawing/__init__.py", "magrounding.envs.drawing.picture"): "Pillow: only pictures need it",
     ("magrounding/simulators/bootstrap.py", "magrounding.output"): "only after sys.path is the parent's",
     ("magrounding/simulators/bootstrap.py", "magrounding.simulators.worker"): "only after sys.path is the parent's",
-    ("magrounding/simulators/game.py", "magrounding.texts"): "numba: workers that need none start faster",
+    ("magrounding/simulators/env_row.py", "magrounding.texts"): "numba: workers that need none start faster",
     ("magrounding/single/alfworld/options.py", "magrounding.single.alfworld.env"): "a question loads no scenes",
     ("magrounding/single/babyai/options.py", "magrounding.single.babyai.env"): "needs minigrid, an extra",
     ("magrounding/single/nethack/options.py", "magrounding.single.nethack.env"): "needs nle, an extra",

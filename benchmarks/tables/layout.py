@@ -1,4 +1,4 @@
-"""What a table is: rows, the runs that they need, and which number of which run stands where. A new one is data."""
+"""Tables as data: rows, the runs that they need, and which number of which run stands where."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUICK_ONLY = {"quick": "quick"}
 PAPER = {"paper": "paper"}
 """`presets` of a row that takes a GPU and days."""
 PRESETS = (*QUICK, *PAPER)
-"""What --preset takes."""
+"""Choices of --preset."""
 
 
 @dataclass(frozen=True)

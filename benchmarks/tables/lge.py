@@ -12,9 +12,9 @@ from magrounding.experiment.presets.scienceworld import QUICK_TASKS
 from magrounding.single.scienceworld.tasks import TASKS
 
 GUIDE = "runs/scienceworld/guide"
-"""Where `lge_table1` leaves its Guide, and `lge_table3` looks for it, unless they are given another folder."""
+"""Folder of the Guide of `lge_table1` and `lge_table3`, unless they are given another one."""
 _OPTION = "guide"
-"""Of networks."""
+"""Option of networks."""
 
 COLUMNS = tuple(f"T{TASKS.index(task)}" for task in QUICK_TASKS)
 

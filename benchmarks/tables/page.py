@@ -10,13 +10,12 @@ from benchmarks.tables.layout import Cell, Row, Table, Training
 from magrounding.experiment import tables
 from magrounding.experiment.curves import plot_comparison
 from magrounding.experiment.evaluate import PLAYERS
-from magrounding.experiment.markdown import code
+from magrounding.experiment.markdown import code, shown
 from magrounding.experiment.progress import duration
 from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.reports.compare import about_curves, shared_stages
-from magrounding.experiment.reports.run import teacher
 from magrounding.experiment.results import TEXT, RunResults
-from magrounding.experiment.statistics import Reached, Statistics, statistics_of
+from magrounding.experiment.statistics import Reached, statistics_of
 from magrounding.experiment.tables import AFTER, TRAINING, page, percent, reached, text_of
 from magrounding.play.evaluate import PLAYS, TRUE_MANUAL
 
@@ -64,7 +63,7 @@ class Filled:
 
     @property
     def metric(self) -> str:
-        """What the table shows."""
+        """The metric of the table."""
         return "score" if self.table.scores else "win_rate"
 
     def reached(self, row: Row, cell: Cell, play: str) -> dict[int, Reached]:
@@ -82,7 +81,7 @@ class Filled:
         return {int(each.seed): self._as_share(reached(each)) for each in found}  # of training, the last
 
     def baseline(self, column: str, who: str) -> float | None:
-        """What one of PLAYERS reached in a column's games; None where it was not played, or rows differ in games."""
+        """The result of one of PLAYERS in a column's games; None where it was not played, or rows differ in games."""
         places = {f"{c.stage}/{c.evaluation_set}" for row in self.table.rows if (c := row.cells.get(column))}
         summaries = [run.baselines[place].get(who) for run in self.runs.values() for place in places & {*run.baselines}]
         rates = {self._as_share(Reached(each[self.metric])).value for each in summaries if each}
@@ -118,9 +117,8 @@ def markdown(filled: Filled, picture: str | None) -> str:
 
 def _caption(filled: Filled) -> str:
     table, seeds = filled.table, filled.seeds
-    games = ", ".join(
-        f"{count:,}" for count in sorted({r.settings.evaluation.report_games for r in filled.runs.values()})
-    )
+    counts = {run.settings.evaluation.report_games for run in filled.runs.values()}
+    games = ", ".join(f"{count:,}" for count in sorted(counts))
     budget = "" if filled.budget == 1 else f", {filled.budget:g} times its budget"
     what = "Scores, in percent of 100," if table.scores else "Win rates"
     return (
@@ -130,84 +128,90 @@ def _caption(filled: Filled) -> str:
     ).rstrip()
 
 
+def teacher(run: RunResults) -> str:
+    """The player that the phases of imitation of a run learnt from."""
+    if not run.settings.imitates:
+        return "none: reinforcement alone"
+    if run.settings.demonstrations:
+        players = run.config.get("demonstrators", {}).items()
+        return "demonstrations of " + ", ".join(f"{shown(who)} ({code(str(path))})" for path, who in players)
+    usual = "the scripted oracle" if run.settings.entry.oracle else "the environment's scripted expert"
+    oracles = dict.fromkeys(teaching.oracle for _, _, teaching in run.settings.taught())
+    return " and ".join(f"the oracle `{name}`" if name else usual for name in oracles)
+
+
 def filled_table(filled: Filled) -> tables.Table:
     """Row × column, with what each row learnt by and what it cost; the other players below."""
+    facts = {row.label: _facts(filled, row) for row in filled.table.rows}
     others = [who for who in PLAYERS if any(filled.baseline(column, who) for column in filled.table.columns)]
 
     def cell(column: str) -> Callable[[Row | str], tables.Cell]:
         def of(row: Row | str) -> tables.Cell:
-            if isinstance(row, str):
-                rate = filled.baseline(column, row)
-                return "" if rate is None else percent(rate)
-            return _cell(filled, row, row.cells[column]) if column in row.cells else ""
+            if isinstance(row, Row):
+                return _cell(filled, row, row.cells[column]) if column in row.cells else ""
+            rate = filled.baseline(column, row)
+            return "" if rate is None else percent(rate)
 
         return of
 
-    def fact(number: int) -> Callable[[Row | str], tables.Cell]:
-        return lambda row: "" if isinstance(row, str) else _facts(filled, row)[number]
-
-    facts = ("learnt by", "seeds", "environment steps", "training")
     return tables.Table.of(
         [*filled.table.rows, *others],
         {
-            "": lambda row: row if isinstance(row, str) else row.label,
-            **{head: fact(number) for number, head in enumerate(facts)},
+            "": lambda row: row.label if isinstance(row, Row) else row,
+            **{
+                head: lambda row, head=head: facts[row.label].get(head, "–") if isinstance(row, Row) else ""
+                for head in ("learnt by", "seeds", "environment steps", "training")
+            },
             **{column: cell(column) for column in filled.table.columns},
         },
     )
 
 
-def _statistics(filled: Filled, row: Row, column: str) -> Statistics | None:
-    found = filled.reached(row, row.cells[column], filled.play) if column in row.cells else {}
-    return statistics_of(list(found.values()), "win_rate") if found else None  # a score is a share here
+def interval_table(filled: Filled) -> tables.Table:
+    """Row × column: the interval of each number, and of how many games it is."""
+
+    def cell(row: Row, column: str) -> tables.Cell:
+        found = filled.reached(row, row.cells[column], filled.play) if column in row.cells else {}
+        return tables.interval(statistics_of(list(found.values()))) if found else None
+
+    columns = filled.table.columns
+    rows = [row for row in filled.table.rows if any(cell(row, column) for column in columns)]
+    of_columns = {column: lambda row, column=column: cell(row, column) for column in columns}
+    return tables.Table.of(rows, {"95 % interval": lambda row: row.label, **of_columns})
 
 
 def _cell(filled: Filled, row: Row, cell: Cell) -> str:
     found, run = filled.reached(row, cell, filled.play), filled.run(row, cell)
-    paper = text_of(cell.paper)
     if not found or run is None:
-        return f"{NOT_RUN} ({paper})"
+        return f"{NOT_RUN} ({text_of(cell.paper)})"
     ends = [run.select("phase", seed, stage=cell.stage)[-1] for seed in found if cell.evaluation_set is not None]
     kept = sum(line["best_steps"] == 0 for line in ends)
-    return f"{text_of(statistics_of(list(found.values())))}{f' †{kept}' if kept else ''} ({paper})"
+    mean = text_of(statistics_of(list(found.values())))  # a score is a share here, too
+    return f"{mean}{f' †{kept}' if kept else ''} ({text_of(cell.paper)})"
 
 
-def interval_table(filled: Filled) -> tables.Table:
-    """Row × column: the interval of each number, and of how many games it is."""
-
-    def cell(column: str) -> Callable[[Row], tables.Cell]:
-        return lambda row: tables.interval(_statistics(filled, row, column))
-
-    columns = filled.table.columns
-    rows = [row for row in filled.table.rows if any(_statistics(filled, row, column) for column in columns)]
-    return tables.Table.of(
-        rows, {"95 % interval": lambda row: row.label, **{column: cell(column) for column in columns}}
-    )
-
-
-def _facts(filled: Filled, row: Row) -> list[str]:
-    """What a row learnt by, how many seeds there are, and the least and most that one of its runs cost."""
+def _facts(filled: Filled, row: Row) -> dict[str, str]:
+    """The ways in which a row learnt, its seeds, and the least and most that one of its runs cost."""
     found = [(run, cell.stage) for cell in row.cells.values() if (run := filled.run(row, cell)) is not None]
     if not found:
-        return ["–"] * 4
-    settings = [(run.settings, stage) for run, stage in found]
-    learnt = dict.fromkeys(each.learnt_by(stage, each.of_stage(stage)[-1].name) for each, stage in settings)
+        return {}
+    learnt = dict.fromkeys(run.settings.learnt_by(stage, run.settings.of_stage(stage)[-1].name) for run, stage in found)
     runs = filled.of_row(row)
     ends = [run.select("phase", seed)[-1] for run in runs for seed in run.settings.seeds]
-    return [
-        "; ".join(learnt),
-        _range([str(count) for count in sorted(len(run.settings.seeds) for run in runs)]),
-        _range([f"{steps:,}" for steps in sorted(line["total_steps"] for line in ends)]),
-        _range([duration(seconds) for seconds in sorted(line["training_seconds"] for line in ends)]),
-    ]
 
+    def span(values: list[Any], show: Callable[[Any], str]) -> str:
+        return " to ".join(dict.fromkeys((show(min(values)), show(max(values)))))
 
-def _range(values: Sequence[str]) -> str:
-    return values[0] if values[0] == values[-1] else f"{values[0]} to {values[-1]}"
+    return {
+        "learnt by": "; ".join(learnt),
+        "seeds": span([len(run.settings.seeds) for run in runs], str),
+        "environment steps": span([line["total_steps"] for line in ends], "{:,}".format),
+        "training": span([line["training_seconds"] for line in ends], duration),
+    }
 
 
 def _games(of: Table, column: str) -> str:
-    """Of which games a column is."""
+    """The games of a column."""
     kinds = dict.fromkeys(
         f"the last training games of `{cell.stage or of.env}`"
         if cell.evaluation_set is None

@@ -39,7 +39,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Of its folder; ConfigurationError where the Guide that it names is not there."""
+        """Name of its folder; ConfigurationError where the Guide that it names is not there."""
         training = self.training
         budget = "" if self.budget == 1 else f"-x{self.budget:g}"
         first = f"-as-{training.budget_of}" if training.budget_of else ""
@@ -53,11 +53,11 @@ class Job:
         return f"{'-'.join((who, *filter(None, training.stages)))}{first}{size}{text}{guide}"
 
     def folder(self, out: Path, seed: int) -> Path:
-        """Of the run of a seed: a run of its own, so that seeds can be added later."""
+        """Folder of the run of a seed: a run of its own, so that seeds can be added later."""
         return out / self.name / f"seed_{seed}"
 
     def settings(self, seed: int) -> RunConfig:
-        """Of the run of a seed; ConfigurationError where there can be none."""
+        """Settings of the run of a seed; ConfigurationError where there can be none."""
         training = self.training
         settings = make_config(self.env, training.agent, self.agents, self.preset, training.stages, (seed,))
         if training.games:
@@ -81,7 +81,7 @@ class Job:
 
 
 def jobs_of(table: Table, row: Row, preset: str, budget: float) -> list[Job]:
-    """What a row needs, each once."""
+    """The jobs of a row, each once."""
     own = row.preset(preset)
     trainings = dict.fromkeys(cell.training for cell in row.cells.values())
     return [Job(training, table.env, table.agents, own, budget) for training in trainings]
@@ -136,7 +136,7 @@ def check_folder(folder: Path, settings: RunConfig) -> bool:
 
 
 def finished_runs(job: Job, seeds: Sequence[int], out: Path) -> RunResults | None:
-    """What the finished runs of a job measured, as one run of those of the seeds; None where there is none."""
+    """Read the finished runs of a job, as one run of those of the seeds; None where there is none."""
     found = []
     for seed in seeds:
         folder = job.folder(out, seed)

@@ -9,7 +9,7 @@ from benchmarks.tables.layout import PAPER, QUICK, QUICK_ONLY, Cell, Row, Table,
 from magrounding.envs.published import PublishedResult
 
 _SILG = {"paper": "silg"}
-"""Where the papers' presets are those of the world's own paper."""
+"""`presets` of rows whose preset is that of the world's own paper."""
 _BOTH = QUICK | PAPER
 _SIR = (("embedding", 30), ("hidden", 100))
 """SIR's widths in these worlds (SILG, app. H), whatever preset trains it."""

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from magrounding.cli.command import CommandLine, derived, distinct_names, run_command
-from magrounding.experiment.reports.compare import comparison, plot
+from magrounding.experiment.reports.compare import comparison, numbers, plot
 from magrounding.experiment.results import read_results
 from magrounding.storage import write_atomic
 
 COMPARISON_FILE = "comparison.md"
 FIGURE_FILE = "comparison.png"
+NUMBERS_FILE = "comparison.csv"
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Arguments:
     runs: tuple[Path, ...]
     """Run folders."""
     out: Path
-    """Folder for comparison.md and comparison.png."""
+    """Folder for comparison.md, comparison.csv and comparison.png."""
     names: tuple[str, ...] = derived("their folders' names", ())
     """What to call them."""
 
@@ -39,5 +40,6 @@ def compare(arguments: Arguments) -> None:
     text, picture = comparison(runs, FIGURE_FILE), plot(runs)
     arguments.out.mkdir(parents=True, exist_ok=True)
     write_atomic(arguments.out / FIGURE_FILE, picture)
+    write_atomic(arguments.out / NUMBERS_FILE, numbers(runs).csv())
     write_atomic(arguments.out / COMPARISON_FILE, text)
     print(f"comparison: {arguments.out / COMPARISON_FILE}")

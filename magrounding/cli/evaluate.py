@@ -26,7 +26,7 @@ from magrounding.storage import check_place, write_atomic, write_json
 from magrounding.threads import plan_threads, using
 
 NAME = "zero_shot"
-"""Of the three files, before their endings."""
+"""Name of the three files, before their endings."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from magrounding.storage import check_place, write_atomic, write_json
 from magrounding.threads import plan_threads, using
 
 NAME = "match"
-"""Of the three files, before their endings."""
+"""Name of the three files, before their endings."""
 _SEEDS_APART = 2**20
 
 

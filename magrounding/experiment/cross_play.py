@@ -12,7 +12,7 @@ from magrounding.play.team import Team, mixed_team
 
 
 def seed_pairs(one: EvaluatedRun, other: EvaluatedRun) -> list[tuple[int, int]]:
-    """Which seeds of two runs play together.
+    """Pair the seeds of two runs that play together.
 
     The k-th seeds of both, the shorter list from its start again, so that pairs are as independent as seeds are. A run
     with itself pairs each seed with the next.

@@ -63,7 +63,9 @@ def plot_comparison(runs: Mapping[str, RunResults], stages: Sequence[str]) -> by
     scales = [scale_of(settings, stage) for stage in stages]
     figure, panels = make_figure(len(stages), alike=len(set(scales)) == 1)
     for stage, scale, panel in zip(stages, scales, panels, strict=True):
-        for k, (name, run) in enumerate((name, run) for name, run in runs.items() if stage in run.settings.stages):
+        for k, (name, run) in enumerate(runs.items()):
+            if stage not in run.settings.stages:
+                continue
             colour, watched = COLOURS[k % len(COLOURS)], run.settings.evaluation.watched_sets
             held_out = [which for which in watched if which != "train"][-1:]
             trained = run.curve(TRAINING, stage, run.settings.windowed(stage))

@@ -1,4 +1,4 @@
-"""Where networks are computed."""
+"""The device of networks."""
 
 from __future__ import annotations
 

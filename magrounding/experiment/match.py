@@ -29,7 +29,7 @@ MATCH_SEED = 2**43
 """Games of matches have this seed or a higher one: none is a game of training, of a selection or of a report."""
 ROWS = 256
 TRIES = 3
-"""How often a batch is played in which simulators die or hang."""
+"""Attempts at a batch in which simulators die or hang."""
 _ELO = 400 / np.log(10)
 _PRIOR = 0.5
 """Games that each pair of line-ups is taken to have drawn, so that a rating is finite where one always wins."""
@@ -107,13 +107,13 @@ def play_match(
             file = EpisodeWriter(path, Header.of(vec, players, GREEDY if greedy else SAMPLED))
             if [episode.seed for episode in file.episodes] != list(range(seed, seed + len(file.episodes))):
                 raise CheckpointError(f"{folder} holds games of other seeds: name another folder with --out")
-            with (display or Display(quiet=True)).games(lineup.name, games) as tell:
+            with (display or Display(quiet=True)).games(lineup.name, games) as advance:
                 while len(file.episodes) < games:
                     # A batch begins at a multiple of its rows, so a match that was stopped goes on as it began.
                     first = len(file.episodes) // rows * rows
                     batch = play_batch(lineup, vec, seed + first, greedy)[len(file.episodes) - first : games - first]
                     file.write(batch)
-                    tell(len(file.episodes))
+                    advance(len(file.episodes))
             found[lineup.name] = file.episodes[:games]
         measure = "score" if vec.spec.outcome == SCORE else "won"
     finally:
@@ -140,7 +140,7 @@ def play_batch(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool = True) -
 
 
 def _play_once(lineup: Lineup, vec: VectorEnv, seed: int, greedy: bool) -> Recorder:
-    """What happens in the first episodes of all rows."""
+    """Record the first episodes of all rows."""
     episodes = Episodes(lineup.build_actor(vec, seed), vec, vec.num_envs, seed, greedy, draw_seed=seed)
     recorder = Recorder(vec.num_envs, vec.spec)
     while episodes.rows.size:

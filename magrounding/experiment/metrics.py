@@ -20,15 +20,6 @@ CHECK = "check"
 _BEFORE_CHECK = f', "{CHECK}": "'.encode()
 _CHECK_LENGTH = len(b'01234567"}')
 
-_EVERY_LINE = {"seed", "stage", "phase", "steps", "total_steps", "training_seconds"}
-_OF_KIND = {
-    "train": {"games", "steps_per_second"},
-    "evaluation": {"set", "when", "play", "manual", "win_rate"},
-    "phase": {"best_steps", "phase_seconds", "spent"},
-    "fault": {"worker", "reason", "rows"},
-}
-"""What reports need of lines that have no check, as earlier versions wrote them."""
-
 
 class MetricsLog:
     """Appends lines of metrics and mirrors them to TensorBoard.
@@ -136,18 +127,11 @@ def _parse(data: bytes, path: Path) -> tuple[list[dict[str, Any]], bytes, int]:
             content = json.loads(line)
         except (ValueError, RecursionError):
             raise _damaged(path, number) from None
-        if not checked and not _is_line(content):
+        if not isinstance(content, dict) or "kind" not in content:
             raise _damaged(path, number)
         content.pop(CHECK, None)
         lines.append(content)
     return lines, rest, check
-
-
-def _is_line(content: object) -> bool:
-    """Whether a line without a check has what reports need of it."""
-    if not isinstance(content, dict) or content.get("kind") not in _OF_KIND:
-        return False
-    return content.keys() >= _EVERY_LINE | _OF_KIND[content["kind"]]
 
 
 def _damaged(path: Path, number: int) -> CheckpointError:

@@ -25,13 +25,13 @@ MOST_BESIDE = 5
 _LINE = 0.3
 """Inches that a line of a legend takes at most."""
 _FULL = 0.98
-"""Of a figure's width, what a legend or a title may take."""
+"""Share of a figure's width that a legend or a title may take."""
 PLACE_WIDTH = 0.8
-"""Of a place on the axis, which several series share."""
+"""Width of a place on the axis, which several series share."""
 
 
 class Scale(NamedTuple):
-    """What a figure shows: win rates in percent, or scores as they are.
+    """The quantity of a figure: win rates in percent, or scores as they are.
 
     Attributes:
         quantity: entry of `Evaluation.summary`.
@@ -48,7 +48,7 @@ WIN_RATES, SCORES = Scale("win_rate", 100.0, "games won (%)"), Scale("score", 1.
 
 
 def scale_of(settings: RunConfig, stage: str) -> Scale:
-    """What figures of a run show of a stage."""
+    """The quantity of figures about a stage."""
     return SCORES if settings.measure(stage) == SCORES.quantity else WIN_RATES
 
 
@@ -144,30 +144,24 @@ def draw_series(
     number: int,
     of: int,
     label: str,
-    estimates: Mapping[int, tuple[float, float, float]],
-    singles: Mapping[int, Sequence[float]] | None = None,
+    estimates: Sequence[tuple[float, ...] | None],
+    singles: Sequence[Sequence[float]] = (),
 ) -> None:
-    """Draw estimates with their intervals, beside those of other series at the same places.
+    """Draw estimates with their intervals at the places 0, 1, …, beside those of other series.
 
     Args:
         panel: where.
         number, of: which of how many series.
         label: of the legend, as it was typed.
-        estimates: place → estimate and the ends of its interval.
-        singles: place → values of single seeds, as small points.
+        estimates: estimate and the ends of its interval, of each place.
+        singles: values of single seeds, of each place, as small points.
     """
     colour, shift = COLOURS[number % len(COLOURS)], (number + 1) * PLACE_WIDTH / (of + 1) - PLACE_WIDTH / 2
-    for x, (value, low, high) in estimates.items():
-        if singles and x in singles:
-            panel.plot([x + shift] * len(singles[x]), singles[x], ".", color=colour, markersize=4, alpha=0.45)
-        panel.errorbar(
-            x + shift,
-            value,
-            [[max(0.0, value - low)], [max(0.0, high - value)]],
-            fmt="o",
-            color=colour,
-            markersize=6,
-            capsize=3,
-            linestyle="none",
-            label=plain(label),
-        )
+    style = {"color": colour, "markersize": 6, "capsize": 3, "linestyle": "none", "label": plain(label)}
+    for x, values in enumerate(singles):
+        if len(values) > 1:
+            panel.plot([x + shift] * len(values), values, ".", color=colour, markersize=4, alpha=0.45)
+    for x, each in enumerate(estimates):
+        if each is not None:
+            value, low, high = each
+            panel.errorbar(x + shift, value, [[max(0.0, value - low)], [max(0.0, high - value)]], fmt="o", **style)

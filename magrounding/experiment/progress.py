@@ -1,11 +1,10 @@
-"""What a person sees while games are played: bars on a terminal, plain lines elsewhere, nothing where that is asked."""
+"""Progress of training and evaluation: bars on a terminal, plain lines elsewhere, nothing where that is asked."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import TracebackType
 
 from rich.console import Console
@@ -16,45 +15,6 @@ from magrounding.play.evaluate import ProgressCallback
 
 _BAR, _WIDE = 24, 140
 """Columns of a bar, and of a terminal that has room for one."""
-
-
-@dataclass(frozen=True)
-class Status:
-    """Where a run stands.
-
-    Attributes:
-        seed, stage: names; a stage of several phases is named with its phase.
-        part: share of the phase's budget that is spent, 0 to 1; None where only a win rate ends it.
-        steps: environment steps in the phase.
-        mean: of the measure over the last training games; None before the first has ended.
-        speed: environment steps a second.
-        seconds_left: until the end of the whole run, at this speed and if no phase ends early; None if unknown.
-        budget: environment steps of the phase; None where only a win rate ends it.
-        measure: "win_rate" or "score".
-    """
-
-    seed: int
-    stage: str
-    part: float | None
-    steps: int
-    mean: float | None
-    speed: float
-    seconds_left: float | None
-    budget: int | None = None
-    measure: str = "win_rate"
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """What there is to say, the most important first."""
-        what, form = ("score", ".2f") if self.measure == "score" else ("wins", ".1%")
-        reached = f"{what} –" if self.mean is None else f"{what} {self.mean:{form}}"
-        total = "" if self.budget is None else f" of {self.budget:,}"
-        return (
-            f"{duration(self.seconds_left)} left",
-            reached,
-            f"{self.steps:,}{total} steps",
-            f"{self.speed:,.0f} steps/s",
-        )
 
 
 def duration(seconds: float | None) -> str:
@@ -103,18 +63,23 @@ class Display:
     ) -> None:
         self._progress.stop()
 
-    def show(self, status: Status) -> None:
-        """Bring the line about training up to date."""
+    def show(self, title: str, part: float | None, numbers: Sequence[str]) -> None:
+        """Bring the line about training up to date.
+
+        Args:
+            title: of what is trained.
+            part: share of its budget that is spent, 0 to 1; None: not known.
+            numbers: the most important first; the last ones are left out where a terminal is narrow.
+        """
         if self.live:
             if self._training is None:
                 self._training = self._progress.add_task("", total=1.0, numbers="")
-            what, done = f"seed {status.seed}  {status.stage}", status.part or 0.0
-            numbers = self._fitting(status.numbers, len(what))
-            self._progress.update(self._training, description=what, completed=done, numbers=numbers)
+            fitting = self._fitting(numbers, len(title))
+            self._progress.update(self._training, description=title, completed=part or 0.0, numbers=fitting)
         if not (self.live and self.console.is_terminal) and time.monotonic() - self._last_line >= self._plain_every:
             self._last_line = time.monotonic()
-            part = "" if status.part is None else f" {status.part:.0%}"
-            self.say(f"seed {status.seed} {status.stage}{part}: {', '.join(status.numbers)}")
+            spent = "" if part is None else f" {part:.0%}"
+            self.say(f"{title}{spent}: {', '.join(numbers)}")
 
     @contextmanager
     def games(self, what: str, total: int) -> Iterator[ProgressCallback]:

@@ -62,19 +62,11 @@ class RunResults:
         run = self.folder.name
         own = (row for seed in self.settings.seeds for row in tidy(self.lines[seed], run=run, seed=seed))
         others = (
-            row
+            {"stage": place.rpartition("/")[0], "set": place.rpartition("/")[2], "player": player, **summary}
             for place, players in self.baselines.items()
             for player, summary in players.items()
-            for row in tidy(
-                [summary],
-                run=run,
-                stage=place.rpartition("/")[0],
-                set=place.rpartition("/")[2],
-                manual=TRUE_MANUAL,
-                player=player,
-            )
         )
-        return [*own, *others]
+        return [*own, *tidy(others, run=run, manual=TRUE_MANUAL)]
 
     @cached_property
     def _after(self) -> Summary:
@@ -84,6 +76,10 @@ class RunResults:
     @cached_property
     def _ends(self) -> Summary:
         return summarise((row for row in self.measured if row.when == END), ("stage", "phase", "metric"))
+
+    @cached_property
+    def _curves(self) -> Summary:
+        return summarise(self.measured, ("when", "stage", "metric"))
 
     def after(
         self, stage: str, phase: str, name: str, play: str, metric: str = "", manual: str = TRUE_MANUAL
@@ -115,10 +111,9 @@ class RunResults:
 
     def curve(self, when: str, stage: str, metric: str, **equal: Any) -> dict[int, dict[str, float]]:
         """Steps since a stage began → seed → value, of rows whose other fields equal those given."""
-        wanted = {"when": when, "stage": stage, "metric": metric, "player": TEAM, **equal}
         found: dict[int, dict[str, float]] = {}
-        for row in self.measured:
-            if all(getattr(row, name) == value for name, value in wanted.items()):
+        for row in self._curves.rows(when, stage, metric):
+            if row.player == TEAM and all(getattr(row, name) == value for name, value in equal.items()):
                 found.setdefault(row.total_steps - self._begun[row.seed, stage], {})[row.seed] = row.value
         return dict(sorted(found.items()))
 
@@ -129,7 +124,7 @@ class RunResults:
                 yield stage, phase.name, name
 
     def learnt_by(self, stage: str, phase: str) -> str:
-        """How the weights after a phase came about; where it ended with those that it began with, it taught nothing."""
+        """The way in which the weights after a phase were learnt, and in how many seeds the phase gained nothing."""
         ends = [row.value for row in self._ends.rows(stage, phase, "best_steps")]
         stated, kept = self.settings.learnt_by(stage, phase), ends.count(0)
         return f"{stated} (no gain in {kept} of {len(ends)} seeds: earlier weights kept)" if kept else stated
@@ -164,7 +159,7 @@ def read_results(folder: Path) -> RunResults:
 
 
 def results_of(folder: RunFolder) -> RunResults:
-    """What a run folder holds; CheckpointError where there is no run, or a damaged one."""
+    """Read an opened run folder; CheckpointError where there is no run, or a damaged one."""
     config = folder.config()
     settings = parse_config(config)
     seeds = settings.seeds

@@ -20,7 +20,7 @@ from magrounding.experiment.evaluate import Evaluations
 from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import Phase
-from magrounding.experiment.progress import Display, Status
+from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.stage import StageSession
 from magrounding.play.run_folder import SeedFolder
 from magrounding.training.clock import TRAINING, Clock
@@ -29,7 +29,7 @@ from magrounding.training.rollout import FinishedGames
 
 @dataclass
 class Position:
-    """Where one seed's curriculum stands; JSON-able, part of every checkpoint."""
+    """Position of one seed in its curriculum; JSON-able, part of every checkpoint."""
 
     stage: int = 0  # index among the run's stages
     phase: int = 0  # index among the stage's phases
@@ -100,8 +100,7 @@ class SeedRun:
         """Train all phases of all stages that are left; KeyboardInterrupt after Ctrl-C, the state saved."""
         self._load()
         with MetricsLog(self.folder, self.at.metrics_size) as self._log:
-            written = self.folder, self._log.write, lambda: self._line("evaluation")
-            self._evaluations = Evaluations(self.settings, self.seed, *written, self._display, self._stop)
+            self._evaluations = Evaluations(self.settings, self.seed, self._write_evaluation, self._display, self._stop)
             self._last_tick = time.monotonic()
             while not self.at.finished:
                 session = StageSession(
@@ -163,7 +162,7 @@ class SeedRun:
                 session.inherit(self._carried, source, optimizer=same and self.settings.carry_optimizer)
             session.start()
             if self.at.phase and self.settings.evaluation.every:
-                self._evaluate_within(session, inherited=True)  # this phase may end with no better
+                self._evaluate_within(session)  # this phase may end with no better
         self._window = deque(map(float, window), maxlen=self.phase.until.window)
 
     def _train(self, session: StageSession) -> None:
@@ -213,7 +212,7 @@ class SeedRun:
         last_stage = self.at.stage + 1 == len(self.settings.stages)
         place = self.stage if last_phase else f"{self.stage}/{self.phase.name}"
         save_weights(self.folder.weights(place), session.weights(), record)
-        self._evaluations.after(session, inherited=self.at.phase > 0 and self.at.best_steps == 0)
+        self._evaluations.after(session)
         self._tick()
         self._log.write(
             {
@@ -234,18 +233,17 @@ class SeedRun:
         )
         self._save(None)
 
-    def _evaluate_within(self, session: StageSession, *, inherited: bool = False) -> None:
+    def _evaluate_within(self, session: StageSession) -> None:
         """Evaluate within a phase; one set's games choose the best weights, those of others are only reported."""
-        for name, result in self._evaluations.within(session, inherited=inherited).items():
-            if name == self.settings.evaluation.selection_set and result[self._measure] >= self._least(
-                int(result["games"])
-            ):
+        for name, result in self._evaluations.within(session).items():
+            chosen = name == self.settings.evaluation.selection_set
+            if chosen and result[self._measure] >= self._least(int(result["games"])):
                 self._best = session.trained()
                 self.at.best, self.at.best_steps = result[self._measure], self.at.steps
         self.at.evaluated_at = self.at.steps
 
     def _least(self, games: int) -> float:
-        """What weights have to reach to be the phase's best.
+        """The result that weights have to reach to be the phase's best.
 
         Weights of the phase before stay unless others win more by the standard error of a difference: the games that
         choose are few, and of several weights that are equally good one always seems better.
@@ -268,7 +266,7 @@ class SeedRun:
         seconds = self._tick()
         speed = session.steps_per_update / seconds
         self._speed = 0.9 * self._speed + 0.1 * speed if self._speed else speed
-        self._display.show(self._status())
+        self._show()
 
     def _tick(self) -> float:
         """Book the wall time since the last call and return it."""
@@ -300,6 +298,11 @@ class SeedRun:
             "training_seconds": round(self._training_seconds(), 2),
         }
 
+    def _write_evaluation(self, result: dict[str, Any]) -> dict[str, Any]:
+        line = {**self._line("evaluation"), **result}
+        self._log.write(line)
+        return line
+
     def _write_line(self) -> None:
         """One line of metrics about everything since the last."""
         if not self._losses:
@@ -323,14 +326,20 @@ class SeedRun:
         self._log.write(line)
         self._games, self._losses = [], []
 
-    def _status(self) -> Status:
-        until = self.phase.until
-        part = None if until.steps is None else min(1.0, self.at.steps / until.steps)
+    def _show(self) -> None:
+        """Bring the line about training up to date."""
+        budget, steps, mean = self.phase.until.steps, self.at.steps, self._window_mean()
         stage = self.settings.stage_name(self.stage)
         name = stage if len(self.settings.of_stage(self.stage)) == 1 else f"{stage} {self.phase.name}"
-        left = self._seconds_left()
-        mean, steps = self._window_mean(), self.at.steps
-        return Status(self.seed, name, part, steps, mean, self._speed, left, until.steps, self._measure)
+        what, form = ("score", ".2f") if self._measure == "score" else ("wins", ".1%")
+        numbers = (
+            f"{duration(self._seconds_left())} left",
+            f"{what} –" if mean is None else f"{what} {mean:{form}}",
+            f"{steps:,} steps" if budget is None else f"{steps:,} of {budget:,} steps",
+            f"{self._speed:,.0f} steps/s",
+        )
+        part = None if budget is None else min(1.0, steps / budget)
+        self._display.show(f"seed {self.seed} {name}", part, numbers)
 
     def _seconds_left(self) -> float | None:
         """Training that is left at the present speed, if no phase ends early; None where it is unknown."""

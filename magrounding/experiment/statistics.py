@@ -34,7 +34,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Reached:
-    """What one seed reached in its games.
+    """The result of one seed in its games.
 
     Attributes:
         value: mean over the games.
@@ -54,7 +54,7 @@ class Reached:
         return self.games > 0 and (self.is_share or (self.std is not None and self.games > 1))
 
     def drawn(self, quantiles: np.ndarray) -> np.ndarray:
-        """What it might be over all games there are [R], at quantiles [R] of what its games leave open.
+        """Quantiles [R] of the mean over all games there are, as far as the seed's games leave it open.
 
         Of a share Jeffreys' posterior, which also knows that 10 wins in 10 games are no certainty (Brown, Cai and
         DasGupta 2001); of another mean the normal one.
@@ -69,7 +69,7 @@ class Reached:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is said about one quantity measured with several seeds.
+    """Statistics of one quantity measured with several seeds.
 
     Attributes:
         seeds: how many.

@@ -21,7 +21,7 @@ TRAINING, WITHIN, AFTER, END = "training", "within", "after", "end"
 TEAM = "team"
 """The player of rows of trained agents."""
 LEAST_SEEDS = 5
-"""Of fewer the interquartile mean is the mean, or nearly, and is not printed."""
+"""Seeds from which on an interquartile mean is printed: of fewer it is the mean, or nearly."""
 
 _KINDS = {"train": TRAINING, "phase": END}
 _PERCENT = (*SHARES_OF_GAMES, "fact_accuracy", "subgoal_conflicts", "mask_", "modelling_accuracy")
@@ -105,7 +105,7 @@ class Summary:
         self._groups: dict[tuple[Any, ...], list[Row]] = {}
         for row in rows:
             self._groups.setdefault(tuple(getattr(row, name) for name in by), []).append(row)
-        self._statistics = cache(self._of)
+        self._by, self._statistics = tuple(by), cache(self._of)
 
     def __call__(self, *key: Any) -> Statistics | None:
         """Statistics of a group; None where it has no row."""
@@ -115,9 +115,12 @@ class Summary:
         """The rows of a group."""
         return self._groups.get(key, [])
 
-    def values(self, position: int) -> tuple[Any, ...]:
-        """The distinct values of one part of the keys, in order."""
-        return tuple(dict.fromkeys(key[position] for key in self._groups))
+    def table(self) -> Table:
+        """A row for each group: its key, and its statistics in full."""
+        found = [(key, statistics) for key in self._groups if (statistics := self(*key)) is not None]
+        numbers = ("seeds", "mean", "std", "iqm", "low", "high", "games")
+        rows = ((*key, *(statistics.to_dict()[name] for name in numbers)) for key, statistics in found)
+        return Table((*self._by, *numbers), tuple(rows))
 
     def _of(self, key: tuple[Any, ...]) -> Statistics | None:
         rows = self._groups.get(key)
@@ -173,17 +176,12 @@ class Table:
         """As Markdown; "" without a row."""
         return table(self.heads, [[text_of(cell) for cell in row] for row in self.rows]) if self.rows else ""
 
-    def records(self) -> list[dict[str, Any]]:
-        """JSON-able: head → cell, a dictionary a row."""
-        return [dict(zip(self.heads, map(plain_of, row), strict=True)) for row in self.rows]
-
     def csv(self) -> str:
-        """As CSV, numbers as they are; statistics are their mean, intervals their ends."""
+        """As CSV, with numbers and texts as they are."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(self.heads)
-        for row in self.rows:
-            writer.writerow([_number_of(cell) for cell in row])
+        writer.writerows(self.rows)
         return out.getvalue()
 
 
@@ -222,25 +220,8 @@ def with_interval(estimate: Interval | None, show: Callable[[float], str]) -> st
     return f"{show(estimate.value)} [{show(estimate.low)}, {show(estimate.high)}]"
 
 
-def plain_of(cell: Cell) -> Any:
-    """A cell as JSON has it."""
-    if isinstance(cell, Statistics | Interval):
-        return cell.to_dict()
-    if isinstance(cell, Range):
-        return [cell.of.low, cell.of.high]
-    return cell._asdict() if isinstance(cell, PublishedResult) else cell
-
-
-def _number_of(cell: Cell) -> Any:
-    if isinstance(cell, Statistics | PublishedResult):
-        return cell.mean
-    if isinstance(cell, Interval):
-        return cell.value
-    return f"{cell.of.low} {cell.of.high}" if isinstance(cell, Range) else cell
-
-
 def games_of(statistics: Statistics) -> str:
-    """How many games a number is of: those of each seed."""
+    """The number of games behind statistics, those of each seed."""
     one = f"{statistics.games:,} game{'s' if statistics.games != 1 else ''}"
     return one if statistics.seeds == 1 else f"{statistics.seeds} × {one}"
 
@@ -251,7 +232,7 @@ def percent(share: float) -> str:
 
 
 def shown_as(metric: str) -> Callable[[float], str]:
-    """How reports print a metric: a share in percent, anything else with two decimals."""
+    """The format of a metric: a share in percent, anything else with two decimals."""
     return percent if metric.startswith(_PERCENT) or metric == "" else "{:.2f}".format
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from magrounding.experiment.config import RunConfig, read_config
 from magrounding.experiment.evaluate import Line, play_baselines
 from magrounding.experiment.progress import Display
 from magrounding.experiment.results import published_tables
-from magrounding.experiment.tables import AFTER, Row, Summary, data_frame, summarise, tidy
+from magrounding.experiment.tables import Row, Summary, data_frame, summarise, tidy
 from magrounding.play.evaluate import GREEDY, PLAYS, REPORT_SEED, TRUE_MANUAL, evaluate
 from magrounding.play.loading import load_team
 from magrounding.play.origin import DescribedEnv
@@ -55,6 +55,11 @@ class EvaluatedRun:
     def title(self) -> str:
         """The environment, and its stage where it has any."""
         return f"{self.settings.env} {self.stage}".strip()
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The content of the run's `config.json`."""
+        return RunFolder(self.folder).config()
 
     @property
     def played(self) -> RunConfig:
@@ -131,7 +136,7 @@ class ZeroShot:
 
     @property
     def measure(self) -> str:
-        """What the stage goes by, see `RunConfig.measure`."""
+        """The measure of the stage, see `RunConfig.measure`."""
         return self.runs[0].settings.measure(self.runs[0].stage)
 
     @property
@@ -142,14 +147,13 @@ class ZeroShot:
     @cached_property
     def measured(self) -> list[Row]:
         """All rows, those of the other players last."""
-        return [*self._rows()]
-
-    def _rows(self) -> Iterator[Row]:
-        where = {"stage": self.runs[0].stage, "manual": TRUE_MANUAL, "when": AFTER}
-        yield from tidy((*self.results, *self.together), **where)
-        for name, players in self.baselines.items():
-            for player, summary in players.items():
-                yield from tidy([summary], **where, run=player, player=player, set=name)
+        others = (
+            {"run": player, "player": player, "set": name, **summary}
+            for name, players in self.baselines.items()
+            for player, summary in players.items()
+        )
+        lines = (*self.results, *self.together, *others)
+        return list(tidy(lines, stage=self.runs[0].stage, manual=TRUE_MANUAL))
 
     @cached_property
     def over_seeds(self) -> Summary:

@@ -30,7 +30,7 @@ Worlds with a list of scenes, routes or variations draw from it with replacement
 GREEDY, SAMPLED = PLAYS = ("greedy", "sampled")
 """Ways of playing, as metrics and reports call them: the most likely action, or one drawn from the policy."""
 TRUE_MANUAL, REASSIGNED, OTHER_GAME = MANUALS = ("true", "reassigned", "of another game")
-"""What agents read; "reassigned": the same words with other assignments, where a world can write that."""
+"""Manuals of agents; "reassigned": the same words with other assignments, where a world can write that."""
 
 FAULTS = "faults"
 """Entry of summaries: games that a fault of their simulator ended; it is there only where there were some."""

@@ -16,7 +16,7 @@ from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import MetricsLog, read_metrics
 from magrounding.experiment.phase import Promotion
-from magrounding.experiment.progress import Display, Status, duration
+from magrounding.experiment.progress import Display, duration
 from magrounding.experiment.stage import StageSession
 from magrounding.play.evaluate import MANUALS, PLAYS, REPORT_SEED, evaluate
 from magrounding.play.run_folder import METRICS_FILE, SeedFolder
@@ -103,9 +103,8 @@ def test_the_report_says_what_was_done(finished):
         "`as typed`",
         "| s1 | reinforcement alone | train |",
         "| s3 | reinforcement alone | eval_10x10 |",
-        "teacher: none: reinforcement alone",
-        "each agent its own network",
-        "100.0 % the agent's own, 0.0 % the team's mean",
+        "* share_parameters: False",
+        "* preset team_reward: 0.0",
         "manual: of another game",
         "after 240 steps",
         "Wall time",
@@ -326,23 +325,24 @@ def test_tensorboard_keeps_phases_plays_and_manuals_apart(tmp_path):
     assert sorted(shown) == [[k] for k in range(len(places))]
 
 
+NUMBERS = ("1 min 05 s left", "wins 25.0%", "1,000 of 2,000 steps", "321 steps/s")
+
+
 def test_the_display_prints_plain_lines_without_a_terminal():
     out = io.StringIO()
     with Display(Console(file=out, width=200), plain_every=0.0) as display:
-        display.show(Status(0, "s1", 0.5, 1000, 0.25, 321.0, 65.0))
-        display.show(Status(0, "s2", None, 2000, None, 321.0, None))
-        display.show(Status(0, "find-plant", 0.5, 1000, 41.75, 321.0, 65.0, measure="score"))
+        display.show("seed 0 s1", 0.5, NUMBERS)
+        display.show("seed 0 s2", None, ("unknown time left", "wins –", "2,000 steps"))
     assert out.getvalue().rstrip("\n").splitlines() == [
-        "seed 0 s1 50%: 1 min 05 s left, wins 25.0%, 1,000 steps, 321 steps/s",
-        "seed 0 s2: unknown time left, wins –, 2,000 steps, 321 steps/s",
-        "seed 0 find-plant 50%: 1 min 05 s left, score 41.75, 1,000 steps, 321 steps/s",
+        "seed 0 s1 50%: 1 min 05 s left, wins 25.0%, 1,000 of 2,000 steps, 321 steps/s",
+        "seed 0 s2: unknown time left, wins –, 2,000 steps",
     ]
 
 
 def test_the_display_is_live_on_a_terminal():
     out = io.StringIO()
     with Display(Console(file=out, width=140, force_terminal=True)) as display:
-        display.show(Status(7, "s4", 0.5, 1000, 0.25, 321.0, 65.0))
+        display.show("seed 7 s4", 0.5, NUMBERS)
         display.say("a line that stays")
     for part in ("seed 7", "s4", "50%", "wins 25.0%", "321 steps/s", "1 min 05 s left", "a line that stays"):
         assert part in out.getvalue()
@@ -361,7 +361,8 @@ def test_metrics_lines_are_json(finished):
 def test_the_time_left_fits_a_terminal_of_any_width(width):
     out = io.StringIO()
     with Display(Console(file=out, width=width, force_terminal=True)) as display:
-        display.show(Status(7, "simple_stationary", 0.5, 100_000, 0.25, 12_321.0, 8 * 3600.0, budget=1_000_000))
+        numbers = ("8 h 00 min left", "wins 25.0%", "100,000 of 1,000,000 steps", "12,321 steps/s")
+        display.show("seed 7 simple_stationary", 0.5, numbers)
         display._progress.refresh()
     line = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\n", out.getvalue())
     assert "50%  8 h 00 min left" in line

@@ -107,7 +107,7 @@ def test_weights_are_chosen_by_the_way_of_playing_that_is_asked_for(tmp_path):
     run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
     lines = read_metrics(tmp_path / "run" / METRICS_FILE)
     assert {line["play"] for line in lines if line.get("when") == "within"} == {"greedy"}
-    assert "chosen by greedy play" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
+    assert "* preset selection_play: greedy" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
     with pytest.raises(ConfigurationError, match="selection_play"):
         replace(settings.preset, selection_play="slowly")
 
@@ -149,7 +149,7 @@ def test_the_report_never_hides_the_teacher(taught):
     ):
         assert text.count(row) >= 2  # among the results, and among those with wrong manuals
     assert "reinforcement alone" not in text
-    assert "teacher: the scripted oracle, in phases of imitation only" in text
+    assert "algorithm imitation, " in text
     assert "| s1 | imitate | after 90 steps | 90 |" in text
 
 

@@ -147,27 +147,24 @@ def test_the_budget_is_the_mean_over_seeds(run):
     ]
 
 
-def test_facts_name_the_reward_the_parameters_and_the_teacher(run):
+def test_facts_are_all_settings_by_their_own_names(run):
     def facts_of(demonstrators=None, **changes):
         played_by = demonstrators or {}
         settings = replace(tiny_settings(**changes), demonstrations=dict.fromkeys(played_by, "a digest"))
         return facts(replace(run, settings=settings, config={"demonstrators": played_by})).splitlines()
 
     alone = facts_of(team_reward=0.25)
-    assert "* parameters: each agent its own network" in alone
-    assert "* reward: 75.0 % the agent's own, 25.0 % the team's mean" in alone
-    assert "* teacher: none: reinforcement alone" in alone
-    taught = {"phases": phases_of({"*": Promotion(steps=60)}, IMITATION, LEARNER), "share_parameters": True}
-    assert "* parameters: one network for all agents" in facts_of(**taught)
-    assert "* teacher: the scripted oracle" in facts_of(**taught)
-    rollout = phases_of({"*": Promotion(steps=60)}, replace(IMITATION, oracle="rollout"))
-    other = "the oracle `rollout`"
-    assert f"* teacher: {other}" in facts_of(phases=rollout)
-    both = {**rollout, "s1": taught["phases"]["*"]}
-    assert f"* teacher: the scripted oracle and {other}" in facts_of(phases=both)
+    assert {"* share_parameters: False", "* preset team_reward: 0.25", "* command: `run_curriculum`"} <= set(alone)
+    assert not any("demonstrat" in fact for fact in alone)
+    rollout = replace(IMITATION, oracle="rollout")
+    taught = {"phases": phases_of({"*": Promotion(steps=60)}, rollout, LEARNER), "share_parameters": True}
+    assert "* share_parameters: True" in facts_of(**taught)
+    (first, *_) = [fact for fact in facts_of(**taught) if fact.startswith("* s1 imitate: ")]
+    assert "algorithm imitation" in first
+    assert "oracle rollout" in first
     shown = facts_of({"a.npz": "oracle", "b.npz": "a person"}, **taught)
-    assert "* teacher: demonstrations of oracle (`a.npz`), a person (`b.npz`)" in shown
-    assert sum("algorithm imitation" in fact for fact in facts_of(**taught)) == 2  # one for each stage
+    assert "* demonstrators: a.npz oracle, b.npz a person" in shown
+    assert "* demonstrations: a.npz a digest, b.npz a digest" in shown
 
 
 def test_a_stage_of_two_phases_has_rows_for_each(run):
@@ -203,7 +200,7 @@ def test_the_whole_report(run):
     for part in (
         "# ma_rtfm: 2 agents of `txt2pi`, preset `tiny`",
         "Next to nothing.",
-        "seeds: 0, 1",
+        "seeds: 0 1",
         "torch 2",
         "1 min 30 s",
         "## Do they read?",

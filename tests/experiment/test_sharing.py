@@ -134,7 +134,7 @@ def settings_of():
 def test_all_agents_of_a_run_have_the_same_weights(shared):
     first, second = weights_of(shared, "s1")
     assert torch.equal(first, second)
-    assert "parameters: one network for all agents" in (shared / "report.md").read_text()
+    assert "* share_parameters: True" in (shared / "report.md").read_text()
     assert mg.load_team(shared).num_agents == 2
     for line in read_metrics(shared / METRICS_FILE):
         if line["kind"] == "train":

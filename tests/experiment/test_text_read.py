@@ -44,7 +44,7 @@ def test_a_run_says_what_it_read_and_does_not_go_on_with_other_sentences(tmp_pat
     results = evaluate_runs(replace(arguments, quiet=True))
     report = zero_shot_report(results, "picture.png", "command")
     assert "Text: our templates." in report
-    assert f"text: {source}" in report  # that it was trained with
+    assert f"| {source} |" in report  # that it was trained with
     assert to_json(results, "command", {})["text"] == "our templates"
     data = small_corpus(whole=True)
     data["val"]["mage"]["enemy"]["unknown"] += ["So what?"]

@@ -346,7 +346,7 @@ def test_what_a_run_leaves_behind(finished):
     assert {"learner_0/td_loss", "learner_0/exploration", "learner_0/q_total"} <= lines[-1].keys()
     assert lines[-1]["learner_0/exploration"] == pytest.approx(0.05)  # one schedule for both stages
     assert read_json(finished / "config.json")["share_parameters"] is True
-    assert "parameters: one network for all agents" in (finished / "report.md").read_text()
+    assert "* share_parameters: True" in (finished / "report.md").read_text()
     team = mg.load_team(finished)
     assert [policy.who.tolist() for policy in team.policies] == [[1, 0], [0, 1]]
     vec = mg.make_vec("ma_rtfm", 4, stage="s2", agents=2)

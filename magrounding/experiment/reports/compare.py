@@ -12,7 +12,7 @@ from magrounding.experiment.progress import duration
 from magrounding.experiment.reports import HOW_TO_READ
 from magrounding.experiment.results import TEXT, RunResults
 from magrounding.experiment.statistics import Statistics
-from magrounding.experiment.tables import AFTER, Table, interval, page
+from magrounding.experiment.tables import AFTER, Table, interval, page, summarise
 from magrounding.play.evaluate import MANUALS, SAMPLED, TRUE_MANUAL
 from magrounding.play.lineup import ORACLE, RANDOM
 from magrounding.registry import agent_entry
@@ -72,6 +72,13 @@ def comparison(runs: Runs, picture: str) -> str:
     )
 
 
+def numbers(runs: Runs) -> Table:
+    """Win rates and scores after every phase, with their statistics."""
+    after = (row._replace(run=name) for name, run in runs.items() for row in run.measured if row.when == AFTER)
+    by = ("run", "stage", "phase", "set", "play", "manual", "player", "metric")
+    return summarise((row for row in after if row.metric in ("win_rate", "score")), by).table()
+
+
 def met_games(runs: Runs) -> str:
     """Whether all runs met the same games: how many, of which options and texts."""
     met = {
@@ -91,7 +98,7 @@ def met_games(runs: Runs) -> str:
 
 
 def _games(run: RunResults) -> list[int]:
-    """How many games evaluations after phases had, those with wrong manuals aside."""
+    """The numbers of games of evaluations after phases, those with wrong manuals aside."""
     own = (row for row in run.measured if row.when == AFTER and row.manual == TRUE_MANUAL and row.play and row.games)
     return sorted({row.games for row in own})
 
@@ -152,7 +159,7 @@ def _cost(run: RunResults, stage: str, metric: str) -> float:
 
 
 def _baseline(runs: Runs, stage: str, name: str, who: str) -> Statistics | None:
-    """What another player reached: in the run that let it play most games, as those of others are among them."""
+    """The result of another player, of the run that let it play most games: those of others are among them."""
     played = [run.baseline(stage, name, who) for run in runs.values() if stage in run.settings.stages]
     return max(filter(None, played), key=lambda each: each.games, default=None)
 

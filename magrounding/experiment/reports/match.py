@@ -33,91 +33,82 @@ def match_report(results: Results, picture: str, command: str) -> str:
     )
 
 
-def match_table(results: Results) -> Table:
-    """Line-up × what it reached."""
-    first, rated, won = next(iter(results.games)), ratings(results), results.measure == "won"
-    agents = len(next(iter(results.games.values()))[0].returns)
-
-    def mean(of: str, show: Callable[[float], str]) -> Callable[[str], Cell]:
-        return lambda name: show(float(np.mean([getattr(game, of) for game in results.games[name]])))
-
-    def counts(what: str) -> Callable[[str], Cell]:
-        return lambda name: " · ".join(f"{each:.2f}" for each in results.events[name][what].mean(0))
-
-    return Table.of(
-        results.games,
-        {
-            "line-up": code,
-            "wins" if won else "score": lambda name: with_interval(reached(results, name), percent if won else _plain),
-            "games": lambda name: len(results.games[name]),
-            "difference": lambda name: (
-                None if name == first else with_interval(difference(results, name), _points if won else _signed)
-            ),
-            "steps": mean("length", "{:.1f}".format),
-            "timed out": mean("timed_out", percent),
-            **{
-                f"return of agent {i}": lambda name, i=i: float(
-                    np.mean([game.returns[i] for game in results.games[name]])
-                )
-                for i in range(agents)
-            },
-            **{what: counts(what) for what in next(iter(results.events.values()), {})},
-            "rating": lambda name: with_interval(rated[name], "{:+.0f}".format) if name in rated else None,
-        },
-    )
-
-
-def reached(results: Results, name: str) -> Interval:
-    """Mean outcome of a line-up."""
-    return mean_interval(results.outcomes(name))
-
-
-def difference(results: Results, name: str) -> Interval:
-    """Mean difference of a line-up from the first, game by game."""
-    return mean_interval(results.outcomes(name) - results.outcomes(next(iter(results.games))))
-
-
-def to_json(results: Results, command: str, versions: dict[str, str]) -> dict[str, Any]:
-    """All numbers of the report."""
-    rated, lineups = ratings(results), {}
-    for name, games in results.games.items():
-        lineups[name] = {
-            results.measure: reached(results, name).to_dict(),
-            "difference_from_first": difference(results, name).to_dict(),
-            "rating": rated[name].to_dict() if name in rated else None,
+def summaries(results: Results) -> dict[str, dict[str, Any]]:
+    """Line-up → what it reached: the measure, its difference from the first line-up's, the rating, and means."""
+    rated, first = ratings(results), next(iter(results.games))
+    return {
+        name: {
+            results.measure: mean_interval(results.outcomes(name)),
+            "difference_from_first": mean_interval(results.outcomes(name) - results.outcomes(first)),
+            "rating": rated.get(name),
             "length": float(np.mean([game.length for game in games])),
             "timed_out": float(np.mean([game.timed_out for game in games])),
             "returns": np.mean([game.returns for game in games], axis=0).tolist(),
             **{what: counts.mean(0).tolist() for what, counts in results.events.get(name, {}).items()},
         }
+        for name, games in results.games.items()
+    }
+
+
+def match_table(results: Results) -> Table:
+    """Line-up × what it reached."""
+    found, won = summaries(results), results.measure == "won"
+    first = next(iter(found))
+
+    def cell(of: str, show: Callable[[Any], str]) -> Callable[[str], Cell]:
+        return lambda name: None if found[name][of] is None else show(found[name][of])
+
+    def estimate(of: str, show: Callable[[float], str]) -> Callable[[str], Cell]:
+        return cell(of, lambda value: with_interval(value, show))
+
+    differ = estimate("difference_from_first", (lambda share: f"{100 * share:+.1f}") if won else "{:+.2f}".format)
+    return Table.of(
+        found,
+        {
+            "line-up": code,
+            "wins" if won else "score": estimate(results.measure, percent if won else "{:.2f}".format),
+            "games": lambda name: len(results.games[name]),
+            "difference": lambda name: None if name == first else differ(name),
+            "steps": cell("length", "{:.1f}".format),
+            "timed out": cell("timed_out", percent),
+            **{
+                f"return of agent {i}": cell("returns", lambda each, i=i: f"{each[i]:.2f}")
+                for i in range(len(found[first]["returns"]))
+            },
+            **{
+                what: cell(what, lambda counts: " · ".join(f"{each:.2f}" for each in counts))
+                for what in results.events.get(first, {})
+            },
+            "rating": estimate("rating", "{:+.0f}".format),
+        },
+    )
+
+
+def to_json(results: Results, command: str, versions: dict[str, str]) -> dict[str, Any]:
+    """All numbers of the report."""
+    lineups = {
+        name: {what: value.to_dict() if isinstance(value, Interval) else value for what, value in summary.items()}
+        for name, summary in summaries(results).items()
+    }
     about = {"env": results.env, "options": results.options, "games": len(next(iter(results.games.values())))}
-    about["text"] = _text(results)
-    return {**about, "resamples": RESAMPLES, "command": command, "versions": versions, "lineups": lineups}
+    about |= {"text": _text(results), "resamples": RESAMPLES, "command": command, "versions": versions}
+    return {**about, "lineups": lineups}
 
 
 def plot_match(results: Results) -> bytes:
     """A PNG: outcome and rating of each line-up, with their intervals."""
-    rated, scale = ratings(results), WIN_RATES if results.measure == "won" else SCORES
-    scales = (scale, _RATING)
+    found, scale = summaries(results), WIN_RATES if results.measure == "won" else SCORES
     figure, panels = make_figure(2, alike=False)
-    for panel, of in zip(panels, scales, strict=True):
-        for k, name in enumerate(results.games):
-            found = reached(results, name) if of is scale else rated.get(name)
-            if found is not None:
-                ends = (found.value if end is None else end for end in (found.value, found.low, found.high))
+    for panel, of, quantity in zip(panels, (scale, _RATING), (results.measure, "rating"), strict=True):
+        for k, (name, summary) in enumerate(found.items()):
+            if (each := summary[quantity]) is not None:
+                ends = (each.value if end is None else end for end in (each.value, each.low, each.high))
                 value, low, high = (of.factor * end for end in ends)
-                draw_series(panel, k, len(results.games), name, {0: (value, low, high)})
+                draw_series(panel, k, len(found), name, [(value, low, high)])
         panel.set_xticks([])
         panel.set_xlim(-0.5, 0.5)
-    return save(figure, panels, scales)
+    return save(figure, panels, (scale, _RATING))
 
 
 def _text(results: Results) -> str:
     return env_entry(results.env).describe(**results.options).source
-
-
-def _points(share: float) -> str:
-    return f"{100 * share:+.1f}"
-
-
-_plain, _signed = "{:.2f}".format, "{:+.2f}".format

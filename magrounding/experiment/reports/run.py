@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from magrounding.experiment.curves import plot_curves
-from magrounding.experiment.evaluate import PLAYED_IN, PLAYERS
-from magrounding.experiment.markdown import code, shown
+from magrounding.experiment.evaluate import PLAYERS
+from magrounding.experiment.markdown import code
 from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.progress import duration
 from magrounding.experiment.reports import HOW_TO_READ
@@ -18,6 +18,8 @@ from magrounding.play.evaluate import FAULTS, PLAYS, TRUE_MANUAL
 from magrounding.play.lineup import ORACLE, RANDOM
 from magrounding.play.run_folder import CURVES_FILE, RunFolder
 from magrounding.storage import write_atomic
+
+_EMPTY = (None, "", {}, [], ())
 
 Place = tuple[str, str, str]
 """Stage, phase, evaluation set."""
@@ -146,31 +148,31 @@ def time_shares(run: RunResults) -> str:
 
 
 def facts(run: RunResults) -> str:
-    """What has to be equal for the numbers to come again; `config.json` has all of it."""
-    settings, config, judged = run.settings, run.config, run.settings.evaluation
-    own, within = 1 - settings.team_reward, f", {judged.selection_games:,} within one" if judged.every else ""
-    lines = {
-        "command": code(config.get("command") or "run_curriculum"),
-        "seeds": ", ".join(map(str, settings.seeds)),
-        "environment": listed(settings.env_options),
-        TEXT: config.get(TEXT),
-        "network": listed(settings.network) or "default options",
-        "parameters": "one network for all agents" if settings.share_parameters else "each agent its own network",
-        "reward": f"{percent(own)} the agent's own, {percent(settings.team_reward)} the team's mean",
-        "teacher": teacher(run),
-        "evaluation": f"{judged.report_games:,} games on each set after a phase{within}",
-        "selection": f"{judged.selection_play} play on `{judged.selection_set}`",
-        **{f"{settings.stage_name(stage)} {phase.name}": _phase(phase) for stage, phase in settings.walk()},
-        "faults": _faults(run),
-        "versions": listed(config.get("versions", {})),
+    """Everything that decides the numbers: the configuration by its own names, an entry a line."""
+    settings = {name: value for name, value in run.settings.as_dict().items() if name not in ("about", "phases")}
+    phases = {
+        f"{run.settings.stage_name(stage)} {phase.name}": (
+            {"num_envs": phase.num_envs, **phase.env_options, "frozen": phase.frozen, **phase.learner.as_dict()}
+        )
+        for stage, phase in run.settings.walk()
     }
-    return "\n".join(f"* {name}: {value}" for name, value in lines.items() if value)
+    entries = {
+        "command": code(run.config.get("command") or "run_curriculum"),
+        **{name: run.config.get(name) for name in (TEXT, "demonstrators")},
+        **settings,
+        **phases,
+        "faults": _faults(run),
+        "versions": run.config.get("versions"),
+    }
+    return "\n".join(f"* {name}: {_flat(value)}" for name, value in entries.items() if value not in _EMPTY)
 
 
-def _phase(phase: Phase) -> str:
-    frozen = {"frozen": ", ".join(phase.frozen)} if phase.frozen else {}
-    options = {**phase.env_options, **frozen, **phase.learner.as_dict()}
-    return f"{phase.num_envs} games at once, {listed(options)}"
+def _flat(value: Any) -> str:
+    """A value in a line; what is empty in a dictionary is left out."""
+    if isinstance(value, Mapping):
+        known = {name: each for name, each in value.items() if each not in _EMPTY}
+        return ", ".join(f"{name} {_flat(each)}" for name, each in known.items())
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _faults(run: RunResults) -> str:
@@ -184,21 +186,9 @@ def _faults(run: RunResults) -> str:
 
 
 def lost_games(results: Iterable[Mapping[str, Any]]) -> str:
-    """How many games of some results were lost to faults of simulators, in a sentence; "": none."""
-    lost = sum(int(each.get(FAULTS, 0)) for each in results if PLAYED_IN not in each)
+    """The number of games lost to faults of simulators, in a sentence; "": none."""
+    lost = sum(int(each.get(FAULTS, 0)) for each in results)
     return f"{lost:,} games were ended by simulators that died or hung; they count as not won." if lost else ""
-
-
-def teacher(run: RunResults) -> str:
-    """The player that the phases of imitation of a run learnt from."""
-    if not run.settings.imitates:
-        return "none: reinforcement alone"
-    if run.settings.demonstrations:
-        players = run.config.get("demonstrators", {}).items()
-        return "demonstrations of " + ", ".join(f"{shown(who)} ({code(str(path))})" for path, who in players)
-    usual = "the scripted oracle" if run.settings.entry.oracle else "the environment's scripted expert"
-    oracles = dict.fromkeys(teaching.oracle for _, _, teaching in run.settings.taught())
-    return " and ".join(f"the oracle `{name}`" if name else usual for name in oracles)
 
 
 def listed(options: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ Games = list[list[dict[str, Any]]]
 
 
 def read_study(folder: Path) -> list[dict[str, Any]]:
-    """What all participants did, by number.
+    """Read the data of all participants, by number.
 
     Raises:
         DataNotFound: no participant's file there.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from magrounding.experiment.markdown import code, shown
@@ -13,7 +13,6 @@ from magrounding.experiment.results import TEXT
 from magrounding.experiment.tables import Cell, Table, interval, page
 from magrounding.experiment.zero_shot import PLACE, EvaluatedRun, Result, ZeroShot
 from magrounding.play.lineup import ORACLE, RANDOM
-from magrounding.play.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +29,10 @@ METRICS = {
 }
 """Metric → its column, beside the measure's own."""
 
+PAPER = "paper: "
+Key = tuple[str, str]
+"""Run or player and way of playing; of papers PAPER and the source."""
+
 
 def zero_shot_report(found: ZeroShot, picture: str, command: str) -> str:
     """The evaluation as Markdown; `picture` is the name of its figure, `command` what repeats it."""
@@ -43,7 +46,7 @@ def zero_shot_report(found: ZeroShot, picture: str, command: str) -> str:
         tables(found),
         f"![results]({picture})",
         "## Runs",
-        _runs(found).markdown(),
+        _runs(found.runs).markdown(),
         f"Command: {code(command)}",
     )
 
@@ -60,90 +63,78 @@ def tables(found: ZeroShot) -> str:
     ).rstrip("\n")
 
 
-def _keys(found: ZeroShot) -> list[tuple[str, str]]:
-    """Keys of rows: (run or player, way of playing), then ("", source) of papers."""
-    papers = dict.fromkeys(paper.source for name in found.sets for paper in found.published[name])
-    return [*found.players, *(("", source) for source in papers)]
-
-
-def _labels(found: ZeroShot) -> dict[str, Any]:
-    return {
-        "run": lambda key: shown(key[0]) if key[0] else f"paper: {key[1]}",
-        "play": lambda key: key[1] if key[0] else "",
-    }
-
-
-def _measured(found: ZeroShot, key: tuple[str, str], name: str) -> Cell:
-    """What a run, a player or a paper reached on a set."""
-    if key[0]:
-        return found.over_seeds(*key, name, found.measure)
-    return next((paper for paper in found.published[name] if paper.source == key[1]), None)
-
-
 def overview(found: ZeroShot) -> Table:
     """Run and way of playing × set."""
-    columns = {name: lambda key, name=name: _measured(found, key, name) for name in found.sets}
-    return Table.of(_keys(found), {**_labels(found), **columns})
+    return _table(found, found.sets, {name: _cell(found, name, found.measure) for name in found.sets})
 
 
 def set_table(found: ZeroShot, name: str) -> Table:
     """Run and way of playing × metric, on one set."""
+    columns = {
+        found.measure.replace("_", " "): _cell(found, name, found.measure),
+        "95 % interval": lambda key: interval(found.over_seeds(*key, name, found.measure)),
+        **{head: _cell(found, name, metric) for metric, head in METRICS.items() if metric != found.measure},
+    }
+    return _table(found, [name], columns)
 
-    def metric(of: str) -> Any:
-        return lambda key: found.over_seeds(*key, name, of) if key[0] else None
 
+def _table(found: ZeroShot, sets: Sequence[str], columns: Mapping[str, Callable[[Key], Cell]]) -> Table:
+    papers = dict.fromkeys(paper.source for name in sets for paper in found.published[name])
     return Table.of(
-        [key for key in _keys(found) if _measured(found, key, name) is not None],
+        [*found.players, *((PAPER, source) for source in papers)],
         {
-            **_labels(found),
-            found.measure.replace("_", " "): lambda key: _measured(found, key, name),
-            "95 % interval": lambda key: interval(found.over_seeds(*key, name, found.measure)) if key[0] else None,
-            **{head: metric(of) for of, head in METRICS.items() if of != found.measure},
+            "run": lambda key: key[0] + key[1] if key[0] == PAPER else shown(key[0]),
+            "play": lambda key: "" if key[0] == PAPER else key[1],
+            **columns,
         },
     )
 
 
+def _cell(found: ZeroShot, name: str, metric: str) -> Callable[[Key], Cell]:
+    """The column of a metric on a set."""
+    papers = {(PAPER, paper.source): paper for paper in found.published[name] if metric == found.measure}
+    return lambda key: papers[key] if key in papers else found.over_seeds(*key, name, metric)
+
+
 def cross_table(found: ZeroShot) -> Table:
     """Mixed team, set and way of playing: its wins beside each run's own, and by the place of the one agent."""
-    keys = list(dict.fromkeys((each["run"], each["play"], each["set"]) for each in found.together))
     members = {each["run"]: each["members"] for each in found.together}
 
-    def alone(name: str) -> Any:
+    def alone(name: str) -> Callable[[tuple[str, str, str]], Cell]:
         return lambda key: found.over_seeds(name, *key[1:], "win_rate") if name in members[key[0]] else None
 
+    def together(metric: str) -> Callable[[tuple[str, str, str]], Cell]:
+        return lambda key: found.over_seeds(*key, metric)
+
     return Table.of(
-        keys,
+        dict.fromkeys((each["run"], each["play"], each["set"]) for each in found.together),
         {
             "run": lambda key: shown(key[0]),
             "set": lambda key: key[2],
             "play": lambda key: key[1],
             **{f"{shown(run.name)} alone": alone(run.name) for run in found.runs},
-            "together": lambda key: found.over_seeds(*key, "win_rate"),
+            "together": together("win_rate"),
             **{
-                f"agent {i} of the first": lambda key, i=i: found.over_seeds(*key, f"win_rate_agent_{i}")
-                for i in range(found.runs[0].settings.agents)
+                f"agent {i} of the first": together(f"win_rate_agent_{i}") for i in range(found.runs[0].settings.agents)
             },
         },
     )
 
 
-def _runs(found: ZeroShot) -> Table:
-    def trained_with(run: EvaluatedRun) -> str:
-        text = RunFolder(run.folder).config().get(TEXT)
-        return ", ".join(filter(None, (listed(run.settings.env_options), f"text: {text}" if text else "")))
-
+def _runs(runs: Sequence[EvaluatedRun]) -> Table:
     def learnt_by(run: EvaluatedRun) -> str:
         return run.settings.learnt_by(run.stage, run.settings.of_stage(run.stage)[-1].name)
 
     return Table.of(
-        found.runs,
+        runs,
         {
             "run": lambda run: shown(run.name),
             "agent": lambda run: f"`{run.settings.agent}`",
             "learnt by": learnt_by,
             "seeds": lambda run: ", ".join(map(str, run.teams)),
-            "trained with": trained_with,
-            "command": lambda run: code(RunFolder(run.folder).config().get("command") or "run_curriculum"),
+            "trained with": lambda run: listed(run.settings.env_options),
+            "text": lambda run: run.config.get(TEXT),
+            "command": lambda run: code(run.config.get("command") or "run_curriculum"),
         },
     )
 
@@ -156,13 +147,11 @@ def to_json(found: ZeroShot, command: str, versions: dict[str, str]) -> dict[str
         content: dict[str, Any] = {}
         for each in results:
             if each["set"] == name:
-                place = content.setdefault(each["run"], {}).setdefault(each["play"], {"seeds": {}})
-                place["seeds"][each["seed"]] = {k: v for k, v in each.items() if k not in PLACE}
-        for run, plays in content.items():
-            for play, place in plays.items():
-                metrics = dict.fromkeys(metric for each in place["seeds"].values() for metric in each)
-                known = {metric: found.over_seeds(run, play, name, metric) for metric in metrics}
-                place["statistics"] = {metric: each.to_dict() for metric, each in known.items() if each is not None}
+                run, play, summary = each["run"], each["play"], {k: v for k, v in each.items() if k not in PLACE}
+                place = content.setdefault(run, {}).setdefault(play, {"seeds": {}, "statistics": {}})
+                place["seeds"][each["seed"]] = summary
+                known = {metric: found.over_seeds(run, play, name, metric) for metric in summary}
+                place["statistics"] |= {metric: each.to_dict() for metric, each in known.items() if each is not None}
         return content
 
     return {
@@ -190,24 +179,18 @@ def to_json(found: ZeroShot, command: str, versions: dict[str, str]) -> dict[str
 def plot_zero_shot(found: ZeroShot) -> bytes:
     """A PNG with one panel for each way of playing: runs on every set, other players, and the papers' main results."""
     plays = list(dict.fromkeys(each["play"] for each in found.results))
-    figure, panels = make_figure(len(plays), width=2 + 1.1 * len(found.sets))
-    first, names = found.runs[0], [plain(name) for name in found.sets]
-    scale = scale_of(first.settings, first.stage)
     runs = list(dict.fromkeys(each["run"] for each in (*found.results, *found.together)))
+    first, names = found.runs[0], [plain(name) for name in found.sets]
+    figure, panels = make_figure(len(plays), width=2 + 1.1 * len(names))
+    scale = scale_of(first.settings, first.stage)
     for play, panel in zip(plays, panels, strict=True):
         _draw_references(found, scale, panel)
         for k, run in enumerate(runs):
-            known = {x: found.over_seeds(run, play, name, scale.quantity) for x, name in enumerate(found.sets)}
-            ends = {
-                x: (scale.factor * each.iqm, scale.factor * each.low, scale.factor * each.high)
-                for x, each in known.items()
-                if each is not None
-            }
-            singles = {
-                x: [scale.factor * row.value for row in found.over_seeds.rows(run, play, name, scale.quantity)]
-                for x, name in enumerate(found.sets)
-            }
-            draw_series(panel, k, len(runs), run, ends, {x: each for x, each in singles.items() if len(each) > 1})
+            keys = [(run, play, name, scale.quantity) for name in found.sets]
+            estimates = [found.over_seeds(*key) for key in keys]
+            singles = [[scale.factor * row.value for row in found.over_seeds.rows(*key)] for key in keys]
+            ends = [each and tuple(scale.factor * x for x in (each.iqm, each.low, each.high)) for each in estimates]
+            draw_series(panel, k, len(runs), run, ends, singles)
         panel.set_title(f"{play} play", fontsize=11)
         panel.set_xticks(range(len(names)), names, rotation=25, ha="right", rotation_mode="anchor")
         panel.set_xlim(-0.5, len(names) - 0.5)
