@@ -96,10 +96,6 @@ class SavedEpisode(Options):
 class EpisodeWriter:
     """Appends episodes to a file, each whole or not at all; a file that exists goes on. One without any is not made.
 
-    Args:
-        path: the file.
-        header: of its episodes.
-
     Attributes:
         episodes: those of the file.
 
@@ -143,7 +139,7 @@ def parse_episodes(data: bytes, source: Path | str, *, whole: bool = True) -> tu
 
     Args:
         data: the content.
-        source: where it is from, for errors.
+        source: its file, for errors.
         whole: a last line without its end is refused; else it is left out.
 
     Raises:
@@ -174,9 +170,7 @@ def replayed(
     """Play episodes again, compare, and yield the number of each that was found equal.
 
     Args:
-        path: their file.
-        header: of it.
-        episodes: all in it.
+        path, header, episodes: of a file.
         numbers: of those to play; all by default.
 
     Raises:
