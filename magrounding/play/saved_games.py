@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ EVERY = 5
 """Steps between two digests of what is seen."""
 CHECK = "check"
 _DIGITS = 16
+_LONGEST_ERROR = 300
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def parse_episodes(data: bytes, source: Path | str, *, whole: bool = True) -> tu
     try:
         return load(Header, contents[0]), list(map(_episode, contents[1:]))
     except ConfigurationError as error:
-        raise CheckpointError(f"{source} is damaged: {error}") from None
+        raise CheckpointError(f"{source} is damaged: {shorten(str(error), _LONGEST_ERROR)}") from None
 
 
 def to_text(header: Header, episodes: Sequence[SavedEpisode]) -> str:
