@@ -93,7 +93,7 @@ def make_demonstrations(arguments: Arguments) -> None:
             first = RECORDING_SEED + _SEEDS_APART * arguments.seed
             display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
             with display, display.games(what, arguments.games) as bar:
-                tell = bar if display.live or arguments.quiet else _Progress(arguments.games).tell
+                tell = bar if display.live or arguments.quiet else _Progress(arguments.games)
                 shown = record(vec, player, arguments.games, first, played_by, tell=tell)
         finally:
             vec.close()
@@ -174,7 +174,7 @@ class _Progress:
     def __init__(self, games: int) -> None:
         self._games, self._tenths = games, 0
 
-    def tell(self, finished: int) -> None:
+    def __call__(self, finished: int) -> None:
         tenths = 10 * finished // self._games
         if self._tenths < tenths < 10:
             print(f"{finished:,} of {self._games:,} games", flush=True)

@@ -75,7 +75,7 @@ def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], abou
         small = picture.convert("RGB")
         small.thumbnail((_ON_PAGE, 2 * _ON_PAGE), Image.Resampling.LANCZOS)
         with io.BytesIO() as file:
-            # The median cut merges rare colours, such as an element's, which says what beats a monster.
+            # The median cut merges rare colours, such as an element's, which decides what beats a monster.
             small.quantize(method=Image.Quantize.FASTOCTREE).save(file, "png", optimize=True)
             sources.append("data:image/png;base64," + base64.b64encode(file.getvalue()).decode())
     steps = json_text([{"src": src, "text": text} for src, text in zip(sources, texts, strict=True)])

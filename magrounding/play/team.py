@@ -58,7 +58,7 @@ class Team:
     def for_games(self, games: Any) -> Team:
         """Return this team where an environment uses its own words; else a copy that reads those of the environment.
 
-        A word's embedding goes with its spelling; that of a new word says nothing but its place.
+        A word's embedding goes with its spelling; a new word has none of its own.
 
         Args:
             games: a vector env or a single one, of `make_vec` or `make`; what has their `id`, `options` and `spec`.
@@ -195,7 +195,7 @@ class Team:
             subjects, names: [M] and [N, W] ids, see `Policy.relate_words`.
 
         Returns:
-            [B, M, N], the mean of its networks; None where one cannot tell.
+            [B, M, N], the mean of its networks; None where one relates no words.
 
         Raises:
             ConfigurationError: games of other agents, words or fields than it was trained for.
@@ -308,16 +308,18 @@ class Team:
         Ids that are no spelling at all of the words there are another manual's, which may be shown.
         """
         text = about.get("text") if isinstance(about, Mapping) else None
-        said = text.get(_RULES) if isinstance(text, Mapping) else None
-        if _RULES not in seen or seen[_RULES].ndim != 2 or not isinstance(said, list) or not self.spec.words:
+        rules = text.get(_RULES) if isinstance(text, Mapping) else None
+        if _RULES not in seen or seen[_RULES].ndim != 2 or not isinstance(rules, list) or not self.spec.words:
             return
-        ids, lines = [[i for i in row if i] for row in seen[_RULES].tolist()], [str(line).split() for line in said]
+        ids, lines = [[i for i in row if i] for row in seen[_RULES].tolist()], [str(line).split() for line in rules]
         if list(map(len, ids)) != list(map(len, lines)):
             return
         spelt = {pair for row, line in zip(ids, lines, strict=True) for pair in zip(row, line, strict=True)}
         one_to_one = len(spelt) == len({i for i, _ in spelt}) == len({word for _, word in spelt})
         if one_to_one and any(self.spec.words[i] != word for i, word in spelt):
-            raise self.origin.refuse(f"a game that says {said[0]!r} with other ids: `team.for_games(env)` may read it")
+            raise self.origin.refuse(
+                f"a game that says {rules[0]!r} with other ids: `team.for_games(env)` may read it"
+            )
 
     def _place_of(self, agent: str) -> int:
         """Return the number behind the last underscore of an agent's name."""

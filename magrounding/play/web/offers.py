@@ -61,7 +61,7 @@ class Plan:
         except ConfigurationError as error:
             raise Refusal("bad_game", str(error)) from None
         except MagroundingError as error:
-            # What it says may name a folder of the host's, but for a package that is missing.
+            # Its sentence may name a folder of the host's, unless a package is missing.
             known = str(error) if isinstance(error, ImportError) else "one of its players cannot be had"
             raise Refusal("bad_game", known) from error
         session.people = self.people

@@ -101,12 +101,12 @@ class Room:
 
     @property
     def visitors(self) -> list[Visitor]:
-        """Everybody who is connected, each once."""
+        """All that are connected, each once."""
         return self._seats.visitors
 
     @property
     def present(self) -> list[int]:
-        """Agents whose people are here."""
+        """Agents whose people are connected."""
         return self._seats.present
 
     def join(self, visitor: Visitor, seat: int | None, token: str | None) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class Room:
         self._go_on()
 
     def leave(self, visitor: Visitor, *, for_good: bool) -> None:
-        """Let somebody go; for good, the seats are free at once, else they are kept for a while."""
+        """Let a visitor go; for good, its seats are free at once, else kept for a while."""
         for agent in self._seats.leave(visitor, for_good=for_good):
             if not self._busy and self._session is not None:
                 self.session.chosen.pop(agent, None)
