@@ -11,8 +11,8 @@ from typing import Any
 import tyro
 
 from magrounding.cli.command import derived
-from magrounding.cli.options import game_options
-from magrounding.errors import choose
+from magrounding.cli.options import chosen_elsewhere, parse_env_options
+from magrounding.errors import ConfigurationError, choose
 from magrounding.play.evaluate import GREEDY, PLAYS
 from magrounding.registry import EnvEntry, env_entry
 
@@ -35,6 +35,21 @@ class EnvArguments:
         """The environment; ConfigurationError for an unknown id."""
         return env_entry(self.env)
 
+    @property
+    def named_stage(self) -> str:
+        """The stage, by default the environment's own; it need not exist."""
+        return self.entry.options.get(self.entry.stage_option, "") if self.stage is None else self.stage
+
+    def stage_options(self) -> dict[str, Any]:
+        """Return the options of stage and agents; ConfigurationError for what the environment does not have."""
+        entry = self.entry
+        options = entry.with_stage(choose(f"stage of {entry.id}", self.named_stage, entry.stages))
+        if entry.multi_agent:
+            options["agents"] = entry.options["agents"] if self.agents is None else self.agents
+        elif self.agents not in (None, 1):
+            raise ConfigurationError(f"{entry.id} is played by one agent, got {self.agents}")
+        return options
+
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationArguments(EnvArguments):
@@ -44,8 +59,13 @@ class EvaluationArguments(EnvArguments):
     """Evaluation set the games are from."""
 
     def options(self) -> dict[str, Any]:
-        """Options of the episodes; ConfigurationError for a name or a value that cannot be."""
-        return game_options(self.entry, self.stage, self.agents, self.split, self.env_option)
+        """Return the options of the environment; ConfigurationError for a name or a value that cannot be."""
+        entry, stage = self.entry, self.named_stage
+        sets = entry.evaluation.sets_of(stage)
+        chosen = sets[choose("split", self.split or entry.evaluation.held_out_set(stage), tuple(sets))]
+        reserved = {**chosen_elsewhere(entry, "--stage"), **dict.fromkeys(chosen, "--split")}
+        own = parse_env_options(self.env_option, entry, reserved)
+        return {**entry.with_limit(), **self.stage_options(), **chosen, **own}
 
 
 @dataclass(frozen=True, kw_only=True)

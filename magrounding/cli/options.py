@@ -103,31 +103,6 @@ def configure(entry: EnvEntry, options: Mapping[str, Any]) -> EnvConfig:
     return config
 
 
-def game_options(
-    entry: EnvEntry, stage: str | None, agents: int | None, split: str | None, env_option: Sequence[str]
-) -> dict[str, Any]:
-    """Options of the games of an evaluation set, from what was typed.
-
-    Args:
-        entry: the environment.
-        stage, agents, split: None for the environment's own; of the sets, the one that it keeps from training.
-        env_option: what stood behind each --env-option.
-
-    Raises:
-        ConfigurationError: a name or a value that cannot be.
-    """
-    wanted: str = entry.options.get(entry.stage_option, "") if stage is None else stage
-    sets = entry.evaluation.sets_of(wanted)
-    chosen = sets[choose("split", split or entry.evaluation.held_out_set(wanted), tuple(sets))]
-    options = {**entry.with_stage(choose(f"stage of {entry.id}", wanted, entry.stages)), **chosen}
-    if entry.multi_agent:
-        options["agents"] = entry.options["agents"] if agents is None else agents
-    elif agents not in (None, 1):
-        raise ConfigurationError(f"{entry.id} is played by one agent, got {agents}")
-    reserved = {**chosen_elsewhere(entry, "--stage"), **dict.fromkeys(chosen, "--split")}
-    return entry.with_limit() | options | parse_env_options(env_option, entry, reserved)
-
-
 def choose_workers(asked: int | None, config: EnvConfig) -> int:
     """Processes to share a simulator's games; 0 for worlds that simulate batches.
 

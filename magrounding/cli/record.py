@@ -27,7 +27,7 @@ from magrounding.play.loading import load_team
 from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.saved_games import ReplayActor, read_episodes, replayed
 from magrounding.pretrained import find_run
-from magrounding.registry import EnvConfig, EnvEntry, describe, env_entry, is_simulator
+from magrounding.registry import EnvConfig, describe, is_simulator
 from magrounding.simulators.vectorize import vectorize
 from magrounding.storage import check_place, user_path
 from magrounding.threads import plan_threads, using
@@ -85,7 +85,7 @@ def make_demonstrations(arguments: Arguments) -> None:
     elif kind != RUN or not source:
         choose("player", arguments.player, (ORACLE, f"{ORACLE}:NAME", KEYBOARD, f"{RUN}:DIR", f"{SAVED}:FILE"))
     options = _options(arguments, source if kind == RUN else "")
-    config = configure(env_entry(arguments.env), options)
+    config = configure(arguments.entry, options)
     check_place(arguments.out)
     with using(plan_threads(1, ROWS)):
         vec, player, played_by = _make_player(arguments, config, options, kind, source)
@@ -93,7 +93,7 @@ def make_demonstrations(arguments: Arguments) -> None:
             first = RECORDING_SEED + _SEEDS_APART * arguments.seed
             display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
             with display, display.games(what, arguments.games) as bar:
-                tell = bar if display.live or arguments.quiet else _Progress(arguments.games).tell
+                tell = bar if display.live or arguments.quiet else _Progress(arguments.games)
                 shown = record(vec, player, arguments.games, first, played_by, on_progress=tell)
         finally:
             vec.close()
@@ -130,13 +130,8 @@ def _keep(arguments: Arguments, shown: Demonstrations) -> None:
 
 def _options(arguments: Arguments, source: str) -> dict[str, Any]:
     """Return the options of the environment: those of the team's run, if one plays, then those of the command."""
-    entry = env_entry(arguments.env)
-    options = entry.with_stage(choose(f"stage of {entry.id}", _stage(arguments, entry), entry.stages))
+    entry, options = arguments.entry, arguments.stage_options()
     options |= {"split": arguments.split} if "split" in entry.options else {}
-    if entry.multi_agent:
-        options["agents"] = entry.options["agents"] if arguments.agents is None else arguments.agents
-    elif arguments.agents not in (None, 1):
-        raise ConfigurationError(f"{entry.id} is played by one agent, got {arguments.agents}")
     reserved = {**chosen_elsewhere(entry, "--stage"), "split": "--split", "max_cycles": "--max-cycles"}
     options |= parse_env_options(arguments.env_option, entry, reserved)
     if arguments.max_cycles is not None:
@@ -152,15 +147,11 @@ def _options(arguments: Arguments, source: str) -> dict[str, Any]:
     return {**entry.with_limit(), **settings.env_options, **options}
 
 
-def _stage(arguments: Arguments, entry: EnvEntry) -> str:
-    return entry.options.get(entry.stage_option, "") if arguments.stage is None else arguments.stage
-
-
 def _make_player(
     arguments: Arguments, config: EnvConfig, options: dict[str, Any], kind: str, source: str
 ) -> tuple[VectorEnv, Actor, str]:
     """Make the vector env, the actor, and the name of the player in reports."""
-    entry, simulator = env_entry(arguments.env), is_simulator(config)
+    entry, simulator = arguments.entry, is_simulator(config)
     workers = choose_workers(arguments.workers, config)
     if kind == KEYBOARD:
         if simulator:  # only an env of its own shows what a person has to see
@@ -169,7 +160,7 @@ def _make_player(
             return vec, Keyboard(vec, env.render), "a person"
         vec = make_vec(entry.id, 1, **options)
         return vec, Keyboard(vec, lambda: ansi(vec.world.scene(0))), "a person"
-    team = load_team(source, stage=_stage(arguments, entry)) if kind == RUN else None
+    team = load_team(source, stage=arguments.named_stage) if kind == RUN else None
     vec = make_vec(entry.id, min(arguments.games, entry.evaluation.max_envs or ROWS), workers=workers, **options)
     if team is not None:
         return vec, team.for_games(vec), f"{read_config(find_run(source)).agent} of {source}"
@@ -183,7 +174,7 @@ class _Progress:
     def __init__(self, games: int) -> None:
         self._games, self._tenths = games, 0
 
-    def tell(self, finished: int) -> None:
+    def __call__(self, finished: int) -> None:
         tenths = 10 * finished // self._games
         if self._tenths < tenths < 10:
             print(f"{finished:,} of {self._games:,} games", flush=True)

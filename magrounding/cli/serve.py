@@ -70,7 +70,7 @@ def serve(arguments: Arguments) -> None:
 
 
 def make_server(arguments: Arguments) -> Server:
-    """The server of the arguments.
+    """Make the server of the arguments.
 
     Raises:
         ConfigurationError: a world, player or option that there is not.
@@ -101,12 +101,12 @@ def make_server(arguments: Arguments) -> Server:
     names = [*arguments.name, *([] if arguments.host == LOCAL else [arguments.host])]
     if arguments.study is None:
         return Server(Host(offers, Keeper(arguments.out)), names)
-    from magrounding.play.web.study import Study
+    from magrounding.play.web.study import Participants, Study
 
     study = Study.read(arguments.study, offers)
     if arguments.out is None:
         raise ConfigurationError("a study keeps its data: name a folder for them with --out")
-    return Server(Host(offers, Keeper(arguments.out), study.at(arguments.out)), names)
+    return Server(Host(offers, Keeper(arguments.out), Participants(study, arguments.out)), names)
 
 
 async def listen(server: Server, arguments: Arguments) -> None:
@@ -137,7 +137,7 @@ async def listen(server: Server, arguments: Arguments) -> None:
 
 
 def parse_players(texts: Sequence[str]) -> dict[str, PlayerSpec]:
-    """Name → player of every NAME=PLAYER; ConfigurationError for what is none."""
+    """Return name → player of every NAME=PLAYER; ConfigurationError for anything else."""
     players = {}
     for text in texts:
         name, _, player = text.partition("=")

@@ -1,4 +1,4 @@
-"""Action names: what an action is called in a game, and which key stands for it."""
+"""Action names, and the keys that stand for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from magrounding.spec import CHOICES, EnvSpec, TextChoices
 
 
 def action_name(spec: EnvSpec, obs: Mapping[str, np.ndarray], game: int, agent: int, action: int) -> str:
-    """The name of an agent's action in a vector env's observation, or the words of the choice that it stands for."""
+    """Return the name of an agent's action in a row of an observation, or the words of its choice."""
     if not isinstance(spec.actions, TextChoices):
         return spec.actions.names[action]
     offered = obs[CHOICES][game]
@@ -21,11 +21,7 @@ def action_name(spec: EnvSpec, obs: Mapping[str, np.ndarray], game: int, agent: 
 
 
 def letters_of(names: Sequence[str], reserved: Sequence[str] = ()) -> dict[str, int]:
-    """Letter or digit → action: the first of each name that none before has.
-
-    Args:
-        names: of the actions, by number.
-        reserved: letters that stand for something else.
+    """Return letter or digit → action: the first of each name that is neither reserved nor of an action before.
 
     Raises:
         ConfigurationError: a name of which no letter is left, or none that has any, as texts to choose from.

@@ -18,7 +18,7 @@ class Actor(Protocol):
 
     Optional: `initial_memory(num_envs)`, handed on from call to call; `accepts_rows = True`, a keyword
     `rows` of `act` with the games to think about; `draws = True`, a second argument of `initial_memory` is the seed of
-    what it draws; `explains = True`, a keyword `explain` of `act`, after which `aux(memory)` says for each agent what
+    its draws; `explains = True`, a keyword `explain` of `act`, after which `aux(memory)` has for each agent what
     its network reports of the choice; `set_last_actions(memory, actions)`, what was done where others decided, too, as
     in people's games; `best_actions(rows)`, labels for imitation; `for_games(vec)`, a player of
     games with other words.

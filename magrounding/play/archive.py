@@ -1,6 +1,6 @@
-"""Archive: the arrays of an `.npz` file from anywhere, each looked at before any of it is read.
+"""Archive: the arrays of an untrusted `.npz` file, whose headers are checked before anything is read.
 
-`numpy.load` reads what a file says it holds; a few megabytes can say that of terabytes.
+`numpy.load` believes a header: with a few megabytes it can allocate terabytes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Kind(NamedTuple):
 
 
 class Archive:
-    """The arrays of an `.npz` file; all of it raises one of DAMAGE where the file is none, or says what cannot be.
+    """The arrays of an `.npz` file; every method raises one of DAMAGE for a file that is none, or false headers.
 
     Args:
         data: the file.

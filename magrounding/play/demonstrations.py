@@ -156,7 +156,7 @@ class Demonstrations:
             archive = Archive(data)
             own = _arrays(header, 0)
             seen, read = (
-                [name for name in archive.names if name.startswith(kind) and _is_wanted(name, fields)]
+                [name for name in archive.names if name.startswith(kind) and _is_read(name, fields)]
                 for kind in (_OBSERVATION, _TEXT)
             )
             kinds = {name: archive.kind(name) for name in (*own, *seen, *read) if name in archive.names}
@@ -188,9 +188,9 @@ class Demonstrations:
     def check(self, source: Path, games: EnvLike) -> None:
         """Raise a CheckpointError for other options than the run's, or arrays that no network could read."""
         for name, default in env_entry(games.id).options.items():
-            shown, wanted = self.header.options.get(name, default), games.options.get(name, default)
-            if name not in _OWN_CHOICE and shown != wanted:
-                raise CheckpointError(f"{source} was recorded with {name} {shown!r}, the run has {wanted!r}")
+            shown, expected = self.header.options.get(name, default), games.options.get(name, default)
+            if name not in _OWN_CHOICE and shown != expected:
+                raise CheckpointError(f"{source} was recorded with {name} {shown!r}, the run has {expected!r}")
         arrays = {**self.observation, **self.texts}
         for field in games.spec.fields:
             each = 1 if field.name in self.texts else 2  # axes of games, or of rows and agents
@@ -222,7 +222,7 @@ def find_demonstrations(files: Mapping[str, str], games: EnvLike) -> tuple[Path,
         CheckpointError: a file that is missing, changed, damaged, or of other games.
         ConfigurationError: no file shows this stage, or two do.
     """
-    wanted = _stage(games.id, games.options)
+    stage = _stage(games.id, games.options)
     found: dict[str, tuple[Path, bytes]] = {}
     for name, digest in files.items():
         path = user_path(name)
@@ -236,12 +236,10 @@ def find_demonstrations(files: Mapping[str, str], games: EnvLike) -> tuple[Path,
         if header.stage in found:
             raise ConfigurationError(f"{found[header.stage][0]} and {path} both show {header.stage}: name one of them")
         found[header.stage] = path, data
-    if wanted not in found:
-        shown = ",".join(stage for stage in env_entry(games.id).stages if stage in found)
-        raise ConfigurationError(
-            f"no demonstrations show {wanted} of {games.id}: record some, or pass --stages {shown}"
-        )
-    path, data = found[wanted]
+    if stage not in found:
+        shown = ",".join(each for each in env_entry(games.id).stages if each in found)
+        raise ConfigurationError(f"no demonstrations show {stage} of {games.id}: record some, or pass --stages {shown}")
+    path, data = found[stage]
     demonstrations = Demonstrations._parse(data, path, [field.name for field in games.spec.fields])
     demonstrations.check(path, games)
     return path, demonstrations
@@ -265,7 +263,7 @@ def _arrays(header: DemonstrationHeader, rows: int) -> dict[str, tuple[type | No
     }
 
 
-def _is_wanted(name: str, fields: Collection[str] | None) -> bool:
+def _is_read(name: str, fields: Collection[str] | None) -> bool:
     return fields is None or name.partition("/")[2] in fields
 
 

@@ -1,4 +1,4 @@
-"""Diagnosis: what a team does beside winning, counted while it plays."""
+"""Diagnosis: counts of a team's conduct while it plays."""
 
 from __future__ import annotations
 
@@ -27,15 +27,7 @@ class Diagnosis:
         self._pursuit: tuple[np.ndarray, np.ndarray] | None = None
 
     def chosen(self, rows: np.ndarray, obs: Observation, alive: np.ndarray, actions: np.ndarray, memory: Any) -> None:
-        """The team has chosen actions [B, n], and nothing has moved yet.
-
-        Args:
-            rows: [R] games that count.
-            obs: what the team saw.
-            alive: [B, n] bool, who acts.
-            actions: [B, n].
-            memory: of the team.
-        """
+        """Count in the actions [B, n] of a step that is not played yet, of the agents `alive` [B, n] in `rows` [R]."""
         if self._diagnose is not None:
             for name, shares in self._diagnose(memory, actions, alive, rows).items():
                 self._add(name, shares)
@@ -44,7 +36,7 @@ class Diagnosis:
             self._pursuit = obs["position"].copy(), places
 
     def played(self, rows: np.ndarray, obs: Observation, info: Info) -> None:
-        """The games have moved; `obs` and `info` are those of the vector env's step."""
+        """Count in the observation and info of the step that was played."""
         if self._pursuit is None:
             return
         (before, places), after = self._pursuit, obs["position"].copy()

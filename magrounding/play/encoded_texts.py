@@ -1,4 +1,4 @@
-"""EncodedTexts: what a policy keeps of the texts on show, each distinct one encoded once for its present weights."""
+"""EncodedTexts: each distinct text that is observed, encoded once for the present weights of a policy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNREAD = -1
 
 
 class EncodedTexts:
-    """The encodings of one kind of text in a batch of games.
+    """The encodings of one kind of text in a batch of episodes.
 
     Encodings are as long as the longest text encoded along with them; shorter ones are filled up with zeros (a mask's
     false), which a policy has to take for padding.

@@ -18,10 +18,6 @@ KILLS, ITEMS, HELD = "kills", "items", "held"
 def count_events(env: str, options: Mapping[str, Any], episodes: Sequence[SavedEpisode]) -> dict[str, np.ndarray]:
     """Count over whole episodes, in the single env, which still shows the end where a batch has begun anew.
 
-    Args:
-        env, options: how the episodes were made.
-        episodes: G of them.
-
     Returns:
         "kills", monsters that an agent has killed, and "items", things that it has taken, each [G, n] int64. No kills
         where nothing can be killed, nothing at all without the capability EVENTS.

@@ -1,4 +1,4 @@
-"""Film: the pictures of a game as a moving picture, as a sheet, and as a page with a slider."""
+"""Film: the pictures of an episode as a moving picture, as a sheet, and as a page with a slider."""
 
 from __future__ import annotations
 
@@ -31,16 +31,7 @@ _ON_PAGE = 960
 
 
 def film(pictures: list[Image.Image], ending: str, milliseconds: int) -> bytes:
-    """Pictures in the format of a file's ending.
-
-    Args:
-        pictures: of a game, in order.
-        ending: one of ENDINGS.
-        milliseconds: how long a film shows each.
-
-    Raises:
-        MissingExtra: an .mp4 without imageio.
-    """
+    """Encode pictures in the format of a file's ending; MissingExtra for an .mp4 without imageio."""
     choose("ending of a film", ending, ENDINGS)
     if ending == PNG:
         return sheet(pictures)
@@ -48,12 +39,7 @@ def film(pictures: list[Image.Image], ending: str, milliseconds: int) -> bytes:
 
 
 def picture_of(env: Any, marks: np.ndarray | None = None) -> Any:
-    """Render an env; ConfigurationError where it shows nothing.
-
-    Args:
-        env: with `render`.
-        marks: see `WorldEnv.render`.
-    """
+    """Render an env; ConfigurationError where it shows nothing."""
     frame = env.render() if marks is None else env.render(marks=marks)
     if frame is None:
         raise ConfigurationError(f"{type(env).__name__} shows no {env.render_mode} of its games: it cannot be watched")
@@ -61,7 +47,7 @@ def picture_of(env: Any, marks: np.ndarray | None = None) -> Any:
 
 
 def encode(pictures: list[Image.Image], milliseconds: int) -> bytes:
-    """A film (.mp4, H.264) that stays at its end for a while."""
+    """Encode a film (.mp4, H.264) that stays at its end for a while."""
     try:
         import imageio.v3 as imageio
     except ImportError:
@@ -75,23 +61,21 @@ def encode(pictures: list[Image.Image], milliseconds: int) -> bytes:
 
 
 def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], about: str, milliseconds: int = 600) -> str:
-    """One self-contained page of HTML: a slider through the pictures, and beside each its text.
+    """Return a self-contained page of HTML: a slider through the pictures, and beside each its text.
 
-    Keys: left and right arrow, Home, End; space plays. Nothing is loaded from elsewhere.
+    Keys: left and right arrow, Home, End; space plays.
 
     Args:
-        title: of the page.
-        pictures: of a game, in order.
-        texts: one for each.
-        about: what holds for the whole game, such as its manual.
-        milliseconds: each picture is shown while it plays.
+        title, about: of the whole episode, such as its manual.
+        pictures, texts: of each step.
+        milliseconds: for which a picture is shown while it plays.
     """
     sources = []
     for picture in pictures:
         small = picture.convert("RGB")
         small.thumbnail((_ON_PAGE, 2 * _ON_PAGE), Image.Resampling.LANCZOS)
         with io.BytesIO() as file:
-            # The median cut merges rare colours, such as an element's, which says what beats a monster.
+            # The median cut merges rare colours, such as an element's, which decides what beats a monster.
             small.quantize(method=Image.Quantize.FASTOCTREE).save(file, "png", optimize=True)
             sources.append("data:image/png;base64," + base64.b64encode(file.getvalue()).decode())
     steps = json_text([{"src": src, "text": text} for src, text in zip(sources, texts, strict=True)])
@@ -102,7 +86,7 @@ def page(title: str, pictures: Sequence[Image.Image], texts: Sequence[str], abou
 
 
 def animate(pictures: list[Image.Image], milliseconds: int) -> bytes:
-    """A film (.gif) that goes on for ever, and stays at its end for a while."""
+    """Encode a film (.gif) that goes on for ever, and stays at its end for a while."""
     with io.BytesIO() as file:
         shown = [*pictures, *pictures[-1:] * (_LAST_FRAMES - 1)]
         shown[0].save(file, "gif", save_all=True, append_images=shown[1:], duration=milliseconds, loop=0)
@@ -110,9 +94,9 @@ def animate(pictures: list[Image.Image], milliseconds: int) -> bytes:
 
 
 def sheet(pictures: list[Image.Image]) -> bytes:
-    """Pictures beside and below each other (.png), read line by line; no side is longer than _SHEET pixels.
+    """Encode pictures beside and below each other (.png); no side is longer than _SHEET pixels.
 
-    Of a long game they are as many as can be recognised, at even distances, the first and the last among them.
+    Of a long episode they are as many as can be recognised, at even distances, the first and the last among them.
     """
     width, height = (max(getattr(picture, side) for picture in pictures) for side in ("width", "height"))
     small = min(1.0, _SMALLEST / width)

@@ -1,4 +1,4 @@
-"""Function: a Python function as a player, which chooses for one agent at a time."""
+"""Function: a Python function as an actor, which chooses for one agent at a time."""
 
 from __future__ import annotations
 
@@ -23,19 +23,17 @@ class FunctionTeam:
     plays and that is alive, in the order of games and agents.
 
     * `observation`: the agent's own arrays by field, copies; shared texts among them.
-    * `legal_actions`: name → number of what the agent can do now; where a world offers texts to choose from, these are
-      the names.
-    * `info`: `agent` and `game`, their numbers; `step`, how many steps of the game have been played; `score` so far;
-      `text`, the text fields but the choices in words: a string each, or a list of strings for what has rows, as a
-      manual.
+    * `legal_actions`: name → number; where actions are texts to choose from, these are the names.
+    * `info`: `agent` and `game`, their numbers; `step`, counted from 0; `score` so far; `text`, the text fields but the
+      choices in words: a string each, or a list of strings for a field with rows, such as a manual.
 
     It returns a number or a name in `legal_actions`. The number of an action that is not legal now is played all the
     same, and does nothing.
 
     Args:
-        function: who chooses.
-        spec: of the games.
-        agents: which agents it plays; the others get action 0.
+        function: chooses.
+        spec: of the environment.
+        agents: those that it moves; the others get action 0.
     """
 
     accepts_rows = True
@@ -51,7 +49,7 @@ class FunctionTeam:
         greedy: bool = True,
         rows: np.ndarray | None = None,
     ) -> tuple[np.ndarray, None]:
-        """Actions [B, n] int64 for a vector env's observation.
+        """Return actions [B, n] int64 for a vector env's observation.
 
         Raises:
             InvalidAction: the function returns what is no action.
@@ -88,7 +86,7 @@ class FunctionTeam:
         return int(action)
 
     def _texts(self, own: Mapping[str, np.ndarray]) -> dict[str, str | list[str]]:
-        """The agent's texts in words."""
+        """Return the agent's texts in words."""
         words = self._spec.words
         return {
             each.name: plain_text(words, own[each.name].tolist())

@@ -83,12 +83,12 @@ class PlayerSpec:
         return f"{self.kind}{source}{'@' if self.stage else ''}{self.stage}"
 
     def build_actor(self, vec: VectorEnv, seed: int, agents: Sequence[int] | None = None) -> Any:
-        """Build the Actor for the episodes of a vector env. That of a person does nothing.
+        """Build the Actor for a vector env, with the seed of its draws. That of a person does nothing.
 
         Args:
             vec: the vector env.
             seed: of draws.
-            agents: which it moves, by default all. A function is asked for no others.
+            agents: those that it moves, by default all. A function is asked for no others.
         """
         if hasattr(self.actor, "act"):
             return self.actor
@@ -148,11 +148,7 @@ class Lineup:
         return tuple(agent for agent, player in enumerate(self.players) if player.kind == HUMAN)
 
     def build_actor(self, vec: VectorEnv, seed: int) -> Any:
-        """Build the Actor of all agents in a vector env's episodes; teams are loaded the first time.
-
-        Args:
-            vec: the vector env.
-            seed: of draws.
+        """Build the Actor of all agents for a vector env, with the seed of its draws; teams are loaded once.
 
         Raises:
             ConfigurationError: a player that cannot play these episodes.
@@ -174,11 +170,7 @@ class Lineup:
 
 
 class IdleActor:
-    """Stand-in for a person: all agents take action 0, for the person to change.
-
-    Args:
-        num_agents: n.
-    """
+    """Stand-in for a person: all agents take action 0, for the person to change."""
 
     def __init__(self, num_agents: int) -> None:
         self._num_agents = num_agents

@@ -138,7 +138,7 @@ class Origin:
             options = {**self.options, **entry.with_stage(stage), **layout} if entry else {}
             try:
                 specs.append(entry.describe(**options) if entry else self.spec)
-            except (ConfigurationError, DataNotFound):  # no room for so many agents, or nothing to tell them
+            except (ConfigurationError, DataNotFound):  # no room for so many agents, or not one of these layouts
                 continue
         return {
             name: {_but_size(spec[name], spec[name].shape) for spec in specs if name in spec}

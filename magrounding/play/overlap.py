@@ -17,18 +17,15 @@ _TINY = 1e-9
 
 
 class OverlapTeam:
-    """A bag-of-words choice, nothing learnt: the text on offer that is most like the task by tf-idf cosine.
+    """Bag-of-words choice, nothing learnt: the text on offer that is most like the task by tf-idf cosine.
 
     A word's weight in a text is how often it occurs there, times log(N / n) where n of the N choices on offer have
-    it (Salton & Buckley 1988). Equal similarities are decided at random. The task is what the world writes for a whole
+    it (Salton & Buckley 1988). Equal similarities are decided at random. The task is the text of a whole
     episode.
 
-    Args:
-        spec: of the games.
-        seed: of the draws.
-
     Raises:
-        ConfigurationError: games whose actions are no texts to choose from, or that have no text for a whole episode.
+        ConfigurationError: an environment whose actions are no texts to choose from, or without a text for a whole
+            episode.
     """
 
     def __init__(self, spec: EnvSpec, seed: int = 0) -> None:
@@ -39,12 +36,12 @@ class OverlapTeam:
         self._rng = np.random.default_rng(check_count("seed", seed, 0, 2**62))
 
     def initial_memory(self, num_envs: int) -> None:
-        """It remembers nothing."""
+        """Return None: nothing is remembered."""
 
     def act(
         self, obs: Mapping[str, Any], memory: None = None, info: Any = None, greedy: bool = False
     ) -> tuple[np.ndarray, None]:
-        """Actions [B, n] int64 for a vector env's observation."""
+        """Return actions [B, n] int64 for a vector env's observation."""
         agents = [shown_to(agent, obs, self._spec, None) for agent in range(self.num_agents)]
         chosen = [
             [

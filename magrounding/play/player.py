@@ -59,7 +59,7 @@ class Choice(NamedTuple):
 
 
 class Player:
-    """One policy playing B games.
+    """One policy in B episodes.
 
     Args:
         policy: its network; it stays where it is (CPU or GPU).
@@ -70,8 +70,8 @@ class Player:
 
     Attributes:
         memory: [B, …] of a policy that remembers.
-        aux: [R, …] by name, what the network reported of the last choice.
-        last_action: [B] int64, what was done in the step before; a caller that did something else says so here.
+        aux: [R, …] by name, the network's reports on the last choice.
+        last_action: [B] int64, of the step before; a caller that did something else sets it.
     """
 
     def __init__(
@@ -119,12 +119,12 @@ class Player:
         record: Mapping[str, np.ndarray] | None = None,
         explain: bool = False,
     ) -> Choice:
-        """Choose the next action of each game.
+        """Choose the next action of each episode.
 
         Args:
             shown: the agent's observations.
-            restarts: [B] bool, the games that have just begun.
-            rows: [R] the games to play; all by default.
+            restarts: [B] bool, the episodes that have just begun.
+            rows: [R] the episodes to play; all by default.
             greedy: take the most likely action instead of drawing one.
             record: in training, the random numbers [B, …] of `Policy.draw_record`.
             explain: let the network also compute the costly entries of `aux`.
@@ -132,7 +132,7 @@ class Player:
         every = rows is None
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
             output = self.policy(self.batch(shown, restarts, rows=rows, record=record))
-            aux = {name: tell() for name, tell in output.aux.items() if explain or name == MARKS}
+            aux = {name: compute() for name, compute in output.aux.items() if explain or name == MARKS}
         logits = output.logits[0].float().cpu()
         if greedy:
             action = logits.argmax(-1)

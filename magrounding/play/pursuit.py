@@ -4,7 +4,7 @@ Ding et al. (2023, section 5.2) argue with subgoal conflicts but say nothing of 
 nothing. This counts for any team, random ones too: masks, networks and texts have no part in it.
 
 An agent pursues the nearest of the entities that its move brought it nearer to; one that came nearer to none pursues
-nothing. What it takes or fights next is what it was then said to pursue in 70 % of such steps in S5 of two-agent RTFM,
+nothing. It takes or fights next what it pursues by this measure in 70 % of such steps in S5 of two-agent RTFM,
 76 % in S1 and 94 % in S2 of two-agent MESSENGER (oracles). So some conflicts are none: read the numbers beside those of
 the oracle, who gives everyone a target of its own, and of the random team.
 """

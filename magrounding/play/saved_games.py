@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ EVERY = 5
 """Steps between two digests of what is seen."""
 CHECK = "check"
 _DIGITS = 16
+_LONGEST_ERROR = 300
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,6 @@ class SavedEpisode(Options):
 class EpisodeWriter:
     """Appends episodes to a file, each whole or not at all; a file that exists goes on. One without any is not made.
 
-    Args:
-        path: the file.
-        header: of its episodes.
-
     Attributes:
         episodes: those of the file.
 
@@ -143,7 +141,7 @@ def parse_episodes(data: bytes, source: Path | str, *, whole: bool = True) -> tu
 
     Args:
         data: the content.
-        source: where it is from, for errors.
+        source: its file, for errors.
         whole: a last line without its end is refused; else it is left out.
 
     Raises:
@@ -160,7 +158,7 @@ def parse_episodes(data: bytes, source: Path | str, *, whole: bool = True) -> tu
     try:
         return load(Header, contents[0]), list(map(_episode, contents[1:]))
     except ConfigurationError as error:
-        raise CheckpointError(f"{source} is damaged: {error}") from None
+        raise CheckpointError(f"{source} is damaged: {shorten(str(error), _LONGEST_ERROR)}") from None
 
 
 def to_text(header: Header, episodes: Sequence[SavedEpisode]) -> str:
@@ -174,9 +172,7 @@ def replayed(
     """Play episodes again, compare, and yield the number of each that was found equal.
 
     Args:
-        path: their file.
-        header: of it.
-        episodes: all in it.
+        path, header, episodes: of a file.
         numbers: of those to play; all by default.
 
     Raises:

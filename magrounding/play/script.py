@@ -36,7 +36,7 @@ class Script:
     Attributes:
         moves: one for each step.
         repeats: begin again after the last.
-        source: where it is from, for errors.
+        source: its file, for errors.
     """
 
     __repr__ = brief
@@ -88,15 +88,15 @@ class Script:
 
 
 class ScriptedTeam:
-    """All agents of a batch play one script, each game from its first line.
+    """All agents of a batch play one script, each episode from its first line.
 
     Args:
         script: the moves.
-        spec: of the games.
-        seed: of what is drawn where any legal action will do.
+        spec: of the environment.
+        seed: of the draws where any legal action will do.
 
     Raises:
-        ConfigurationError: a move that is no action of these games.
+        ConfigurationError: a move that is no action of the environment.
     """
 
     def __init__(self, script: Script, spec: EnvSpec, seed: int = 0) -> None:
@@ -114,7 +114,7 @@ class ScriptedTeam:
                 choose(f"action in {script.source}", move, (*spec.actions.names, ANY))
 
     def initial_memory(self, num_envs: int) -> None:
-        """Every game is at the first line."""
+        """Go back to the first line in every episode."""
         self._steps = np.zeros(num_envs, np.int64)
 
     def act(

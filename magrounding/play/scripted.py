@@ -1,4 +1,4 @@
-"""Agents that learn nothing: the floor of every comparison."""
+"""Random agents: the floor of every comparison."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class RandomTeam:
         self._rng = np.random.default_rng(check_count("seed", seed, 0, 2**62))
 
     def initial_memory(self, num_envs: int) -> None:
-        """It remembers nothing."""
+        """Return None: nothing is remembered."""
 
     def act(
         self, obs: Mapping[str, Any], memory: None = None, info: Mapping[str, Any] | None = None, greedy: bool = False
     ) -> tuple[Any, None]:
-        """Actions [B, n] int64 for a vector env's observation, {agent: int} for a single env's dict of dicts."""
+        """Return actions [B, n] int64 for a vector env's observation, {agent: int} for a single env's dict of dicts."""
         if not isinstance(obs, Mapping):
             raise ConfigurationError(f"a team acts on the observation of an env, a dict, got {type(obs).__name__}")
         if obs and all(isinstance(seen, Mapping) for seen in obs.values()):
@@ -42,7 +42,7 @@ class RandomTeam:
         return self._draw(self._mask(obs, 3)), None
 
     def _mask(self, seen: Mapping[str, Any], axes: int) -> np.ndarray:
-        """The mask of an observation; ConfigurationError for what is none."""
+        """Return the mask of an observation; ConfigurationError where there is none."""
         mask = seen.get("action_mask")
         if not isinstance(mask, np.ndarray) or mask.ndim != axes or mask.shape[-1] != self.num_actions:
             got = list(mask.shape) if isinstance(mask, np.ndarray) else type(mask).__name__
@@ -52,21 +52,17 @@ class RandomTeam:
         return mask
 
     def _draw(self, mask: np.ndarray) -> np.ndarray:
-        """Actions [...] for masks [..., A]."""
+        """Draw actions [...] for masks [..., A]."""
         if not self.obey_mask:
             return self._rng.integers(self.num_actions, size=mask.shape[:-1], dtype=np.int64)
         return np.where(mask != 0, self._rng.random(mask.shape), -1.0).argmax(-1)
 
 
 def random_team(vec: VectorEnv, seed: int = 0) -> RandomTeam:
-    """Chance in a vector env's games, in reports, matches and line-ups alike.
+    """Return the random team of reports, matches and line-ups for a vector env.
 
     It draws among all actions where they are fixed. Where actions are texts to choose from, or ways, it draws among
     those on offer: most rows hold no choice at all.
-
-    Args:
-        vec: the games.
-        seed: of the draws.
     """
     obey_mask = not isinstance(vec.spec.actions, FixedActions)
     return RandomTeam(vec.num_agents, vec.spec.num_actions, seed, obey_mask=obey_mask)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -38,8 +38,8 @@ class View:
     """An episode at one moment, as people see it.
 
     Attributes:
-        step: how many steps have been played.
-        picture: the game as text.
+        step: number of steps that have been played.
+        picture: the environment as text.
         last: each agent's action in the step before, and its effect.
         over, won: whether the episode has ended, and how.
         score: of the episode so far.
@@ -194,48 +194,40 @@ class Session:
 
     def _look(self, last: tuple[str, ...]) -> View:
         """Return the present."""
-        won, score = bool(self._game.info.won[0]) and self._over, float(self._game.info.score[0])
-        aux, (statements, reliance) = [] if self._over else self._aux(), self._rely()
-        claims = {agent: aux[agent][MARKS][0] for agent in self.living if MARKS in aux[agent]}
-        shows_claims = claims and isinstance(self._shown, WorldEnv)
-        picture = self._shown.render(marks=self._claimed(claims)) if shows_claims else self._shown.render()
-        return View(
-            len(self.views), str(picture), last, self._over, won, score, statements, reliance, self._scene(), claims
-        )
+        info, shown, reports = self._game.info, self._shown, self._reports()
+        claims = {agent: reports[agent][MARKS][0] for agent in self.living if MARKS in reports[agent]}
+        marks = {"marks": self._claimed(claims)} if claims and isinstance(shown, WorldEnv) else {}
+        won, score = bool(info.won[0]) and self._over, float(info.score[0])
+        statements, reliance = self._rely(reports)
+        scene = None
+        if SCENE in shown.spec.capabilities:  # a simulator shows its own episode, a world that of its only row
+            scene = shown.world.scene(0) if isinstance(shown, WorldEnv) else shown.scene()
+        picture = str(shown.render(**marks))
+        return View(len(self.views), picture, last, self._over, won, score, statements, reliance, scene, claims)
 
     def _claimed(self, claims: Mapping[int, np.ndarray]) -> np.ndarray:
         """Return [n, H, W] int8 of `View.claims`, −1 for agents without claims."""
         nothing = np.full_like(next(iter(claims.values())), -1)
         return np.stack([claims.get(agent, nothing) for agent in range(self.vec.num_agents)])
 
-    def _scene(self) -> Scene | None:
-        """Return the scene of the present; None where there is none."""
-        if SCENE not in self._shown.spec.capabilities:
-            return None
-        world = getattr(self._shown, "world", None)
-        return self._shown.scene() if world is None else world.scene(0)
-
-    def _aux(self) -> list[dict[str, np.ndarray]]:
+    def _reports(self) -> list[dict[str, np.ndarray]]:
         """Return the reports of each agent's network on the coming choice."""
-        explains = getattr(self._actor, "explains", False)
+        explains = getattr(self._actor, "explains", False) and not self._over
         return self._actor.aux(self._game.memory) if explains else [{}] * self.vec.num_agents
 
-    def _rely(self) -> tuple[tuple[str, ...], dict[int, tuple[float, ...] | None]]:
+    def _rely(
+        self, reports: Sequence[Mapping[str, np.ndarray]]
+    ) -> tuple[tuple[str, ...], dict[int, tuple[float, ...] | None]]:
         """Return `View.statements` and `View.reliance` of the present."""
-        agents = range(self.vec.num_agents)
-        spec = self.vec.spec
-        if MANUAL not in spec.shared_texts or spec[MANUAL].shape[1:] == () or self._over:
-            # The batch has begun anew where the game is over: it still says what the game's last moment did.
-            return self.views[-1].statements if self.views else (), dict.fromkeys(agents)
+        spec, reliance = self.vec.spec, dict[int, tuple[float, ...] | None].fromkeys(range(self.vec.num_agents))
+        if MANUAL not in spec.shared_texts or len(spec[MANUAL].shape) < 2 or self._over:
+            # The batch has begun anew at the end: the statements are those of the moment before.
+            return self.views[-1].statements if self.views else (), reliance
         rows = self._game.obs[MANUAL][0]
         written = rows.any(1)
-        aux = self._aux()
-        reliance = {
-            agent: tuple(aux[agent][ATTENTION][0][written].tolist())
-            if agent in self.living and ATTENTION in aux[agent]
-            else None
-            for agent in agents
-        }
+        for agent in self.living:
+            if ATTENTION in reports[agent]:
+                reliance[agent] = tuple(reports[agent][ATTENTION][0][written].tolist())
         return tuple(plain_text(spec.words, row.tolist()) for row in rows[written]), reliance
 
     def _called(self, agent: int) -> str:

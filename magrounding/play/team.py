@@ -20,7 +20,7 @@ from magrounding.vector import check_actions, check_count, check_rows
 
 _RULES = "manual"
 _AT_ONCE = 64
-"""Texts that are read together for a diagnosis."""
+"""Texts that are encoded together for `relate_words`."""
 TeamMemory = list[Player]
 """Memory of a team between steps: one Player for each agent, changed in place by `act`."""
 
@@ -30,8 +30,8 @@ class Team:
 
     Args:
         policies: one for each agent, in agent order; on one device.
-        spec: what they observe (a grid of another size is fine).
-        env, options: how the games it was trained in were made; "" where that is not known.
+        spec: of the environment (a grid of another size is fine).
+        env, options: of the environment that it was trained in; "" where these are not known.
 
     Attributes:
         policies, spec, num_agents: as given.
@@ -56,10 +56,9 @@ class Team:
         self._known: tuple[str, EnvSpec] | None = None  # games that were found fit
 
     def for_games(self, games: Any) -> Team:
-        """This team where games use its own words; else a copy of it that reads those of the games.
+        """Return this team where an environment uses its own words; else a copy that reads those of the environment.
 
-        What it learnt of a word goes with the spelling; of a word that is new to it, it knows nothing but where it
-        stands.
+        A word's embedding goes with its spelling; a new word has none of its own.
 
         Args:
             games: a vector env or a single one, of `make_vec` or `make`; what has their `id`, `options` and `spec`.
@@ -81,7 +80,7 @@ class Team:
         return Team(policies, spec, env=games.id, options=games.options)
 
     def initial_memory(self, num_envs: int, seed: int = 0) -> TeamMemory:
-        """Memory for B games that are about to start; `seed` decides every action that will be drawn."""
+        """Return the memory of B episodes that are about to start; `seed` decides every action that will be drawn."""
         num_envs = check_count("num_envs", num_envs, 1)
         seed = check_count("seed", seed, 0, 2**62 // self.num_agents)
         generators = [torch.Generator().manual_seed(self.num_agents * seed + i) for i in range(self.num_agents)]
@@ -196,7 +195,7 @@ class Team:
             subjects, names: [M] and [N, W] ids, see `Policy.relate_words`.
 
         Returns:
-            [B, M, N], the mean of its networks; None where one cannot tell.
+            [B, M, N], the mean of its networks; None where one relates no words.
 
         Raises:
             ConfigurationError: games of other agents, words or fields than it was trained for.
@@ -238,26 +237,23 @@ class Team:
         return [player.aux for player in memory]
 
     def marks(self, memory: TeamMemory) -> np.ndarray | None:
-        """[R, n, H, W] int8, the cells that each agent claims (1) and leaves to others (0), −1 where nothing is.
-
-        None for a team that claims nothing.
-        """
+        """Return [R, n, H, W] int8: cells that an agent claims (1) or leaves (0), −1 elsewhere; None without claims."""
         aux = [each[MARKS] for each in self.aux(memory) if MARKS in each]
         return np.stack(aux, 1) if aux and len(aux) == len(memory) else None
 
     def diagnose(
         self, memory: TeamMemory, actions: np.ndarray, alive: np.ndarray, rows: np.ndarray
     ) -> dict[str, np.ndarray]:
-        """Counts of a step, from what the networks reported of it (`Policy.diagnostics`).
+        """Count in a step, by the networks' reports of it (`Policy.diagnostics`).
 
         Args:
             memory: of the `act` before, with `explain`.
-            actions: [B, n], what it chose.
-            alive: [B, n] bool, whose actions count.
-            rows: [R] the games it played.
+            actions: [B, n] of that `act`.
+            alive: [B, n] bool, agents whose actions count.
+            rows: [R] that it played.
 
         Returns:
-            name → [R, n], nan where nothing is to be counted; nothing where networks differ in what they count.
+            name → [R, n], nan where nothing is to be counted; nothing where networks count different things.
         """
         num_envs = self._check_memory(memory)
         rows = check_rows(rows, num_envs)
@@ -312,16 +308,16 @@ class Team:
         Ids that are no spelling at all of the words there are another manual's, which may be shown.
         """
         text = about.get("text") if isinstance(about, Mapping) else None
-        said = text.get(_RULES) if isinstance(text, Mapping) else None
-        if _RULES not in seen or seen[_RULES].ndim != 2 or not isinstance(said, list) or not self.spec.words:
+        rules = text.get(_RULES) if isinstance(text, Mapping) else None
+        if _RULES not in seen or seen[_RULES].ndim != 2 or not isinstance(rules, list) or not self.spec.words:
             return
-        ids, lines = [[i for i in row if i] for row in seen[_RULES].tolist()], [str(line).split() for line in said]
+        ids, lines = [[i for i in row if i] for row in seen[_RULES].tolist()], [str(line).split() for line in rules]
         if list(map(len, ids)) != list(map(len, lines)):
             return
         spelt = {pair for row, line in zip(ids, lines, strict=True) for pair in zip(row, line, strict=True)}
         one_to_one = len(spelt) == len({i for i, _ in spelt}) == len({word for _, word in spelt})
         if one_to_one and any(self.spec.words[i] != word for i, word in spelt):
-            raise self.origin.refuse(f"a game that says {said[0]!r} with other ids: `team.for_games(env)` may read it")
+            raise self.origin.refuse(f"a game that says {rules[0]!r} with other ids: `team.for_games(env)` may read it")
 
     def _place_of(self, agent: str) -> int:
         """Return the number behind the last underscore of an agent's name."""
@@ -332,7 +328,7 @@ class Team:
 
 
 def mixed_team(teams: Sequence[Team]) -> Team:
-    """A team of agents that were not trained together: agent i is agent i of `teams[i]`.
+    """Return a team of agents that were not trained together: agent i is agent i of `teams[i]`.
 
     `mixed_team([one, other, other])` is the first agent of one team with the second and third of another.
 

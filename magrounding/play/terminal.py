@@ -36,13 +36,13 @@ class Terminal(App[None]):
     A letter or an arrow moves the agent whose person is asked; where there are many moves, typing filters a list and
     Enter takes its first. Page up and page down look at other moments; where no person plays, page down behind the last
     one plays a single step. Tab chooses the agent whose legal moves are shown and, where its network reports it,
-    by what statements of the manual it goes. The footer names the other keys.
+    the statements of the manual that it relies on. The footer names the other keys.
 
     Args:
         session: the game.
-        save: is called with every game that has ended.
+        save: called at the end of every game.
         pause: seconds between two steps where only agents play.
-        paused: agents who play alone begin by waiting for a key.
+        paused: agents that play alone begin by waiting for a key.
     """
 
     CSS = """
@@ -272,7 +272,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 def coloured(shown: str) -> Text:
-    """A picture with its signs in colour: those of a map's lines, and the one that begins a line of its legend."""
+    """Colour the signs of a picture: those of a map's lines, and the one that begins a line of its legend."""
     text, begin = Text(shown), 0
     for line in shown.split("\n"):
         words = line.split()
@@ -291,12 +291,12 @@ def coloured(shown: str) -> Text:
 
 
 def marked(texts: str, weights: Sequence[float] | None, legend: str) -> Text:
-    """Goal and manual, each statement of the manual behind a bar that is as high as its weight.
+    """Colour goal and manual, with a bar before each statement (a line behind "manual:") that is as high as its weight.
 
     Args:
         texts: the lines of a picture that begin with its goal or manual.
-        weights: of the statements, which are the lines behind "manual:"; None leaves the texts as they are.
-        legend: what the bars stand for, shown behind "manual:".
+        weights: of the statements; None: no bars.
+        legend: of the bars, shown behind "manual:".
     """
     if weights is None:
         return coloured(texts)

@@ -6,7 +6,7 @@ import pytest
 
 from magrounding.cli import bench, evaluate, play, watch
 from magrounding.cli.command import CommandLine
-from magrounding.cli.options import game_options
+from magrounding.cli.game_arguments import EvaluationArguments
 from magrounding.errors import CheckpointError, ConfigurationError, InvalidAction, MissingExtra
 from magrounding.experiment.config import make_config
 from magrounding.experiment.curriculum import check_run, run_curriculum
@@ -82,14 +82,14 @@ def test_an_evaluation_that_could_not_be_written_is_not_played(tmp_path, monkeyp
 def test_games_have_the_limit_of_their_world_where_nobody_names_one(env, limits):
     entry = env_entry(env)
     for stage, limit in limits.items():
-        assert entry.describe(**game_options(entry, stage, None, None, ())).max_cycles == limit
-        named = game_options(entry, stage, None, None, ("max_cycles=7",))
+        assert entry.describe(**EvaluationArguments(env=entry.id, stage=stage).options()).max_cycles == limit
+        named = EvaluationArguments(env=entry.id, stage=stage, env_option=("max_cycles=7",)).options()
         assert entry.describe(**named).max_cycles == 7
 
 
 def test_only_a_world_that_says_so_has_another_limit_than_its_own():
     for entry in ENVS.values():
-        options = game_options(entry, None, None, None, ())
+        options = EvaluationArguments(env=entry.id).options()
         if "max_cycles" in entry.options and entry.played_limit is None:
             assert "max_cycles" not in options or options["max_cycles"] == entry.options["max_cycles"]
 

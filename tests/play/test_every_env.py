@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import magrounding as mg
-from magrounding.cli.options import game_options
+from magrounding.cli.game_arguments import EvaluationArguments
 from magrounding.errors import MissingExtra
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import play_again
@@ -20,7 +20,7 @@ def open_game(id):
     entry = mg.ENVS[id]
     limit = (f"max_cycles={STEPS}",) if "max_cycles" in entry.options else ()
     try:
-        options = game_options(entry, None, None, None, limit)
+        options = EvaluationArguments(env=entry.id, env_option=tuple(limit)).options()
         people = Lineup.parse("human", entry.describe(**options).num_agents)
         return Session(id, options, people, seed=3)
     except MissingExtra as missing:

@@ -48,14 +48,7 @@ class Sprites:
 def about_game(
     session: Session, options: Mapping[str, Any], players: Sequence[str], people: Collection[int]
 ) -> dict[str, Any]:
-    """Return the facts of a whole game.
-
-    Args:
-        session: the game.
-        options: that the page may show.
-        players: the name of each agent's player.
-        people: agents that people play.
-    """
+    """Return the facts of a whole game, with the options and the names of players that the page may show."""
     spec = session.vec.spec
     words = isinstance(spec.actions, TextChoices)
     return {

@@ -15,10 +15,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Keeper:
-    """Writes games into a folder; a file for each world, its options and its players.
-
-    Args:
-        folder: where to; None keeps nothing.
+    """Writes games into a folder, a file for each environment, options and players; None keeps nothing.
 
     Raises:
         CheckpointError: no file can be written there.

@@ -30,8 +30,8 @@ class Limits:
         new_games_per_second, new_games_burst: of one connection.
         steps, agents, size: of one game: its time limit, its agents, cells along one side of its map.
         backlog: messages that wait for a client who does not read them, before it is let go.
-        hold_seconds: how long the seat of a person who is away is kept from others.
-        idle_seconds: how long a game without a client is kept.
+        hold_seconds: for which the seat of a person who is away is kept.
+        idle_seconds: for which a game without a client is kept.
         heartbeat: seconds after which a silent connection is asked whether it is still there.
         patience: seconds after which a game whose simulator or agents do not answer is given up.
     """
@@ -61,13 +61,7 @@ class Limits:
 
 
 class Bucket:
-    """A token bucket: so many at once, so many a second.
-
-    Args:
-        rate: tokens that come back in a second.
-        burst: tokens that it holds.
-        clock: seconds.
-    """
+    """Token bucket: `burst` at once, `rate` a second of the clock."""
 
     def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.play.web.limits import Pace
-from magrounding.schema import Options, load, options_of
+from magrounding.schema import OneOf, Options, load, options_of
 
 CODES: dict[str, str] = {
     "malformed": "a message is an object of JSON with a type",
@@ -44,6 +44,8 @@ CODES: dict[str, str] = {
 }
 """Code of a refusal → what it means. Codes are stable: programs may rely on them."""
 
+SAME, NEXT = "same", "next"
+"""Seeds of a game that is begun again."""
 Whole = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 """A whole number that a page can hold as well."""
 
@@ -113,7 +115,7 @@ class Start(Message):
 class Restart(Message):
     """Play the same game again, or the next one."""
 
-    seed: str
+    seed: Annotated[str, OneOf((SAME, NEXT))]
 
 
 @dataclass(frozen=True, kw_only=True)

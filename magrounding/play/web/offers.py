@@ -30,15 +30,14 @@ class Plan:
     """A game that can be made.
 
     Attributes:
-        env, options: as `Session` takes them.
-        shown: the options that clients may see.
-        players: for each agent the name of who plays it.
-        lineup: who plays; where people do, who stands in for them.
+        env, options, seed: of the `Session`.
+        shown: options that clients may see.
+        players: the name of each agent's player.
+        lineup: the players; stand-ins for people.
         people: agents that people play.
-        standin: the name of who stands in.
-        seed: of the game.
-        names: what clients read of who plays, for each agent.
-        hidden: agents of whose networks clients see nothing.
+        standin: the name of the stand-in.
+        names: of players, as clients read them.
+        hidden: agents whose networks' reports clients do not see.
     """
 
     __repr__ = brief
@@ -55,17 +54,13 @@ class Plan:
     hidden: tuple[int, ...]
 
     def make(self) -> Session:
-        """The game.
-
-        Raises:
-            Refusal: "bad_game", where nothing comes of it.
-        """
+        """Make the game; Refusal "bad_game" where it cannot be made."""
         try:
             session = Session(self.env, self.options, self.lineup, self.seed)
         except ConfigurationError as error:
             raise Refusal("bad_game", str(error)) from None
         except MagroundingError as error:
-            # What it says may name a folder of the host's, but for a package that is missing.
+            # Its sentence may name a folder of the host's, unless a package is missing.
             known = str(error) if isinstance(error, ImportError) else "one of its players cannot be had"
             raise Refusal("bad_game", known) from error
         session.people = self.people
@@ -77,11 +72,11 @@ class Offers:
     """Choices of clients.
 
     Attributes:
-        envs: ids of worlds.
+        envs: ids of environments.
         limits: of numbers.
-        more_players: name → who it is, beside people, chance, experts and the teams of the package.
-        env_options: options that the host sets, in every world that has them.
-        standin: the name of who stands in for people who are away; "": the expert, where there is one, else chance.
+        more_players: name → player, beside people, random, experts and the teams of the package.
+        env_options: set by the host in every environment that has them.
+        standin: name of the player for people who are away; "": the expert, where there is one, else random.
     """
 
     __repr__ = brief
@@ -128,11 +123,7 @@ class Offers:
         return worlds
 
     def plan(self, env: str, options: Mapping[str, Any], players: Sequence[Any], seed: int) -> Plan:
-        """A game as a client asks for it.
-
-        Raises:
-            Refusal: "bad_game", where it asks for what is not offered.
-        """
+        """Return the game that a client asks for; Refusal "bad_game" where it is not offered."""
         if env not in self.envs:
             raise Refusal("bad_game", "there is no such world here")
         if not 0 <= seed < _LARGEST_SEED:
@@ -151,7 +142,7 @@ class Offers:
         return plan
 
     def replay(self, header: Header, seed: int) -> Plan:
-        """The plan by which a saved game is played again: who was trained thinks, and everybody's moves are given.
+        """Return the plan of a saved game, whose trained players report and whose moves are all given.
 
         Raises:
             Refusal: "bad_file", for games that cannot have been played here.

@@ -21,12 +21,12 @@ def replay(data: bytes, number: int, offers: Offers, sprites: Sprites) -> str:
 
     Args:
         data: content of a file of saved games.
-        number: which game, counted from 0.
-        offers: what may be played here.
-        sprites: where pictures of figures are to be had.
+        number: of the game, counted from 0.
+        offers, sprites: of the server.
 
     Raises:
-        Refusal: "bad_file", for what is none, is altered, goes another way now, or is of what is not offered.
+        Refusal: "bad_file", for a file that is damaged or altered, and a game that goes another way now or is not
+            offered.
     """
     try:
         header, games = parse_episodes(data, _NAME)

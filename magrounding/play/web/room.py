@@ -1,4 +1,4 @@
-"""Room: one game and its clock; agents play for people who leave, and hand their seats back."""
+"""Room: one game and its clock; agents stand in for people who leave."""
 
 from __future__ import annotations
 
@@ -15,18 +15,15 @@ from magrounding.play.saved_games import Header, SavedEpisode, to_text
 from magrounding.play.session import Session
 from magrounding.play.web.frames import Sprites, about_game, frame, history, moves
 from magrounding.play.web.limits import Limits
-from magrounding.play.web.messages import CODES, Refusal
+from magrounding.play.web.messages import CODES, NEXT, Refusal
 from magrounding.play.web.offers import Plan
 from magrounding.play.web.seats import Seats, Visitor
 from magrounding.play.web.worker import Worker
 from magrounding.storage import json_text
 
-SAME, NEXT = "same", "next"
-SEEDS = (SAME, NEXT)
-"""Seeds of a game that is begun again."""
 AMONG_THEMSELVES = 0.5
 """Seconds between two steps in which no person moves."""
-_UNTIL_TOLD = 0.2
+_NOTICE_AFTER = 0.2
 """Seconds of thinking after which people are notified of it."""
 
 Keep = Callable[[Header, SavedEpisode], None]
@@ -35,15 +32,14 @@ LOG = logging.getLogger(__name__)
 
 
 class Room:
-    """One game and who is in it. All methods are called in the event loop; the game itself lives in a thread.
+    """One game and its visitors. All methods are called in the event loop; the game itself lives in a thread.
 
     Args:
         code: by which it is joined; hard to guess.
         plan: the game.
         pace: seconds that people have for a move, after which their stand-ins move; 0: the game waits for all. Where
             only agents play, the seconds between two steps.
-        limits: of the server.
-        sprites: of the server.
+        limits, sprites: of the server.
         keep: called with every game that has ended, in the game's thread.
         once: the game is played once, and cannot be begun again.
 
@@ -105,20 +101,16 @@ class Room:
 
     @property
     def visitors(self) -> list[Visitor]:
-        """Everybody who is connected, each once."""
+        """All that are connected, each once."""
         return self._seats.visitors
 
     @property
     def present(self) -> list[int]:
-        """Agents whose people are here."""
+        """Agents whose people are connected."""
         return self._seats.present
 
     def join(self, visitor: Visitor, seat: int | None, token: str | None) -> dict[str, Any]:
-        """Take a seat, or have one's own again by its token; seat −1 is for watching, None is the first free one.
-
-        Raises:
-            Refusal: "seat_taken", or "wrong_value" for a seat that is none of a person's.
-        """
+        """Take a seat, see `Seats.take`; return the answer. Refusal as there, or "lost"."""
         if self.lost:
             raise Refusal("lost")
         agent, token, unseated = self._seats.take(visitor, seat, token)
@@ -130,7 +122,7 @@ class Room:
         return answer | {"game": self._about, "pace": self.pace, "standin": self.plan.standin}
 
     def welcome(self, visitor: Visitor) -> None:
-        """Show the game to who has just joined, and tell the others."""
+        """Show the game to a visitor that has just joined, and send the others its news."""
         visitor.send(self._frame)
         if self._saved:
             visitor.send(_text({"type": "saved"}))
@@ -138,7 +130,7 @@ class Room:
         self._go_on()
 
     def leave(self, visitor: Visitor, *, for_good: bool) -> None:
-        """Let somebody go; for good, the seats are free at once, else they are kept for a while."""
+        """Let a visitor go; for good, its seats are free at once, else kept for a while."""
         for agent in self._seats.leave(visitor, for_good=for_good):
             if not self._busy and self._session is not None:
                 self.session.chosen.pop(agent, None)
@@ -178,9 +170,7 @@ class Room:
         self._go_on()
 
     def restart(self, visitor: Visitor, seed: str) -> None:
-        """The same game again, or that of the next seed; while it goes on, only for a person who plays alone."""
-        if seed not in SEEDS:
-            raise Refusal("wrong_value", f"seed is one of: {', '.join(SEEDS)}")
+        """Begin the same game again, or that of the next seed; while it goes on, only for a person who plays alone."""
         self._require_seat(visitor)
         if self._once:
             raise Refusal("game_over" if self._over else "not_over", "this game is played once")
@@ -191,7 +181,7 @@ class Room:
         self._run(lambda: self._begin(self.session.seed + (seed == NEXT)))
 
     async def history(self) -> str:
-        """All frames so far, as JSON."""
+        """Return all frames so far, as JSON."""
         if self.lost:
             raise Refusal("lost")
 
@@ -201,7 +191,7 @@ class Room:
         return await self._worker.do(collect)
 
     def saved(self) -> str:
-        """The game as a file holds it; Refusal before its end, or where it is not for its players to have."""
+        """Return the content of a file of the game; Refusal before its end, or in a study."""
         if self._once:
             raise Refusal("no_page")
         if not self._saved:
@@ -231,7 +221,7 @@ class Room:
             raise Refusal("not_your_seat", "only those who play may do this")
 
     def _go_on(self) -> bool:
-        """Let the game move if nothing keeps it waiting; whether it does."""
+        """Let the game move if nothing keeps it waiting; return whether it does."""
         if self._busy or self.lost or self._over or not self._begun or not self.visitors:
             return False
         session, present = self.session, self.present
@@ -248,7 +238,7 @@ class Room:
         return True
 
     def _move_on(self) -> None:
-        """Play a step; stand-ins move for who has not chosen."""
+        """Play a step; stand-ins move for people who have not chosen."""
         self._stop_clock()
         if not self._busy and not self._over and self.visitors:
             people = set(self.session.chosen)
@@ -263,7 +253,7 @@ class Room:
         self._task = asyncio.get_running_loop().create_task(self._change(change))
 
     async def _change(self, change: Callable[[], object]) -> None:
-        notice = asyncio.get_running_loop().call_later(_UNTIL_TOLD, self._tell)
+        notice = asyncio.get_running_loop().call_later(_NOTICE_AFTER, self._tell)
         try:
             await self._worker.do(change)
         except asyncio.CancelledError:
@@ -314,7 +304,7 @@ class Room:
         return f"{name}+{self.plan.standin}" if name == HUMAN and agent in self._stood_in else name
 
     def _tell(self) -> None:
-        """Tell everybody who is here, who has chosen, and what is waited for."""
+        """Send all visitors the people who are here, the agents that have chosen, and the clock."""
         if self._session is None:
             return
         left = round(max(0.0, self._deadline - time.monotonic()), 2) if self._timer is not None and self.pace else None

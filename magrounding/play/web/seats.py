@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from magrounding.play.web.messages import Refusal
 
 WATCHING = -1
-"""The seat that is none."""
+"""Seat of those who watch."""
 
 
 class Visitor(Protocol):
@@ -66,13 +66,13 @@ class Seats:
 
     @property
     def visitors(self) -> list[Visitor]:
-        """Everybody who is connected, each once."""
+        """All that are connected, each once."""
         there = [holder.visitor for holder in self._holders.values() if holder.visitor is not None]
         return list(dict.fromkeys([*there, *self._watchers]))
 
     @property
     def present(self) -> list[int]:
-        """Agents whose people are here."""
+        """Agents whose people are connected."""
         return [agent for agent, holder in self._holders.items() if holder.visitor is not None]
 
     @property
@@ -82,11 +82,11 @@ class Seats:
 
     @property
     def taken(self) -> bool:
-        """Whether each seat has been had by somebody."""
+        """Whether each seat has been taken before."""
         return len(self._holders) == len(self._people)
 
     def of(self, visitor: Visitor) -> list[int]:
-        """The agents that somebody plays, in order."""
+        """Return the agents of a visitor, in order."""
         return sorted(agent for agent, holder in self._holders.items() if holder.visitor is visitor)
 
     def take(self, visitor: Visitor, seat: int | None, token: str | None) -> Taken:
@@ -111,7 +111,7 @@ class Seats:
         return Taken(agent, holder.token, unseated)
 
     def leave(self, visitor: Visitor, *, for_good: bool) -> list[int]:
-        """Let somebody go; for good, the seats are free at once, else they are kept for a while. The agents left."""
+        """Let a visitor go; for good, its seats are free at once, else kept for a while. Return its agents."""
         self._watchers.pop(visitor, None)
         left = self.of(visitor)
         for agent in left:
@@ -124,7 +124,7 @@ class Seats:
         self._holders, self._watchers = {}, {}
 
     def _find(self, seat: int | None, token: str | None) -> int | None:
-        """The agent that somebody gets to play, None for who watches; Refusal where it is taken."""
+        """Return the agent of a seat, None for watching; Refusal where the seat is taken."""
         for agent, holder in self._holders.items():
             # Without naming the seat, a token gets only an empty one: another page of the same browser may have it.
             if _same(holder.token, token) and (seat == agent or (seat is None and holder.visitor is None)):

@@ -154,10 +154,6 @@ class Study(Options):
         asked = {name: [asdict(each) for each in getattr(self, name)] for name in ("before", "between", "after")}
         return {"title": self.title, "consent": self.consent, "thanks": self.thanks, **asked}
 
-    def at(self, folder: Path) -> Participants:
-        """Return its participants, whose data go into a folder."""
-        return Participants(self, folder)
-
 
 @dataclass
 class Participant:

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("aiohttp")
 
-from magrounding.play.web.study import Study
+from magrounding.play.web.study import Participants, Study
 from magrounding.registry import ENVS
 from tests.play.web.chromium import browser, find_chromium, open_page
 from tests.play.web.learning import learn_from
@@ -208,7 +208,7 @@ def test_every_world_is_played_in_the_page():
 
 def test_a_participant_goes_through_a_study(tmp_path):
     def study(offers):
-        return replace(Study.read(EXAMPLE, offers), seeds=(11,)).at(tmp_path)
+        return Participants(replace(Study.read(EXAMPLE, offers), seeds=(11,)), tmp_path)
 
     async def test(there, chromium, errors):
         page = await open_page(await chromium.new_context(**PHONE), f"{there.origin}/study", errors)

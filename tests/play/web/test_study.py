@@ -16,7 +16,7 @@ from magrounding.cli.study import main
 from magrounding.errors import ConfigurationError
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.offers import Offers
-from magrounding.play.web.study import FORMAT, Condition, Question, Study
+from magrounding.play.web.study import FORMAT, Condition, Participants, Question, Study
 from tests.play.web.party import party, play_out
 
 EXAMPLE = Path(__file__).parents[3] / "magrounding" / "examples" / "study.toml"
@@ -61,7 +61,7 @@ async def take_part(there, answers):
 def test_people_take_part_and_their_data_are_told(tmp_path, capsys):
     async def run():
         def study(offers):
-            return replace(Study.read(EXAMPLE, offers), seeds=(11,)).at(tmp_path)
+            return Participants(replace(Study.read(EXAMPLE, offers), seeds=(11,)), tmp_path)
 
         async with party(study=study) as there:
             about = await (await there.client.get("/study/about")).json()
@@ -110,7 +110,7 @@ def test_half_a_character_is_no_answer(tmp_path, capsys):
 
 def test_a_page_that_is_open_twice_gets_one_game(tmp_path):
     async def run():
-        async with party(study=lambda offers: Study.read(EXAMPLE, offers).at(tmp_path)) as there:
+        async with party(study=lambda offers: Participants(Study.read(EXAMPLE, offers), tmp_path)) as there:
             one, again = await there.person(), await there.person()
             await one.say("enter", consent=True, answers={"plays": "never"})
             ticket = (await one.hear("study"))["ticket"]
@@ -123,7 +123,7 @@ def test_a_page_that_is_open_twice_gets_one_game(tmp_path):
 
 
 def test_the_end_comes_after_the_questions_about_the_last_games(tmp_path):
-    people = replace(Study.read(EXAMPLE, OFFERS), seeds=(11,)).at(tmp_path)
+    people = Participants(replace(Study.read(EXAMPLE, OFFERS), seeds=(11,)), tmp_path)
     one = people.find(people.enter(True, {"plays": "never"})["ticket"])
     one.games += [{}, {}]
     with pytest.raises(Refusal, match="come first"):
