@@ -32,7 +32,7 @@ from magrounding.play.demonstrations import digests
 from magrounding.play.loading import CONFIG_FILE
 from magrounding.registry import EnvEntry, agent_entry, load
 from magrounding.training.algorithm import AlgorithmConfig
-from magrounding.training.minibatch import MinibatchConfig
+from magrounding.training.learner import MinibatchConfig
 
 
 @dataclass(frozen=True)

@@ -41,9 +41,8 @@ from magrounding.threads import active_plan, map_agents
 from magrounding.training.algorithm import Teaching
 from magrounding.training.clock import Clock
 from magrounding.training.demonstration_source import DemonstrationSource
-from magrounding.training.experience import FinishedGames
 from magrounding.training.learner import Learner
-from magrounding.training.rollout import RolloutWorker
+from magrounding.training.rollout import FinishedEpisodes, RolloutWorker
 from magrounding.training.teacher import Teacher
 
 DEMONSTRATIONS_FILE = "demonstrations.npz"
@@ -119,13 +118,18 @@ class StageSession:
             )
             for i in range(settings.agents)
         ]
-        self._teacher, self._carries = None, False
+        self._teacher = None
         self.worker: RolloutWorker | DemonstrationSource
         shared, teaching, draws = settings.preset.team_reward, config.teaching, derive_seed(seed, TEACHER, *place)
         if teaching is not None and (shown := self._demonstrations(teaching, folder, draws)) is not None:
-            self._carries = teaching.carry_memory
             self.worker = DemonstrationSource(
-                shown, self.players, num_envs, config.unroll, self.clock, shared, carry_memory=self._carries
+                shown,
+                self.players,
+                num_envs,
+                config.unroll,
+                self.clock,
+                shared,
+                carry_memory=teaching.carry_memory,
             )
         else:
             if teaching is not None:
@@ -144,7 +148,7 @@ class StageSession:
         self._compile()
         self.worker.start(self._games_seed)
 
-    def iterate(self, steps: int) -> tuple[FinishedGames, list[dict[str, float]]]:
+    def iterate(self, steps: int) -> tuple[FinishedEpisodes, list[dict[str, float]]]:
         """One rollout and one update of each learner.
 
         Args:
@@ -159,17 +163,14 @@ class StageSession:
             learner.explore(steps)
         rollout = self.worker.collect(share, steps)
         since = time.perf_counter()
-        columns = rollout.joined() if self.settings.share_parameters else rollout.columns
+        trajectories = rollout.joined() if self.settings.share_parameters else rollout.trajectories
 
         def update(i: int) -> dict[str, float]:
-            return {**self.learners[i].update(columns[i], steps), **columns[i].metrics}
+            return {**self.learners[i].update(trajectories[i], steps), **trajectories[i].metrics}
 
         losses = list(map_agents(update, range(len(self.learners))))
-        if self._carries:
-            for player, learner in zip(self.players, self.learners, strict=True):
-                player.memory = learner.memory
         self.clock.add("learning", since)
-        return rollout.games, losses
+        return rollout.episodes, losses
 
     def evaluate(
         self,

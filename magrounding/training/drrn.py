@@ -17,9 +17,9 @@ from magrounding.errors import ConfigurationError, choose
 from magrounding.spec import CHOICES
 from magrounding.training.algorithm import count, end_of_fall, falling, share
 from magrounding.training.choice_replay import ChoiceReplay, Transitions
-from magrounding.training.experience import Column
 from magrounding.training.q_learning import QLearner, QLearningConfig, td_loss
 from magrounding.training.target_texts import TargetTexts
+from magrounding.training.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from magrounding.spec import EnvSpec
@@ -146,10 +146,10 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
             "replay_positive": self.replay_buffer.positive / max(1, len(self.replay_buffer)),
         }
 
-    def store(self, column: Column) -> int:
+    def store(self, trajectory: Trajectory) -> int:
         self._finish()
-        self.replay_buffer.add(column)
-        return len(column.action)
+        self.replay_buffer.add(trajectory)
+        return len(trajectory.action)
 
     def draw(self, rng: np.random.Generator) -> Transitions | None:
         return self.replay_buffer.sample(self.config.batch, rng)

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from magrounding.agents.policy import Policy
 from magrounding.training.algorithm import AlgorithmConfig, count, share
-from magrounding.training.experience import Column
 from magrounding.training.learner import Learner
+from magrounding.training.trajectory import Trajectory
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
         self.played = self.updates = self._copied_at = 0
 
     @abstractmethod
-    def store(self, column: Column) -> int:
-        """Put a column into the replay, and say how many units it was."""
+    def store(self, trajectory: Trajectory) -> int:
+        """Put a trajectory into the replay; return how many units it was."""
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> Drawn | None:
@@ -92,19 +92,19 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
 
     @abstractmethod
     def loss(self, drawn: Drawn, /) -> tuple[Tensor, dict[str, Tensor]]:
-        """What to descend, and what else the log is to say."""
+        """The loss to minimise, and what else the log is to say."""
 
     def copy_to_target(self) -> None:
         """Copy the network to the target network."""
 
     def metrics(self, steps: int) -> dict[str, float]:
-        """What the log is to say of playing, after a column was stored."""
+        """What the log is to say of playing, after a trajectory was stored."""
         return {}
 
-    def update(self, column: Column, steps: int) -> dict[str, float]:
-        """Store a column and make the updates that are due; see `Learner.update`."""
+    def update(self, trajectory: Trajectory, steps: int) -> dict[str, float]:
+        """Store a trajectory and make the updates that are due; see `Learner.update`."""
         c = self.config
-        self.played += self.store(column)
+        self.played += self.store(trajectory)
         metrics: list[Mapping[str, float]] = []
         while self.updates < int(c.updates * self.played):
             # What is drawn is a function of the count alone, so a resumed run draws the same.
@@ -112,7 +112,7 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
             if drawn is None:  # what would have been learnt from so few is not made up for
                 self.updates = int(c.updates * self.played)
                 break
-            metrics.append(self._descend(drawn))
+            metrics.append(self._step(drawn))
             self.updates += 1
         if c.target_every and self.played - self._copied_at >= c.target_every:
             self._copied_at = self.played
@@ -128,7 +128,7 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
         kept = {name.removeprefix("replay."): array for name, array in arrays.items() if name.startswith("replay.")}
         self.replay_buffer.restore(kept)
 
-    def _descend(self, drawn: Drawn) -> dict[str, float]:
+    def _step(self, drawn: Drawn) -> dict[str, float]:
         """One gradient step."""
         loss, metrics = self.loss(drawn)
         self.optimizer.zero_grad(set_to_none=True)

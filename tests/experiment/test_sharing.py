@@ -40,49 +40,51 @@ def rollout(request):
     return collect(vec, policies, skip=1, unroll=12, teacher=teacher, teacher_share=0.5)
 
 
-def test_a_joined_column_is_the_columns_side_by_side(rollout):
+def test_a_joined_trajectory_is_the_trajectories_side_by_side(rollout):
     [joined] = rollout.joined()
-    nested = {"observation", "texts", "final", "cut", "memory", "last_memory", "record", "extras", "metrics"}
+    nested = {"observation", "texts", "truncations", "memory", "last_memory", "record", "extras", "metrics", "carried"}
     parts = {field.name for field in fields(joined)} - nested
-    for i, column in enumerate(rollout.columns):
+    for i, trajectory in enumerate(rollout.trajectories):
         mine = slice(i * B, (i + 1) * B)
-        for name, text in column.texts["document"].ids.items():
+        for name, text in trajectory.texts["document"].ids.items():
             ours = joined.texts["document"]
-            assert (ours.ids[name][ours.index[:, mine]] == text[column.texts["document"].index]).all()
+            assert (ours.ids[name][ours.index[:, mine]] == text[trajectory.texts["document"].index]).all()
         for name in parts:
-            assert (getattr(joined, name)[:, mine] == getattr(column, name)).all()
-        for name, array in column.observation.items():
+            assert (getattr(joined, name)[:, mine] == getattr(trajectory, name)).all()
+        for name, array in trajectory.observation.items():
             assert (joined.observation[name][:, mine] == array).all()
-        if column.memory is not None:
-            assert torch.equal(joined.memory[mine], column.memory)
-            assert torch.equal(joined.last_memory[mine], column.last_memory)
-        assert (joined.extras[LABELS][:, mine] == column.extras[LABELS]).all()
-    assert {"alive", "continues", "discount", "last_action"} <= parts
+        if trajectory.memory is not None:
+            assert torch.equal(joined.memory[mine], trajectory.memory)
+            assert torch.equal(joined.last_memory[mine], trajectory.last_memory)
+        assert (joined.extras[LABELS][:, mine] == trajectory.extras[LABELS]).all()
+    assert {"alive", "nonterminal", "discount", "last_action"} <= parts
     assert joined.extras[LABELS].shape == (13, N * B, 4)
-    assert (joined.memory is None) == (rollout.columns[0].memory is None)
+    assert (joined.memory is None) == (rollout.trajectories[0].memory is None)
 
 
 def test_cuts_stay_with_their_games(rollout):
     [joined] = rollout.joined()
-    found = {(t, b): f for f, (t, b) in enumerate(zip(*(part.tolist() for part in joined.cut), strict=True))}
+    found = {
+        (t, b): f for f, (t, b) in enumerate(zip(*(part.tolist() for part in joined.truncations.where), strict=True))
+    }
     own = [
-        ((t, i * B + b), column.final, f)
-        for i, column in enumerate(rollout.columns)
-        for f, (t, b) in enumerate(zip(*(part.tolist() for part in column.cut), strict=True))
+        ((t, i * B + b), trajectory.truncations.observation, f)
+        for i, trajectory in enumerate(rollout.trajectories)
+        for f, (t, b) in enumerate(zip(*(part.tolist() for part in trajectory.truncations.where), strict=True))
     ]
     assert len(own) == len(found) > 10
     for place, final, f in own:
         for name, array in final.items():
-            assert (joined.final[name][found[place]] == array[f]).all()
+            assert (joined.truncations.observation[name][found[place]] == array[f]).all()
 
 
-def test_a_network_sees_in_a_joined_column_what_it_sees_in_each(rollout):
+def test_a_network_sees_in_a_joined_trajectory_what_it_sees_in_each(rollout):
     [joined] = rollout.joined()
     torch.manual_seed(1)
     learner = ImpalaLearner(ToyPolicy(joined.memory is not None), ImpalaConfig())
-    for i, column in enumerate(rollout.columns):
-        ours = learner.replay(joined, np.arange(i * B, (i + 1) * B))
-        theirs = learner.replay(column, np.arange(B))
+    for i, trajectory in enumerate(rollout.trajectories):
+        ours = learner.reevaluate(joined.games(np.arange(i * B, (i + 1) * B)))
+        theirs = learner.reevaluate(trajectory.games(np.arange(B)))
         for a, b in zip(ours[:3], theirs[:3], strict=True):
             torch.testing.assert_close(a, b)
 

@@ -17,7 +17,7 @@ from magrounding.play.evaluate import REPORT_SEED, evaluate
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team
 from magrounding.threads import ThreadPlan, using
-from magrounding.training import minibatch, ppo
+from magrounding.training import learner, ppo
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.returns import Returns
 from magrounding.training.rollout import RolloutWorker
@@ -29,7 +29,7 @@ GAMES = 800
 
 def by_reward(agent, steps, learning_rate, **network):
     """PPO alone, with a small network."""
-    learner = ppo.PPOConfig(
+    config = ppo.PPOConfig(
         epochs=2,
         warm_up=5_000,
         anneal_steps=1e9,
@@ -41,7 +41,7 @@ def by_reward(agent, steps, learning_rate, **network):
         name="narrow",
         about="A network small enough to learn something within a minute or two of one core.",
         agent=agent,
-        phases={"*": (Phase(learner, Promotion(steps=steps), num_envs=128),)},
+        phases={"*": (Phase(config, Promotion(steps=steps), num_envs=128),)},
         env_options={"max_cycles": 80, "occupants": 1},
         policy_options=network,
     )
@@ -55,14 +55,14 @@ NARROW = {
 
 def shuffle_advantages(seed):
     """Every step gets the advantage of another: the same numbers, about nothing."""
-    gae, generator = minibatch.gae, torch.Generator().manual_seed(seed)
+    gae, generator = learner.gae, torch.Generator().manual_seed(seed)
 
     def shuffled(*given, **options):
         target, advantage = gae(*given, **options)
         flat = advantage.flatten()
         return Returns(target, flat[torch.randperm(len(flat), generator=generator)].view_as(advantage))
 
-    minibatch.gae = shuffled
+    learner.gae = shuffled
 
 
 def trained(preset, task, seed, steps):
@@ -82,7 +82,7 @@ def train_and_play(agent, seed, shuffled):
     with using(ThreadPlan()):
         [phase] = NARROW[agent].phases["*"]
         session = trained(NARROW[agent], TASK, seed, phase.until.steps)
-        team = Team([learner.policy for learner in session.learners], session.vec.spec)
+        team = Team([each.policy for each in session.learners], session.vec.spec)
         return win_rate(team)
 
 
@@ -124,11 +124,11 @@ def shuffle_labels(seed):
 
     def shuffled(*given):
         rollout = collect(*given)
-        for column in rollout.columns:
-            legal = column.observation["action_mask"][:-1][column.alive] == 1
-            labels = column.extras[LABELS][:-1]
-            moves = generator.permutation(labels[column.alive]) & legal
-            labels[column.alive] = np.where(moves.any(-1, keepdims=True), moves, legal)
+        for trajectory in rollout.trajectories:
+            legal = trajectory.observation["action_mask"][:-1][trajectory.alive] == 1
+            labels = trajectory.extras[LABELS][:-1]
+            moves = generator.permutation(labels[trajectory.alive]) & legal
+            labels[trajectory.alive] = np.where(moves.any(-1, keepdims=True), moves, legal)
         return rollout
 
     RolloutWorker.collect = shuffled

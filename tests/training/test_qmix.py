@@ -65,8 +65,8 @@ def worker_of(vec, learner, unroll):
 
 def iterate(learner, worker, steps=0):
     learner.explore(steps)
-    [column] = worker.collect().joined()
-    return learner.update(column, steps)
+    [trajectory] = worker.collect().joined()
+    return learner.update(trajectory, steps)
 
 
 @pytest.mark.parametrize(("mixer", "payoff"), [("monotonic", 8), ("sum", 7)])
@@ -190,9 +190,9 @@ def test_the_replay_holds_what_was_played():
     for _ in range(5):
         learner.explore(0)
         rollout = worker.collect()
-        returns += rollout.games.returns.sum(1).tolist()
+        returns += rollout.episodes.returns.sum(1).tolist()
         learner.update(rollout.joined()[0], 0)
-        wins += len(rollout.games.won)
+        wins += len(rollout.episodes.won)
     assert learner.played == learner.replay_buffer.num_episodes == wins
     episodes = learner.replay_buffer.sample(1000, np.random.default_rng(0))
     which = np.broadcast_to(np.arange(episodes.real.shape[1]), episodes.real.shape)[episodes.real]
@@ -271,9 +271,9 @@ def test_the_learner_sees_what_the_players_saw(agent):
     worker = worker_of(vec, learner, 6)
     seen = []
     for _ in range(4):
-        [column] = worker.collect().joined()
-        seen.append(learner._by_game(column.value.copy()))
-        learner.update(column, 0)
+        [trajectory] = worker.collect().joined()
+        seen.append(learner._by_game(trajectory.value.copy()))
+        learner.update(trajectory, 0)
     ours = np.concatenate(seen).reshape(-1, 2)  # [steps of all games, n]
     episodes = learner.replay_buffer.sample(1000, np.random.default_rng(0))
     last = np.zeros((*episodes.real.shape, 2, 5), np.float32)
