@@ -22,7 +22,7 @@ from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.presets import Phase
 from magrounding.experiment.progress import Display, Status
 from magrounding.experiment.settings import RunSettings
-from magrounding.experiment.stage import StageSession
+from magrounding.experiment.stage import StageSession, make_session
 from magrounding.training.clock import TRAINING, Clock
 from magrounding.training.rollout import FinishedEpisodes
 
@@ -104,7 +104,7 @@ class SeedRun:
             self._evaluations = Evaluations(self.settings, self.seed, *written, self._display, self._stop)
             self._last_tick = time.monotonic()
             while not self.at.finished:
-                session = StageSession(
+                session = make_session(
                     self.settings,
                     self.stage,
                     self.at.phase,

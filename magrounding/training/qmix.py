@@ -16,7 +16,7 @@ from magrounding.agents.qmix.mixer import MIXERS, make_mixer
 from magrounding.agents.qmix.q_network import PLAY_EPSILON, QNetwork
 from magrounding.errors import ConfigurationError, choose
 from magrounding.training.algorithm import count, falling, share
-from magrounding.training.episode_replay import EpisodeBatch, EpisodeReplay, load_tianshou
+from magrounding.training.episode_replay import EpisodeBatch, EpisodeReplay
 from magrounding.training.q_learning import QLearner, QLearningConfig, td_loss
 from magrounding.training.returns import gae
 from magrounding.training.trajectory import Trajectory
@@ -74,9 +74,6 @@ class QmixConfig(QLearningConfig):
         if not isinstance(policy, QNetwork):
             raise ConfigurationError(f"QMIX trains networks of action values, not {type(policy).__name__}")
         return QmixLearner(policy, self, spec, num_envs, seed)
-
-    def require(self) -> None:
-        load_tianshou()
 
 
 class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):

@@ -16,7 +16,7 @@ from magrounding.errors import ConfigurationError
 from magrounding.experiment import segmenting
 from magrounding.experiment.presets import Promotion, default_preset
 from magrounding.experiment.settings import make_settings
-from magrounding.experiment.stage import StageSession
+from magrounding.experiment.stage import make_session
 from magrounding.play.evaluate import evaluate
 from magrounding.play.loading import load_team
 from tests.experiment.tiny_runs import LEARNER, phases_of, tiny_settings
@@ -39,7 +39,7 @@ def session(agent, stage="s1", segments="learnt", **changes):
         env_options={"max_cycles": 8, "layout": "stream"},
         **changes,
     )
-    return StageSession(settings, stage, 0, 0, torch.device("cpu"))
+    return make_session(settings, stage, 0, 0, torch.device("cpu"))
 
 
 def cut(session):

@@ -12,7 +12,7 @@ from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
 from magrounding.experiment.presets import Promotion
 from magrounding.experiment.settings import read_settings
-from magrounding.experiment.stage import StageSession
+from magrounding.experiment.stage import make_session
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.teacher import Teacher
 from tests.experiment.tiny_runs import (
@@ -96,7 +96,7 @@ def test_no_labels_are_made_up():
 
 def session_of(learner, **changes):
     settings = tiny_settings(agents=3, phases=phases_of({"*": Promotion(steps=60)}, learner), **changes)
-    session = StageSession(settings, "s1", 0, 0, torch.device("cpu"))
+    session = make_session(settings, "s1", 0, 0, torch.device("cpu"))
     session.start()
     return session
 

@@ -12,7 +12,7 @@ import torch
 from magrounding.agents.policy import LABELS
 from magrounding.experiment.presets import Phase, Preset, Promotion
 from magrounding.experiment.settings import RunSettings
-from magrounding.experiment.stage import StageSession
+from magrounding.experiment.stage import make_session
 from magrounding.play.evaluate import REPORT_SEED, evaluate
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team
@@ -68,7 +68,7 @@ def shuffle_advantages(seed):
 def trained(preset, task, seed, steps):
     """One agent's session after so many environment steps."""
     settings = RunSettings("rtfm", preset.agent, 1, preset, (task,), (seed,))
-    session = StageSession(settings, task, 0, seed, torch.device("cpu"))
+    session = make_session(settings, task, 0, seed, torch.device("cpu"))
     session.start()
     for done in range(0, steps, session.steps_per_update):
         session.iterate(done)

@@ -15,19 +15,16 @@ from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
 from magrounding.experiment.presets import Promotion
 from magrounding.experiment.settings import make_settings, read_settings
-from magrounding.experiment.stage import StageSession
+from magrounding.experiment.stage import make_session
 from magrounding.play.evaluate import play
 from magrounding.play.team import Team
 from magrounding.spec import STATE
 from magrounding.storage import read_json
-from magrounding.training import qmix
 from magrounding.training.qmix import QmixConfig, QmixLearner
 from magrounding.training.rollout import RolloutWorker
 from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
 from tests.training.toy_games import ToyGames, players_of
 from tests.training.two_step_game import TwoStepGames
-
-pytest.importorskip("tianshou")
 
 SMALL = {"maps": 4, "hidden": 16, "embedding": 8}
 FEW = QmixConfig(replay_steps=600, unroll=6, batch=4, updates=0.5, target_every=3, state_maps=4)
@@ -318,7 +315,7 @@ def test_games_that_begin_anew_are_not_glued_to_those_before():
     """Worlds without snapshots: no episode in the replay is longer than a game can be, nor paid as two."""
 
     def session():
-        return StageSession(settings_of(), "s1", 0, 0, torch.device("cpu"))
+        return make_session(settings_of(), "s1", 0, 0, torch.device("cpu"))
 
     first, second = session(), session()
     first.start()
@@ -361,11 +358,11 @@ def test_only_networks_of_values_learn_by_qmix_and_by_nothing_else(agent, preset
         make_settings("ma_rtfm", agent, preset=preset)
 
 
-def test_a_run_without_tianshou_is_refused_before_anything_is_written(tmp_path, monkeypatch):
-    def missing():
-        raise MissingExtra("QMIX", "tianshou")
+def test_a_run_without_what_its_algorithm_requires_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    def missing(config):
+        raise MissingExtra("QMIX", "an_extra")
 
-    monkeypatch.setattr(qmix, "load_tianshou", missing)
+    monkeypatch.setattr(QmixConfig, "require", missing)
     with pytest.raises(MissingExtra):
         run_curriculum(settings_of(), tmp_path / "run", display=quiet())
     assert not (tmp_path / "run").exists()
