@@ -28,11 +28,11 @@ HELD_OUT = 2**40
 
 
 OFTEN = 4.0
-"""How often running text in the stage's own constructions is drawn, where any other rendering is drawn once."""
+"""The rate at which running text in the stage's own constructions is drawn, where any other rendering is drawn once."""
 CONSTRUCTIONS = "constructions"
 """The option of worlds whose manuals may hold several facts to a sentence; "none" of them: one."""
 PARAGRAPH = {"layout": "paragraph"}
-"""How a world is made to write a manual in one row, with punctuation."""
+"""Options by which a world writes a manual in one row, with punctuation."""
 
 
 def segmenters_of(modules: Iterable[nn.Module]) -> list[Delexicalised]:
@@ -105,9 +105,9 @@ def learn_edges_from_games(
     rows = known[rows]
     for k, layout in enumerate(entry.in_layouts()):
         for changed in ({}, plainly)[: 1 + bool(plainly)]:
-            with closing(_games(settings, stage, told={**layout, **changed})) as vec:
+            with closing(_games(settings, stage, worded={**layout, **changed})) as vec:
                 if statements == STOPS and vec.spec["manual"].shape[0] > 1:
-                    continue  # its rows would tell more
+                    continue  # its rows would say more
                 worded.append(_ids_in(spec, vec.spec)[_drawn(vec, seed)[0]])
             weights.append(OFTEN if k > 1 and changed is not plainly else 1.0)
     spoken = np.bincount(rows.ravel(), minlength=spec.vocabulary_size) > 0
@@ -128,12 +128,12 @@ def statements_found(settings: RunSettings, stage: str, segmenter: Segmenter) ->
 def facts_found(settings: RunSettings, stage: str, edges: Delexicalised) -> dict[str, dict[str, float]]:
     """Evaluation set → "as written", and way of writing → part of its manuals' facts that are put together rightly.
 
-    Nothing where games do not tell their facts.
+    Nothing where games do not have HasFacts.
     """
     found: dict[str, dict[str, float]] = {}
     for name in settings.entry.evaluation.sets_of(stage):
         for layout in ({}, *settings.entry.in_layouts()):
-            with closing(_games(settings, stage, name, told=layout)) as vec:
+            with closing(_games(settings, stage, name, worded=layout)) as vec:
                 games = find_capability(vec, HasFacts)
                 if games is None:
                     return {}
@@ -178,7 +178,7 @@ def _known(
     """
     check_known(settings, statements)
     worded = settings.entry.in_layouts()[0] if statements == ROWS else PARAGRAPH
-    with closing(_games(settings, stage, told={**worded, **options})) as vec:
+    with closing(_games(settings, stage, worded={**worded, **options})) as vec:
         manuals, maps = _drawn(vec, seed)
         if statements == STOPS:
             manuals = Stops(vec.spec)(torch.from_numpy(manuals)).ids.numpy()
@@ -186,11 +186,11 @@ def _known(
 
 
 def _games(
-    settings: RunSettings, stage: str, evaluation_set: str | None = None, told: Mapping[str, str] | None = None
+    settings: RunSettings, stage: str, evaluation_set: str | None = None, worded: Mapping[str, str] | None = None
 ) -> VectorEnv:
     """Games of a stage with these options of how they are worded; None: each statement has a row."""
-    told = settings.entry.in_layouts()[0] if told is None else told
-    return make_vec(settings.env, GAMES, **{**settings.stage_options(stage, evaluation_set), **told})
+    worded = settings.entry.in_layouts()[0] if worded is None else worded
+    return make_vec(settings.env, GAMES, **{**settings.stage_options(stage, evaluation_set), **worded})
 
 
 def _drawn(vec: VectorEnv, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -216,7 +216,7 @@ def _maps(vec: VectorEnv, observation: Mapping[str, np.ndarray]) -> np.ndarray:
 def _seen(
     settings: RunSettings, stage: str, spec: EnvSpec, maps: np.ndarray, spoken: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What maps show, those of some training games and of all evaluation sets.
+    """The places of words on maps, those of some training games and of all evaluation sets.
 
     Args:
         settings, stage: whose.
@@ -239,7 +239,7 @@ def _seen(
 
 
 def places_shown(spec: EnvSpec, maps: np.ndarray, spoken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How often maps [N, H, W, K] show each word in each place of an occupant that is an entity.
+    """Counts of how often maps [N, H, W, K] show each word in each place of an occupant that is an entity.
 
     Args:
         spec: of the world.

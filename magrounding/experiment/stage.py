@@ -6,7 +6,7 @@ import copy
 import time
 from collections import ChainMap
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ RECORDED_AT_ONCE = 64
 """Games that an expert plays at once while it is recorded."""
 
 WEIGHTS, GAMES, ACTIONS, TEACHER, SEGMENTS = range(5)
-"""What a derived seed is for."""
+"""Purposes of derived seeds."""
 
 
 def derive_seed(*path: int) -> int:
@@ -72,12 +72,12 @@ class StageSession:
         vec: the phase's games.
         learners: one, or one for each agent.
         players: one for each agent.
-        teacher: who labels the games; None of demonstrations and of learners without one.
-        source: of rollouts.
-        games_seed: of the phase's games.
-        segments_seed: of what segmenters learn before the phase; None: nothing.
         clock: where wall time is booked.
         display: what the person sees.
+        source: of rollouts.
+        teacher: labels the games; None of demonstrations and of learners without one.
+        games_seed: of the phase's games.
+        segments_seed: of the games that segmenters learn from before the phase; None: they learn nothing.
     """
 
     settings: RunSettings
@@ -86,12 +86,12 @@ class StageSession:
     vec: VectorEnv
     learners: list[Learner]
     players: list[Player]
-    teacher: Teacher | None
-    source: RolloutWorker | DemonstrationSource
-    games_seed: int
-    segments_seed: int | None
     clock: Clock
     display: Display
+    source: RolloutWorker | DemonstrationSource = field(init=False)
+    teacher: Teacher | None = None
+    games_seed: int = 0
+    segments_seed: int | None = None
     _faults: int = 0
 
     @property
@@ -101,7 +101,7 @@ class StageSession:
 
     @property
     def vocabulary_hash(self) -> str:
-        """Of the words of the phase's games."""
+        """Hash of the words of the phase's games."""
         return self.vec.spec.vocabulary_hash
 
     def start(self) -> None:
@@ -176,7 +176,7 @@ class StageSession:
 
     @property
     def heeds(self) -> frozenset[str]:
-        """See `Team`."""
+        """The facts that the networks' choices depend on, see `Team`."""
         return self._team().heeds
 
     def state(self) -> dict[str, Tensor]:
@@ -256,7 +256,7 @@ class StageSession:
         self.clock.add("starting", since)
 
     def _called_later(self, vec: WorldVectorEnv) -> list[Task]:
-        """What calls the kernels of network and teacher, without those of the world."""
+        """Tasks that call the kernels of network and teacher, without those of the world."""
         policy, teaching = self.players[0].policy, self.phase.learner.teaching
         tasks: list[Task] = []
         if next(policy.parameters()).device.type == "cpu":
@@ -290,8 +290,8 @@ def make_session(
         display: what the person sees of such a recording.
     """
     clock, display = clock or Clock(), display or Display(quiet=True)
-    chosen = settings.preset.of_stage(stage)[phase]
-    config, num_envs, place = chosen.learner, chosen.num_envs, (settings.entry.stages.index(stage), phase)
+    chosen, place = settings.preset.of_stage(stage)[phase], (settings.entry.stages.index(stage), phase)
+    config, num_envs = chosen.learner, chosen.num_envs
     vec = make_vec(
         settings.env,
         num_envs,
@@ -311,63 +311,48 @@ def make_session(
         policy = learners[0 if settings.share_parameters else i].policy_of(i)
         generator = torch.Generator().manual_seed(derive_seed(seed, ACTIONS, *place, i))
         players.append(Player(policy, vec.spec, num_envs, generator, bf16=config.bf16))
-    teaching, teaching_seed = config.teaching, derive_seed(seed, TEACHER, *place)
-    shared, teacher, shown = settings.preset.team_reward, None, None
-    if teaching is not None:
-        shown = _demonstrations(settings, stage, vec, teaching, folder, teaching_seed, clock, display)
-    source: RolloutWorker | DemonstrationSource
-    if teaching is not None and shown is not None:
+    session = StageSession(settings, stage, chosen, vec, learners, players, clock, display)
+    session.games_seed = derive_seed(seed, GAMES, *place)
+    session.segments_seed = None if phase else derive_seed(seed, SEGMENTS, place[0])
+    session.source, session.teacher = _source(session, derive_seed(seed, TEACHER, *place), folder)
+    return session
+
+
+def _source(
+    session: StageSession, seed: int, folder: Path | None
+) -> tuple[RolloutWorker | DemonstrationSource, Teacher | None]:
+    """Demonstrations to learn from, or games that the agents play, labelled by a teacher where one is due."""
+    config, vec, players = session.phase.learner, session.vec, session.players
+    common, teaching = (config.unroll, session.clock, session.settings.preset.team_reward), config.teaching
+    if teaching is None:
+        return RolloutWorker(vec, players, *common, config.needs), None
+    shown = _demonstrations(session, teaching, seed, folder)
+    if shown is not None:
         carry = teaching.carry_memory
-        source = DemonstrationSource(shown, players, num_envs, config.unroll, clock, shared, carry_memory=carry)
-    else:
-        if teaching is not None:
-            teacher = Teacher(make_expert(vec, teaching.oracle), teaching.noise, teaching_seed)
-        source = RolloutWorker(vec, players, config.unroll, clock, shared, config.needs, teacher)
-    return StageSession(
-        settings,
-        stage,
-        chosen,
-        vec,
-        learners,
-        players,
-        teacher,
-        source,
-        derive_seed(seed, GAMES, *place),
-        None if phase else derive_seed(seed, SEGMENTS, place[0]),
-        clock,
-        display,
-    )
+        return DemonstrationSource(shown, players, vec.num_envs, *common, carry_memory=carry), None
+    teacher = Teacher(make_expert(vec, teaching.oracle), teaching.noise, seed)
+    return RolloutWorker(vec, players, *common, config.needs, teacher), teacher
 
 
-def _demonstrations(
-    settings: RunSettings,
-    stage: str,
-    vec: VectorEnv,
-    teaching: Teaching,
-    folder: Path | None,
-    seed: int,
-    clock: Clock,
-    display: Display,
-) -> Demonstrations | None:
+def _demonstrations(session: StageSession, teaching: Teaching, seed: int, folder: Path | None) -> Demonstrations | None:
     """The games that a phase of imitation learns from: the run's files, or games of the expert, recorded once."""
+    settings, games = session.settings, teaching.demonstrations
     if settings.demonstrations:
-        return find_demonstrations(settings.demonstrations, vec)[1]
-    games = teaching.demonstrations
+        return find_demonstrations(settings.demonstrations, session.vec)[1]
     if not games:
         return None
-    path = None if folder is None else folder / stage / DEMONSTRATIONS_FILE
+    path = None if folder is None else folder / session.stage / DEMONSTRATIONS_FILE
     if path is not None and path.exists():
         return Demonstrations.load(path)
     since, rows = time.perf_counter(), min(games, RECORDED_AT_ONCE)
+    options = {"num_threads": active_plan().world, "workers": settings.workers, **session.vec.options}
     with (
-        closing(
-            make_vec(settings.env, rows, num_threads=active_plan().world, workers=settings.workers, **vec.options)
-        ) as recorded,
-        display.games(f"recording the expert: {stage}", games) as tell,
+        closing(make_vec(settings.env, rows, **options)) as vec,
+        session.display.games(f"recording the expert: {session.stage}", games) as tell,
     ):
-        expert = make_expert(recorded, teaching.oracle)
-        shown = record(recorded, expert, games, RECORDING_SEED + seed, "the expert", tell=tell)
+        expert = make_expert(vec, teaching.oracle)
+        shown = record(vec, expert, games, RECORDING_SEED + seed, "the expert", tell=tell)
     if path is not None:
         shown.save(path)
-    clock.add("teaching", since)
+    session.clock.add("teaching", since)
     return shown

@@ -88,7 +88,7 @@ class ChoiceReplay:
 
     @property
     def nbytes(self) -> int:
-        """Of all arrays."""
+        """Bytes of all arrays."""
         return (
             sum(array.nbytes for array in self._kept.values())
             + sum(pool.nbytes for pool in self._pools.values())
@@ -128,13 +128,13 @@ class ChoiceReplay:
 
         A ring that has too few for its part leaves the rest of it to the other.
         """
-        wanted = round(batch * self.fraction)
+        positive = round(batch * self.fraction)
         if self.as_code:
-            batch, wanted = batch - wanted, 0
+            batch, positive = batch - positive, 0
         filled = self._filled
         if filled.sum() < batch:
             return None
-        others = min(batch - min(wanted, int(filled[0])), int(filled[1]))
+        others = min(batch - min(positive, int(filled[0])), int(filled[1]))
         drawn = [self._begin[half] + rng.choice(filled[half], count, replace=False)
                  for half, count in enumerate((batch - others, others)) if count]  # fmt: skip
         return self._transitions(np.concatenate(drawn))

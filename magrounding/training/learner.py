@@ -79,7 +79,7 @@ class Learner(ABC, Generic[Config]):
         """Before a rollout: make the policy explore as is due after so many environment steps of the schedule."""
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """What else than weights and optimiser decides how it goes on, as arrays for `restore`."""
+        """Everything but weights and optimiser that decides how it goes on, as arrays for `restore`."""
         return {}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
@@ -134,7 +134,7 @@ class Learner(ABC, Generic[Config]):
         return Reevaluation(output.logits.float()[:-1], values[:-1], next_value, Auxiliary(losses, metrics))
 
     def auxiliary(self, now: Reevaluation, alive: Tensor) -> dict[str, Tensor]:
-        """What else the network learns, as means over living steps; nothing, for a network that learns nothing else.
+        """Auxiliary losses and metrics of the network, as means over living steps; nothing where it has none.
 
         Args:
             now: of some games [b].
@@ -162,7 +162,7 @@ class Learner(ABC, Generic[Config]):
         return CONTRAST in self._wanted and self.policy.contrasts
 
     def contrast(self, trajectory: Trajectory, games: np.ndarray) -> Loss:
-        """The weighted contrastive loss of a minibatch of games [b], which no part of it can tell, and its log."""
+        """The weighted contrastive loss of a minibatch of games [b], which no part of it has, and its log."""
         with self.autocast():
             loss = self.policy.contrast_games(trajectory.games(games, self.device).inputs)
         weighted = self.weights[CONTRAST] * loss

@@ -1,4 +1,4 @@
-"""What learners of action values share: when an update is due and what it draws, its step, copies, and the error."""
+"""QLearner: the base of learners of action values, which store what was played and make the updates that are due."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class QLearningConfig(AlgorithmConfig):
 
 
 class ReplayBuffer(Protocol):
-    """What experience is drawn from."""
+    """A store that experience is drawn from."""
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that decides what is drawn from now on."""
@@ -88,7 +88,7 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> Drawn | None:
-        """What one update learns from; None as long as there is too little."""
+        """Draw what one update learns from; None as long as there is too little."""
 
     @abstractmethod
     def loss(self, drawn: Drawn, /) -> tuple[Tensor, dict[str, Tensor]]:
@@ -98,7 +98,7 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
         """Copy the network to the target network."""
 
     def metrics(self, steps: int) -> dict[str, float]:
-        """What the log is to say of playing, after a trajectory was stored."""
+        """Metrics of playing for the log, after a trajectory was stored."""
         return {}
 
     def update(self, trajectory: Trajectory, steps: int) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +14,7 @@ from magrounding.agents.policy import LABELS, OTHERS, REGRETS, STATE, common_dia
 from magrounding.brief import brief
 from magrounding.capabilities import HasSnapshots, HasState, find_capability, find_halves, require_capability
 from magrounding.play.player import Player, Shown
-from magrounding.spec import CHOICES, EnvSpec
-from magrounding.texts import TextTable, flat_choices, gather_texts, text_keys
+from magrounding.texts import TextRecorder
 from magrounding.threads import map_agents
 from magrounding.training.clock import Clock
 from magrounding.training.teacher import Teacher
@@ -160,7 +159,7 @@ class RolloutWorker:
         )
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Where the games stand, as arrays for `resume`; nothing of games that cannot be kept."""
+        """The state of the games, as arrays for `resume`; nothing of games that cannot be kept."""
         games = find_capability(self.vec, HasSnapshots)
         if games is None:
             return {}
@@ -179,50 +178,60 @@ class RolloutWorker:
         self._led = snapshot["helped"].astype(np.bool_)
 
     def _allocate(self) -> None:
-        spec, n = self.vec.spec, self.vec.num_agents
-        T, B, A = self.unroll, self.vec.num_envs, spec.num_actions
-        self._seen = [{f.name: np.zeros((T + 1, B, *f.shape), f.dtype) for f in self._fields} for _ in range(n)]
-        self._records: list[dict[str, np.ndarray]] = [{} for _ in range(n)]
-        self._aux: list[list[dict[str, np.ndarray]]] = [[] for _ in range(n)]
+        spec, T, B = self.vec.spec, self.unroll, self.vec.num_envs
+        self._restarts = np.zeros((T + 1, B), np.bool_)
+        self._aux: list[list[dict[str, np.ndarray]]] = [[] for _ in self.players]
         of_team = {text.name for text in spec.texts if text.shared}
         self._shared: _Recorders = {}
-        self._own: list[_Recorders] = [{} for _ in range(n)]
+        self._own: list[_Recorders] = [{} for _ in self.players]
         for own, player in zip(self._own, self.players, strict=True):
             for names in player.policy.reads.values():
                 shared = {name for name in names if name in spec} <= of_team
                 (self._shared if shared else own).setdefault(names, TextRecorder(names, spec, T + 1, B))
-        self._restarts = np.zeros((T + 1, B), np.bool_)
-        self._last_actions = np.zeros((n, T + 1, B), np.int64)
-        self._logits = [np.zeros((T, B, A), np.float32) for _ in range(n)]
-        self._values = np.zeros((n, T, B), np.float32)
-        self._actions = np.zeros((n, T, B), np.int64)
-        self._rewards = np.zeros((n, T, B), np.float32)
-        self._alive = np.zeros((n, T, B), np.bool_)
-        self._discounts = np.zeros((n, T, B), np.float32)
-        self._nonterminal = np.zeros((n, T, B), np.bool_)
-        self._taught: dict[str, np.ndarray] = {}  # [n, T+1, B, A] of each that the teacher tells
+        states = {STATE: np.zeros((T + 1, B, spec.state_size), np.int16)} if STATE in self._needs else {}
+        self._kept = [self._empty(T, B, spec.num_actions, states) for _ in self.players]
+
+    def _empty(self, T: int, B: int, A: int, states: dict[str, np.ndarray]) -> Trajectory:
+        """A trajectory to write to; texts and truncations are put in at the end."""
+        extras = dict(states)
         if self._teacher is not None:
-            self._taught[LABELS] = np.zeros((n, T + 1, B, A), np.bool_)
+            extras[LABELS] = np.zeros((T + 1, B, A), np.bool_)
             if self._teacher.knows_costs:
-                self._taught[REGRETS] = np.zeros((n, T + 1, B, A), np.float32)
-        self._states = np.zeros((T + 1, B, spec.state_size) if STATE in self._needs else 0, np.int16)
+                extras[REGRETS] = np.zeros((T + 1, B, A), np.float32)
+        return Trajectory(
+            observation={each.name: np.zeros((T + 1, B, *each.shape), each.dtype) for each in self._fields},
+            texts={},
+            truncations=Truncations((np.zeros(0, np.int64), np.zeros(0, np.int64)), {}, {}),
+            logits=np.zeros((T, B, A), np.float32),
+            value=np.zeros((T, B), np.float32),
+            action=np.zeros((T, B), np.int64),
+            reward=np.zeros((T, B), np.float32),
+            alive=np.zeros((T, B), np.bool_),
+            discount=np.zeros((T, B), np.float32),
+            nonterminal=np.zeros((T, B), np.bool_),
+            memory=None,
+            last_memory=None,
+            restarts=self._restarts,
+            last_action=np.zeros((T + 1, B), np.int64),
+            extras=extras,
+        )
 
     def _record_observation(self, t: int) -> None:
         document = self._info.document
-        for i, seen in enumerate(self._seen):
+        for i, kept in enumerate(self._kept):
             for each in self._fields:
                 shown = self._observation[each.name]
-                seen[each.name][t] = shown if each.shared else shown[:, i]
-            self._last_actions[i, t] = np.where(self._restarted, -1, self.players[i].last_action)
+                kept.observation[each.name][t] = shown if each.shared else shown[:, i]
+            kept.last_action[t] = np.where(self._restarted, -1, self.players[i].last_action)
+            if t < self.unroll:
+                kept.alive[t] = self._info.alive[:, i]
             for recorder in self._own[i].values():
                 recorder.add(t, self._texts_of(i, self._observation), document)
         for recorder in self._shared.values():
             recorder.add(t, self._observation, document)
         self._restarts[t] = self._restarted
-        if t < self.unroll:
-            self._alive[:, t] = self._info.alive.T
-            if STATE in self._needs:
-                self._states[t] = require_capability(self.vec, HasState).state()
+        if STATE in self._needs and t < self.unroll:
+            self._kept[0].extras[STATE][t] = require_capability(self.vec, HasState).state()  # the same array for all
 
     def _texts_of(self, i: int, observation: Observation) -> Observation:
         """The texts [B, …] that agent i is shown."""
@@ -247,13 +256,14 @@ class RolloutWorker:
             actions = self._act(t)
             since = self.clock.add("acting", since)
             if teacher is not None:
-                self._taught[LABELS][:, t] = teacher.label().transpose(1, 0, 2)
-                if teacher.knows_costs:
-                    self._taught[REGRETS][:, t] = teacher.costs().transpose(1, 0, 2)
+                labels, costs = teacher.label(), teacher.costs() if teacher.knows_costs else None
                 teacher.lead(actions)
-                self._actions[:, t] = actions.T
-                for i, player in enumerate(self.players):
-                    player.last_action = self._actions[i, t].copy()
+                for i, (kept, player) in enumerate(zip(self._kept, self.players, strict=True)):
+                    kept.extras[LABELS][t] = labels[:, i]
+                    if costs is not None:
+                        kept.extras[REGRETS][t] = costs[:, i]
+                    kept.action[t] = actions[:, i]
+                    player.last_action = kept.action[t].copy()
                 since = self.clock.add("teaching", since)
             moved = vec.step(actions)
         self.clock.add("world", since)
@@ -271,43 +281,44 @@ class RolloutWorker:
         some = slice(None) if rows is None else rows
 
         def choose(i: int) -> None:
-            player = self.players[i]
-            record = {name: self._records[i][name][t] for name in self._drawn[i]}
-            seen = {name: buffer[t] for name, buffer in self._seen[i].items()}
+            player, kept = self.players[i], self._kept[i]
+            record = {name: kept.record[name][t] for name in self._drawn[i]}
+            seen = {name: buffer[t] for name, buffer in kept.observation.items()}
             shown = Shown(seen, self._texts_of(i, self._observation), self._info.document)
             choice = player.choose(shown, self._restarted, rows=rows, record=record)
             for name, array in choice.record.items():
                 self._record(i, t, name, array, some)
             if player.aux:
                 self._aux[i].append(player.aux)
-            self._actions[i, t, some] = choice.action
-            self._logits[i][t, some] = choice.logits
-            self._values[i, t, some] = choice.value
+            kept.action[t, some] = choice.action
+            kept.logits[t, some] = choice.logits
+            kept.value[t, some] = choice.value
 
         for _ in self._map(choose, range(len(self.players))):
             pass
-        return np.ascontiguousarray(self._actions[:, t, some].T)
+        return np.stack([kept.action[t, some] for kept in self._kept], axis=1)
 
     def _record(self, i: int, t: int, name: str, array: np.ndarray, rows: slice | np.ndarray) -> None:
         """Record what the network of agent i needs to compute the step of some games again, [R, …]."""
-        if name not in self._records[i]:
-            shape = self.unroll + 1, self.vec.num_envs, *array.shape[1:]
-            self._records[i][name] = np.zeros(shape, array.dtype)
-        self._records[i][name][t, rows] = array
+        record = self._kept[i].record
+        if name not in record:
+            record[name] = np.zeros((self.unroll + 1, self.vec.num_envs, *array.shape[1:]), array.dtype)
+        record[name][t, rows] = array
 
     def _record_outcome(self, t: int, rewards: np.ndarray, ended: np.ndarray, cut_off: np.ndarray) -> None:
-        alive = self._alive[:, t]
-        self._rewards[:, t] = share_rewards(rewards.T, alive, self._team_reward)
-        self._discounts[:, t] = alive & (~ended | cut_off).T
-        self._nonterminal[:, t] = alive & ~ended.T
+        rewards = share_rewards(rewards.T, np.stack([kept.alive[t] for kept in self._kept]), self._team_reward)
+        for i, kept in enumerate(self._kept):
+            kept.reward[t] = rewards[i]
+            kept.discount[t] = kept.alive[t] & (~ended | cut_off)[:, i]
+            kept.nonterminal[t] = kept.alive[t] & ~ended[:, i]
 
     def _diagnose(self) -> list[dict[str, float]]:
-        """What the networks of a team have to say of their play, as means over living steps, for each agent."""
+        """Metrics that the networks of a team count of their play, as means over living steps, for each agent."""
         diagnose = common_diagnostics(player.policy for player in self.players)
         if diagnose is None or not all(self._aux):
             return [{} for _ in self.players]
         aux = [{name: np.concatenate([step[name] for step in steps]) for name in steps[0]} for steps in self._aux]
-        flat = (np.moveaxis(array, 0, -1).reshape(-1, len(aux)) for array in (self._actions, self._alive))
+        flat = (np.moveaxis(self._of_all(name), 0, -1).reshape(-1, len(aux)) for name in ("action", "alive"))
         found = diagnose(aux, *flat)
         return [{name: _mean(shares[:, i]) for name, shares in found.items()} for i in range(len(aux))]
 
@@ -316,13 +327,13 @@ class RolloutWorker:
         i: int,
         cuts: Sequence[_Cut],
         memory: Tensor | None,
-        shared: Mapping[tuple[str, ...], tuple[Texts, np.ndarray]],
+        shared: Mapping[tuple[str, ...], tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]],
         metrics: dict[str, float],
     ) -> Trajectory:
-        """What agent i lived through; `shared` are the texts of all agents where no episode was cut off."""
-        recorders, reads = {**self._own[i], **self._shared}, self.players[i].policy.reads
+        """The trajectory of agent i; `shared` are the texts of all agents where no episode was cut off."""
+        kept, reads, recorders = self._kept[i], self.players[i].policy.reads, {**self._own[i], **self._shared}
         times, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        final = {each.name: [self._seen[i][each.name][0, :0]] for each in self._fields}
+        final = {name: [array[0, :0]] for name, array in kept.observation.items()}
         last: dict[tuple[str, ...], list[np.ndarray]] = {names: [] for names in recorders}
         for cut in cuts:
             mine = cut.agents[cut.rows, i]
@@ -335,89 +346,24 @@ class RolloutWorker:
             for names, recorder in recorders.items():
                 last[names].append(recorder.last(cut.t, cut.rows[mine], texts))
         read = {names: shared.get(names) or recorder.texts(last[names]) for names, recorder in recorders.items()}
-        return Trajectory(
-            observation=self._seen[i],
-            texts={name: read[names][0] for name, names in reads.items()},
+        if OTHERS in self._needs:
+            kept.extras[OTHERS] = others_of(i, self._of_all("action"), self._of_all("alive"))
+        return replace(
+            kept,
+            texts={name: Texts(*read[names][:2]) for name, names in reads.items()},
             truncations=Truncations(
                 (np.concatenate(times), np.concatenate(rows)),
                 {name: np.concatenate(parts) for name, parts in final.items()},
-                {name: read[names][1] for name, names in reads.items()},
+                {name: read[names][2] for name, names in reads.items()},
             ),
-            logits=self._logits[i],
-            value=self._values[i],
-            action=self._actions[i],
-            reward=self._rewards[i],
-            alive=self._alive[i],
-            discount=self._discounts[i],
-            nonterminal=self._nonterminal[i],
             memory=memory,
             last_memory=self.players[i].memory,
-            restarts=self._restarts,
-            last_action=self._last_actions[i],
-            record=self._records[i],
-            extras=self._extras(i),
             metrics=metrics,
         )
 
-    def _extras(self, i: int) -> dict[str, np.ndarray]:
-        extras = {name: array[i] for name, array in self._taught.items()}
-        if OTHERS in self._needs:
-            extras[OTHERS] = others_of(i, self._actions, self._alive)
-        if STATE in self._needs:
-            extras[STATE] = self._states
-        return extras
-
-
-class TextRecorder:
-    """Records, step by step, which texts B games show; the same text is kept once.
-
-    Args:
-        names: fields that are read together.
-        spec: of the games.
-        steps: T + 1.
-        num_envs: B.
-    """
-
-    def __init__(self, names: tuple[str, ...], spec: EnvSpec, steps: int, num_envs: int) -> None:
-        self.names, self.spec = names, spec
-        self._num_envs = num_envs
-        offered = (spec[CHOICES].shape[0],) if names == (CHOICES,) else ()
-        self._index = np.zeros((steps, num_envs, *offered), np.int64)
-        self.begin()
-
-    def begin(self) -> None:
-        """Forget everything: another rollout begins."""
-        self._table = TextTable(self.names)
-        self._keys: np.ndarray | None = None
-
-    def add(self, t: int, texts: Mapping[str, np.ndarray], document: np.ndarray | None) -> None:
-        """Record step t: text fields [B, …] and the key [B] of the episodes' shared texts."""
-        ids = gather_texts(texts, self.names, self._num_envs)
-        keys = text_keys(ids, self.names, self.spec, document)
-        if self._keys is None:
-            self._index[t] = self._add(keys, ids)
-        else:
-            self._index[t] = self._index[t - 1]
-            changed = keys != self._keys
-            rows = np.flatnonzero(changed if changed.ndim == 1 else changed.any(1))
-            if len(rows):
-                self._index[t][rows] = self._add(keys[rows], {name: array[rows] for name, array in ids.items()})
-        self._keys = keys.copy()
-
-    def last(self, t: int, rows: np.ndarray, texts: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Record texts [F, …], the true last observations of the games `rows` [F], which end in step t; for `texts`."""
-        ids = gather_texts(texts, self.names, len(rows))
-        lasting = self.spec.unshared_texts.isdisjoint(self.names)
-        return self._index[t][rows] if lasting else self._add(text_keys(ids, self.names, self.spec, None), ids)
-
-    def texts(self, last: Sequence[np.ndarray] = ()) -> tuple[Texts, np.ndarray]:
-        """Everything recorded so far, and which of the texts some last observations show."""
-        ids, rank = self._table.arrays()
-        nothing = self._index[:0, 0]
-        return Texts(ids, rank[self._index]), rank[np.concatenate([nothing, *last])]
-
-    def _add(self, keys: np.ndarray, ids: Mapping[str, np.ndarray]) -> np.ndarray:
-        return self._table.add(keys.ravel(), flat_choices(ids)).reshape(keys.shape)
+    def _of_all(self, name: str) -> np.ndarray:
+        """[n, T, B] of all agents."""
+        return np.stack([getattr(kept, name) for kept in self._kept])
 
 
 _Recorders = dict[tuple[str, ...], TextRecorder]

@@ -8,10 +8,10 @@ import torch
 
 from magrounding.agents.policy import LABELS, OTHERS, STATE, Batch, Reading
 from magrounding.spec import CHOICES
-from magrounding.texts import content_keys
+from magrounding.texts import TextRecorder, content_keys
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.ppo import PPOConfig, PPOLearner
-from magrounding.training.rollout import RolloutWorker, TextRecorder
+from magrounding.training.rollout import RolloutWorker
 from magrounding.training.teacher import Teacher
 from tests.training.test_rollout import Diary
 from tests.training.text_games import LENGTH, OFFERED, TextGames, TextPolicy, spec_of
@@ -41,16 +41,16 @@ def test_the_order_of_texts_is_that_of_their_keys():
     """Games in another order give the same texts in the same order."""
     spec, rng = spec_of(), np.random.default_rng(0)
     steps = [rng.integers(1, 4, (B, LENGTH)).astype(np.int16) for _ in range(T)]
-    order, trajectories = rng.permutation(B), []
+    order, recorded = rng.permutation(B), []
     for games in (np.arange(B), order):
         track = TextRecorder(("message",), spec, T, B)
         for t, texts in enumerate(steps):
             track.add(t, {"message": texts[games]}, None)
-        trajectories.append(track.texts()[0])
-    one, other = trajectories
-    assert (one.ids["message"] == other.ids["message"]).all()
-    assert (one.index[:, order] == other.index).all()
-    keys = content_keys(one.ids)
+        recorded.append(track.texts()[:2])
+    (ids, index), (other_ids, other_index) = recorded
+    assert (ids["message"] == other_ids["message"]).all()
+    assert (index[:, order] == other_index).all()
+    keys = content_keys(ids)
     assert (np.diff(keys) > 0).all()  # distinct, and in their order
 
 
@@ -61,9 +61,9 @@ def test_a_track_begins_anew():
         track.begin()
         for t in range(2):
             track.add(t, {"message": np.full((1, LENGTH), word, np.int16)}, None)
-        trajectory, final = track.texts()
-        assert trajectory.ids["message"].tolist() == [[word] * LENGTH]
-        assert trajectory.index.tolist() == [[0], [0]]
+        ids, index, final = track.texts()
+        assert ids["message"].tolist() == [[word] * LENGTH]
+        assert index.tolist() == [[0], [0]]
         assert final.shape == (0,)
 
 
