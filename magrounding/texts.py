@@ -6,7 +6,7 @@ together (a manual and the goal of the same game) are one entry of several array
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -60,6 +60,58 @@ class TextTable:
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         return {name: np.concatenate(parts)[order] for name, parts in self._parts.items()}, rank
+
+
+class TextRecorder:
+    """Records, step by step, which texts B games show; the same text is kept once.
+
+    Args:
+        names: fields that are read together.
+        spec: of the games.
+        steps: T + 1.
+        num_envs: B.
+    """
+
+    def __init__(self, names: tuple[str, ...], spec: EnvSpec, steps: int, num_envs: int) -> None:
+        self.names, self.spec = names, spec
+        self._num_envs = num_envs
+        offered = (spec[CHOICES].shape[0],) if names == (CHOICES,) else ()
+        self._index = np.zeros((steps, num_envs, *offered), np.int64)
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget everything: another rollout begins."""
+        self._table = TextTable(self.names)
+        self._keys: np.ndarray | None = None
+
+    def add(self, t: int, texts: Mapping[str, np.ndarray], document: np.ndarray | None) -> None:
+        """Record step t: text fields [B, …] and the key [B] of the episodes' shared texts."""
+        ids = gather_texts(texts, self.names, self._num_envs)
+        keys = text_keys(ids, self.names, self.spec, document)
+        if self._keys is None:
+            self._index[t] = self._add(keys, ids)
+        else:
+            self._index[t] = self._index[t - 1]
+            changed = keys != self._keys
+            rows = np.flatnonzero(changed if changed.ndim == 1 else changed.any(1))
+            if len(rows):
+                self._index[t][rows] = self._add(keys[rows], {name: array[rows] for name, array in ids.items()})
+        self._keys = keys.copy()
+
+    def last(self, t: int, rows: np.ndarray, texts: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Record texts [F, …], the true last observations of the games `rows` [F], which end in step t; for `texts`."""
+        ids = gather_texts(texts, self.names, len(rows))
+        lasting = self.spec.unshared_texts.isdisjoint(self.names)
+        return self._index[t][rows] if lasting else self._add(text_keys(ids, self.names, self.spec, None), ids)
+
+    def texts(self, last: Sequence[np.ndarray] = ()) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+        """Return all texts [U, …] by field, which of them each observation shows, and some last observations."""
+        ids, rank = self._table.arrays()
+        nothing = self._index[:0, 0]
+        return ids, rank[self._index], rank[np.concatenate([nothing, *last])]
+
+    def _add(self, keys: np.ndarray, ids: Mapping[str, np.ndarray]) -> np.ndarray:
+        return self._table.add(keys.ravel(), flat_choices(ids)).reshape(keys.shape)
 
 
 def runs(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""An actor that knows no learner: weights come in as safetensors bytes, a column goes out as npz bytes."""
+"""An actor that knows no learner: weights come in as safetensors bytes, a trajectory goes out as npz bytes."""
 
 import io
 import struct
@@ -9,22 +9,22 @@ import torch
 from safetensors.torch import load
 
 from magrounding.agents.weights import fit_weights
-from magrounding.training.wire import column_from_arrays, column_to_arrays
+from magrounding.training.wire import trajectory_from_arrays, trajectory_to_arrays
 from tests.many_choices import make_actor, make_reader
 
 LENGTH = struct.Struct("<Q")
 
 
-def pack(column):
-    """A column as npz bytes."""
+def pack(trajectory):
+    """A trajectory as npz bytes."""
     buffer = io.BytesIO()
-    np.savez(buffer, **column_to_arrays(column))
+    np.savez(buffer, **trajectory_to_arrays(trajectory))
     return buffer.getvalue()
 
 
 def unpack(data):
     """What `pack` packed."""
-    return column_from_arrays(dict(np.load(io.BytesIO(data), allow_pickle=False)))
+    return trajectory_from_arrays(dict(np.load(io.BytesIO(data), allow_pickle=False)))
 
 
 def send(pipe, data):
@@ -46,7 +46,7 @@ def main():
     worker = make_actor(policy)
     while (weights := receive(sys.stdin.buffer)) is not None:
         fit_weights(policy, load(weights), "what came in")
-        send(sys.stdout.buffer, pack(worker.collect().columns[0]))
+        send(sys.stdout.buffer, pack(worker.collect().trajectories[0]))
 
 
 if __name__ == "__main__":

@@ -41,15 +41,15 @@ def same(one, other):
 class TestChoicesThatChange:
     def test_a_rollout_keeps_every_distinct_text_once(self):
         policy = make_reader()
-        column = make_actor(policy).collect().columns[0]
-        choices, seen = column.texts["choices"], column.texts["observation"]
+        trajectory = make_actor(policy).collect().trajectories[0]
+        choices, seen = trajectory.texts["choices"], trajectory.texts["observation"]
         assert choices.index.shape == (7, 6, MOST)
         assert choices.ids["choices"].shape == (65, 3), "4 ** 3 texts, and padding, of 7 × 6 × 2,475 places"
         assert len(np.unique(choices.ids["choices"], axis=0)) == 65
-        assert choices.final.shape == (6, MOST), "of the games that the time limit cut off"
+        assert trajectory.truncations.texts["choices"].shape == (6, MOST), "of the games that the time limit cut off"
         assert set(seen.ids) == {"task", "observation"}
-        assert "action_mask" in column.observation
-        assert "choices" not in column.observation
+        assert "action_mask" in trajectory.observation
+        assert "choices" not in trajectory.observation
 
     def test_what_is_kept_is_what_was_shown(self):
         worker = make_actor(make_reader())
@@ -62,23 +62,23 @@ class TestChoicesThatChange:
             return result
 
         worker.vec.step = watch
-        text = worker.collect().columns[0].texts["choices"]
+        text = worker.collect().trajectories[0].texts["choices"]
         np.testing.assert_array_equal(text.ids["choices"][text.index], np.stack(shown))
 
     def test_each_text_is_encoded_once_for_each_version_of_the_weights(self):
         policy = make_reader()
         worker, learner = make_actor(policy), make_learner(policy)
-        column = worker.collect().columns[0]
+        trajectory = worker.collect().trajectories[0]
         assert policy.encoded["choices"] <= 7 * 65, "at most what a step shows; most are known from the step before"
         policy.encoded["choices"] = 0
-        learner.update(column, 0)
+        learner.update(trajectory, 0)
         assert policy.encoded["choices"] == 65 * (PPO.epochs + 1), "a pass each, and one for the last values"
 
     def test_it_learns_a_score(self):
         policy = make_reader()
         worker, learner = make_actor(policy, num_envs=24, most=9), make_learner(policy)
         for update in range(12):
-            losses = learner.update(worker.collect().columns[0], 144 * update)
+            losses = learner.update(worker.collect().trajectories[0], 144 * update)
             assert np.isfinite(list(losses.values())).all()
         vec = mg.vectorize(lambda: ManyChoices(9), 50)
         trained = play(Team([policy], SPEC), vec, 50, seed=7)
@@ -93,9 +93,9 @@ class TestChoicesThatChange:
 
 
 class TestActorElsewhere:
-    def test_a_column_survives_the_wire(self):
-        column = make_actor(make_reader()).collect().columns[0]
-        assert same(unpack(pack(column)), column)
+    def test_a_trajectory_survives_the_wire(self):
+        trajectory = make_actor(make_reader()).collect().trajectories[0]
+        assert same(unpack(pack(trajectory)), trajectory)
 
     def test_learning_is_the_same_wherever_the_actor_plays(self):
         near, far = make_reader(), make_reader()
@@ -106,7 +106,7 @@ class TestActorElsewhere:
             for update in range(3):
                 send(actor.stdin, save(remote.policy.state_dict()))
                 remote.update(unpack(receive(actor.stdout)), 36 * update)
-                local.update(worker.collect().columns[0], 36 * update)
+                local.update(worker.collect().trajectories[0], 36 * update)
             actor.stdin.close()
             assert actor.wait(60) == 0
         assert same_weights(near, far)

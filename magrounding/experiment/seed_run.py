@@ -21,10 +21,10 @@ from magrounding.experiment.interrupt import StopRequest
 from magrounding.experiment.metrics import MetricsLog
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display, duration
-from magrounding.experiment.stage import StageSession
+from magrounding.experiment.stage import StageSession, make_session
 from magrounding.play.run_folder import SeedFolder
 from magrounding.training.clock import TRAINING, Clock
-from magrounding.training.rollout import FinishedGames
+from magrounding.training.rollout import FinishedEpisodes
 
 
 @dataclass
@@ -79,7 +79,7 @@ class SeedRun:
         self._best: dict[str, Tensor] = {}  # weights and optimiser statistics of the phase's best evaluation
         self._carried: dict[str, Tensor] = {}  # those of the phase before
         self._resumed: dict[str, Tensor] = {}  # the state within a phase that a checkpoint gave back
-        self._games: list[FinishedGames] = []  # since the last line of metrics
+        self._games: list[FinishedEpisodes] = []  # since the last line of metrics
         self._losses: list[list[dict[str, float]]] = []
         self._last_save = self._last_tick = time.monotonic()
         self._speed = 0.0
@@ -103,7 +103,7 @@ class SeedRun:
             self._evaluations = Evaluations(self.settings, self.seed, self._write_evaluation, self._display, self._stop)
             self._last_tick = time.monotonic()
             while not self.at.finished:
-                session = StageSession(
+                session = make_session(
                     self.settings,
                     self.stage,
                     self.at.phase,
@@ -254,7 +254,7 @@ class SeedRun:
             return best
         return best + math.sqrt(2 * best * (1 - best) / games)
 
-    def _count(self, session: StageSession, games: FinishedGames, losses: list[dict[str, float]]) -> None:
+    def _count(self, session: StageSession, games: FinishedEpisodes, losses: list[dict[str, float]]) -> None:
         self.at.updates += 1
         self.at.steps += session.steps_per_update
         self.at.total_steps += session.steps_per_update

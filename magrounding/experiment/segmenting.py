@@ -17,7 +17,7 @@ from magrounding.agents.running_text.segments_learning import Manuals, exactness
 from magrounding.capabilities import HasFacts, find_capability
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, choose
-from magrounding.experiment.config import RunConfig
+from magrounding.experiment.settings import RunSettings
 from magrounding.spec import EnvSpec
 from magrounding.vector import VectorEnv
 
@@ -28,11 +28,11 @@ HELD_OUT = 2**40
 
 
 OFTEN = 4.0
-"""How often running text in the stage's own constructions is drawn, where any other rendering is drawn once."""
+"""The rate at which running text in the stage's own constructions is drawn, where any other rendering is drawn once."""
 CONSTRUCTIONS = "constructions"
 """The option of worlds whose manuals may hold several facts to a sentence; "none" of them: one."""
 PARAGRAPH = {"layout": "paragraph"}
-"""How a world is made to write a manual in one row, with punctuation."""
+"""Options by which a world writes a manual in one row, with punctuation."""
 
 
 def segmenters_of(modules: Iterable[nn.Module]) -> list[Delexicalised]:
@@ -42,7 +42,7 @@ def segmenters_of(modules: Iterable[nn.Module]) -> list[Delexicalised]:
 
 def learn_segments_of(
     kind: type[Delexicalised],
-    settings: RunConfig,
+    settings: RunSettings,
     stage: str,
     seed: int = 0,
     statements: str = ROWS,
@@ -59,7 +59,7 @@ def first_game(seed: int) -> int:
     return seed * ROUNDS * GAMES % HELD_OUT
 
 
-def learn_from_games(settings: RunConfig, stage: str, seed: int = 0, statements: str = ROWS) -> Segmenter:
+def learn_from_games(settings: RunSettings, stage: str, seed: int = 0, statements: str = ROWS) -> Segmenter:
     """The Segmenter of a stage, learnt from the manuals of its training games.
 
     Which words the map shows, and where in an occupant, is looked up in the maps of all evaluation sets as well: names
@@ -80,7 +80,7 @@ def learn_from_games(settings: RunConfig, stage: str, seed: int = 0, statements:
 
 
 def learn_edges_from_games(
-    settings: RunConfig, stage: str, seed: int = 0, statements: str = ROWS, assume: tuple[str, ...] = ()
+    settings: RunSettings, stage: str, seed: int = 0, statements: str = ROWS, assume: tuple[str, ...] = ()
 ) -> Edges:
     """The reader of edges of a stage, learnt from its training games in every layout, plainly and in its wording.
 
@@ -105,9 +105,9 @@ def learn_edges_from_games(
     rows = known[rows]
     for k, layout in enumerate(entry.in_layouts()):
         for changed in ({}, plainly)[: 1 + bool(plainly)]:
-            with closing(_games(settings, stage, told={**layout, **changed})) as vec:
+            with closing(_games(settings, stage, worded={**layout, **changed})) as vec:
                 if statements == STOPS and vec.spec["manual"].shape[0] > 1:
-                    continue  # its rows would tell more
+                    continue  # its rows would say more
                 worded.append(_ids_in(spec, vec.spec)[_drawn(vec, seed)[0]])
             weights.append(OFTEN if k > 1 and changed is not plainly else 1.0)
     spoken = np.bincount(rows.ravel(), minlength=spec.vocabulary_size) > 0
@@ -116,7 +116,7 @@ def learn_edges_from_games(
     return learn_edges(spec, Renderings(rows, tuple(worded), tuple(weights), places, beside), seed, assume=assume)
 
 
-def statements_found(settings: RunConfig, stage: str, segmenter: Segmenter) -> dict[str, dict[str, float]]:
+def statements_found(settings: RunSettings, stage: str, segmenter: Segmenter) -> dict[str, dict[str, float]]:
     """Evaluation set → way of writing → part of its manuals divided as statements are, see `exactness`."""
     found = {}
     for name in settings.entry.evaluation.sets_of(stage):
@@ -125,15 +125,15 @@ def statements_found(settings: RunConfig, stage: str, segmenter: Segmenter) -> d
     return found
 
 
-def facts_found(settings: RunConfig, stage: str, edges: Delexicalised) -> dict[str, dict[str, float]]:
+def facts_found(settings: RunSettings, stage: str, edges: Delexicalised) -> dict[str, dict[str, float]]:
     """Evaluation set → "as written", and way of writing → part of its manuals' facts that are put together rightly.
 
-    Nothing where games do not tell their facts.
+    Nothing where games do not have HasFacts.
     """
     found: dict[str, dict[str, float]] = {}
     for name in settings.entry.evaluation.sets_of(stage):
         for layout in ({}, *settings.entry.in_layouts()):
-            with closing(_games(settings, stage, name, told=layout)) as vec:
+            with closing(_games(settings, stage, name, worded=layout)) as vec:
                 games = find_capability(vec, HasFacts)
                 if games is None:
                     return {}
@@ -152,7 +152,7 @@ def shared_pieces(pieces: np.ndarray, subjects: np.ndarray, names: np.ndarray) -
     return has.transpose(0, 2, 1) @ named
 
 
-def check_known(settings: RunConfig, statements: str) -> None:
+def check_known(settings: RunSettings, statements: str) -> None:
     """Raise a ConfigurationError unless statements are known in this way, see `_known`."""
     known = choose("way to find statements to learn from", statements, (ROWS, STOPS))
     if known == STOPS and PARAGRAPH not in settings.entry.in_layouts():
@@ -160,7 +160,7 @@ def check_known(settings: RunConfig, statements: str) -> None:
 
 
 def _known(
-    settings: RunConfig, stage: str, seed: int, statements: str, options: Mapping[str, str]
+    settings: RunSettings, stage: str, seed: int, statements: str, options: Mapping[str, str]
 ) -> tuple[EnvSpec, np.ndarray, np.ndarray]:
     """Manuals of training games, whose statements are known.
 
@@ -178,7 +178,7 @@ def _known(
     """
     check_known(settings, statements)
     worded = settings.entry.in_layouts()[0] if statements == ROWS else PARAGRAPH
-    with closing(_games(settings, stage, told={**worded, **options})) as vec:
+    with closing(_games(settings, stage, worded={**worded, **options})) as vec:
         manuals, maps = _drawn(vec, seed)
         if statements == STOPS:
             manuals = Stops(vec.spec)(torch.from_numpy(manuals)).ids.numpy()
@@ -186,11 +186,11 @@ def _known(
 
 
 def _games(
-    settings: RunConfig, stage: str, evaluation_set: str | None = None, told: Mapping[str, str] | None = None
+    settings: RunSettings, stage: str, evaluation_set: str | None = None, worded: Mapping[str, str] | None = None
 ) -> VectorEnv:
     """Games of a stage with these options of how they are worded; None: each statement has a row."""
-    told = settings.entry.in_layouts()[0] if told is None else told
-    return make_vec(settings.env, GAMES, **{**settings.stage_options(stage, evaluation_set), **told})
+    worded = settings.entry.in_layouts()[0] if worded is None else worded
+    return make_vec(settings.env, GAMES, **{**settings.stage_options(stage, evaluation_set), **worded})
 
 
 def _drawn(vec: VectorEnv, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -214,9 +214,9 @@ def _maps(vec: VectorEnv, observation: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _seen(
-    settings: RunConfig, stage: str, spec: EnvSpec, maps: np.ndarray, spoken: np.ndarray, seed: int
+    settings: RunSettings, stage: str, spec: EnvSpec, maps: np.ndarray, spoken: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What maps show, those of some training games and of all evaluation sets.
+    """The places of words on maps, those of some training games and of all evaluation sets.
 
     Args:
         settings, stage: whose.
@@ -239,7 +239,7 @@ def _seen(
 
 
 def places_shown(spec: EnvSpec, maps: np.ndarray, spoken: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How often maps [N, H, W, K] show each word in each place of an occupant that is an entity.
+    """Counts of how often maps [N, H, W, K] show each word in each place of an occupant that is an entity.
 
     Args:
         spec: of the world.

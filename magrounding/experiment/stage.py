@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import time
 from collections import ChainMap
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,6 @@ import torch
 from torch import Tensor
 
 from magrounding.agents.building import build_policy, freeze
-from magrounding.agents.policy import Policy
 from magrounding.agents.weights import fit_weights
 from magrounding.envs.make import make_vec
 from magrounding.envs.vector import WorldVectorEnv
@@ -28,9 +29,10 @@ from magrounding.experiment.checkpoint import (
     unpack_players,
 )
 from magrounding.experiment.compiling import Task, call_expert, call_network, compiled_beside
-from magrounding.experiment.config import RunConfig
+from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display
 from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
+from magrounding.experiment.settings import RunSettings
 from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations, find_demonstrations
 from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, ProgressCallback, evaluate
@@ -41,10 +43,10 @@ from magrounding.threads import active_plan, map_agents
 from magrounding.training.algorithm import Teaching
 from magrounding.training.clock import Clock
 from magrounding.training.demonstration_source import DemonstrationSource
-from magrounding.training.experience import FinishedGames
 from magrounding.training.learner import Learner
-from magrounding.training.rollout import RolloutWorker
+from magrounding.training.rollout import FinishedEpisodes, RolloutWorker
 from magrounding.training.teacher import Teacher
+from magrounding.vector import VectorEnv
 
 DEMONSTRATIONS_FILE = "demonstrations.npz"
 HANGING_SECONDS = 60.0
@@ -53,7 +55,7 @@ RECORDED_AT_ONCE = 64
 """Games that an expert plays at once while it is recorded."""
 
 WEIGHTS, GAMES, ACTIONS, TEACHER, SEGMENTS = range(5)
-"""What a derived seed is for."""
+"""Purposes of derived seeds."""
 
 
 def derive_seed(*path: int) -> int:
@@ -61,90 +63,55 @@ def derive_seed(*path: int) -> int:
     return int(np.random.SeedSequence(path).generate_state(1)[0])
 
 
+@dataclass(eq=False, repr=False)
 class StageSession:
-    """Everything that is alive while a phase is trained.
+    """Everything that is alive while a phase is trained, as `make_session` makes it.
 
-    Args:
-        settings: of the run.
-        stage: name of the stage.
-        phase: which of the stage's phases, counted from 0.
-        seed: the run's seed.
-        device: where the networks are.
+    Attributes:
+        settings, stage, phase: what is trained.
+        vec: the phase's games.
+        learners: one, or one for each agent.
+        players: one for each agent.
         clock: where wall time is booked.
-        folder: of the seed's run: demonstrations that the phase records are kept there; None: not at all.
-        display: what the person sees of such a recording.
+        display: what the person sees.
+        source: of rollouts.
+        teacher: labels the games; None of demonstrations and of learners without one.
+        games_seed: of the phase's games.
+        segments_seed: of the games that segmenters learn from before the phase; None: they learn nothing.
     """
 
-    def __init__(
-        self,
-        settings: RunConfig,
-        stage: str,
-        phase: int,
-        seed: int,
-        device: torch.device,
-        clock: Clock | None = None,
-        folder: Path | None = None,
-        display: Display | None = None,
-    ) -> None:
-        self.settings = settings
-        self._display = display or Display(quiet=True)
-        self.stage = stage
-        self.phase = settings.of_stage(stage)[phase]
-        self.clock = clock or Clock()
-        num_envs, config = self.phase.num_envs, self.phase.learner
-        self.vec = make_vec(
-            settings.env,
-            num_envs,
-            num_threads=active_plan().world,
-            workers=settings.workers,
-            timeout=HANGING_SECONDS,
-            **settings.phase_options(stage, self.phase),
-        )
-        self.vocabulary_hash = self.vec.spec.vocabulary_hash
-        place = (settings.entry.stages.index(stage), phase)
-        self._first, self._segments_seed = phase == 0, derive_seed(seed, SEGMENTS, place[0])
-        self.learners: list[Learner] = []
-        for i in range(settings.num_learners):
-            drawn_from = derive_seed(seed, WEIGHTS, i)
-            policy = build_policy(settings.agent, self.vec.spec, settings.network, drawn_from).to(device)
-            freeze(policy, self.phase.frozen)
-            self.learners.append(config.make_learner(policy, self.vec.spec, num_envs, drawn_from))
-        self.players = [
-            Player(
-                self._policy(i),
-                self.vec.spec,
-                num_envs,
-                torch.Generator().manual_seed(derive_seed(seed, ACTIONS, *place, i)),
-                bf16=config.bf16,
-            )
-            for i in range(settings.agents)
-        ]
-        self._teacher, self._carries = None, False
-        self.worker: RolloutWorker | DemonstrationSource
-        shared, teaching, draws = settings.team_reward, config.teaching, derive_seed(seed, TEACHER, *place)
-        if teaching is not None and (shown := self._demonstrations(teaching, folder, draws)) is not None:
-            self._carries = teaching.carry_memory
-            self.worker = DemonstrationSource(
-                shown, self.players, num_envs, config.unroll, self.clock, shared, carry_memory=self._carries
-            )
-        else:
-            if teaching is not None:
-                self._teacher = Teacher(make_expert(self.vec, teaching.oracle), teaching.noise, draws)
-            self.worker = RolloutWorker(
-                self.vec, self.players, config.unroll, self.clock, shared, config.needs, self._teacher
-            )
-        self._games_seed = derive_seed(seed, GAMES, *place)
-        self.steps_per_update = num_envs * config.unroll
-        self._faults = 0
+    settings: RunSettings
+    stage: str
+    phase: Phase
+    vec: VectorEnv
+    learners: list[Learner]
+    players: list[Player]
+    clock: Clock
+    display: Display
+    source: RolloutWorker | DemonstrationSource = field(init=False)
+    teacher: Teacher | None = None
+    games_seed: int = 0
+    segments_seed: int | None = None
+    _faults: int = 0
+
+    @property
+    def steps_per_update(self) -> int:
+        """Environment steps of a rollout."""
+        return self.vec.num_envs * self.phase.learner.unroll
+
+    @property
+    def vocabulary_hash(self) -> str:
+        """Hash of the words of the phase's games."""
+        return self.vec.spec.vocabulary_hash
 
     def start(self) -> None:
         """Begin the phase's games; segmenters learn the stage's sentences before its first phase."""
-        if self._first:
-            self._learn_segments()
+        if self.segments_seed is not None:
+            self._learn_segments(self.segments_seed)
         self._compile()
-        self.worker.start(self._games_seed)
+        self.source.start(self.games_seed)
 
-    def iterate(self, steps: int) -> tuple[FinishedGames, list[dict[str, float]]]:
+    def iterate(self, steps: int) -> tuple[FinishedEpisodes, list[dict[str, float]]]:
         """One rollout and one update of each learner.
 
         Args:
@@ -153,23 +120,18 @@ class StageSession:
         Returns:
             the games that ended, and each learner's losses, with what the log is to hold of its play.
         """
-        config = self.phase.learner
-        share = config.teacher_share(steps)
         for learner in self.learners:
             learner.explore(steps)
-        rollout = self.worker.collect(share, steps)
+        rollout = self.source.collect(self.phase.learner.teacher_share(steps), steps)
         since = time.perf_counter()
-        columns = rollout.joined() if self.settings.share_parameters else rollout.columns
+        trajectories = rollout.joined() if self.settings.share_parameters else rollout.trajectories
 
         def update(i: int) -> dict[str, float]:
-            return {**self.learners[i].update(columns[i], steps), **columns[i].metrics}
+            return {**self.learners[i].update(trajectories[i], steps), **trajectories[i].metrics}
 
         losses = list(map_agents(update, range(len(self.learners))))
-        if self._carries:
-            for player, learner in zip(self.players, self.learners, strict=True):
-                player.memory = learner.memory
         self.clock.add("learning", since)
-        return rollout.games, losses
+        return rollout.episodes, losses
 
     def evaluate(
         self,
@@ -219,7 +181,7 @@ class StageSession:
 
     def state(self) -> dict[str, Tensor]:
         """Everything that decides how the phase goes on, by name."""
-        games = pack_arrays(self.worker.snapshot(), "games/")
+        games = pack_arrays(self.source.snapshot(), "games/")
         beside = [pack_arrays(learner.snapshot(), f"beside_{i}/") for i, learner in enumerate(self.learners)]
         return {**pack_learners(self.learners), **pack_players(self.players), **games, **ChainMap(*beside)}
 
@@ -237,7 +199,7 @@ class StageSession:
         if not games:
             for learner in self.learners:
                 learner.drop_open_episodes()
-        self.worker.resume(games, derive_seed(self._games_seed, steps))
+        self.source.resume(games, derive_seed(self.games_seed, steps))
 
     def trained(self) -> dict[str, Tensor]:
         """Copies of weights and optimiser states: what another phase can start from."""
@@ -263,69 +225,134 @@ class StageSession:
     def close(self) -> None:
         self.vec.close()
 
-    def _demonstrations(self, teaching: Teaching, folder: Path | None, seed: int) -> Demonstrations | None:
-        """The games that a phase of imitation learns from: the run's files, or games of the expert, recorded once."""
-        if self.settings.demonstrations:
-            return find_demonstrations(self.settings.demonstrations, self.vec)[1]
-        games = teaching.demonstrations
-        if not games:
-            return None
-        path = None if folder is None else folder / self.stage / DEMONSTRATIONS_FILE
-        if path is not None and path.exists():
-            return Demonstrations.load(path)
-        since = time.perf_counter()
-        rows, workers = min(games, RECORDED_AT_ONCE), self.settings.workers
-        vec = make_vec(self.settings.env, rows, num_threads=active_plan().world, workers=workers, **self.vec.options)
-        try:
-            with self._display.games(f"recording the expert: {self.stage}", games) as advance:
-                expert = make_expert(vec, teaching.oracle)
-                shown = record(vec, expert, games, RECORDING_SEED + seed, "the expert", on_progress=advance)
-        finally:
-            vec.close()
-        if path is not None:
-            shown.save(path)
-        self.clock.add("teaching", since)
-        return shown
-
     def _team(self) -> Team:
         return Team([player.policy for player in self.players], self.vec.spec)
 
-    def _policy(self, agent: int) -> Policy:
-        """The network that plays for an agent."""
-        return self.learners[0 if self.settings.share_parameters else agent].policy_of(agent)
-
-    def _learn_segments(self) -> None:
+    def _learn_segments(self, seed: int) -> None:
         """Let what finds statements in running text learn it, the same in all networks."""
         since, networks = time.perf_counter(), [each.module for each in self.learners]
         segmenters = segmenters_of([*networks, *(player.policy for player in self.players)])
         if segmenters:
-            learnt = learn_segments_of(type(segmenters[0]), self.settings, self.stage, self._segments_seed).state_dict()
+            learnt = learn_segments_of(type(segmenters[0]), self.settings, self.stage, seed).state_dict()
             for each in segmenters:
                 each.load_state_dict(learnt)
             self.clock.add("teaching", since)
 
     def _compile(self) -> None:
-        """Run every kernel of simulator, teacher and network once, so that no clock of training sees it compiled.
+        """Run every kernel of a compiled world, its teacher and network once: the clock of training sees none compiled.
 
         Games begin anew afterwards, and the network is a copy: nothing of it remains.
         """
+        if not isinstance(self.vec, WorldVectorEnv):
+            return
         since = time.perf_counter()
         said = f"compiling {self.settings.env}, the first time on this machine: about 20 s on two idle cores"
-        with compiled_beside(self._called_later(), lambda: self._display.say(said)):
-            observation, info = self.vec.reset(seed=self._games_seed)
+        with compiled_beside(self._called_later(self.vec), lambda: self.display.say(said)):
+            observation, info = self.vec.reset(seed=self.games_seed)
             self.vec.step(np.zeros((self.vec.num_envs, self.vec.num_agents), np.int64))
-        if self._teacher is not None:
-            self._teacher.label()
+        if self.teacher is not None:
+            self.teacher.label()
         call_network(copy.deepcopy(self.players[0].policy), self.vec.spec, observation, info.document)
         self.clock.add("starting", since)
 
-    def _called_later(self) -> list[Task]:
-        """What calls the kernels of network and teacher, without those of the simulator."""
-        policy, spec, num_envs = self.players[0].policy, self.vec.spec, self.vec.num_envs
+    def _called_later(self, vec: WorldVectorEnv) -> list[Task]:
+        """Tasks that call the kernels of network and teacher, without those of the world."""
+        policy, teaching = self.players[0].policy, self.phase.learner.teaching
         tasks: list[Task] = []
         if next(policy.parameters()).device.type == "cpu":
-            tasks.append((call_network, (policy, spec, spec.allocate(num_envs), np.zeros(num_envs, np.int64))))
-        teaching = self.phase.learner.teaching
-        if self._teacher is not None and teaching is not None and isinstance(self.vec, WorldVectorEnv):
-            tasks.append((call_expert, (self.vec.id, self.vec.options, teaching.oracle)))
+            blank = vec.spec.allocate(vec.num_envs), np.zeros(vec.num_envs, np.int64)
+            tasks.append((call_network, (policy, vec.spec, *blank)))
+        if self.teacher is not None and teaching is not None:
+            tasks.append((call_expert, (vec.id, vec.options, teaching.oracle)))
         return tasks
+
+
+def make_session(
+    settings: RunSettings,
+    stage: str,
+    phase: int,
+    seed: int,
+    device: torch.device,
+    clock: Clock | None = None,
+    folder: Path | None = None,
+    display: Display | None = None,
+) -> StageSession:
+    """Make what a phase is trained with; its games begin with `StageSession.start` or `resume`.
+
+    Args:
+        settings: of the run.
+        stage: name of the stage.
+        phase: which of the stage's phases, counted from 0.
+        seed: the run's seed.
+        device: where the networks are.
+        clock: where wall time is booked.
+        folder: of the seed's run: demonstrations that the phase records are kept there; None: not at all.
+        display: what the person sees of such a recording.
+    """
+    clock, display = clock or Clock(), display or Display(quiet=True)
+    chosen, place = settings.preset.of_stage(stage)[phase], (settings.entry.stages.index(stage), phase)
+    config, num_envs = chosen.learner, chosen.num_envs
+    vec = make_vec(
+        settings.env,
+        num_envs,
+        num_threads=active_plan().world,
+        workers=settings.workers,
+        timeout=HANGING_SECONDS,
+        **settings.phase_options(stage, chosen),
+    )
+    learners: list[Learner] = []
+    for i in range(settings.num_learners):
+        drawn_from = derive_seed(seed, WEIGHTS, i)
+        policy = build_policy(settings.agent, vec.spec, settings.policy_options, drawn_from).to(device)
+        freeze(policy, settings.frozen(chosen))
+        learners.append(config.make_learner(policy, vec.spec, num_envs, drawn_from))
+    players = []
+    for i in range(settings.agents):
+        policy = learners[0 if settings.share_parameters else i].policy_of(i)
+        generator = torch.Generator().manual_seed(derive_seed(seed, ACTIONS, *place, i))
+        players.append(Player(policy, vec.spec, num_envs, generator, bf16=config.bf16))
+    session = StageSession(settings, stage, chosen, vec, learners, players, clock, display)
+    session.games_seed = derive_seed(seed, GAMES, *place)
+    session.segments_seed = None if phase else derive_seed(seed, SEGMENTS, place[0])
+    session.source, session.teacher = _source(session, derive_seed(seed, TEACHER, *place), folder)
+    return session
+
+
+def _source(
+    session: StageSession, seed: int, folder: Path | None
+) -> tuple[RolloutWorker | DemonstrationSource, Teacher | None]:
+    """Demonstrations to learn from, or games that the agents play, labelled by a teacher where one is due."""
+    config, vec, players = session.phase.learner, session.vec, session.players
+    common, teaching = (config.unroll, session.clock, session.settings.team_reward), config.teaching
+    if teaching is None:
+        return RolloutWorker(vec, players, *common, config.needs), None
+    shown = _demonstrations(session, teaching, seed, folder)
+    if shown is not None:
+        carry = teaching.carry_memory
+        return DemonstrationSource(shown, players, vec.num_envs, *common, carry_memory=carry), None
+    teacher = Teacher(make_expert(vec, teaching.oracle), teaching.noise, seed)
+    return RolloutWorker(vec, players, *common, config.needs, teacher), teacher
+
+
+def _demonstrations(session: StageSession, teaching: Teaching, seed: int, folder: Path | None) -> Demonstrations | None:
+    """The games that a phase of imitation learns from: the run's files, or games of the expert, recorded once."""
+    settings, games = session.settings, teaching.demonstrations
+    if settings.demonstrations:
+        return find_demonstrations(settings.demonstrations, session.vec)[1]
+    if not games:
+        return None
+    path = None if folder is None else folder / session.stage / DEMONSTRATIONS_FILE
+    if path is not None and path.exists():
+        return Demonstrations.load(path)
+    since, rows = time.perf_counter(), min(games, RECORDED_AT_ONCE)
+    options = {"num_threads": active_plan().world, "workers": settings.workers, **session.vec.options}
+    with (
+        closing(make_vec(settings.env, rows, **options)) as vec,
+        session.display.games(f"recording the expert: {session.stage}", games) as advance,
+    ):
+        expert = make_expert(vec, teaching.oracle)
+        shown = record(vec, expert, games, RECORDING_SEED + seed, "the expert", on_progress=advance)
+    if path is not None:
+        shown.save(path)
+    session.clock.add("teaching", since)
+    return shown

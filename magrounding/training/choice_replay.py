@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from magrounding.spec import CHOICES
-from magrounding.training.experience import Column
 from magrounding.training.text_pool import ListPool, TextPool
+from magrounding.training.trajectory import Trajectory
 
 _NONE = -1
 """In the place of a state that does not follow: the game was over."""
@@ -88,7 +88,7 @@ class ChoiceReplay:
 
     @property
     def nbytes(self) -> int:
-        """Of all arrays."""
+        """Bytes of all arrays."""
         return (
             sum(array.nbytes for array in self._kept.values())
             + sum(pool.nbytes for pool in self._pools.values())
@@ -99,20 +99,21 @@ class ChoiceReplay:
     def _filled(self) -> np.ndarray:
         return np.minimum(self._written, self._capacity)
 
-    def add(self, column: Column) -> None:
-        """All steps of a column in which the agent acted.
+    def add(self, trajectory: Trajectory) -> None:
+        """Add all steps of a trajectory in which the agent acted.
 
         A game that ended begins anew within its step, which is no step of its own and leaves no transition.
         """
-        places = {name: pool.add(column.texts[name].ids) for name, pool in self._pools.items()}
-        shown = {name: places[name][text.index] for name, text in column.texts.items()}
-        last = {name: places[name][text.final] for name, text in column.texts.items()}
-        cut = {(int(t), int(b)): f for f, (t, b) in enumerate(zip(*column.cut, strict=True))}
-        mask, final_mask = column.observation["action_mask"] > 0, column.final["action_mask"] > 0
-        for t, b in np.argwhere(column.alive).tolist():
-            row = {"action": shown[CHOICES][t, b, column.action[t, b]], "reward": column.reward[t, b]}
+        places = {name: pool.add(trajectory.texts[name].ids) for name, pool in self._pools.items()}
+        shown = {name: places[name][texts.index] for name, texts in trajectory.texts.items()}
+        cuts = trajectory.truncations
+        last = {name: places[name][index] for name, index in cuts.texts.items()}
+        cut = {(int(t), int(b)): f for f, (t, b) in enumerate(zip(*cuts.where, strict=True))}
+        mask, final_mask = trajectory.observation["action_mask"] > 0, cuts.observation["action_mask"] > 0
+        for t, b in np.argwhere(trajectory.alive).tolist():
+            row = {"action": shown[CHOICES][t, b, trajectory.action[t, b]], "reward": trajectory.reward[t, b]}
             row |= {f"state.{name}": shown[name][t, b] for name in self._readers}
-            if column.discount[t, b]:
+            if trajectory.discount[t, b]:
                 f = cut.get((t, b))
                 after = {name: shown[name][t + 1, b] if f is None else last[name][f] for name in self._pools}
                 there = mask[t + 1, b] if f is None else final_mask[f]
@@ -127,13 +128,13 @@ class ChoiceReplay:
 
         A ring that has too few for its part leaves the rest of it to the other.
         """
-        wanted = round(batch * self.fraction)
+        positive = round(batch * self.fraction)
         if self.as_code:
-            batch, wanted = batch - wanted, 0
+            batch, positive = batch - positive, 0
         filled = self._filled
         if filled.sum() < batch:
             return None
-        others = min(batch - min(wanted, int(filled[0])), int(filled[1]))
+        others = min(batch - min(positive, int(filled[0])), int(filled[1]))
         drawn = [self._begin[half] + rng.choice(filled[half], count, replace=False)
                  for half, count in enumerate((batch - others, others)) if count]  # fmt: skip
         return self._transitions(np.concatenate(drawn))

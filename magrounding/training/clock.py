@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 TRAINING = ("world", "acting", "teaching", "learning")
-"""What a clock calls the parts of training."""
+"""A clock's names for the parts of training."""
 
 
 @dataclass

@@ -12,8 +12,8 @@ from magrounding.agents.policy import LABELS, OTHERS
 from magrounding.play.demonstrations import Demonstrations
 from magrounding.play.player import Player
 from magrounding.training.clock import Clock
-from magrounding.training.experience import Column, FinishedGames, Rollout, others_of, share_rewards
-from magrounding.training.text_track import TextColumn
+from magrounding.training.rollout import FinishedEpisodes, Rollout, others_of, share_rewards
+from magrounding.training.trajectory import Texts, Trajectory, Truncations
 
 
 class DemonstrationSource:
@@ -24,8 +24,8 @@ class DemonstrationSource:
     seed and the steps before it. A recurrent policy meets every chunk with a fresh memory, even in mid-game.
 
     With `carry_memory` an epoch lays the games, in an order of its own, in B streams side by side, and a rollout is the
-    next T steps of each: what a player remembers (`Player.memory`, which the learner's owner brings up to date after
-    every update) goes on from rollout to rollout. Only where an epoch begins does memory start in mid-game.
+    next T steps of each: what a player remembers (`Player.memory`, which the learner fills in: `Trajectory.carried`)
+    goes on from rollout to rollout. Only where an epoch begins does memory start in mid-game.
 
     Args:
         demonstrations: what to show.
@@ -60,7 +60,7 @@ class DemonstrationSource:
         goes_on = np.append(~self._restarts[1:], False)[:, None]  # the next row is of the same game
         following, acting = (np.roll(flags, -1, axis=0) & goes_on for flags in (shown.alive, self._acted))
         self._discount = (self._acted & following).astype(np.float32)
-        self._continues = self._acted & acting
+        self._nonterminal = self._acted & acting
         self.num_chunks = -(-len(shown.game) // unroll)
         self._first = np.flatnonzero(self._restarts)  # the first row of each game
         self._rows = np.diff(np.append(self._first, len(shown.game)))
@@ -70,8 +70,8 @@ class DemonstrationSource:
         """Choose the order of the chunks."""
         self._seed = seed
 
-    def collect(self, teacher_share: float = 0.0, steps: int = 0) -> Rollout:
-        """The chunks that follow `steps` steps of learning; there is no teacher, so `teacher_share` is ignored."""
+    def collect(self, beta: float = 0.0, steps: int = 0) -> Rollout:
+        """The chunks that follow `steps` steps of learning; there is no teacher, so `beta` is ignored."""
         since = time.perf_counter()
         shown, T = self.demonstrations, self.unroll
         if self._carries:
@@ -83,9 +83,10 @@ class DemonstrationSource:
         used, document = np.unique(shown.game[index], return_inverse=True)
         texts = {name: ids[used] for name, ids in shown.texts.items()}
         document = document.reshape(index.shape).astype(np.int64)
-        columns = [self._column(i, index, inside, fresh, steps, texts, document) for i in range(shown.header.agents)]
+        n = shown.header.agents
+        trajectories = [self._trajectory(i, index, inside, fresh, steps, texts, document) for i in range(n)]
         self.clock.add("teaching", since)
-        return Rollout(columns, FinishedGames.of([], shown.header.agents))
+        return Rollout(trajectories, FinishedEpisodes.of([], n))
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """The seed: all else follows from the steps."""
@@ -121,7 +122,7 @@ class DemonstrationSource:
         inside = (place < end) & (place < len(rows))
         return rows[np.minimum(place, len(rows) - 1)], inside[:-1], chunk == 0
 
-    def _column(
+    def _trajectory(
         self,
         i: int,
         index: np.ndarray,
@@ -130,43 +131,47 @@ class DemonstrationSource:
         steps: int,
         texts: dict[str, np.ndarray],
         document: np.ndarray,
-    ) -> Column:
-        shown, now = self.demonstrations, index[:-1]
-        policy = self._players[i].policy
-        memory = policy.initial_memory(self.num_envs) if fresh else self._players[i].memory
-        memory = None if memory is None else memory.to(self._players[i].device)
+    ) -> Trajectory:
+        shown, now, player = self.demonstrations, index[:-1], self._players[i]
+        policy = player.policy
+        memory = policy.initial_memory(self.num_envs) if fresh else player.memory
+        memory = None if memory is None else memory.to(player.device)
+        carried = None
+        if self._carries and memory is not None:
+            carried = player.memory = torch.zeros_like(memory)
         seed = int(np.random.SeedSequence((self._seed, steps, i)).generate_state(1)[0])
         drawn = policy.draw_record(index.shape, torch.Generator().manual_seed(seed))
         nothing = np.zeros(0, np.int64)
         count = len(next(iter(texts.values()), nothing))
-        before = np.where(self._restarts[index], -1, shown.actions[np.maximum(index - 1, 0), i])
         labels = np.zeros((*index.shape, shown.labels.shape[-1]), np.bool_)
         labels[:-1] = shown.labels[now, i]
         extras = {LABELS: labels}
         if OTHERS in policy.needs:
             acted = np.moveaxis(self._acted[now], -1, 0) & inside
             extras[OTHERS] = others_of(i, np.moveaxis(shown.actions[now], -1, 0), acted)
-        return Column(
+        return Trajectory(
             observation={name: array[index, i] for name, array in shown.observation.items()},
             texts={
-                name: TextColumn(
-                    {field: texts.get(field, np.zeros((count, 0), np.int16)) for field in names}, document, nothing
-                )
+                name: Texts({field: texts.get(field, np.zeros((count, 0), np.int16)) for field in names}, document)
                 for name, names in policy.reads.items()
             },
+            truncations=Truncations(  # true last observations are rows of the stream
+                (nothing, nothing),
+                {name: array[:0, i] for name, array in shown.observation.items()},
+                dict.fromkeys(policy.reads, nothing),
+            ),
             logits=np.zeros((*now.shape, shown.labels.shape[-1]), np.float32),
             value=np.zeros(now.shape, np.float32),
             action=shown.actions[now, i],
             reward=self._rewards[now, i],
             alive=self._acted[now, i] & inside,
             discount=self._discount[now, i],
-            continues=self._continues[now, i],
-            cut=(nothing, nothing),  # true last observations are rows of the stream
-            final={name: array[:0, i] for name, array in shown.observation.items()},
+            nonterminal=self._nonterminal[now, i],
             memory=memory,
             last_memory=memory,
             restarts=self._restarts[index],
-            last_action=before,
+            last_action=np.where(self._restarts[index], -1, shown.actions[np.maximum(index - 1, 0), i]),
             record={name: tensor.numpy() for name, tensor in drawn.items()},
             extras=extras,
+            carried=carried,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -18,9 +19,8 @@ from magrounding.schema import Count, NonNegative, OneOf, Positive, Share
 from magrounding.spec import CHOICES
 from magrounding.training.algorithm import end_of_fall, falling
 from magrounding.training.choice_replay import ChoiceReplay, Transitions
-from magrounding.training.experience import Column
 from magrounding.training.q_learning import QLearner, QLearningConfig, td_loss
-from magrounding.training.target_texts import TargetTexts
+from magrounding.training.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from magrounding.spec import EnvSpec
@@ -89,6 +89,47 @@ class DrrnLearnerConfig(QLearningConfig):
         return DrrnLearner(policy, self, spec, seed)
 
 
+class TargetTexts:
+    """The parts of one reader's texts in a target network's hidden layer, each read once for each of its versions.
+
+    Args:
+        read: gives the parts [U, hidden] of texts, by the ids [U, …] of each of their fields. Call `forget` when the
+            target network's weights change, or when texts change their places.
+        device: of the network.
+    """
+
+    def __init__(self, read: Callable[[dict[str, Tensor]], Tensor], device: torch.device) -> None:
+        self._read, self._device = read, device
+        self._parts = torch.zeros(0)
+        self._known = np.zeros(0, np.bool_)
+
+    def forget(self) -> None:
+        """Drop all that was read."""
+        self._known[:] = False
+
+    @torch.no_grad()
+    def parts(self, places: np.ndarray, texts: Mapping[str, np.ndarray]) -> Tensor:
+        """The parts that texts add to the hidden layer, [U, hidden].
+
+        Args:
+            places: [U] int64, where each is in the pool; all different.
+            texts: [U, …] ids of each field.
+        """
+        size = int(places.max(initial=-1)) + 1
+        if size > len(self._known):  # by a quarter more, so that a growing pool is not copied each time
+            self._known = np.append(self._known, np.zeros(size + size // 4 - len(self._known), np.bool_))
+        new = np.flatnonzero(~self._known[places])
+        if len(new):
+            read = self._read({field: torch.from_numpy(array[new]).to(self._device) for field, array in texts.items()})
+            if len(self._parts) < len(self._known):
+                grown = read.new_zeros(len(self._known), read.shape[1])
+                grown[: len(self._parts)] = self._parts.to(grown).view(-1, read.shape[1])
+                self._parts = grown
+            self._parts[torch.from_numpy(places[new]).to(self._device)] = read
+            self._known[places[new]] = True
+        return self._parts[torch.from_numpy(places).to(self._device)]
+
+
 class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
     """One-step Q-learning with a replay. The best of what follows is sought among all valid actions, always.
 
@@ -143,10 +184,10 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
             "replay_positive": self.replay_buffer.positive / max(1, len(self.replay_buffer)),
         }
 
-    def store(self, column: Column) -> int:
+    def store(self, trajectory: Trajectory) -> int:
         self._finish()
-        self.replay_buffer.add(column)
-        return len(column.action)
+        self.replay_buffer.add(trajectory)
+        return len(trajectory.action)
 
     def draw(self, rng: np.random.Generator) -> Transitions | None:
         return self.replay_buffer.sample(self.config.batch, rng)

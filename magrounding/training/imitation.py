@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from magrounding.agents.policy import LABELS, REGRETS
 from magrounding.schema import Natural, NonNegative, Share
 from magrounding.training.algorithm import IMITATE, Teaching
-from magrounding.training.experience import Column
-from magrounding.training.minibatch import MinibatchConfig, MinibatchLearner
+from magrounding.training.learner import Loss, MinibatchConfig, MinibatchLearner
+from magrounding.training.trajectory import Minibatch, Trajectory
 
 if TYPE_CHECKING:
     from magrounding.agents.policy import Policy
@@ -78,18 +77,21 @@ class ImitationConfig(MinibatchConfig):
 class ImitationLearner(MinibatchLearner[ImitationConfig]):
     """Behaviour cloning on soft labels."""
 
-    def update(self, column: Column, steps: int) -> dict[str, float]:
-        """Learn from one agent's labelled column; see `Learner.update`."""
-        labels = column.extras.get(LABELS)
-        if labels is None:
+    def update(self, trajectory: Trajectory, steps: int) -> dict[str, float]:
+        """Learn from one agent's labelled trajectory; see `Learner.update`."""
+        if LABELS not in trajectory.extras:
             raise TypeError("an imitation learner needs a rollout with labels: collect it with a teacher")
-        return self.descend(column, steps, lambda games: self._losses(column, games, labels[:-1, games]))
+        rate = self.rate(steps)
+        self.set_rate(rate)
+        logs = []
+        for games in self.minibatches(trajectory, steps):
+            logs += self.minibatch_update(trajectory, games, self.loss)
+        return self.report(logs, rate)
 
-    def _losses(self, column: Column, games: np.ndarray, labels: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss of a minibatch of games [b], and its parts; "agreement" is the share of best moves taken."""
-        c = self.config
-        now = self.replay(column, games)
-        alive, best = self.tensor(column.alive[:, games]), self.tensor(labels)
+    def loss(self, minibatch: Minibatch) -> Loss:
+        """The loss of some games [b], and its parts; "agreement" is the share of best moves taken."""
+        c, alive, best = self.config, minibatch.alive, minibatch.extras[LABELS][:-1]
+        now = self.reevaluate(minibatch)
         count = alive.sum().clamp(min=1)
 
         def mean(quantity: Tensor) -> Tensor:
@@ -99,7 +101,7 @@ class ImitationLearner(MinibatchLearner[ImitationConfig]):
         # The minimum of the dtype stands for "no": −inf would make gradients of a state without any label nan.
         imitation = mean(-torch.where(best, log_pi, torch.finfo(log_pi.dtype).min).logsumexp(-1))
         entropy = mean(-(log_pi.exp() * log_pi).sum(-1))
-        target = self.returns(column, games, now).target
+        target = self.returns(minibatch, now.value, now.next_value).target
         value = mean((target - now.value).square())
         agreement = mean(best.gather(-1, now.logits.argmax(-1, keepdim=True)).squeeze(-1).float())
         parts = {
@@ -110,7 +112,7 @@ class ImitationLearner(MinibatchLearner[ImitationConfig]):
             "agreement": agreement,
         }
         loss = imitation + c.value_coefficient * value - c.entropy * entropy
-        if c.regret and REGRETS in column.extras:
-            regret = mean((log_pi.exp() * self.tensor(column.extras[REGRETS][:-1, games])).sum(-1))
+        if c.regret and REGRETS in minibatch.extras:
+            regret = mean((log_pi.exp() * minibatch.extras[REGRETS][:-1]).sum(-1))
             loss, parts["regret"] = loss + c.regret * regret, regret
         return loss + parts.get("auxiliary_loss", 0.0), parts

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -17,9 +17,9 @@ from torch import Tensor
 from magrounding.agents.policy import Policy
 from magrounding.schema import Count, Natural, NonNegative, Share
 from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
-from magrounding.training.experience import Column
-from magrounding.training.learner import Learner
+from magrounding.training.learner import Learner, Loss
 from magrounding.training.returns import vtrace
+from magrounding.training.trajectory import Minibatch, Trajectory
 
 if TYPE_CHECKING:
     from magrounding.spec import EnvSpec
@@ -68,15 +68,6 @@ class ImpalaConfig(AlgorithmConfig):
         return ImpalaLearner(policy, self)
 
 
-class Losses(NamedTuple):
-    """Sums over time and some games; `auxiliary` are means over living steps, see `Learner.auxiliary`."""
-
-    policy: Tensor
-    value: Tensor
-    entropy: Tensor
-    auxiliary: dict[str, Tensor]
-
-
 class ImpalaLearner(Learner[ImpalaConfig]):
     """V-trace with RMSProp.
 
@@ -99,61 +90,57 @@ class ImpalaLearner(Learner[ImpalaConfig]):
         """Learning rate after so many environment steps of the schedule."""
         return self.config.learning_rate * max(0.0, 1.0 - steps / self.config.anneal_steps)
 
-    def update(self, column: Column, steps: int) -> dict[str, float]:
-        """Take one gradient step on one agent's column; see `Learner.update`."""
+    def update(self, trajectory: Trajectory, steps: int) -> dict[str, float]:
+        """Take one gradient step on one agent's trajectory; see `Learner.update`."""
         rate = self.rate(steps)
         self.set_rate(rate)
-        c, batch, living = self.config, column.action.shape[1], max(1, int(column.alive.sum()))
+        c, batch, living = self.config, trajectory.num_games, max(1, int(trajectory.alive.sum()))
         size = batch if self.device.type == "cuda" else c.chunk or batch
-        chunks = [np.arange(start, min(batch, start + size)) for start in range(0, batch, size)]
+        games = np.arange(batch)
 
-        def loss_of(games: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
-            losses, lived = self._losses(column, games), int(column.alive[:, games].sum())
-            total = losses.policy + c.value_coefficient * losses.value - c.entropy * losses.entropy
-            total = total + losses.auxiliary.get("auxiliary_loss", 0.0) * lived
+        def loss_of(chunk: np.ndarray) -> Loss:
+            policy, value, entropy, auxiliary = self.losses(trajectory.games(chunk, self.device))
+            lived = int(trajectory.alive[:, chunk].sum())
+            total = policy + c.value_coefficient * value - c.entropy * entropy
+            total = total + auxiliary.get("auxiliary_loss", 0.0) * lived
             return total / batch, {
-                "policy_loss": losses.policy / batch,
-                "value_loss": losses.value / batch,
-                "entropy": losses.entropy / living,
-                **{name: each * lived / living for name, each in losses.auxiliary.items()},
+                "policy_loss": policy / batch,
+                "value_loss": value / batch,
+                "entropy": entropy / living,
+                **{name: each * lived / living for name, each in auxiliary.items()},
             }
 
-        def contrast() -> tuple[Tensor, dict[str, Tensor]]:
-            loss, log = self.contrast(column, np.arange(batch))
+        def contrast() -> Loss:
+            loss, log = self.contrast(trajectory, games)
             return loss * living / batch, log
 
-        logs = self.differentiate([*(partial(loss_of, games) for games in chunks), *[contrast] * self.contrasts])
+        chunks = [partial(loss_of, games[start : start + size]) for start in range(0, batch, size)]
+        logs = self.differentiate([*chunks, *[contrast] * self.contrasts])
         norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), c.clip_gradient or math.inf)
         self.optimizer.step()
         names = {name for log in logs for name in log}
         means = {name: float(sum(log[name] for log in logs if name in log)) for name in sorted(names)}
         return {**means, "gradient_norm": float(norm), "learning_rate": rate}
 
-    def _losses(self, column: Column, games: np.ndarray) -> Losses:
-        """Loss terms summed over time and over some games."""
-        now = self.replay(column, games)
-        log_pi = now.logits.log_softmax(-1)  # [T, b, A]
-        action = self.tensor(column.action[:, games])[..., None]
-        behaviour = self.tensor(column.logits[:, games]).log_softmax(-1)
+    def losses(self, minibatch: Minibatch) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
+        """Losses of policy and value and the entropy, summed over time and some games; and `Learner.auxiliary`."""
+        c, alive, now = self.config, minibatch.alive, self.reevaluate(minibatch)
+        log_pi, log_mu = now.logits.log_softmax(-1), minibatch.logits.log_softmax(-1)  # [T, b, A]
+        action = minibatch.action[..., None]
         log_pi_action = log_pi.gather(-1, action).squeeze(-1)
-        log_mu_action = behaviour.gather(-1, action).squeeze(-1)
-        alive = self.tensor(column.alive[:, games])
         returns = vtrace(
-            (log_pi_action - log_mu_action).detach(),
-            self.tensor(column.reward[:, games]).clamp(-self.config.clip_reward, self.config.clip_reward),
-            self.tensor(column.discount[:, games]) * self.config.gamma,
+            (log_pi_action - log_mu.gather(-1, action).squeeze(-1)).detach(),
+            minibatch.reward.clamp(-c.clip_reward, c.clip_reward),
+            minibatch.discount * c.gamma,
             now.value.detach(),
             now.next_value,
-            self.tensor(column.continues[:, games]),
+            minibatch.nonterminal,
             alive,
-            clip_rho=self.config.clip_rho,
-            clip_c=self.config.clip_c,
+            clip_rho=c.clip_rho,
+            clip_c=c.clip_c,
         )
         # A masked action has probability 0 and a hugely negative logarithm: their product is 0, and so is its gradient.
         entropy = -(log_pi.exp() * log_pi).sum(-1)
-        return Losses(
-            policy=torch.where(alive, -log_pi_action * returns.advantage, 0.0).sum(),
-            value=0.5 * torch.where(alive, returns.target - now.value, 0.0).square().sum(),
-            entropy=torch.where(alive, entropy, 0.0).sum(),
-            auxiliary=self.auxiliary(now, alive),
-        )
+        policy = torch.where(alive, -log_pi_action * returns.advantage, 0.0).sum()
+        value = 0.5 * torch.where(alive, returns.target - now.value, 0.0).square().sum()
+        return policy, value, torch.where(alive, entropy, 0.0).sum(), self.auxiliary(now, alive)

@@ -1,50 +1,49 @@
-"""Learner: one agent's network, optimiser and schedule, and how it replays its column of a rollout.
+"""Learner: one agent's network, optimiser and schedule; and what learners share that go over a rollout several times.
 
-A learner is handed its own column: other agents' observations and actions never reach it. What does reach it beyond its
-own experience is declared: shared parameters, a part of the team's reward, and the needs of algorithm and network.
+A learner is handed its own trajectory: other agents' observations and actions never reach it. What does reach it beyond
+its own experience is declared: shared parameters, a part of the team's reward, and the needs of algorithm and network.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from threading import Lock
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from magrounding.agents.policy import CONTRAST, Auxiliary, Batch, Policy, Reading
+from magrounding.schema import Count, NonNegative, Share
 from magrounding.threads import GAMES_PER_PART, active_plan, map_parts
-from magrounding.training.algorithm import AlgorithmConfig
-from magrounding.training.experience import Column
-from magrounding.training.returns import following_values
+from magrounding.training.algorithm import AlgorithmConfig, AtLeastOne
+from magrounding.training.returns import Returns, gae
+from magrounding.training.trajectory import Minibatch, Steps, Trajectory, to_tensor
 
 Config = TypeVar("Config", bound=AlgorithmConfig)
 
-LossOf = Callable[[], tuple[Tensor, dict[str, Tensor]]]
-"""Computes a loss, and what the log is to say of it."""
-
-_ALLOCATING = Lock()
-"""Parts of a column are replayed side by side, and the first of them makes room for the memory of all."""
+Loss = tuple[Tensor, dict[str, Tensor]]
+"""A loss, and what the log is to say of it, by name."""
 
 
-class Replay(NamedTuple):
-    """A column as the network sees it now, b games of it.
+class Reevaluation(NamedTuple):
+    """Some games [b] of a trajectory as the network evaluates them now.
 
     Attributes:
         logits: [T, b, A] float32.
         value: [T, b] float32.
-        next_value: [T, b], without gradient: of the next observation, or of the true last one of an episode cut off.
+        next_value: [T, b], without gradient: of the next observation, or of the true last one of a truncated episode.
         auxiliary: what else the network learns, [T, b] each or scalars.
     """
 
     logits: Tensor
     value: Tensor
     next_value: Tensor
-    auxiliary: Auxiliary = Auxiliary()
+    auxiliary: Auxiliary
 
 
 class Learner(ABC, Generic[Config]):
@@ -57,7 +56,6 @@ class Learner(ABC, Generic[Config]):
     Attributes:
         optimizer: set by the subclass; the rate is set through it, and checkpoints keep its state.
         weights: of the losses of `Policy.losses`.
-        memory: [B, …] that the network had before the boundary step of the last update, where it remembers.
     """
 
     optimizer: torch.optim.Optimizer
@@ -67,7 +65,6 @@ class Learner(ABC, Generic[Config]):
         self.config = config
         self.device = next(policy.parameters()).device
         self.weights = {**policy.loss_weights, **config.weights}
-        self.memory: Tensor | None = None
         self._wanted = frozenset(name for name, weight in self.weights.items() if weight)
 
     @property
@@ -83,7 +80,7 @@ class Learner(ABC, Generic[Config]):
         """Before a rollout: make the policy explore as is due after so many environment steps of the schedule."""
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """What else than weights and optimiser decides how it goes on, as arrays for `restore`."""
+        """Everything but weights and optimiser that decides how it goes on, as arrays for `restore`."""
         return {}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
@@ -93,11 +90,11 @@ class Learner(ABC, Generic[Config]):
         """After `restore`, where games begin anew: leave out what is kept of episodes that will never end."""
 
     @abstractmethod
-    def update(self, column: Column, steps: int) -> dict[str, float]:
-        """Learn from one agent's column of a rollout.
+    def update(self, trajectory: Trajectory, steps: int) -> dict[str, float]:
+        """Learn from one agent's trajectory.
 
         Args:
-            column: this agent's experience.
+            trajectory: this agent's experience.
             steps: environment steps of the schedule before this rollout.
 
         Returns:
@@ -105,75 +102,47 @@ class Learner(ABC, Generic[Config]):
         """
 
     def set_rate(self, rate: float) -> None:
-        """The learning rate of the next gradient steps."""
+        """Set the learning rate of the next gradient steps."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate
 
-    def parts_of(self, games: np.ndarray) -> list[np.ndarray]:
-        """Games [b] divided among the threads of this learner."""
-        parts = min(active_plan().parts, len(games) // GAMES_PER_PART) if self.policy.divisible else 1
-        return np.array_split(games, max(1, parts))
+    def tensor(self, array: np.ndarray) -> Tensor:
+        """An array on the learner's device."""
+        return to_tensor(array, self.device)
 
-    def differentiate(self, losses: Sequence[LossOf]) -> list[dict[str, Tensor]]:
-        """Set every parameter's gradient to that of the sum of some losses, which are computed side by side.
+    def autocast(self) -> torch.autocast:
+        """Compute networks in bfloat16 within, where the options say so."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16)
 
-        Returns:
-            What the log is to say of each loss.
-        """
-        self.optimizer.zero_grad(set_to_none=True)
-        if len(losses) == 1:
-            loss, log = losses[0]()
-            loss.backward()
-            return [{name: each.detach() for name, each in log.items()}]
-        parameters = [each for group in self.optimizer.param_groups for each in group["params"]]
-        learning = [each for each in parameters if each.requires_grad]
-
-        def gradients_of(loss_of: LossOf) -> tuple[tuple[Tensor | None, ...], dict[str, Tensor]]:
-            loss, log = loss_of()
-            if not loss.requires_grad:  # as the contrast of a single game
-                return (None,) * len(learning), log
-            return torch.autograd.grad(loss, learning, allow_unused=True), log
-
-        logs = []
-        for gradients, log in map_parts(gradients_of, losses):
-            logs.append({name: each.detach() for name, each in log.items()})
-            for parameter, gradient in zip(learning, gradients, strict=True):
-                if gradient is None:
-                    continue
-                if parameter.grad is None:  # a copy, as two may have been given one and the same tensor
-                    parameter.grad = torch.empty_like(parameter).copy_(gradient)
-                else:
-                    parameter.grad.add_(gradient)
-        return logs
-
-    def replay(self, column: Column, games: np.ndarray) -> Replay:
-        """Run the network over some games [b] of a column, gradients included."""
-        times, rows, final = _cuts(column, games)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
-            batch, last_index = self._batch(column, games, final)
+    def reevaluate(self, minibatch: Minibatch) -> Reevaluation:
+        """Run the network over some games of a trajectory, gradients included."""
+        with self.autocast():
+            batch = self.encoded(minibatch.inputs)
             output = self.policy(batch)
-            extras = {name: self.tensor(array[:, games]) for name, array in column.extras.items()}
-            auxiliary = self.policy.losses(batch, output, extras, self._wanted)
-            final_values = output.value[0, :0]
-            if len(times):
-                final_values = self._final_values(column, batch, output.memory, last_index, (times, rows, final))
-        if output.memory is not None and len(output.memory) > 1:
-            self._keep_memory(output.memory[-2].detach(), games, column.action.shape[1])
-        logits, values, final_values = output.logits.float(), output.value.float(), final_values.float()
-        next_value = following_values(values[:-1].detach(), values[-1].detach())
-        if len(times):
-            next_value[self.tensor(times), self.tensor(rows)] = final_values.detach()
-        return Replay(logits[:-1], values[:-1], next_value, _without_boundary(auxiliary))
+            auxiliary = self.policy.losses(batch, output, minibatch.extras, self._wanted)
+            final_values = None
+            if len(minibatch.truncated_at[0]):
+                final_values = self._final_values(minibatch, batch.texts, output.memory)
+        if minibatch.carried is not None:
+            minibatch.carried[minibatch.index] = output.memory[-2].detach()
+        values = output.value.float()
+        next_value = values[1:].detach().clone()
+        if final_values is not None:
+            next_value[minibatch.truncated_at] = final_values.float()
+        # The boundary step is evaluated for its value alone: the next rollout begins with it.
+        losses = {name: loss if loss.dim() == 0 else loss[:-1] for name, loss in auxiliary.losses.items()}
+        metrics = {name: metric[:-1].detach() for name, metric in auxiliary.metrics.items()}
+        return Reevaluation(output.logits.float()[:-1], values[:-1], next_value, Auxiliary(losses, metrics))
 
-    def auxiliary(self, now: Replay, alive: Tensor) -> dict[str, Tensor]:
-        """What else the network learns, as means over living steps; nothing, for a network that learns nothing else.
+    def auxiliary(self, now: Reevaluation, alive: Tensor) -> dict[str, Tensor]:
+        """Auxiliary losses and metrics of the network, as means over living steps; nothing where it has none.
 
         Args:
-            now: a replay of some games [b].
+            now: of some games [b].
             alive: [T, b] bool.
 
         Returns:
-            "auxiliary_loss", the weighted sum to descend, and for the log each loss and every metric.
+            "auxiliary_loss", the weighted sum to minimise, and for the log each loss and every metric.
         """
         losses, metrics = now.auxiliary
         parts: dict[str, Tensor] = {}
@@ -190,109 +159,201 @@ class Learner(ABC, Generic[Config]):
 
     @property
     def contrasts(self) -> bool:
-        """Whether it descends a contrastive loss."""
+        """Whether it minimises a contrastive loss."""
         return CONTRAST in self._wanted and self.policy.contrasts
 
-    def contrast(self, column: Column, games: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
-        """The weighted contrastive loss of a minibatch of games [b], which no part of it can tell, and its log."""
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
-            batch, _ = self._batch(column, games, np.zeros(0, np.int64), encode=False)
-            loss = self.policy.contrast_games(batch)
+    def contrast(self, trajectory: Trajectory, games: np.ndarray) -> Loss:
+        """The weighted contrastive loss of a minibatch of games [b], which no part of it has, and its log."""
+        with self.autocast():
+            loss = self.policy.contrast_games(trajectory.games(games, self.device).inputs)
         weighted = self.weights[CONTRAST] * loss
         return weighted, {f"{CONTRAST}_loss": loss, "auxiliary_loss": weighted}
 
-    @torch.no_grad()
-    def recall(self, column: Column) -> Replay:
-        """A column as the network saw it while it acted, for a learner whose weights have not changed since.
+    def parts_of(self, games: np.ndarray) -> list[np.ndarray]:
+        """Games [b] divided among the threads of this learner."""
+        parts = min(active_plan().parts, len(games) // GAMES_PER_PART) if self.policy.divisible else 1
+        return np.array_split(games, max(1, parts))
 
-        Only what it never looked at is looked at now: the boundary observation. True last observations of episodes cut
-        off need the memory of a network that remembers: those columns are replayed.
+    def differentiate(self, losses: Sequence[Callable[[], Loss]]) -> list[dict[str, Tensor]]:
+        """Set every parameter's gradient to that of the sum of some losses, which are computed side by side.
+
+        Returns:
+            What the log is to say of each loss.
         """
-        games = np.arange(column.action.shape[1])
-        if len(column.cut[0]):
-            return self.replay(column, games)
-        boundary = replace(
-            column,
-            observation={name: array[-1:] for name, array in column.observation.items()},
-            texts={name: replace(text, index=text.index[-1:]) for name, text in column.texts.items()},
-            memory=column.last_memory,
-            restarts=column.restarts[-1:],
-            last_action=column.last_action[-1:],
-            record={name: array[-1:] for name, array in column.record.items()},
-        )
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
-            batch, _ = self._batch(boundary, games, np.zeros(0, np.int64))
-            bootstrap = self.policy(batch).value[0].float()
-        value = self.tensor(column.value)
-        return Replay(self.tensor(column.logits), value, following_values(value, bootstrap))
+        self.optimizer.zero_grad(set_to_none=True)
+        if len(losses) == 1:
+            loss, log = losses[0]()
+            loss.backward()
+            return [{name: each.detach() for name, each in log.items()}]
+        parameters = [each for group in self.optimizer.param_groups for each in group["params"]]
+        learning = [each for each in parameters if each.requires_grad]
 
-    def _batch(
-        self, column: Column, games: np.ndarray, final: np.ndarray, *, encode: bool = True
-    ) -> tuple[Batch, dict[str, Tensor]]:
-        """Some games [b] of a column as the network is given them, and the texts of some final observations [F]."""
-        readings, last = {}, {}
-        for name, text in column.texts.items():
-            used = text.used(games, final)
-            ids = {field: self.tensor(array) for field, array in used.ids.items()}
-            encoding = self.policy.encode(name, ids) if encode else {}
-            readings[name] = Reading(encoding, self.tensor(used.index), ids)
-            last[name] = self.tensor(used.final)
-        batch = Batch(
-            {name: self.tensor(array[:, games]) for name, array in column.observation.items()},
-            readings,
-            None if column.memory is None else column.memory[self.tensor(games)],
-            self.tensor(column.restarts[:, games]),
-            self.tensor(column.last_action[:, games]),
-            {name: self.tensor(array[:, games]) for name, array in column.record.items()},
-        )
-        return batch, last
+        def gradients_of(compute: Callable[[], Loss]) -> tuple[tuple[Tensor | None, ...], dict[str, Tensor]]:
+            loss, log = compute()
+            if not loss.requires_grad:  # as the contrast of a single game
+                return (None,) * len(learning), log
+            return torch.autograd.grad(loss, learning, allow_unused=True), log
 
-    def _keep_memory(self, memory: Tensor, games: np.ndarray, num_envs: int) -> None:
-        with _ALLOCATING:
-            if self.memory is None or len(self.memory) != num_envs:
-                self.memory = memory.new_zeros(num_envs, *memory.shape[1:])
-        self.memory[self.tensor(games)] = memory
+        logs = []
+        for gradients, log in map_parts(gradients_of, losses):
+            logs.append({name: each.detach() for name, each in log.items()})
+            for parameter, gradient in zip(learning, gradients, strict=True):
+                if gradient is None:
+                    continue
+                if parameter.grad is None:  # a copy, as two may have been given one and the same tensor
+                    parameter.grad = torch.empty_like(parameter).copy_(gradient)
+                else:
+                    parameter.grad.add_(gradient)
+        return logs
+
+    def encoded(self, inputs: Batch) -> Batch:
+        """The same inputs with their texts encoded."""
+        texts = {
+            name: replace(each, encoding=self.policy.encode(name, each.ids or {}))
+            for name, each in inputs.texts.items()
+        }
+        return inputs._replace(texts=texts)
 
     @torch.no_grad()
-    def _final_values(
-        self,
-        column: Column,
-        batch: Batch,
-        memories: Tensor | None,
-        texts: dict[str, Tensor],
-        cuts: tuple[np.ndarray, np.ndarray, np.ndarray],
-    ) -> Tensor:
-        """Values [F] of the true last observations of episodes cut off.
+    def _final_values(self, minibatch: Minibatch, texts: dict[str, Reading], memory: Tensor | None) -> Tensor:
+        """Values [F] of the true last observations of truncated episodes.
 
-        A network that remembers looks back from there with the memory of the step it followed.
+        A network that remembers evaluates them with the memory [T+1, b, …] after the step that they followed.
         """
-        times, rows, final = cuts
-        t, b = self.tensor(times), self.tensor(rows)
-        action = self.tensor(column.action)[t, self.tensor(column.cut[1][final])]
-        last = Batch(
-            {name: self.tensor(array[final]).unsqueeze(0) for name, array in column.final.items()},
-            {name: replace(each, index=texts[name].unsqueeze(0)) for name, each in batch.texts.items()},
-            None if memories is None else memories[t, b],
-            torch.zeros(1, len(times), dtype=torch.bool, device=self.device),
-            action.unsqueeze(0),
+        last = minibatch.truncated
+        last = last._replace(
+            texts={name: replace(each, encoding=texts[name].encoding) for name, each in last.texts.items()},
+            memory=None if memory is None else memory[minibatch.truncated_at],
         )
         return self.policy(last).value[0]
 
-    def tensor(self, array: np.ndarray) -> Tensor:
-        """An array on the learner's device."""
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+@dataclass(frozen=True)
+class MinibatchConfig(AlgorithmConfig):
+    """Options of a learner that goes over a rollout several times.
+
+    The optimiser is Adam (Kingma and Ba 2015); values learn by generalised advantage estimation (Schulman et al. 2016).
+
+    Attributes:
+        epochs: passes over an unroll.
+        minibatches: gradient steps of a pass; each takes whole games, so every document is encoded once a pass.
+        learning_rate: of Adam, at its height.
+        warm_up: environment steps over which the rate rises from 0.
+        anneal_steps: environment steps over which it then falls, as a cosine, to `final_rate` of its height.
+        final_rate: what part of the rate is left in the end.
+        beta2: of Adam, how long its mean of squares remembers.
+        epsilon: of Adam.
+        gamma: discount of a step.
+        reward_scale: factor on rewards before anything is learnt from them.
+        gae_lambda: λ of generalised advantage estimation.
+        entropy: weight of the entropy bonus.
+        value_coefficient: weight of the squared error of the value.
+        weight_decay: of every weight in a step, as a share of the rate (Loshchilov and Hutter 2019).
+        clip_gradient: norm of a step's gradient; 0: no bound.
+    """
+
+    scaled: ClassVar[tuple[str, ...]] = ("anneal_steps",)
+
+    epochs: Count = 3
+    minibatches: Count = 4
+    learning_rate: NonNegative = 1e-3
+    warm_up: NonNegative = 5_000
+    anneal_steps: AtLeastOne = 1e6
+    final_rate: Share = 0.05
+    beta2: Share = 0.999
+    epsilon: NonNegative = 1e-5
+    gamma: Share = 0.98
+    reward_scale: NonNegative = 1.0
+    gae_lambda: Share = 0.95
+    entropy: NonNegative = 0.01
+    value_coefficient: NonNegative = 0.5
+    weight_decay: NonNegative = 0.0
+    clip_gradient: NonNegative = 1.0
 
 
-def _without_boundary(auxiliary: Auxiliary) -> Auxiliary:
-    """Losses and metrics of T steps, from those of T steps and of the boundary step."""
-    losses = {name: loss if loss.dim() == 0 else loss[:-1] for name, loss in auxiliary.losses.items()}
-    return Auxiliary(losses, {name: metric[:-1].detach() for name, metric in auxiliary.metrics.items()})
+MinibatchOptions = TypeVar("MinibatchOptions", bound=MinibatchConfig)
 
 
-def _cuts(column: Column, games: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(t, b, f) of the time-outs to bootstrap from: b counted among these games, f among the column's final rows."""
-    times, rows = column.cut
-    place = np.full(column.action.shape[1], -1)
-    place[games] = np.arange(len(games))
-    mine = np.flatnonzero(place[rows] >= 0)
-    return times[mine], place[rows[mine]], mine
+class MinibatchLearner(Learner[MinibatchOptions]):
+    """A learner with Adam that goes over a rollout several times.
+
+    Args:
+        policy: the network, on its device.
+        config: options.
+    """
+
+    def __init__(self, policy: Policy, config: MinibatchOptions) -> None:
+        super().__init__(policy, config)
+        self._parameters = list(policy.parameters())  # listing them takes as long as several of them to be clipped
+        self.optimizer = torch.optim.AdamW(
+            self._parameters,
+            lr=config.learning_rate,
+            betas=(0.9, config.beta2),
+            eps=config.epsilon,
+            weight_decay=config.weight_decay,
+            fused=True,
+        )
+
+    def rate(self, steps: int) -> float:
+        """Learning rate after so many environment steps of the schedule: warm-up, then a cosine."""
+        c = self.config
+        if steps < c.warm_up:
+            return c.learning_rate * (steps + 1) / c.warm_up
+        part = min(1.0, (steps - c.warm_up) / c.anneal_steps)
+        return c.learning_rate * (c.final_rate + (1 - c.final_rate) * 0.5 * (1 + math.cos(math.pi * part)))
+
+    def minibatches(self, trajectory: Trajectory, steps: int) -> Iterator[np.ndarray]:
+        """Yield the games [b] of each minibatch of an epoch, for all epochs."""
+        order = np.random.default_rng(steps)  # a function of the step alone: a resumed run draws the same
+        for _ in range(self.config.epochs):
+            shuffled = order.permutation(trajectory.num_games)
+            yield from np.array_split(shuffled, min(self.config.minibatches, len(shuffled)))
+
+    def minibatch_update(
+        self, trajectory: Trajectory, games: np.ndarray, loss: Callable[[Minibatch], Loss]
+    ) -> list[dict[str, Tensor]]:
+        """Take one gradient step, whose parts are computed by several threads.
+
+        Args:
+            trajectory: what is learnt from.
+            games: [b] of the minibatch.
+            loss: of some of them, as means over living steps.
+
+        Returns:
+            What the log is to say, in parts whose sum it is.
+        """
+        living = max(1, int(trajectory.alive[:, games].sum()))
+
+        def weighted(part: np.ndarray) -> Loss:
+            weight = int(trajectory.alive[:, part].sum()) / living
+            value, log = loss(trajectory.games(part, self.device))
+            return weight * value, {name: weight * each for name, each in log.items()}
+
+        losses: list[Callable[[], Loss]] = [partial(weighted, part) for part in self.parts_of(games)]
+        if self.contrasts:
+            losses.append(partial(self.contrast, trajectory, games))
+        logs = self.differentiate(losses)
+        norm = torch.nn.utils.clip_grad_norm_(self._parameters, self.config.clip_gradient or math.inf)
+        self.optimizer.step()
+        return [*logs, {"gradient_norm": norm}]
+
+    def report(self, logs: Sequence[dict[str, Tensor]], rate: float) -> dict[str, float]:
+        """Return the means over all gradient steps of an update, from the logs of each, and the rate."""
+        totals: dict[str, Tensor] = {}
+        for log in logs:
+            for name, each in log.items():
+                totals[name] = totals.get(name, 0.0) + each
+        means = torch.stack(list(totals.values())).cpu() / sum("gradient_norm" in log for log in logs)
+        return {**dict(zip(totals, means.tolist(), strict=True)), "learning_rate": float(rate)}
+
+    def returns(self, steps: Steps, value: Tensor, next_value: Tensor) -> Returns:
+        """Targets and advantages [T, b] of some games, from values [T, b], by generalised advantage estimation."""
+        return gae(
+            steps.reward * self.config.reward_scale,
+            steps.discount * self.config.gamma,
+            value.detach(),
+            next_value,
+            steps.nonterminal,
+            steps.alive,
+            gae_lambda=self.config.gae_lambda,
+        )

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from magrounding.schema import NonNegative
 from magrounding.training.algorithm import end_of_fall, falling
-from magrounding.training.experience import Column
-from magrounding.training.minibatch import MinibatchConfig, MinibatchLearner
+from magrounding.training.learner import Loss, MinibatchConfig, MinibatchLearner
 from magrounding.training.returns import normalised_returns
+from magrounding.training.trajectory import Minibatch, Trajectory
 
 if TYPE_CHECKING:
     from magrounding.agents.policy import Policy
@@ -52,64 +51,72 @@ class PPOConfig(MinibatchConfig):
 class PPOLearner(MinibatchLearner[PPOConfig]):
     """Proximal policy optimisation (Schulman et al. 2017)."""
 
-    def bonus(self, steps: int) -> float:
+    def entropy_coefficient(self, steps: int) -> float:
         """Weight of the entropy after so many environment steps of the schedule."""
         c = self.config
         last = end_of_fall(c.entropy, c.final_entropy, usual=0.001)
         return falling(c.entropy, last, c.warm_up + c.anneal_steps, steps)
 
-    def update(self, column: Column, steps: int) -> dict[str, float]:
-        """Learn from one agent's column; see `Learner.update`."""
-        target, advantage, log_mu = self._prepare(column)
+    def update(self, trajectory: Trajectory, steps: int) -> dict[str, float]:
+        """Learn from one agent's trajectory; see `Learner.update`."""
+        rate, coefficient = self.rate(steps), self.entropy_coefficient(steps)
+        self.set_rate(rate)
+        estimates = self.estimates(trajectory)
 
-        def losses(games: np.ndarray) -> tuple[Tensor, dict[str, Tensor]]:
-            parts = self._losses(column, games, target, advantage, log_mu)
-            policy, value, entropy = parts["policy_loss"], parts["value_loss"], parts["entropy"]
-            loss = policy + self.config.value_coefficient * value - self.bonus(steps) * entropy
-            return loss + parts.get("auxiliary_loss", 0.0), parts
+        def loss(minibatch: Minibatch) -> Loss:
+            parts = self.losses(minibatch, *estimates)
+            value = self.config.value_coefficient * parts["value_loss"]
+            total = parts["policy_loss"] + value - coefficient * parts["entropy"]
+            return total + parts.get("auxiliary_loss", 0.0), parts
 
-        return self.descend(column, steps, losses)
+        logs = []
+        for games in self.minibatches(trajectory, steps):
+            logs += self.minibatch_update(trajectory, games, loss)
+        return self.report(logs, rate)
 
     @torch.no_grad()
-    def _prepare(self, column: Column) -> tuple[Tensor, Tensor, Tensor]:
-        """Targets, normalised advantages and log probabilities of the behaviour's actions, [T, B] each."""
-        log_mu = self._log_probability(self.tensor(column.logits), column.action)
-        alive, now = self.tensor(column.alive), self.recall(column)
-        if self.config.normalised_returns:
-            reward, continues = self.tensor(column.reward), self.tensor(column.continues)
-            target, advantage = normalised_returns(reward, self.config.gamma, now.value, continues, alive)
-            return target, advantage, log_mu
-        returns = self.returns(column, np.arange(column.action.shape[1]), now)
-        lived = returns.advantage[alive]
-        if not self.config.normalise_advantages:
+    def estimates(self, trajectory: Trajectory) -> tuple[Tensor, Tensor, Tensor]:
+        """Value targets, advantages and log probabilities of the behaviour's actions, [T, B] each."""
+        c, steps = self.config, trajectory.steps(self.device)
+        log_mu = log_probability(steps.logits, steps.action)
+        value, next_value = self.rollout_values(trajectory)
+        if c.normalised_returns:
+            returns = normalised_returns(steps.reward, c.gamma, value, steps.nonterminal, steps.alive)
             return returns.target, returns.advantage, log_mu
-        advantage = (returns.advantage - lived.mean()) / (lived.std() + 1e-8) if len(lived) > 1 else returns.advantage
-        return returns.target, advantage, log_mu
+        target, advantage = self.returns(steps, value, next_value)
+        lived = advantage[steps.alive]
+        if c.normalise_advantages and len(lived) > 1:
+            advantage = (advantage - lived.mean()) / (lived.std() + 1e-8)
+        return target, advantage, log_mu
 
-    def _losses(
-        self,
-        column: Column,
-        games: np.ndarray,
-        target: Tensor,
-        advantage: Tensor,
-        log_mu: Tensor,
-    ) -> dict[str, Tensor]:
-        """Loss terms of a minibatch of games [b], means over living steps; the other tensors are [T, B]."""
-        now = self.replay(column, games)
-        mine = self.tensor(games)
-        alive = self.tensor(column.alive[:, games])
+    @torch.no_grad()
+    def rollout_values(self, trajectory: Trajectory) -> tuple[Tensor, Tensor]:
+        """Values and next values [T, B] as the network predicted them when it acted; its weights are the same still.
+
+        Only the boundary step is evaluated, which it has not seen. The true last observations of truncated episodes
+        need the memory of a network that remembers: those trajectories are evaluated again.
+        """
+        if len(trajectory.truncations):
+            now = self.reevaluate(trajectory.games(device=self.device))
+            return now.value, now.next_value
+        with self.autocast():
+            bootstrap = self.policy(self.encoded(trajectory.boundary(self.device))).value.float()
+        value = self.tensor(trajectory.value)
+        return value, torch.cat((value[1:], bootstrap))
+
+    def losses(self, minibatch: Minibatch, target: Tensor, advantage: Tensor, log_mu: Tensor) -> dict[str, Tensor]:
+        """Loss terms of some games [b], means over living steps; the other tensors are [T, B]."""
+        clip, alive, now = self.config.clip, minibatch.alive, self.reevaluate(minibatch)
+        target, advantage, log_mu = (each[:, minibatch.index] for each in (target, advantage, log_mu))
         count = alive.sum().clamp(min=1)
-        ratio = (self._log_probability(now.logits, column.action[:, games]) - log_mu[:, mine]).exp()
-        gain = advantage[:, mine]
-        surrogate = torch.minimum(ratio * gain, ratio.clamp(1 - self.config.clip, 1 + self.config.clip) * gain)
+        ratio = (log_probability(now.logits, minibatch.action) - log_mu).exp()
+        surrogate = torch.minimum(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage)
         log_pi = now.logits.log_softmax(-1)
         entropy = -(log_pi.exp() * log_pi).sum(-1)
-        goal, value = target[:, mine], now.value
-        error = torch.where(alive, goal - value, 0.0).square()
+        error = torch.where(alive, target - now.value, 0.0).square()
         if self.config.clip_values:
-            before = self.tensor(column.value[:, games])
-            bounded = before + (value - before).clamp(-self.config.clip, self.config.clip)
-            error = torch.maximum(error, torch.where(alive, goal - bounded, 0.0).square())
+            clipped = minibatch.value + (now.value - minibatch.value).clamp(-clip, clip)
+            error = torch.maximum(error, torch.where(alive, target - clipped, 0.0).square())
         return {
             "policy_loss": -torch.where(alive, surrogate, 0.0).sum() / count,
             "value_loss": error.sum() / count,
@@ -117,6 +124,7 @@ class PPOLearner(MinibatchLearner[PPOConfig]):
             **self.auxiliary(now, alive),
         }
 
-    def _log_probability(self, logits: Tensor, action: np.ndarray) -> Tensor:
-        """[T, b] of actions [T, b] under logits [T, b, A]."""
-        return logits.log_softmax(-1).gather(-1, self.tensor(action)[..., None]).squeeze(-1)
+
+def log_probability(logits: Tensor, action: Tensor) -> Tensor:
+    """[T, b] of actions [T, b] under logits [T, b, A]."""
+    return logits.log_softmax(-1).gather(-1, action[..., None]).squeeze(-1)

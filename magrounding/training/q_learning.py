@@ -1,4 +1,4 @@
-"""What learners of action values share: when an update is due and what it draws, its step, copies, and the error."""
+"""QLearner: the base of learners of action values, which store what was played and make the updates that are due."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from magrounding.agents.policy import Policy
 from magrounding.schema import Count, Natural, NonNegative, Share
 from magrounding.training.algorithm import AlgorithmConfig
-from magrounding.training.experience import Column
 from magrounding.training.learner import Learner
+from magrounding.training.trajectory import Trajectory
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class QLearningConfig(AlgorithmConfig):
 
 
 class ReplayBuffer(Protocol):
-    """What experience is drawn from."""
+    """A store that experience is drawn from."""
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Everything that decides what is drawn from now on."""
@@ -84,28 +84,28 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
         self.played = self.updates = self._copied_at = 0
 
     @abstractmethod
-    def store(self, column: Column) -> int:
-        """Put a column into the replay, and say how many units it was."""
+    def store(self, trajectory: Trajectory) -> int:
+        """Put a trajectory into the replay; return how many units it was."""
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> Drawn | None:
-        """What one update learns from; None as long as there is too little."""
+        """Draw what one update learns from; None as long as there is too little."""
 
     @abstractmethod
     def loss(self, drawn: Drawn, /) -> tuple[Tensor, dict[str, Tensor]]:
-        """What to descend, and what else the log is to say."""
+        """The loss to minimise, and what else the log is to say."""
 
     def copy_to_target(self) -> None:
         """Copy the network to the target network."""
 
     def metrics(self, steps: int) -> dict[str, float]:
-        """What the log is to say of playing, after a column was stored."""
+        """Metrics of playing for the log, after a trajectory was stored."""
         return {}
 
-    def update(self, column: Column, steps: int) -> dict[str, float]:
-        """Store a column and make the updates that are due; see `Learner.update`."""
+    def update(self, trajectory: Trajectory, steps: int) -> dict[str, float]:
+        """Store a trajectory and make the updates that are due; see `Learner.update`."""
         c = self.config
-        self.played += self.store(column)
+        self.played += self.store(trajectory)
         metrics: list[Mapping[str, float]] = []
         while self.updates < int(c.updates * self.played):
             # What is drawn is a function of the count alone, so a resumed run draws the same.
@@ -113,7 +113,7 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
             if drawn is None:  # what would have been learnt from so few is not made up for
                 self.updates = int(c.updates * self.played)
                 break
-            metrics.append(self._descend(drawn))
+            metrics.append(self._step(drawn))
             self.updates += 1
         if c.target_every and self.played - self._copied_at >= c.target_every:
             self._copied_at = self.played
@@ -129,7 +129,7 @@ class QLearner(Learner[Config], Generic[Config, Buffer, Drawn]):
         kept = {name.removeprefix("replay."): array for name, array in arrays.items() if name.startswith("replay.")}
         self.replay_buffer.restore(kept)
 
-    def _descend(self, drawn: Drawn) -> dict[str, float]:
+    def _step(self, drawn: Drawn) -> dict[str, float]:
         """One gradient step."""
         loss, metrics = self.loss(drawn)
         self.optimizer.zero_grad(set_to_none=True)

@@ -11,17 +11,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.document_policy import Inputs
-from magrounding.agents.policy import STATE, Policy
+from magrounding.agents.policy import STATE, Inputs, Policy
 from magrounding.agents.qmix.mixer import MIXERS, make_mixer
 from magrounding.agents.qmix.q_network import PLAY_EPSILON, QNetwork
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count, NonNegative, OneOf, Share
 from magrounding.training.algorithm import falling
-from magrounding.training.episode_replay import EpisodeBatch, EpisodeReplay, load_tianshou
-from magrounding.training.experience import Column
+from magrounding.training.episode_replay import EpisodeBatch, EpisodeReplay
 from magrounding.training.q_learning import QLearner, QLearningConfig, td_loss
 from magrounding.training.returns import gae
+from magrounding.training.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from magrounding.spec import EnvSpec
@@ -72,14 +71,11 @@ class QmixConfig(QLearningConfig):
             raise ConfigurationError(f"QMIX trains networks of action values, not {type(policy).__name__}")
         return QmixLearner(policy, self, spec, num_envs, seed)
 
-    def require(self) -> None:
-        load_tianshou()
-
 
 class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
     """Double Q-learning (van Hasselt et al. 2016) of the value of a team, mixed from those of its agents.
 
-    Its column is that of the whole team, side by side (`Rollout.joined`), with the games' states.
+    Its trajectory is that of the whole team, side by side (`Rollout.joined`), with the games' states.
 
     Args:
         policy: the Q-network that all agents share.
@@ -147,26 +143,26 @@ class QmixLearner(QLearner[QmixConfig, EpisodeReplay, EpisodeBatch]):
         for player in self._players:
             player.epsilon = epsilon
 
-    def store(self, column: Column) -> int:
-        """Put a column's T steps into the replay, each as [B, n, …]; how many episodes ended."""
+    def store(self, trajectory: Trajectory) -> int:
+        """Put T steps into the replay, each as [B, n, …]; return how many episodes ended."""
         self._set_epsilon(PLAY_EPSILON)
-        states = column.extras.get(STATE)
+        states = trajectory.extras.get(STATE)
         if states is None:
             raise TypeError("QMIX needs a rollout with states: collect it with needs = {STATE}")
-        B = column.action.shape[1] // self.num_agents
-        each = {name: column.observation[name] for name in self.network.looks_at if name in column.observation}
-        cut = np.zeros((len(column.reward), B), np.bool_)
-        times, rows = column.cut
+        B = trajectory.num_games // self.num_agents
+        each = {name: trajectory.observation[name] for name in self.network.looks_at if name in trajectory.observation}
+        cut = np.zeros((len(trajectory.reward), B), np.bool_)
+        times, rows = trajectory.truncations.where
         cut[times, rows % B] = True
-        whole = {"alive": column.alive, "action": column.action, "reward": column.reward, **each}
+        whole = {"alive": trajectory.alive, "action": trajectory.action, "reward": trajectory.reward, **each}
         team = {name: self._by_game(array) for name, array in whole.items()}
         reward = team["reward"].sum(-1) if self.config.team == "sum" else team["reward"].mean(-1)
-        for t, done in enumerate(column.restarts[1:, :B]):
+        for t, done in enumerate(trajectory.restarts[1:, :B]):
             seen = {name: team[name][t] for name in each} | {"alive": team["alive"][t], "state": states[t]}
-            for text in column.texts.values():
-                seen |= {name: ids[text.index[t, :B]] for name, ids in text.ids.items()}
+            for texts in trajectory.texts.values():
+                seen |= {name: ids[texts.index[t, :B]] for name, ids in texts.ids.items()}
             self.replay_buffer.add(seen, team["action"][t], reward[t], done, cut[t])
-        return int(column.restarts[1:, :B].sum())
+        return int(trajectory.restarts[1:, :B].sum())
 
     def _by_game(self, array: np.ndarray) -> np.ndarray:
         """[T, B, n, …] of [T, n · B, …]."""

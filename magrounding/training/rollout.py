@@ -1,23 +1,69 @@
-"""RolloutWorker: the actors. It plays B games with n policies for T steps and writes down what learners need."""
+"""RolloutWorker: the actors. It plays B games with n policies for T steps and records what learners need."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor
 
 from magrounding.agents.policy import LABELS, OTHERS, REGRETS, STATE, common_diagnostics
+from magrounding.brief import brief
 from magrounding.capabilities import HasSnapshots, HasState, find_capability, find_halves, require_capability
 from magrounding.play.player import Player, Shown
+from magrounding.texts import TextRecorder
 from magrounding.threads import map_agents
 from magrounding.training.clock import Clock
-from magrounding.training.experience import Column, FinishedGames, Rollout, others_of, share_rewards
 from magrounding.training.teacher import Teacher
-from magrounding.training.text_track import TextColumn, TextTrack
+from magrounding.training.trajectory import Texts, Trajectory, Truncations, side_by_side
 from magrounding.vector import Info, Observation, StepResult, VectorEnv
+
+
+@dataclass
+class FinishedEpisodes:
+    """Episodes that ended during a rollout, in the order of their ends.
+
+    Not those in which a teacher ever led, nor those that a fault of their simulator ended.
+
+    Attributes:
+        won: [F] bool.
+        score: [F] float32.
+        length: [F] int32.
+        returns: [F, n] float32.
+    """
+
+    __repr__ = brief
+
+    won: np.ndarray
+    score: np.ndarray
+    length: np.ndarray
+    returns: np.ndarray
+
+    @classmethod
+    def of(cls, parts: Sequence[FinishedEpisodes], num_agents: int) -> FinishedEpisodes:
+        """Several lists of episodes of n agents as one; there may be none."""
+        nothing = cls(
+            np.zeros(0, np.bool_), np.zeros(0, np.float32), np.zeros(0, np.int32), np.zeros((0, num_agents), np.float32)
+        )
+        whole = [*parts, nothing]
+        return cls(*(np.concatenate([getattr(part, each.name) for part in whole]) for each in fields(cls)))
+
+
+@dataclass
+class Rollout:
+    """T steps of B games: one trajectory for each agent, and the episodes that ended."""
+
+    __repr__ = brief
+
+    trajectories: list[Trajectory]
+    episodes: FinishedEpisodes
+
+    def joined(self) -> list[Trajectory]:
+        """The same experience as one trajectory of n · B games, for a network that plays for all agents."""
+        return [side_by_side(self.trajectories)]
 
 
 class RolloutWorker:
@@ -29,7 +75,7 @@ class RolloutWorker:
         unroll: T.
         clock: where the seconds of the world and of acting are booked.
         team_reward: part of each agent's reward that is the living agents' mean instead of its own.
-        needs: what learners need beyond their own column (`agents.policy`); what policies need is recorded as well.
+        needs: what learners need beyond their own trajectory (`agents.policy`); what policies need is recorded as well.
         teacher: leads some games and labels every step (LABELS); None for learners who find out by themselves.
     """
 
@@ -54,7 +100,7 @@ class RolloutWorker:
         self._teacher = teacher
         self._fields = vec.spec.own_fields
         self._restarted = np.ones(vec.num_envs, np.bool_)
-        self._helped = np.zeros(vec.num_envs, np.bool_)  # games in which the teacher led
+        self._led = np.zeros(vec.num_envs, np.bool_)  # episodes in which the teacher led
         self._observation: Observation = {}
         self._info: Info
         self._allocate()
@@ -63,26 +109,27 @@ class RolloutWorker:
         """Begin new games."""
         self._observation, self._info = self.vec.reset(seed=seed)
         self._restarted = np.ones(self.vec.num_envs, np.bool_)
-        self._helped = np.zeros(self.vec.num_envs, np.bool_)
+        self._led = np.zeros(self.vec.num_envs, np.bool_)
 
-    def collect(self, teacher_share: float = 0.0, steps: int = 0) -> Rollout:
-        """Play T steps; call it after the weights have changed: every text is read again.
+    def collect(self, beta: float = 0.0, steps: int = 0) -> Rollout:
+        """Play T steps; call it after the weights have changed: every text is encoded again.
 
         Args:
-            teacher_share: probability of each game to be led by the teacher.
+            beta: of DAgger, the probability of each game to be led by the teacher.
             steps: environment steps so far, which decide the teacher's draws.
         """
         if self._teacher is not None:
-            self._teacher.begin(self.vec.num_envs, teacher_share, steps)
-            self._helped |= self._teacher.leads
+            self._teacher.begin(self.vec.num_envs, beta, steps)
+            self._led |= self._teacher.leads
         for player in self.players:
             player.forget_texts()
-        for track in self._every_track():
-            track.begin()
+        for texts in (self._shared, *self._own):
+            for recorder in texts.values():
+                recorder.begin()
         for aux in self._aux:
             aux.clear()
         memories = [player.memory for player in self.players]
-        ended: list[FinishedGames] = []
+        ended: list[FinishedEpisodes] = []
         cuts: list[_Cut] = []
         for t in range(self.unroll):
             since = time.perf_counter()
@@ -93,31 +140,31 @@ class RolloutWorker:
             self._info = info
             cut_off = truncated & (info.lost[:, None] | (not self.vec.spec.time_limit_is_loss))
             self._record_outcome(t, rewards, terminated | truncated | info.done[:, None], cut_off)
-            own = info.done & ~self._helped & ~info.lost
+            own = info.done & ~self._led & ~info.lost
             if info.done.any():
-                ended.append(FinishedGames(info.won[own], info.score[own], info.length[own], info.returns[own]))
+                ended.append(FinishedEpisodes(info.won[own], info.score[own], info.length[own], info.returns[own]))
                 if cut_off.any():
                     final = {name: array.copy() for name, array in info.final_observation.items()}
                     cuts.append(_Cut(t, info.final_rows.copy(), final, cut_off))
             self._restarted = info.done.copy()
-            self._helped &= ~info.done if self._teacher is None else ~info.done | self._teacher.leads
+            self._led &= ~info.done if self._teacher is None else ~info.done | self._teacher.leads
             self.clock.add("world", since)
         self._record_observation(self.unroll)
         n = self.vec.num_agents
-        shared = {name: track.column() for name, track in self._shared.items()} if not cuts else {}
+        shared = {} if cuts else {names: recorder.texts() for names, recorder in self._shared.items()}
         metrics = self._diagnose()
         return Rollout(
-            columns=[self._column(i, cuts, memories[i], shared, metrics[i]) for i in range(n)],
-            games=FinishedGames.of(ended, n),
+            trajectories=[self._trajectory(i, cuts, memories[i], shared, metrics[i]) for i in range(n)],
+            episodes=FinishedEpisodes.of(ended, n),
         )
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """Where the games stand, as arrays for `resume`; nothing of games that cannot be kept."""
+        """The state of the games, as arrays for `resume`; nothing of games that cannot be kept."""
         games = find_capability(self.vec, HasSnapshots)
         if games is None:
             return {}
         kept = {f"vec.{name}": array for name, array in games.snapshot().items()}
-        return {**kept, "restarted": self._restarted.copy(), "helped": self._helped.copy()}
+        return {**kept, "restarted": self._restarted.copy(), "helped": self._led.copy()}
 
     def resume(self, snapshot: dict[str, np.ndarray], seed: int) -> None:
         """Go on exactly where `snapshot` was taken, or, where games cannot be kept, with new games of `seed`."""
@@ -128,55 +175,66 @@ class RolloutWorker:
             {name.removeprefix("vec."): array for name, array in snapshot.items() if name.startswith("vec.")}
         )
         self._restarted = snapshot["restarted"].astype(np.bool_)
-        self._helped = snapshot["helped"].astype(np.bool_)
+        self._led = snapshot["helped"].astype(np.bool_)
 
     def _allocate(self) -> None:
-        T, B, n, A = self.unroll, self.vec.num_envs, self.vec.num_agents, self.vec.spec.num_actions
-        spec = self.vec.spec
-        self._seen = [{f.name: np.zeros((T + 1, B, *f.shape), f.dtype) for f in self._fields} for _ in range(n)]
-        self._records: list[dict[str, np.ndarray]] = [{} for _ in range(n)]
-        self._aux: list[list[dict[str, np.ndarray]]] = [[] for _ in range(n)]
+        spec, T, B = self.vec.spec, self.unroll, self.vec.num_envs
+        self._restarts = np.zeros((T + 1, B), np.bool_)
+        self._aux: list[list[dict[str, np.ndarray]]] = [[] for _ in self.players]
         of_team = {text.name for text in spec.texts if text.shared}
-        self._shared: dict[tuple[str, ...], TextTrack] = {}
-        self._own: list[dict[tuple[str, ...], TextTrack]] = [{} for _ in range(n)]
+        self._shared: _Recorders = {}
+        self._own: list[_Recorders] = [{} for _ in self.players]
         for own, player in zip(self._own, self.players, strict=True):
             for names in player.policy.reads.values():
                 shared = {name for name in names if name in spec} <= of_team
-                (self._shared if shared else own).setdefault(names, TextTrack(names, spec, T + 1, B))
-        self._restarts = np.zeros((T + 1, B), np.bool_)
-        self._last_actions = np.zeros((n, T + 1, B), np.int64)
-        self._logits = [np.zeros((T, B, A), np.float32) for _ in range(n)]
-        self._values = np.zeros((n, T, B), np.float32)
-        self._actions = np.zeros((n, T, B), np.int64)
-        self._labels = np.zeros((n, T + 1, B, A) if self._teacher else 0, np.bool_)
-        judges = self._teacher is not None and self._teacher.judges
-        self._regrets = np.zeros((n, T + 1, B, A) if judges else 0, np.float32)
-        self._states = np.zeros((T + 1, B, spec.state_size) if STATE in self._needs else 0, np.int16)
-        self._rewards = np.zeros((n, T, B), np.float32)
-        self._alive = np.zeros((n, T + 1, B), np.bool_)
-        self._discounts = np.zeros((n, T, B), np.float32)
-        self._continues = np.zeros((n, T, B), np.bool_)
+                (self._shared if shared else own).setdefault(names, TextRecorder(names, spec, T + 1, B))
+        states = {STATE: np.zeros((T + 1, B, spec.state_size), np.int16)} if STATE in self._needs else {}
+        self._kept = [self._empty(T, B, spec.num_actions, states) for _ in self.players]
 
-    def _every_track(self) -> list[TextTrack]:
-        return [*self._shared.values(), *(track for own in self._own for track in own.values())]
+    def _empty(self, T: int, B: int, A: int, states: dict[str, np.ndarray]) -> Trajectory:
+        """A trajectory to write to; texts and truncations are put in at the end."""
+        extras = dict(states)
+        if self._teacher is not None:
+            extras[LABELS] = np.zeros((T + 1, B, A), np.bool_)
+            if self._teacher.knows_costs:
+                extras[REGRETS] = np.zeros((T + 1, B, A), np.float32)
+        return Trajectory(
+            observation={each.name: np.zeros((T + 1, B, *each.shape), each.dtype) for each in self._fields},
+            texts={},
+            truncations=Truncations((np.zeros(0, np.int64), np.zeros(0, np.int64)), {}, {}),
+            logits=np.zeros((T, B, A), np.float32),
+            value=np.zeros((T, B), np.float32),
+            action=np.zeros((T, B), np.int64),
+            reward=np.zeros((T, B), np.float32),
+            alive=np.zeros((T, B), np.bool_),
+            discount=np.zeros((T, B), np.float32),
+            nonterminal=np.zeros((T, B), np.bool_),
+            memory=None,
+            last_memory=None,
+            restarts=self._restarts,
+            last_action=np.zeros((T + 1, B), np.int64),
+            extras=extras,
+        )
 
     def _record_observation(self, t: int) -> None:
-        for i, seen in enumerate(self._seen):
+        document = self._info.document
+        for i, kept in enumerate(self._kept):
             for each in self._fields:
                 shown = self._observation[each.name]
-                seen[each.name][t] = shown if each.shared else shown[:, i]
-            self._last_actions[i, t] = np.where(self._restarted, -1, self.players[i].last_action)
-            for track in self._own[i].values():
-                track.note(t, self._texts_of(i, self._observation), self._info.document)
-        for track in self._shared.values():
-            track.note(t, self._observation, self._info.document)
-        self._alive[:, t] = self._info.alive.T
+                kept.observation[each.name][t] = shown if each.shared else shown[:, i]
+            kept.last_action[t] = np.where(self._restarted, -1, self.players[i].last_action)
+            if t < self.unroll:
+                kept.alive[t] = self._info.alive[:, i]
+            for recorder in self._own[i].values():
+                recorder.add(t, self._texts_of(i, self._observation), document)
+        for recorder in self._shared.values():
+            recorder.add(t, self._observation, document)
         self._restarts[t] = self._restarted
         if STATE in self._needs and t < self.unroll:
-            self._states[t] = require_capability(self.vec, HasState).state()
+            self._kept[0].extras[STATE][t] = require_capability(self.vec, HasState).state()  # the same array for all
 
     def _texts_of(self, i: int, observation: Observation) -> Observation:
-        """What agent i reads, [B, …]."""
+        """The texts [B, …] that agent i is shown."""
         return {
             text.name: observation[text.name] if text.shared else observation[text.name][:, i]
             for text in self.vec.spec.texts
@@ -184,9 +242,9 @@ class RolloutWorker:
 
     def _play(self, t: int) -> StepResult:
         """Let all agents act and the games move; where simulators work by halves, one moves while the other thinks."""
-        since, vec = time.perf_counter(), self.vec
+        since, vec, teacher = time.perf_counter(), self.vec, self._teacher
         self._draw(t)
-        halves = find_halves(vec) if self._teacher is None else None
+        halves = find_halves(vec) if teacher is None else None
         if halves is not None:
             for group, rows in enumerate(halves.groups):
                 actions = self._act(t, np.arange(rows.start, rows.stop))
@@ -197,14 +255,15 @@ class RolloutWorker:
         else:
             actions = self._act(t)
             since = self.clock.add("acting", since)
-            if self._teacher is not None:
-                self._labels[:, t] = self._teacher.label().transpose(1, 0, 2)
-                if self._teacher.judges:
-                    self._regrets[:, t] = self._teacher.judge().transpose(1, 0, 2)
-                self._teacher.lead(actions)
-                self._actions[:, t] = actions.T
-                for i, player in enumerate(self.players):
-                    player.last_action = self._actions[i, t].copy()
+            if teacher is not None:
+                labels, costs = teacher.label(), teacher.costs() if teacher.knows_costs else None
+                teacher.lead(actions)
+                for i, (kept, player) in enumerate(zip(self._kept, self.players, strict=True)):
+                    kept.extras[LABELS][t] = labels[:, i]
+                    if costs is not None:
+                        kept.extras[REGRETS][t] = costs[:, i]
+                    kept.action[t] = actions[:, i]
+                    player.last_action = kept.action[t].copy()
                 since = self.clock.add("teaching", since)
             moved = vec.step(actions)
         self.clock.add("world", since)
@@ -218,63 +277,64 @@ class RolloutWorker:
                 self._record(i, t, name, tensor.numpy(), slice(None))
 
     def _act(self, t: int, rows: np.ndarray | None = None) -> np.ndarray:
-        """Actions [R, n] int64 of some games, by default of all; each agent reads its own column."""
+        """Actions [R, n] int64 of some games, by default of all; each agent sees its own part."""
         some = slice(None) if rows is None else rows
 
         def choose(i: int) -> None:
-            player = self.players[i]
-            record = {name: self._records[i][name][t] for name in self._drawn[i]}
-            column = {name: buffer[t] for name, buffer in self._seen[i].items()}
-            shown = Shown(column, self._texts_of(i, self._observation), self._info.document)
+            player, kept = self.players[i], self._kept[i]
+            record = {name: kept.record[name][t] for name in self._drawn[i]}
+            seen = {name: buffer[t] for name, buffer in kept.observation.items()}
+            shown = Shown(seen, self._texts_of(i, self._observation), self._info.document)
             choice = player.choose(shown, self._restarted, rows=rows, record=record)
             for name, array in choice.record.items():
                 self._record(i, t, name, array, some)
             if player.aux:
                 self._aux[i].append(player.aux)
-            self._actions[i, t, some] = choice.action
-            self._logits[i][t, some] = choice.logits
-            self._values[i, t, some] = choice.value
+            kept.action[t, some] = choice.action
+            kept.logits[t, some] = choice.logits
+            kept.value[t, some] = choice.value
 
         for _ in self._map(choose, range(len(self.players))):
             pass
-        return np.ascontiguousarray(self._actions[:, t, some].T)
+        return np.stack([kept.action[t, some] for kept in self._kept], axis=1)
 
     def _record(self, i: int, t: int, name: str, array: np.ndarray, rows: slice | np.ndarray) -> None:
-        """Note what the network of agent i wants replayed of some games, [R, …]."""
-        if name not in self._records[i]:
-            shape = self.unroll + 1, self.vec.num_envs, *array.shape[1:]
-            self._records[i][name] = np.zeros(shape, array.dtype)
-        self._records[i][name][t, rows] = array
+        """Record what the network of agent i needs to compute the step of some games again, [R, …]."""
+        record = self._kept[i].record
+        if name not in record:
+            record[name] = np.zeros((self.unroll + 1, self.vec.num_envs, *array.shape[1:]), array.dtype)
+        record[name][t, rows] = array
 
     def _record_outcome(self, t: int, rewards: np.ndarray, ended: np.ndarray, cut_off: np.ndarray) -> None:
-        alive = self._alive[:, t]
-        self._rewards[:, t] = share_rewards(rewards.T, alive, self._team_reward)
-        self._discounts[:, t] = alive & (~ended | cut_off).T
-        self._continues[:, t] = alive & ~ended.T
+        rewards = share_rewards(rewards.T, np.stack([kept.alive[t] for kept in self._kept]), self._team_reward)
+        for i, kept in enumerate(self._kept):
+            kept.reward[t] = rewards[i]
+            kept.discount[t] = kept.alive[t] & (~ended | cut_off)[:, i]
+            kept.nonterminal[t] = kept.alive[t] & ~ended[:, i]
 
     def _diagnose(self) -> list[dict[str, float]]:
-        """What the networks of a team have to say of their play, as means over living steps, for each agent."""
+        """Metrics that the networks of a team count of their play, as means over living steps, for each agent."""
         diagnose = common_diagnostics(player.policy for player in self.players)
         if diagnose is None or not all(self._aux):
             return [{} for _ in self.players]
         aux = [{name: np.concatenate([step[name] for step in steps]) for name in steps[0]} for steps in self._aux]
-        flat = (np.moveaxis(array, 0, -1).reshape(-1, len(aux)) for array in (self._actions, self._alive[:, :-1]))
+        flat = (np.moveaxis(self._of_all(name), 0, -1).reshape(-1, len(aux)) for name in ("action", "alive"))
         found = diagnose(aux, *flat)
         return [{name: _mean(shares[:, i]) for name, shares in found.items()} for i in range(len(aux))]
 
-    def _column(
+    def _trajectory(
         self,
         i: int,
         cuts: Sequence[_Cut],
         memory: Tensor | None,
-        shared: dict[tuple[str, ...], TextColumn],
+        shared: Mapping[tuple[str, ...], tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]],
         metrics: dict[str, float],
-    ) -> Column:
+    ) -> Trajectory:
+        """The trajectory of agent i; `shared` are the texts of all agents where no episode was cut off."""
+        kept, reads, recorders = self._kept[i], self.players[i].policy.reads, {**self._own[i], **self._shared}
         times, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        final = {each.name: [self._seen[i][each.name][0, :0]] for each in self._fields}
-        tracks = {**self._own[i], **({} if shared else self._shared)}
-        for track in tracks.values():
-            track.forget_final()
+        final = {name: [array[0, :0]] for name, array in kept.observation.items()}
+        last: dict[tuple[str, ...], list[np.ndarray]] = {names: [] for names in recorders}
         for cut in cuts:
             mine = cut.agents[cut.rows, i]
             rows.append(cut.rows[mine])
@@ -283,42 +343,30 @@ class RolloutWorker:
                 shown = cut.observation[name][mine]
                 parts.append(shown if self.vec.spec[name].shared else shown[:, i])
             texts = {name: array[mine] for name, array in self._texts_of(i, cut.observation).items()}
-            for track in tracks.values():
-                track.note_final(cut.t, cut.rows[mine], texts)
-        columns = {**shared, **{names: track.column() for names, track in tracks.items()}}
-        reads = self.players[i].policy.reads
-        return Column(
-            observation=self._seen[i],
-            texts={name: columns[names] for name, names in reads.items()},
-            logits=self._logits[i],
-            value=self._values[i],
-            action=self._actions[i],
-            reward=self._rewards[i],
-            alive=self._alive[i, :-1],
-            discount=self._discounts[i],
-            continues=self._continues[i],
-            cut=(np.concatenate(times), np.concatenate(rows)),
-            final={name: np.concatenate(parts) for name, parts in final.items()},
+            for names, recorder in recorders.items():
+                last[names].append(recorder.last(cut.t, cut.rows[mine], texts))
+        read = {names: shared.get(names) or recorder.texts(last[names]) for names, recorder in recorders.items()}
+        if OTHERS in self._needs:
+            kept.extras[OTHERS] = others_of(i, self._of_all("action"), self._of_all("alive"))
+        return replace(
+            kept,
+            texts={name: Texts(*read[names][:2]) for name, names in reads.items()},
+            truncations=Truncations(
+                (np.concatenate(times), np.concatenate(rows)),
+                {name: np.concatenate(parts) for name, parts in final.items()},
+                {name: read[names][2] for name, names in reads.items()},
+            ),
             memory=memory,
             last_memory=self.players[i].memory,
-            restarts=self._restarts,
-            last_action=self._last_actions[i],
-            record=self._records[i],
-            extras=self._extras(i),
             metrics=metrics,
         )
 
-    def _extras(self, i: int) -> dict[str, np.ndarray]:
-        extras: dict[str, np.ndarray] = {}
-        if self._teacher is not None:
-            extras[LABELS] = self._labels[i]
-            if self._teacher.judges:
-                extras[REGRETS] = self._regrets[i]
-        if OTHERS in self._needs:
-            extras[OTHERS] = others_of(i, self._actions, self._alive[:, :-1])
-        if STATE in self._needs:
-            extras[STATE] = self._states
-        return extras
+    def _of_all(self, name: str) -> np.ndarray:
+        """[n, T, B] of all agents."""
+        return np.stack([getattr(kept, name) for kept in self._kept])
+
+
+_Recorders = dict[tuple[str, ...], TextRecorder]
 
 
 class _Cut(NamedTuple):
@@ -336,7 +384,21 @@ class _Cut(NamedTuple):
     agents: np.ndarray
 
 
+def share_rewards(rewards: np.ndarray, acting: np.ndarray, team_reward: float) -> np.ndarray:
+    """Rewards [n, …] of those who act, with `team_reward` as the part of each that is their mean instead of its own."""
+    own = np.where(acting, rewards, 0.0)
+    team = own.sum(0) / np.maximum(acting.sum(0), 1)
+    return np.where(acting, (1 - team_reward) * own + team_reward * team, 0.0)
+
+
+def others_of(i: int, actions: np.ndarray, acted: np.ndarray) -> np.ndarray:
+    """The actions of all agents but i (OTHERS), [T+1, B, n − 1] int64, from actions and acted [n, T, B]."""
+    did = np.where(acted, actions, -1)
+    others = np.moveaxis(np.delete(did, i, 0), 0, -1)
+    return np.pad(others, ((0, 1), (0, 0), (0, 0)), constant_values=-1)
+
+
 def _mean(shares: np.ndarray) -> float:
-    """Of those that are there, 0 where none is."""
+    """The mean of those that are there, 0 where none is."""
     known = shares[~np.isnan(shares)]
     return float(known.mean()) if known.size else 0.0

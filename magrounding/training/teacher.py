@@ -20,7 +20,7 @@ class Teacher:
         seed: of the teacher's draws; with the step at which a rollout starts it decides all of them.
 
     Attributes:
-        judges: whether the expert also says what each move costs (REGRETS).
+        knows_costs: whether the expert also says what each move costs (REGRETS).
         leads: [B] bool, the games that it leads.
     """
 
@@ -30,28 +30,28 @@ class Teacher:
         self.leads = np.zeros(0, np.bool_)
         self._best = np.zeros(0, np.bool_)
         self._judge = find_regrets(expert)
-        self.judges = self._judge is not None
+        self.knows_costs = self._judge is not None
 
-    def begin(self, num_envs: int, share: float, steps: int) -> None:
+    def begin(self, num_envs: int, beta: float, steps: int) -> None:
         """Before a rollout: choose the games to lead.
 
         Args:
             num_envs: B.
-            share: probability of each game to be led.
+            beta: of DAgger, the probability of each game to be led.
             steps: environment steps so far; a resumed run draws the same.
         """
         self._rng = np.random.default_rng((self._seed, steps))
-        self.leads = self._rng.random(num_envs) < share
+        self.leads = self._rng.random(num_envs) < beta
 
     def label(self) -> np.ndarray:
         """The best moves [B, n, A] bool in the state on show."""
         self._best = self._expert.best_actions()
         return self._best
 
-    def judge(self) -> np.ndarray:
-        """What each move costs [B, n, A] in the state labelled last; TypeError of an expert who cannot tell."""
+    def costs(self) -> np.ndarray:
+        """The cost [B, n, A] of each move in the state labelled last; TypeError of an expert who cannot tell."""
         if self._judge is None:
-            raise TypeError("this teacher's expert does not judge: look at `judges` first")
+            raise TypeError("this teacher's expert does not know what moves cost: look at `knows_costs` first")
         return self._judge.regrets
 
     def lead(self, actions: np.ndarray) -> None:

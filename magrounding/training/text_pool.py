@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 
 import numpy as np
@@ -60,7 +59,7 @@ class TextPool:
 
     @property
     def nbytes(self) -> int:
-        """Of the texts, without what finds them."""
+        """Bytes of the texts, without what finds them."""
         return sum(rows.nbytes for rows in self._rows.values())
 
     def add(self, texts: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -105,75 +104,57 @@ class ListPool:
     """Distinct lists of places in a TextPool: as most steps change little, the same list is offered again and again."""
 
     def __init__(self) -> None:
-        self._items, self._ends = Rows(np.zeros(0, np.int32)), Rows(np.zeros(0, np.int64))
-        self._places: dict[bytes, int] | None = {}  # None: to be found anew, when a list is added
+        self._places: dict[bytes, int] = {}  # a list's int32 numbers, and its place
+        self._lists: list[bytes] = []
 
     def __len__(self) -> int:
-        return len(self._ends.all)
+        return len(self._lists)
 
     @property
     def nbytes(self) -> int:
-        """Of the lists, without what finds them."""
-        return self._items.nbytes + self._ends.nbytes
+        """Bytes of the lists, without what finds them."""
+        return sum(map(len, self._lists))
 
     def add(self, items: np.ndarray) -> int:
         """The place of a list, which is copied in if it is new."""
-        items = items.astype(np.int32)
-        if self._places is None:
-            self._places = self._find()
-        key = _digest(items)
-        place = self._places.get(key)
-        if place is None:
-            place = self._places[key] = len(self._places)
-            self._items.append(items)
-            self._ends.append(np.array([len(self._items.all)]))
+        key = items.astype(np.int32).tobytes()
+        place = self._places.setdefault(key, len(self._lists))
+        if place == len(self._lists):
+            self._lists.append(key)
         return place
 
     def take(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The items [P] of lists [K] behind one another, and [P] which of the K lists each is of; both int64."""
-        begins, ends = self._bounds()
-        lengths = ends[places] - begins[places]
-        owner = np.repeat(np.arange(len(places)), lengths)
-        first = np.cumsum(lengths) - lengths
-        at = np.arange(len(owner)) + (begins[places] - first)[owner]
-        return self._items.all[at].astype(np.int64), owner
+        lists = [self._lists[place] for place in places.tolist()]
+        lengths = np.array([len(each) // 4 for each in lists], np.int64)
+        return _items(lists).astype(np.int64), np.repeat(np.arange(len(lists)), lengths)
 
     def items(self) -> np.ndarray:
-        """Of all lists."""
-        return self._items.all
+        """The items of all lists."""
+        return _items(self._lists)
 
     def keep(self, used: np.ndarray) -> np.ndarray:
         """Drop all lists but those used [N] bool, and say where each is now; see `TextPool.keep`."""
-        begins, ends = self._bounds()
-        self._items.replace(self._items.all[np.repeat(used, ends - begins)])
-        self._ends.replace(np.cumsum((ends - begins)[used]))
-        self._places = None
+        self._hold([each for each, use in zip(self._lists, used.tolist(), strict=True) if use])
         return np.where(used, np.cumsum(used) - 1, -1)
 
     def renumber(self, places: np.ndarray) -> None:
         """Items are other places from now on: that of item i is places[i]."""
-        self._items.replace(places[self._items.all].astype(np.int32))
-        self._places = None
+        self._hold([places[_items([each])].astype(np.int32).tobytes() for each in self._lists])
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """All lists in their order."""
-        return {"items": self._items.all.copy(), "ends": self._ends.all.copy()}
+        ends = np.cumsum([len(each) // 4 for each in self._lists], dtype=np.int64)
+        return {"items": self.items().copy(), "ends": ends}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Put back what `snapshot` took."""
-        self._items.replace(arrays["items"].copy())
-        self._ends.replace(arrays["ends"].copy())
-        self._places = None
+        lists = np.split(arrays["items"].astype(np.int32), arrays["ends"][:-1]) if len(arrays["ends"]) else []
+        self._hold([each.tobytes() for each in lists])
 
-    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        ends = self._ends.all
-        return np.concatenate((np.zeros(1, np.int64), ends[:-1]))[: len(ends)], ends
-
-    def _find(self) -> dict[bytes, int]:
-        begins, ends = (each.tolist() for each in self._bounds())
-        items = self._items.all
-        return {_digest(items[a:b]): i for i, (a, b) in enumerate(zip(begins, ends, strict=True))}
+    def _hold(self, lists: list[bytes]) -> None:
+        self._lists, self._places = lists, {each: place for place, each in enumerate(lists)}
 
 
-def _digest(items: np.ndarray) -> bytes:
-    return hashlib.blake2b(items.tobytes(), digest_size=16).digest()
+def _items(lists: list[bytes]) -> np.ndarray:
+    return np.frombuffer(b"".join(lists), np.int32)

@@ -1,57 +1,53 @@
-"""What crosses the boundary between actors and learners, as plain arrays: for another process, or another machine.
+"""Trajectories as plain arrays: for learners in another process, or on another machine, than the actors.
 
-Weights go to actors as safetensors (`agents.weights`), columns come back as arrays with names that `numpy.savez` takes.
+Weights go to actors as safetensors (`agents.weights`), trajectories come back as arrays with names that `numpy.savez`
+takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from magrounding.training.experience import Column
-from magrounding.training.text_track import TextColumn
+from magrounding.training.trajectory import Texts, Trajectory, Truncations
 
 
-def column_to_arrays(column: Column) -> dict[str, np.ndarray]:
-    """A column's arrays, each by the path that leads to it; what is None is left out."""
-    arrays: dict[str, np.ndarray] = {}
-    for each in fields(Column):
-        value = getattr(column, each.name)
-        if isinstance(value, np.ndarray):
-            arrays[each.name] = value
-        elif isinstance(value, Tensor):
-            arrays[each.name] = value.numpy(force=True)
-        elif each.name == "cut":
-            arrays |= {"cut/t": value[0], "cut/b": value[1]}
-        elif each.name == "texts":
-            for name, text in value.items():
-                arrays |= {f"texts/{name}/index": text.index, f"texts/{name}/final": text.final}
-                arrays |= {f"texts/{name}/ids/{field}": ids for field, ids in text.ids.items()}
-        elif value is not None:
-            arrays |= {f"{each.name}/{name}": np.asarray(part) for name, part in value.items()}
-    return arrays
+def trajectory_to_arrays(trajectory: Trajectory) -> dict[str, np.ndarray]:
+    """A trajectory's arrays, each by the path that leads to it; what is None is left out."""
+    return dict(_leaves(trajectory))
 
 
-def column_from_arrays(arrays: Mapping[str, np.ndarray]) -> Column:
-    """The inverse of `column_to_arrays`."""
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, np.ndarray]]:
+    if isinstance(value, Tensor):
+        yield path, value.numpy(force=True)
+    elif isinstance(value, np.ndarray | float):
+        yield path, np.asarray(value)
+    elif value is not None:
+        if isinstance(value, tuple):
+            parts = dict(zip("tb", value, strict=True))
+        else:
+            parts = value if isinstance(value, Mapping) else vars(value)
+        for name, part in parts.items():
+            yield from _leaves(part, f"{path}/{name}" if path else name)
 
-    def under(prefix: str) -> dict[str, np.ndarray]:
-        return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
-    texts = {
-        name: TextColumn(under(f"texts/{name}/ids/"), arrays[f"texts/{name}/index"], arrays[f"texts/{name}/final"])
-        for name in dict.fromkeys(path.split("/")[0] for path in under("texts/"))
-    }
-    values: dict[str, Any] = {
-        "texts": texts,
-        "cut": (arrays["cut/t"], arrays["cut/b"]),
-        "metrics": {name: float(value) for name, value in under("metrics/").items()},
-        **{name: under(f"{name}/") for name in ("observation", "final", "record", "extras")},
-        **{name: torch.from_numpy(arrays[name]) if name in arrays else None for name in ("memory", "last_memory")},
-    }
-    return Column(**{each.name: values.get(each.name, arrays.get(each.name)) for each in fields(Column)})
+def trajectory_from_arrays(arrays: Mapping[str, np.ndarray]) -> Trajectory:
+    """The inverse of `trajectory_to_arrays`."""
+    tree: dict[str, Any] = {"texts": {}, "truncations": {"observation": {}, "texts": {}}}
+    for path, array in arrays.items():
+        *folders, name = path.split("/")
+        place = tree
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[name] = array
+    cut = tree["truncations"]
+    tree["truncations"] = Truncations((cut["where"]["t"], cut["where"]["b"]), cut["observation"], cut["texts"])
+    tree["texts"] = {name: Texts(**each) for name, each in tree["texts"].items()}
+    tree["metrics"] = {name: float(value) for name, value in tree.get("metrics", {}).items()}
+    for name in ("memory", "last_memory", "carried"):
+        tree[name] = torch.from_numpy(tree[name]) if name in tree else None
+    return Trajectory(**tree)

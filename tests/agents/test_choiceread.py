@@ -47,9 +47,9 @@ def worker_for(policy, games=GAMES, steps=STEPS, config=None):
 
 def unrolled(policy):
     """T steps of B games, and what was made of them step by step."""
-    column = worker_for(policy).collect().columns[0]
+    trajectory = worker_for(policy).collect().trajectories[0]
     learner = IMITATION.make_learner(policy, SPEC, GAMES, 0)
-    return column, learner._batch(column, np.arange(GAMES), np.zeros(0, np.int64))[0]
+    return trajectory, learner._batch(trajectory, np.arange(GAMES), np.zeros(0, np.int64))[0]
 
 
 def cut(batch, steps):
@@ -62,10 +62,10 @@ def cut(batch, steps):
 @torch.no_grad()
 def test_all_steps_at_once_are_the_steps_one_by_one():
     policy = make("choiceread", **SMALL)
-    column, batch = unrolled(policy)
-    assert column.restarts[1:].any(), "an episode begins within the unroll"
+    trajectory, batch = unrolled(policy)
+    assert trajectory.restarts[1:].any(), "an episode begins within the unroll"
     logits = policy(batch).logits
-    torch.testing.assert_close(logits[:-1], torch.from_numpy(column.logits), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(logits[:-1], torch.from_numpy(trajectory.logits), rtol=1e-4, atol=1e-5)
     first = policy(cut(batch, slice(0, 3)))
     assert first.memory is not None
     later = policy(cut(batch, slice(3, None))._replace(memory=first.memory[-1]))
@@ -161,8 +161,8 @@ def learnt(agent, updates, **options):
     policy = make(agent, **options)
     worker, learner = worker_for(policy, 16, IMITATION.unroll, IMITATION), IMITATION.make_learner(policy, SPEC, 16, 0)
     for steps in range(0, updates * 128, 128):
-        column = worker.collect(IMITATION.teacher_share(steps), steps).columns[0]
-        assert np.isfinite(list(learner.update(column, steps).values())).all()
+        trajectory = worker.collect(IMITATION.teacher_share(steps), steps).trajectories[0]
+        assert np.isfinite(list(learner.update(trajectory, steps).values())).all()
     return policy
 
 

@@ -181,21 +181,23 @@ def test_all_steps_at_once_are_one_after_the_other(late):
     vec.spec = replace(vec.spec, time_limit_is_loss=late == "lost")
     policies = [network(vec.spec, seed=i) for i in range(2)]
     rollout = collect(vec, policies, unroll=7, skip=1)
-    (column,) = rollout.joined()
-    assert column.restarts[1:].any()
-    assert not column.restarts[0].all()
-    assert bool(len(column.cut[0])) == (late == "cut off")
+    (trajectory,) = rollout.joined()
+    assert trajectory.restarts[1:].any()
+    assert not trajectory.restarts[0].all()
+    assert bool(len(trajectory.truncations)) == (late == "cut off")
     slow = StepByStep(vec.spec, policies[0].config)
     slow.load_state_dict(policies[0].state_dict())
     games = np.array([1, 4, 5, 8, 10])
-    at_once, in_turn = (PPOLearner(policy, PPOConfig()).replay(column, games) for policy in (policies[0], slow))
+    at_once, in_turn = (
+        PPOLearner(policy, PPOConfig()).reevaluate(trajectory.games(games)) for policy in (policies[0], slow)
+    )
     for got, expected in zip(at_once[:3], in_turn[:3], strict=True):
         torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5)
-    own = rollout.columns[0]
-    logits = PPOLearner(policies[0], PPOConfig()).replay(own, np.arange(6)).logits
+    own = rollout.trajectories[0]
+    logits = PPOLearner(policies[0], PPOConfig()).reevaluate(own.games(np.arange(6))).logits
     torch.testing.assert_close(logits, torch.from_numpy(own.logits), rtol=1e-4, atol=1e-5)
-    recalled, replayed = (PPOLearner(policy, PPOConfig()).recall(own) for policy in (policies[0], slow))
-    for got, expected in zip(recalled[:3], replayed[:3], strict=True):
+    known, slowly = (PPOLearner(policy, PPOConfig()).rollout_values(own) for policy in (policies[0], slow))
+    for got, expected in zip(known, slowly, strict=True):
         torch.testing.assert_close(got, expected.detach(), rtol=1e-4, atol=1e-5)
 
 

@@ -253,9 +253,9 @@ class TestLearning:
         )
         for learner in learners:
             learner.explore(0)
-        column = make_actor(guided, num_envs=4, most=40).collect().columns[0]
-        assert guided.guided == column.action.size, "the Guide was heeded in every step"
-        told = [learner.update(column, 24) for learner in learners]
+        trajectory = make_actor(guided, num_envs=4, most=40).collect().trajectories[0]
+        assert guided.guided == trajectory.action.size, "the Guide was heeded in every step"
+        told = [learner.update(trajectory, 24) for learner in learners]
         assert told[0]["td_loss"] == told[1]["td_loss"]
         weights = guided.state_dict()
         assert all(torch.equal(weights[name], tensor) for name, tensor in plain.state_dict().items())

@@ -113,17 +113,17 @@ def test_a_replay_is_what_acted(agent):
     vec = mg.make_vec("ma_messenger", 6, stage="s4", agents=2, max_cycles=5)
     policies = [network(vec.spec, seed, agent) for seed in range(2)]
     rollout = collect(vec, policies, unroll=7, skip=1)
-    column, games = rollout.columns[0], np.arange(6)
-    assert column.memory is not None
-    assert column.memory.any()
-    assert column.restarts[1:].any()
-    assert not column.restarts[0].all()
+    trajectory, games = rollout.trajectories[0], np.arange(6)
+    assert trajectory.memory is not None
+    assert trajectory.memory.any()
+    assert trajectory.restarts[1:].any()
+    assert not trajectory.restarts[0].all()
     learner = PPOLearner(policies[0], PPOConfig())
     if agent == "relread":  # without noise
-        logits = learner.replay(column, games).logits
-        torch.testing.assert_close(logits, torch.from_numpy(column.logits), rtol=1e-4, atol=1e-5)
-    at_once = learner.replay(column, games)
-    in_turn = PPOLearner(stepwise(policies[0]), PPOConfig()).replay(column, games)
+        logits = learner.reevaluate(trajectory.games(games)).logits
+        torch.testing.assert_close(logits, torch.from_numpy(trajectory.logits), rtol=1e-4, atol=1e-5)
+    at_once = learner.reevaluate(trajectory.games(games))
+    in_turn = PPOLearner(stepwise(policies[0]), PPOConfig()).reevaluate(trajectory.games(games))
     for got, expected in zip(at_once[:3], in_turn[:3], strict=True):
         torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-5)
 

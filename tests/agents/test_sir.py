@@ -116,8 +116,8 @@ def by_the_book(policy: Sir, observation: dict[str, Tensor], manual: Tensor, goa
     z = distance_map(observation["position"][None], *grid.shape[:2])[0]
     pooled = stack_by_the_book(policy.grounding, cells, z, text, joint).flatten(1).max(1).values
     if policy.local is not None:
-        row, column = observation["position"].tolist()
-        around = [F.pad(part, (1, 1, 1, 1))[:, row : row + 3, column : column + 3] for part in (cells, z)]
+        row, trajectory = observation["position"].tolist()
+        around = [F.pad(part, (1, 1, 1, 1))[:, row : row + 3, trajectory : trajectory + 3] for part in (cells, z)]
         if row < 0:
             around = [torch.zeros(len(part), 3, 3) for part in around]
         pooled = pooled + stack_by_the_book(policy.local, *around, text, joint).flatten(1).max(1).values
@@ -369,17 +369,17 @@ def test_learners_replay_what_was_played_and_learn_from_it(env, options, agent):
     vec = mg.make_vec(env, 4, max_cycles=4, **options)
     policies = [narrow(agent, spec=vec.spec) for _ in range(vec.num_agents)]
     rollout = collect(vec, policies, unroll=6, skip=1)
-    column = rollout.columns[0]
-    assert column.restarts[1:].any()
+    trajectory = rollout.trajectories[0]
+    assert trajectory.restarts[1:].any()
     for learner in (
         PPOLearner(policies[0], PPOConfig(unroll=6, epochs=1, minibatches=2)),
         ImpalaLearner(policies[0], ImpalaConfig(unroll=6, learning_rate=5e-4, chunk=2)),
     ):
         if isinstance(learner, PPOLearner):  # nothing is learnt yet
-            now = learner.recall(column)
-            torch.testing.assert_close(now.logits, torch.from_numpy(column.logits), rtol=1e-4, atol=1e-5)
-            torch.testing.assert_close(now.value, torch.from_numpy(column.value), rtol=1e-4, atol=1e-5)
-        report = learner.update(column, 0)
+            now = learner.reevaluate(trajectory.games())
+            torch.testing.assert_close(now.logits, torch.from_numpy(trajectory.logits), rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(now.value, torch.from_numpy(trajectory.value), rtol=1e-4, atol=1e-5)
+        report = learner.update(trajectory, 0)
         assert all(torch.isfinite(torch.tensor(number)) for number in report.values())
         # A softmax over what a layer scores does not notice the layer's bias: its gradient is rounding, or none.
         learnt = {name: p.grad for name, p in policies[0].named_parameters() if not name.endswith("score.bias")}

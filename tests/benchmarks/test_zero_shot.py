@@ -201,7 +201,6 @@ def test_runs_that_see_other_things(finished, monkeypatch, capsys, tmp_path):
 
 
 def test_maps_that_a_network_is_not_made_for(monkeypatch, capsys, tmp_path):
-    pytest.importorskip("tianshou")
     learner = QmixConfig(replay_steps=300, unroll=5, batch=4, updates=0.25, state_maps=4)
     options = {"maps": 4, "hidden": 8, "embedding": 4}
     few = {"phases": phases_of({"*": Promotion(steps=60)}, learner), "network": options}

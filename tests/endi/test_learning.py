@@ -31,31 +31,31 @@ def test_learners_see_what_the_actors_saw(agent, agents):
     worker = worker_of(agent, agents)
     worker.collect()
     rollout = worker.collect()
-    for player, column in zip(worker.players, rollout.columns, strict=True):
-        assert column.record["noise"].dtype == np.float16
-        assert column.record["noise"][:-1].any((2, 3)).all()
+    for player, trajectory in zip(worker.players, rollout.trajectories, strict=True):
+        assert trajectory.record["noise"].dtype == np.float16
+        assert trajectory.record["noise"][:-1].any((2, 3)).all()
         learner, games = LEARNERS["ppo"](player.policy), np.arange(4)
         with torch.no_grad():
-            replayed = learner.replay(column, games).logits
-            torch.testing.assert_close(replayed, torch.from_numpy(column.logits), rtol=0, atol=1e-6)
-            column.record["noise"] = -column.record["noise"]
-            other = learner.replay(column, games).logits
+            replayed = learner.reevaluate(trajectory.games(games)).logits
+            torch.testing.assert_close(replayed, torch.from_numpy(trajectory.logits), rtol=0, atol=1e-6)
+            trajectory.record["noise"] = -trajectory.record["noise"]
+            other = learner.reevaluate(trajectory.games(games)).logits
         assert not torch.allclose(replayed, other, rtol=0, atol=1e-6)  # or nothing was replayed
 
 
-def test_columns_hold_what_the_others_did():
+def test_trajectories_hold_what_the_others_did():
     rollout = worker_of("endi_dis_relread", 3).collect()
-    for i, column in enumerate(rollout.columns):
+    for i, trajectory in enumerate(rollout.trajectories):
         others = [j for j in range(3) if j != i]
         for k, j in enumerate(others):
-            did = np.where(rollout.columns[j].alive, rollout.columns[j].action, -1)
-            assert (column.extras[OTHERS][:-1, :, k] == did).all()
-        assert (column.extras[OTHERS][-1] == -1).all()
-        assert 0 < column.metrics["mask_coverage"] < 1
-        assert 0 <= column.metrics["mask_conflicts"] < 1
+            did = np.where(rollout.trajectories[j].alive, rollout.trajectories[j].action, -1)
+            assert (trajectory.extras[OTHERS][:-1, :, k] == did).all()
+        assert (trajectory.extras[OTHERS][-1] == -1).all()
+        assert 0 < trajectory.metrics["mask_coverage"] < 1
+        assert 0 <= trajectory.metrics["mask_conflicts"] < 1
     [joined] = rollout.joined()
-    assert (joined.extras[OTHERS][:, 4:8] == rollout.columns[1].extras[OTHERS]).all()
-    coverage = np.mean([column.metrics["mask_coverage"] for column in rollout.columns])
+    assert (joined.extras[OTHERS][:, 4:8] == rollout.trajectories[1].extras[OTHERS]).all()
+    coverage = np.mean([trajectory.metrics["mask_coverage"] for trajectory in rollout.trajectories])
     assert joined.metrics["mask_coverage"] == pytest.approx(coverage)
 
 
@@ -68,7 +68,7 @@ def test_every_algorithm_weighs_the_losses_beside(agent, algorithm):
     def learn(**weights: float) -> tuple[dict[str, float], torch.Tensor]:
         changes = {} if algorithm == "impala" else {"epochs": 1, "minibatches": 1}
         learner = LEARNERS[algorithm](copy.deepcopy(policy), weights=weights, **changes)
-        told = learner.update(rollout.columns[0], 0)
+        told = learner.update(rollout.trajectories[0], 0)
         return told, torch.cat([p.flatten() for p in learner.policy.parameters()])
 
     told, plain = learn(modelling=0.0, division=0.0)
@@ -87,7 +87,7 @@ def test_every_grounding_learns_in_either_world(agent, env):
     worker = worker_of(agent, 4, env=env)
     rollout, policy = worker.collect(), worker.players[0].policy
     before = copy.deepcopy(policy.state_dict())
-    told = LEARNERS["ppo"](policy).update(rollout.columns[0], 0)
+    told = LEARNERS["ppo"](policy).update(rollout.trajectories[0], 0)
     assert told["modelling_loss"] > 0
     assert any(not torch.equal(before[name], after) for name, after in policy.state_dict().items())
     assert all(p.isfinite().all() for p in policy.parameters())
@@ -99,10 +99,10 @@ def test_games_go_on_without_the_dead(algorithm):
     dead, told = 0, {}
     for _ in range(3):
         rollout: Rollout = worker.collect()
-        for player, column in zip(worker.players, rollout.columns, strict=True):
-            dead += int((column.extras[OTHERS][:-1] == -1).sum())
+        for player, trajectory in zip(worker.players, rollout.trajectories, strict=True):
+            dead += int((trajectory.extras[OTHERS][:-1] == -1).sum())
             learner = LEARNERS[algorithm](player.policy)
-            told = learner.update(column, 0)
+            told = learner.update(trajectory, 0)
             assert all(np.isfinite(value) for value in told.values())
             assert all(p.isfinite().all() for p in player.policy.parameters())
     assert dead > 20  # else nothing was shown
@@ -110,7 +110,7 @@ def test_games_go_on_without_the_dead(algorithm):
 
 def test_a_seed_decides_the_noise():
     def play(seed: int) -> list[np.ndarray]:
-        return [c.record["noise"].copy() for c in worker_of("endi_dis_relread", 2, seed=seed).collect().columns]
+        return [c.record["noise"].copy() for c in worker_of("endi_dis_relread", 2, seed=seed).collect().trajectories]
 
     one, same, other = play(0), play(0), play(7)
     assert all((x == y).all() for x, y in zip(one, same, strict=True))

@@ -39,8 +39,8 @@ def train(learners, players, updates=2, seed=0):
     worker.start(0)
     for _ in range(updates):
         rollout = worker.collect()
-        for learner, column in zip(learners, rollout.columns, strict=True):
-            learner.update(column, 0)
+        for learner, trajectory in zip(learners, rollout.trajectories, strict=True):
+            learner.update(trajectory, 0)
 
 
 def packed_of(learners, players):

@@ -5,15 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from magrounding.experiment.settings import read_settings
 
 import magrounding as mg
 from magrounding.errors import ConfigurationError
-from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import read_metrics
-from magrounding.experiment.phase import Promotion
-from magrounding.experiment.stage import StageSession
-from magrounding.play.run_folder import METRICS_FILE
+from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.stage import StageSession, make_session
 from magrounding.registry import ENVS
 from magrounding.storage import read_json
 from tests.experiment.tiny_runs import (
@@ -107,7 +106,7 @@ def test_weights_are_chosen_by_the_way_of_playing_that_is_asked_for(tmp_path):
     run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
     lines = read_metrics(tmp_path / "run" / METRICS_FILE)
     assert {line["play"] for line in lines if line.get("when") == "within"} == {"greedy"}
-    assert "* preset selection_play: greedy" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
+    assert "chosen by greedy play" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
     with pytest.raises(ConfigurationError, match="selection_play"):
         replace(settings.preset, selection_play="slowly")
 
@@ -149,7 +148,7 @@ def test_the_report_never_hides_the_teacher(taught):
     ):
         assert text.count(row) >= 2  # among the results, and among those with wrong manuals
     assert "reinforcement alone" not in text
-    assert "algorithm imitation, " in text
+    assert "teacher: the scripted oracle, in phases of imitation only" in text
     assert "| s1 | imitate | after 90 steps | 90 |" in text
 
 
@@ -162,7 +161,7 @@ def test_a_run_killed_in_any_phase_ends_the_same(taught, tmp_path, stage, phase,
     where = {"stage": ("s1", "s2").index(stage), "phase": phase, "steps": steps}
     killed_run(taught_settings(), tmp_path / "run", lambda position: where.items() <= position.items())
     assert (tmp_path / "run" / "s1" / "imitate").exists() == (stage != "s1" or phase > 0)
-    run_curriculum(read_config(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
+    run_curriculum(read_settings(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
     for name in ("s1/imitate", "s1", "s2"):
         assert torch.equal(weights_of(tmp_path / "run", name), weights_of(taught, name))
     assert timeless(tmp_path / "run") == timeless(taught)
@@ -220,7 +219,7 @@ def test_how_weights_came_about(chain, told):
     for stage, word in zip(("s1", "s2"), chain.split(), strict=True):
         phases |= phases_of({stage: SHORT}, *(kinds[letter] for letter in word))
     settings = tiny_settings(stages=("s1", "s2"), phases=phases)
-    assert [settings.learnt_by(stage, phase.name) for stage, phase in settings.walk()] == told
+    assert [settings.learnt_by(stage, phase.name) for stage, phase in settings.phases()] == told
     assert settings.imitates == ("i" in chain)
 
 
@@ -242,7 +241,7 @@ def test_a_phase_may_learn_from_games_of_its_own():
     """Its own options count for what is learnt from, and for nothing that is measured."""
     phases = {"s1": (replace(TAUGHT["s1"][0], games={"split": "eval", "max_cycles": 5}), TAUGHT["s1"][1])}
     settings = taught_settings(stages=("s1",), phases=phases)
-    sessions = [StageSession(settings, "s1", phase, 0, torch.device("cpu")) for phase in range(2)]
+    sessions = [make_session(settings, "s1", phase, 0, torch.device("cpu")) for phase in range(2)]
     told = [(session.vec.options.get("split"), session.vec.options["max_cycles"]) for session in sessions]
     assert told == [("eval", 5), (None, 8)]  # of training, as nothing else is said
     assert settings.stage_options("s1", "eval_new") == {

@@ -5,15 +5,14 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import torch
+from magrounding.experiment.settings import read_settings
 
 import magrounding as mg
 from magrounding.agents.policy import LABELS
-from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import read_metrics
-from magrounding.experiment.phase import Promotion
-from magrounding.experiment.stage import StageSession
-from magrounding.play.run_folder import METRICS_FILE
+from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.stage import make_session
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.teacher import Teacher
 from tests.experiment.tiny_runs import (
@@ -41,49 +40,51 @@ def rollout(request):
     return collect(vec, policies, skip=1, unroll=12, teacher=teacher, teacher_share=0.5)
 
 
-def test_a_joined_column_is_the_columns_side_by_side(rollout):
+def test_a_joined_trajectory_is_the_trajectories_side_by_side(rollout):
     [joined] = rollout.joined()
-    nested = {"observation", "texts", "final", "cut", "memory", "last_memory", "record", "extras", "metrics"}
+    nested = {"observation", "texts", "truncations", "memory", "last_memory", "record", "extras", "metrics", "carried"}
     parts = {field.name for field in fields(joined)} - nested
-    for i, column in enumerate(rollout.columns):
+    for i, trajectory in enumerate(rollout.trajectories):
         mine = slice(i * B, (i + 1) * B)
-        for name, text in column.texts["document"].ids.items():
+        for name, text in trajectory.texts["document"].ids.items():
             ours = joined.texts["document"]
-            assert (ours.ids[name][ours.index[:, mine]] == text[column.texts["document"].index]).all()
+            assert (ours.ids[name][ours.index[:, mine]] == text[trajectory.texts["document"].index]).all()
         for name in parts:
-            assert (getattr(joined, name)[:, mine] == getattr(column, name)).all()
-        for name, array in column.observation.items():
+            assert (getattr(joined, name)[:, mine] == getattr(trajectory, name)).all()
+        for name, array in trajectory.observation.items():
             assert (joined.observation[name][:, mine] == array).all()
-        if column.memory is not None:
-            assert torch.equal(joined.memory[mine], column.memory)
-            assert torch.equal(joined.last_memory[mine], column.last_memory)
-        assert (joined.extras[LABELS][:, mine] == column.extras[LABELS]).all()
-    assert {"alive", "continues", "discount", "last_action"} <= parts
+        if trajectory.memory is not None:
+            assert torch.equal(joined.memory[mine], trajectory.memory)
+            assert torch.equal(joined.last_memory[mine], trajectory.last_memory)
+        assert (joined.extras[LABELS][:, mine] == trajectory.extras[LABELS]).all()
+    assert {"alive", "nonterminal", "discount", "last_action"} <= parts
     assert joined.extras[LABELS].shape == (13, N * B, 4)
-    assert (joined.memory is None) == (rollout.columns[0].memory is None)
+    assert (joined.memory is None) == (rollout.trajectories[0].memory is None)
 
 
 def test_cuts_stay_with_their_games(rollout):
     [joined] = rollout.joined()
-    found = {(t, b): f for f, (t, b) in enumerate(zip(*(part.tolist() for part in joined.cut), strict=True))}
+    found = {
+        (t, b): f for f, (t, b) in enumerate(zip(*(part.tolist() for part in joined.truncations.where), strict=True))
+    }
     own = [
-        ((t, i * B + b), column.final, f)
-        for i, column in enumerate(rollout.columns)
-        for f, (t, b) in enumerate(zip(*(part.tolist() for part in column.cut), strict=True))
+        ((t, i * B + b), trajectory.truncations.observation, f)
+        for i, trajectory in enumerate(rollout.trajectories)
+        for f, (t, b) in enumerate(zip(*(part.tolist() for part in trajectory.truncations.where), strict=True))
     ]
     assert len(own) == len(found) > 10
     for place, final, f in own:
         for name, array in final.items():
-            assert (joined.final[name][found[place]] == array[f]).all()
+            assert (joined.truncations.observation[name][found[place]] == array[f]).all()
 
 
-def test_a_network_sees_in_a_joined_column_what_it_sees_in_each(rollout):
+def test_a_network_sees_in_a_joined_trajectory_what_it_sees_in_each(rollout):
     [joined] = rollout.joined()
     torch.manual_seed(1)
     learner = ImpalaLearner(ToyPolicy(joined.memory is not None), ImpalaConfig())
-    for i, column in enumerate(rollout.columns):
-        ours = learner.replay(joined, np.arange(i * B, (i + 1) * B))
-        theirs = learner.replay(column, np.arange(B))
+    for i, trajectory in enumerate(rollout.trajectories):
+        ours = learner.reevaluate(joined.games(np.arange(i * B, (i + 1) * B)))
+        theirs = learner.reevaluate(trajectory.games(np.arange(B)))
         for a, b in zip(ours[:3], theirs[:3], strict=True):
             torch.testing.assert_close(a, b)
 
@@ -95,7 +96,7 @@ def test_no_labels_are_made_up():
 
 def session_of(learner, **changes):
     settings = tiny_settings(agents=3, phases=phases_of({"*": Promotion(steps=60)}, learner), **changes)
-    session = StageSession(settings, "s1", 0, 0, torch.device("cpu"))
+    session = make_session(settings, "s1", 0, 0, torch.device("cpu"))
     session.start()
     return session
 
@@ -134,7 +135,7 @@ def settings_of():
 def test_all_agents_of_a_run_have_the_same_weights(shared):
     first, second = weights_of(shared, "s1")
     assert torch.equal(first, second)
-    assert "* share_parameters: True" in (shared / "report.md").read_text()
+    assert "parameters: one network for all agents" in (shared / "report.md").read_text()
     assert mg.load_team(shared).num_agents == 2
     for line in read_metrics(shared / METRICS_FILE):
         if line["kind"] == "train":
@@ -145,6 +146,6 @@ def test_all_agents_of_a_run_have_the_same_weights(shared):
 def test_a_shared_run_killed_ends_the_same(shared, tmp_path):
     where = {"phase": 1, "steps": 30}
     killed_run(settings_of(), tmp_path / "run", lambda position: where.items() <= position.items())
-    run_curriculum(read_config(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
+    run_curriculum(read_settings(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
     assert torch.equal(weights_of(tmp_path / "run", "s1"), weights_of(shared, "s1"))
     assert timeless(tmp_path / "run") == timeless(shared)

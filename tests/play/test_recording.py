@@ -36,7 +36,7 @@ def test_recorded_games_are_those_that_were_played(death):
     if death == "individual":
         assert not shown.alive.all()
     quota = [3, 2, 2, 2]
-    column_of = [source_of(shown, 1, len(shown.game)).collect().columns[i] for i in range(3)]
+    trajectory_of = [source_of(shown, 1, len(shown.game)).collect().trajectories[i] for i in range(3)]
     t, game = 0, 0
     for row, games in enumerate(quota):
         vec = make_vec(1, death=death, agents=3)
@@ -57,10 +57,10 @@ def test_recorded_games_are_those_that_were_played(death):
                 done = info["done"][0]
                 np.testing.assert_array_equal(shown.rewards[t], np.where(alive, rewards[0], 0))
                 goes_on = alive & ~(terminated | truncated)[0] & ~done
-                for i, column in enumerate(column_of):
-                    assert column.alive[t, 0] == alive[i]
-                    assert column.continues[t, 0] == column.discount[t, 0] == goes_on[i]
-                    assert column.restarts[t, 0] == first
+                for i, trajectory in enumerate(trajectory_of):
+                    assert trajectory.alive[t, 0] == alive[i]
+                    assert trajectory.nonterminal[t, 0] == trajectory.discount[t, 0] == goes_on[i]
+                    assert trajectory.restarts[t, 0] == first
                 first, t = False, t + 1
             assert shown.won[game] == info["won"][0]
             game += 1
@@ -152,12 +152,12 @@ def test_a_time_out_that_is_no_loss_is_worth_what_follows():
     assert (np.bincount(shown.game)[shown.game[last]] == 5).all()
     assert (shown.observation["inventory"][last] == 4).all()  # the length: it is the last observation, not the next
     assert shown.steps == (~last).sum()
-    column = source_of(shown, 1, len(shown.game)).collect().columns[0]
+    trajectory = source_of(shown, 1, len(shown.game)).collect().trajectories[0]
     before = np.append(last[1:], False)
     ends = np.append(np.diff(shown.game) > 0, True) & ~last
-    np.testing.assert_array_equal(column.alive[:, 0], ~last)
-    np.testing.assert_array_equal(column.discount[:, 0], ~last & ~ends)
-    np.testing.assert_array_equal(column.continues[:, 0], ~last & ~ends & ~before)
+    np.testing.assert_array_equal(trajectory.alive[:, 0], ~last)
+    np.testing.assert_array_equal(trajectory.discount[:, 0], ~last & ~ends)
+    np.testing.assert_array_equal(trajectory.nonterminal[:, 0], ~last & ~ends & ~before)
 
 
 class EachItsOwnLimit(ToyGames):
@@ -178,15 +178,15 @@ def test_an_agent_whose_time_is_over_before_the_games_shows_its_last_observation
     shown = record(vec, Guesser(), 4, 0, "nobody")
     assert (np.bincount(shown.game) == 7).all()  # six steps, and what the other agent saw last
     step = np.arange(len(shown.game)) % 7
-    first, other = (source_of(shown, 1, len(shown.game)).collect().columns[i] for i in range(2))
+    first, other = (source_of(shown, 1, len(shown.game)).collect().trajectories[i] for i in range(2))
     np.testing.assert_array_equal(shown.alive[:, 0], step < 4)
     np.testing.assert_array_equal(shown.acted[:, 0], step < 3)
     np.testing.assert_array_equal(first.alive[:, 0], step < 3)
     np.testing.assert_array_equal(first.discount[:, 0], step < 3)
-    np.testing.assert_array_equal(first.continues[:, 0], step < 2)
+    np.testing.assert_array_equal(first.nonterminal[:, 0], step < 2)
     np.testing.assert_array_equal(other.alive[:, 0], step < 6)
     np.testing.assert_array_equal(other.discount[:, 0], step < 6)
-    np.testing.assert_array_equal(other.continues[:, 0], step < 5)
+    np.testing.assert_array_equal(other.nonterminal[:, 0], step < 5)
 
 
 def test_more_games_than_memory_holds_are_refused_when_their_size_is_known(monkeypatch):

@@ -41,8 +41,8 @@ def test_it_plays_and_learns(id, agent, network, options):
     worker.start(seed=0)
     before = {name: each.clone() for name, each in policy.named_parameters()}
     for config in (imitate, ImpalaConfig(unroll=STEPS, learning_rate=1e-3)):
-        column = worker.collect(0.5).columns[0]
-        losses = config.make_learner(policy, vec.spec, GAMES, 0).update(column, 0)
+        trajectory = worker.collect(0.5).trajectories[0]
+        losses = config.make_learner(policy, vec.spec, GAMES, 0).update(trajectory, 0)
         assert np.isfinite(list(losses.values())).all()
     learnt = [name for name, each in policy.named_parameters() if not torch.equal(before[name], each)]
     assert len(learnt) > 0.8 * len(before)

@@ -45,10 +45,10 @@ def test_it_plays_and_learns(id, agent):
         worker.start(seed=0)
         before = {name: each.clone() for name, each in policy.named_parameters()}
         for config in (imitate, ImpalaConfig(unroll=STEPS, learning_rate=1e-3)):
-            column = worker.collect(0.5).columns[0]
-            offered = column.observation["action_mask"][:-1]
-            assert np.take_along_axis(offered, column.action[..., None], 2).all(), "what is played was offered"
-            losses = config.make_learner(policy, vec.spec, GAMES, 0).update(column, 0)
+            trajectory = worker.collect(0.5).trajectories[0]
+            offered = trajectory.observation["action_mask"][:-1]
+            assert np.take_along_axis(offered, trajectory.action[..., None], 2).all(), "what is played was offered"
+            losses = config.make_learner(policy, vec.spec, GAMES, 0).update(trajectory, 0)
             assert np.isfinite(list(losses.values())).all()
         still = [name for name, each in policy.named_parameters() if each.dim() > 1 and torch.equal(before[name], each)]
         assert all(name.startswith("grounding") for name in still), "but for SIR's look at a map, where there is none"

@@ -43,7 +43,7 @@ def make(vec, config=FEW, agent="drrn", seed=0, start=0):
 
 def iterate(learner, worker, steps=0):
     learner.explore(steps)
-    return learner.update(worker.collect().columns[0], steps)
+    return learner.update(worker.collect().trajectories[0], steps)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -150,14 +150,14 @@ def test_texts_are_counted():
 def test_many_games_and_agents_are_one_replay(unroll):
     vec = TextGames(3, 2, time_limit_is_loss=False)
     learner, worker = make(vec, replace(FEW, unroll=unroll))
-    [column] = worker.collect().joined()
+    [trajectory] = worker.collect().joined()
     learner.explore(0)
-    learner.update(column, 0)
+    learner.update(trajectory, 0)
     assert len(learner.replay_buffer) == 6 * unroll
 
 
-def column_of(rewards, ended, seed=0):
-    """A column [T, 1] of made-up texts: message t says t, choices are t and t + 1, and the second one is taken."""
+def trajectory_of(rewards, ended, seed=0):
+    """A trajectory [T, 1] of made-up texts: message t says t, choices are t and t + 1, and the second one is taken."""
     T = len(rewards)
     times = np.arange(T + 1) + 10 * seed
     ids = np.arange(500)[:, None].astype(np.int16)
@@ -191,7 +191,7 @@ def draw(replay, count, seed=0):
 class TestReplay:
     def test_a_transition_is_what_happened(self):
         replay = replay_of()
-        replay.add(column_of([0, 1, 0, 5], [0, 0, 0, 1]))
+        replay.add(trajectory_of([0, 1, 0, 5], [0, 0, 0, 1]))
         message, drawn = draw(replay, 4)
         order = np.argsort(message)
         assert message[order].tolist() == [0, 1, 2, 3]
@@ -208,20 +208,20 @@ class TestReplay:
     @pytest.mark.parametrize(("positive", "expected"), [(0, 0), (3, 3), (4, 4), (12, 4)])
     def test_each_half_gives_half_or_what_it_has(self, positive, expected):
         replay = replay_of()
-        replay.add(column_of([1] * positive + [0] * 12, [0] * (positive + 12)))
+        replay.add(trajectory_of([1] * positive + [0] * 12, [0] * (positive + 12)))
         assert (replay.positive, len(replay)) == (positive, positive + 12)
         counts = {int((draw(replay, 8, seed)[1].reward > 0).sum()) for seed in range(20)}
         assert counts == {expected}
 
     def test_positive_ones_fill_up_where_others_are_few(self):
         replay = replay_of()
-        replay.add(column_of([1] * 9 + [0], [0] * 10))
+        replay.add(trajectory_of([1] * 9 + [0], [0] * 10))
         assert {int((draw(replay, 8, seed)[1].reward > 0).sum()) for seed in range(9)} == {7}
         assert replay_of().sample(1, np.random.default_rng(0)) is None
 
     def test_draws_are_different_and_even(self):
         replay = replay_of(40, 0.0)
-        replay.add(column_of([1, 0] * 10, [0] * 20))
+        replay.add(trajectory_of([1, 0] * 10, [0] * 20))
         drawn = [draw(replay, 5, seed)[0] for seed in range(400)]
         assert all(len(set(each.tolist())) == 5 for each in drawn)
         counts = np.bincount(np.concatenate(drawn), minlength=20)
@@ -230,7 +230,7 @@ class TestReplay:
 
     def test_as_code_has_half_of_everything(self):
         replay = replay_of(40, 0.5, as_code=True)
-        replay.add(column_of([1] * 30, [0] * 30))
+        replay.add(trajectory_of([1] * 30, [0] * 30))
         assert (replay.positive, len(replay)) == (0, 20), "half of the places"
         assert sorted(set(np.concatenate([draw(replay, 8, seed)[0] for seed in range(50)]).tolist())) == list(
             range(10, 30)
@@ -240,7 +240,7 @@ class TestReplay:
     def test_rings_forget_the_oldest_and_texts_that_nothing_refers_to(self):
         replay = replay_of(8)
         for seed in range(30):
-            replay.add(column_of([0, 1, 0, 0], [0, 0, 0, 0], seed))
+            replay.add(trajectory_of([0, 1, 0, 0], [0, 0, 0, 0], seed))
         assert (replay.positive, len(replay)) == (4, 8)
         message, drawn = draw(replay, 8)
         assert set(message) == {261, 271, 281, 291, 283, 290, 292, 293}, "four of either half"
@@ -257,11 +257,11 @@ class TestReplay:
     def test_what_was_snapped_is_drawn_again(self):
         one, other = replay_of(16), replay_of(16)
         for seed in range(7):
-            one.add(column_of([0, 1, 0, 0, 2], [0, 0, 1, 0, 0], seed))
+            one.add(trajectory_of([0, 1, 0, 0, 2], [0, 0, 1, 0, 0], seed))
         other.restore({name: array.copy() for name, array in one.snapshot().items()})
         for seed in range(7, 12):
             for replay in (one, other):
-                replay.add(column_of([0, 1, 0, 0, 2], [0, 0, 1, 0, 0], seed))
+                replay.add(trajectory_of([0, 1, 0, 0, 2], [0, 0, 1, 0, 0], seed))
             ours, theirs = (replay.sample(8, np.random.default_rng(seed)) for replay in (one, other))
             for name in ("state", "following"):
                 assert np.array_equal(getattr(ours, name)["message"], getattr(theirs, name)["message"])
@@ -290,7 +290,7 @@ def test_pools_keep_the_distinct_ones():
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("target", [0, 5])
 def test_what_is_put_back_learns_on_to_the_bit(agent, target):
-    """Weights, optimiser and replay of a learner in the middle, and the same columns: the same weights at the end."""
+    """Weights, optimiser and replay of a learner in the middle, and the same trajectories: the same weights."""
     config = replace(FEW, target_every=target, replay_transitions=60, final_temperature=0.5, exploration=300)
     vec = mg.vectorize(OrderGame, 6)
     whole, worker = make(vec, config, agent)
@@ -307,8 +307,8 @@ def test_what_is_put_back_learns_on_to_the_bit(agent, target):
     for update in range(20, 40):
         whole.explore(6 * update)
         again.explore(6 * update)
-        column = worker.collect().columns[0]
-        ours, theirs = whole.update(column, 6 * update), again.update(column, 6 * update)
+        trajectory = worker.collect().trajectories[0]
+        ours, theirs = whole.update(trajectory, 6 * update), again.update(trajectory, 6 * update)
         assert all(ours[name] == theirs[name] for name in ours if not name.startswith("texts")), "who acts reads more"
     ours, theirs = whole.module.state_dict(), again.module.state_dict()
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)

@@ -44,42 +44,43 @@ def labelled(policy, *, share=0.5, ties=False, noise=0.1, **games):
 
 def updated(policy, rollout, config=CONFIG, steps=100):
     learner = ImitationLearner(copy.deepcopy(policy), config)
-    report = learner.update(rollout.columns[0], steps)
+    report = learner.update(rollout.trajectories[0], steps)
     return torch.cat([p.detach().flatten() for p in learner.policy.parameters()]), report
 
 
-def labels_of(column):
+def labels_of(trajectory):
     """[T, B, A], those of the steps that were played."""
-    return column.extras[LABELS][:-1]
+    return trajectory.extras[LABELS][:-1]
 
 
 def losses(policy, rollout, config=CONFIG, labels=None):
-    """Loss and parts of agent 0's whole column."""
-    learner, column = ImitationLearner(policy, config), rollout.columns[0]
-    games = np.arange(column.action.shape[1])
-    return learner._losses(column, games, labels_of(column) if labels is None else labels)
+    """Loss and parts of agent 0's whole trajectory."""
+    learner, trajectory = ImitationLearner(policy, config), rollout.trajectories[0]
+    if labels is not None:
+        trajectory = replace(trajectory, extras={LABELS: np.concatenate((labels, np.zeros_like(labels[:1])))})
+    return learner.loss(trajectory.games())
 
 
 def test_the_loss_is_that_of_the_set_of_best_moves(policy):
     rollout = labelled(policy, ties=True)
-    column = rollout.columns[0]
-    assert not column.alive.all()
-    assert set(labels_of(column)[column.alive].sum(-1).tolist()) == {1, 2}
+    trajectory = rollout.trajectories[0]
+    assert not trajectory.alive.all()
+    assert set(labels_of(trajectory)[trajectory.alive].sum(-1).tolist()) == {1, 2}
     loss, parts = losses(policy, rollout, replace(CONFIG, entropy=0.3, value_coefficient=0.7))
     with torch.no_grad():
-        now = ImitationLearner(policy, CONFIG).replay(column, np.arange(8))
-    logits, alive = now.logits.double().numpy(), column.alive
+        now = ImitationLearner(policy, CONFIG).reevaluate(trajectory.games(np.arange(8)))
+    logits, alive = now.logits.double().numpy(), trajectory.alive
     pi = np.exp(logits - logits.max(-1, keepdims=True))
     pi /= pi.sum(-1, keepdims=True)
-    imitation = -np.log((pi * labels_of(column)).sum(-1))[alive].mean()
+    imitation = -np.log((pi * labels_of(trajectory)).sum(-1))[alive].mean()
     entropy = -(pi[..., :3] * np.log(pi[..., :3])).sum(-1)[alive].mean()  # the fourth action is masked
-    agreement = np.take_along_axis(labels_of(column), pi.argmax(-1)[..., None], -1)[..., 0][alive].mean()
+    agreement = np.take_along_axis(labels_of(trajectory), pi.argmax(-1)[..., None], -1)[..., 0][alive].mean()
     error = np.zeros(pi.shape[:2])
     value, following = now.value.numpy(), now.next_value.numpy()
     for t in reversed(range(8)):
-        error[t] = column.reward[t] + CONFIG.gamma * column.discount[t] * following[t] - value[t]
+        error[t] = trajectory.reward[t] + CONFIG.gamma * trajectory.discount[t] * following[t] - value[t]
         if t < 7:
-            error[t] += CONFIG.gamma * CONFIG.gae_lambda * column.continues[t] * error[t + 1] * alive[t + 1]
+            error[t] += CONFIG.gamma * CONFIG.gae_lambda * trajectory.nonterminal[t] * error[t + 1] * alive[t + 1]
     baseline = np.square(error)[alive].mean()
     measured = [parts[name].item() for name in ("imitation_loss", "value_loss", "entropy", "agreement")]
     np.testing.assert_allclose(measured, [imitation, baseline, entropy, agreement], rtol=1e-4)
@@ -95,7 +96,7 @@ def gradient(policy, rollout, labels):
 
 def test_where_all_moves_are_best_there_is_nothing_to_learn(policy):
     rollout = labelled(policy)
-    everything = np.ones_like(labels_of(rollout.columns[0]))
+    everything = np.ones_like(labels_of(rollout.trajectories[0]))
     for tensor in gradient(policy, rollout, everything).values():
         assert tensor.abs().max() < 1e-6
     assert gradient(policy, rollout, None)["policy.weight"].abs().max() > 1e-3
@@ -104,7 +105,7 @@ def test_where_all_moves_are_best_there_is_nothing_to_learn(policy):
 def test_ties_are_left_to_the_student(policy):
     """Of two best moves neither gains on the other: their probabilities rise in proportion."""
     rollout = labelled(policy)
-    both = np.zeros_like(labels_of(rollout.columns[0]))
+    both = np.zeros_like(labels_of(rollout.trajectories[0]))
     both[..., :2] = True
     with torch.no_grad():
         policy.policy.weight[:2] = policy.policy.weight[0]
@@ -124,12 +125,12 @@ def test_moves_that_cost_more_weigh_more(policy):
     vec = ToyGames(num_envs=8, end=0.05)
     teacher = Teacher(Judge(vec), noise=0.1, seed=5)
     rollout = collect(vec, [policy, ToyPolicy()], teacher_share=0.5, teacher=teacher)
-    column = rollout.columns[0]
+    trajectory = rollout.trajectories[0]
     plain, without = losses(policy, rollout)
     weighed, parts = losses(policy, rollout, replace(CONFIG, regret=2.0))
     with torch.no_grad():
-        pi = ImitationLearner(policy, CONFIG).replay(column, np.arange(8)).logits.softmax(-1).numpy()
-    expected = (pi * column.extras[REGRETS][:-1]).sum(-1)[column.alive].mean()
+        pi = ImitationLearner(policy, CONFIG).reevaluate(trajectory.games(np.arange(8))).logits.softmax(-1).numpy()
+    expected = (pi * trajectory.extras[REGRETS][:-1]).sum(-1)[trajectory.alive].mean()
     assert 0.2 < expected < 0.6
     assert parts["regret"].item() == pytest.approx(expected, rel=1e-4)
     assert weighed.item() == pytest.approx(plain.item() + 2 * expected, rel=1e-4)
@@ -140,9 +141,9 @@ def test_moves_that_cost_more_weigh_more(policy):
 
 def test_an_expert_that_cannot_judge_is_not_asked_to():
     teacher = Teacher(ToyExpert(ToyGames()), noise=0.1, seed=5)
-    assert not teacher.judges
-    with pytest.raises(TypeError, match="does not judge"):
-        teacher.judge()
+    assert not teacher.knows_costs
+    with pytest.raises(TypeError, match="does not know what moves cost"):
+        teacher.costs()
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ def test_what_an_algorithm_says_of_its_teacher(monkeypatch):
     monkeypatch.setattr(stage, "Teacher", lambda expert, noise, *_: made.append((type(expert), noise)))
     for learner in (Kickstart(), NeedsLabels()):
         settings = tiny_settings(phases=phases_of({"*": Promotion(steps=60)}, learner))
-        stage.StageSession(settings, "s3", 0, 0, torch.device("cpu")).close()
+        stage.make_session(settings, "s3", 0, 0, torch.device("cpu")).close()
         assert settings.imitates
     assert made == [(RolloutOracle, 0.25), (Oracle, 0.0)]
 
@@ -193,9 +194,12 @@ def test_a_student_comes_to_agree_with_its_teacher():
     agreement, hits = [], []
     for step in range(40):
         rollout = worker.collect(config.teacher_share(step), step)
-        reports = [learner.update(column, step + 1) for learner, column in zip(learners, rollout.columns, strict=True)]
+        reports = [
+            learner.update(trajectory, step + 1)
+            for learner, trajectory in zip(learners, rollout.trajectories, strict=True)
+        ]
         agreement.append([report["agreement"] for report in reports])
-        hits.append([float((column.reward == 1)[column.alive].mean()) for column in rollout.columns])
+        hits.append([float((trajectory.reward == 1)[trajectory.alive].mean()) for trajectory in rollout.trajectories])
     assert np.mean(agreement[0]) < 0.7
     assert np.min(agreement[-10:]) > 0.95
     assert np.min(np.mean(hits[-10:], axis=0)) > 0.9
@@ -203,18 +207,18 @@ def test_a_student_comes_to_agree_with_its_teacher():
 
 def test_without_labels_it_cannot_learn(policy):
     rollout = collect(ToyGames(), [policy, ToyPolicy()])
-    assert LABELS not in rollout.columns[0].extras
+    assert LABELS not in rollout.trajectories[0].extras
     with pytest.raises(TypeError, match="collect it with a teacher"):
         updated(policy, rollout)
 
 
-def test_an_update_is_a_function_of_column_and_step(policy):
+def test_an_update_is_a_function_of_trajectory_and_step(policy):
     rollout = labelled(policy)
     first, report = updated(policy, rollout)
     assert torch.equal(first, updated(policy, rollout)[0])
     assert not torch.equal(first, updated(policy, rollout, steps=200)[0])  # other minibatches
-    rollout.columns[1].extras[LABELS][:] = True  # others' labels do not reach it
-    rollout.columns[1].reward += 7
+    rollout.trajectories[1].extras[LABELS][:] = True  # others' labels do not reach it
+    rollout.trajectories[1].reward += 7
     assert torch.equal(first, updated(policy, rollout)[0])
     names = {"imitation_loss", "value_loss", "entropy", "agreement", "gradient_norm", "learning_rate"}
     assert report.keys() == names
@@ -223,13 +227,13 @@ def test_an_update_is_a_function_of_column_and_step(policy):
 
 def test_the_dead_teach_nothing(policy):
     rollout = labelled(policy, num_envs=16)
-    column = rollout.columns[0]
-    assert not column.alive.all()
+    trajectory = rollout.trajectories[0]
+    assert not trajectory.alive.all()
     before, _ = updated(policy, rollout)
-    labels_of(column)[~column.alive] = [True, False, False, False]
-    column.reward[~column.alive] = 100
+    labels_of(trajectory)[~trajectory.alive] = [True, False, False, False]
+    trajectory.reward[~trajectory.alive] = 100
     first, _ = updated(policy, rollout)
-    labels_of(column)[~column.alive] = False
+    labels_of(trajectory)[~trajectory.alive] = False
     second, _ = updated(policy, rollout)
     assert torch.equal(before, first)
     assert torch.equal(before, second)
@@ -312,12 +316,12 @@ def test_a_rollout_records_what_was_best_and_what_was_done(policy):
     vec, clock = ToyGames(num_envs=16, end=0.05), Clock()
     teacher = Teacher(ToyExpert(vec), noise=0.0, seed=3)
     rollout = collect(vec, [policy, ToyPolicy()], teacher_share=1.0, teacher=teacher, clock=clock)
-    for column in rollout.columns:
-        assert column.extras[LABELS].shape == (9, 16, 4)
-        assert not column.extras[LABELS][-1].any()  # nothing is said of the boundary step
-        assert (labels_of(column).argmax(-1) == column.action)[column.alive].all()
-        assert (column.reward[column.alive] == 1).all()  # so the labels are those of the state on show
-        assert (column.logits != 0).any()  # of the student, whoever acted
+    for trajectory in rollout.trajectories:
+        assert trajectory.extras[LABELS].shape == (9, 16, 4)
+        assert not trajectory.extras[LABELS][-1].any()  # nothing is said of the boundary step
+        assert (labels_of(trajectory).argmax(-1) == trajectory.action)[trajectory.alive].all()
+        assert (trajectory.reward[trajectory.alive] == 1).all()  # so the labels are those of the state on show
+        assert (trajectory.logits != 0).any()  # of the student, whoever acted
     assert clock.spent["teaching"] > 0
 
 
@@ -326,7 +330,7 @@ def test_a_teacher_that_leads_nobody_changes_nothing(policy):
     alone = collect(ToyGames(), policies)
     vec = ToyGames()
     watched = collect(vec, policies, teacher=Teacher(ToyExpert(vec), noise=1.0, seed=3))
-    for ours, theirs in zip(alone.columns, watched.columns, strict=True):
+    for ours, theirs in zip(alone.trajectories, watched.trajectories, strict=True):
         assert (ours.action == theirs.action).all()
         assert (ours.reward == theirs.reward).all()
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from magrounding.agents.document_policy import Inputs
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.rollout import RolloutWorker
 from tests.training.toy_games import ToyGames, ToyPolicy, collect, players_of
@@ -16,9 +15,9 @@ CONFIG = ImpalaConfig(unroll=8, learning_rate=0.01, epsilon=1e-3, entropy=0.01, 
 
 
 def updated(policy, rollout, i=0, config=CONFIG):
-    """Parameters after one update from agent i's column, starting from a copy of `policy`."""
+    """Parameters after one update from agent i's trajectory, starting from a copy of `policy`."""
     learner = ImpalaLearner(copy.deepcopy(policy), config)
-    report = learner.update(rollout.columns[i], 0)
+    report = learner.update(rollout.trajectories[i], 0)
     return torch.cat([p.detach().flatten() for p in learner.policy.parameters()]), report
 
 
@@ -39,33 +38,37 @@ def test_it_learns_to_read():
     hits = []
     for step in range(120):
         rollout = worker.collect()
-        for learner, column in zip(learners, rollout.columns, strict=True):
-            learner.update(column, step)
-        hits.append([float((column.reward == 1)[column.alive].mean()) for column in rollout.columns])
+        for learner, trajectory in zip(learners, rollout.trajectories, strict=True):
+            learner.update(trajectory, step)
+        hits.append([float((trajectory.reward == 1)[trajectory.alive].mean()) for trajectory in rollout.trajectories])
     assert np.mean(hits[0]) < 0.45
     assert np.min(np.mean(hits[-10:], axis=0)) > 0.9  # each of the two
 
 
 def test_the_dead_teach_nothing(policy):
     rollout = collect(ToyGames(num_envs=8, num_agents=2, end=0.02), [policy, ToyPolicy()], skip=1)
-    column = rollout.columns[0]
-    dead = ~column.alive
+    trajectory = rollout.trajectories[0]
+    dead = ~trajectory.alive
     assert dead.any()
     before, _ = updated(policy, rollout)
-    column.reward[dead] = 77.0
-    column.action[dead] = 0
-    column.logits[dead] = [3.0, 0.0, -3.0, 0.0]
-    column.observation["grid"][:-1][dead] = 4
+    trajectory.reward[dead] = 77.0
+    trajectory.action[dead] = 0
+    trajectory.logits[dead] = [3.0, 0.0, -3.0, 0.0]
+    trajectory.observation["grid"][:-1][dead] = 4
     after, _ = updated(policy, rollout)
     assert torch.equal(before, after)
-    column.reward[~dead] += 1.0
+    trajectory.reward[~dead] += 1.0
     assert not torch.equal(before, updated(policy, rollout)[0])
 
 
 def test_other_agents_are_out_of_reach(policy):
     rollout = collect(ToyGames(num_envs=8, num_agents=2), [policy, ToyPolicy()])
     before, _ = updated(policy, rollout)
-    for array in (rollout.columns[1].reward, rollout.columns[1].logits, rollout.columns[1].observation["grid"]):
+    for array in (
+        rollout.trajectories[1].reward,
+        rollout.trajectories[1].logits,
+        rollout.trajectories[1].observation["grid"],
+    ):
         array[:] = 1
     assert torch.equal(before, updated(policy, rollout)[0])
 
@@ -74,7 +77,7 @@ def test_other_agents_are_out_of_reach(policy):
 def test_chunks_give_the_same_gradient(policy, is_loss):
     vec = ToyGames(num_envs=7, time_limit_is_loss=is_loss, end=0.0, max_cycles=3)
     rollout = collect(vec, [policy, ToyPolicy()], skip=2)
-    assert is_loss or len(rollout.columns[0].cut[0]) > 3
+    assert is_loss or len(rollout.trajectories[0].truncations) > 3
     whole, report = updated(policy, rollout)
     parts, same = updated(policy, rollout, config=replace(CONFIG, chunk=3))
     torch.testing.assert_close(parts, whole, rtol=1e-4, atol=1e-6)
@@ -84,22 +87,22 @@ def test_chunks_give_the_same_gradient(policy, is_loss):
 def test_the_loss_is_the_papers(policy):
     """Sums over time, means over the batch; on-policy, so that targets are plain bootstrapped returns."""
     rollout = collect(ToyGames(num_envs=5, num_agents=1, end=0.0, max_cycles=1000), [policy])
-    column = rollout.columns[0]
-    text = column.texts["document"]
-    column.alive[:], column.continues[:], column.discount[:] = True, True, 1.0
+    trajectory = rollout.trajectories[0]
+    text = trajectory.texts["document"]
+    trajectory.alive[:], trajectory.nonterminal[:], trajectory.discount[:] = True, True, 1.0
     with torch.no_grad():
         encoding = policy.encode_text(torch.from_numpy(text.ids["manual"]), torch.from_numpy(text.ids["goal"]))
-        flat = {k: torch.from_numpy(v.reshape(-1, *v.shape[2:])) for k, v in column.observation.items()}
-        output = policy.respond(Inputs(flat, encoding, torch.from_numpy(text.index.reshape(-1))))
+        flat = {k: torch.from_numpy(v.reshape(-1, *v.shape[2:])) for k, v in trajectory.observation.items()}
+        output = policy.respond(flat, encoding, torch.from_numpy(text.index.reshape(-1)))
     logits, value = output.logits.view(9, 5, 4).double(), output.value.view(9, 5).double()
-    column.logits[:] = logits[:-1].float().numpy()
+    trajectory.logits[:] = logits[:-1].float().numpy()
     expected = {"policy": 0.0, "value": 0.0, "entropy": 0.0}
     for b in range(5):
         following = value[8, b]
         for t in reversed(range(8)):
             chances = logits[t, b, :3].softmax(0)  # the fourth action is masked
-            following = column.reward[t, b] + 0.99 * following
-            expected["policy"] += -chances[column.action[t, b]].log() * (following - value[t, b]) / 5
+            following = trajectory.reward[t, b] + 0.99 * following
+            expected["policy"] += -chances[trajectory.action[t, b]].log() * (following - value[t, b]) / 5
             expected["value"] += 0.5 * (following - value[t, b]) ** 2 / 5
             expected["entropy"] += -(chances * chances.log()).sum() / 40
     _, report = updated(policy, rollout)
@@ -112,22 +115,24 @@ def test_a_time_limit_that_is_no_loss_is_seen_past(policy):
     """Bootstrapping uses the true last observation: what only that observation shows decides the update."""
     vec = ToyGames(num_envs=6, num_agents=1, time_limit_is_loss=False, end=0.0, max_cycles=3)
     rollout = collect(vec, [policy], skip=1)
-    column = rollout.columns[0]
-    assert len(column.cut[0]) > 2
+    trajectory = rollout.trajectories[0]
+    assert len(trajectory.truncations) > 2
     before, _ = updated(policy, rollout)
-    column.final["grid"][:] = 7 - column.final["grid"]  # upright becomes upside-down
+    trajectory.truncations.observation["grid"][:] = (
+        7 - trajectory.truncations.observation["grid"]
+    )  # upright becomes upside-down
     assert not torch.equal(before, updated(policy, rollout)[0])
-    column.discount[column.cut] = 0.0
+    trajectory.discount[trajectory.truncations.where] = 0.0
     lost, _ = updated(policy, rollout)
-    column.final["grid"][:] = 7 - column.final["grid"]
+    trajectory.truncations.observation["grid"][:] = 7 - trajectory.truncations.observation["grid"]
     assert torch.equal(lost, updated(policy, rollout)[0])
 
 
 def test_rewards_are_clipped(policy):
     rollout = collect(ToyGames(num_envs=4), [policy, ToyPolicy()])
-    rollout.columns[0].reward[:] = 1.0
+    rollout.trajectories[0].reward[:] = 1.0
     one, _ = updated(policy, rollout)
-    rollout.columns[0].reward[:] = 50.0
+    rollout.trajectories[0].reward[:] = 50.0
     assert torch.equal(one, updated(policy, rollout)[0])
 
 
@@ -139,7 +144,7 @@ def test_gradients_are_clipped_and_masked_actions_leave_them_finite(policy):
     assert report["entropy"] <= np.log(3) + 1e-6  # three legal actions
     for bound, left in ((1e-3, 1e-3), (0.0, report["gradient_norm"])):  # 0: no bound
         learner = ImpalaLearner(copy.deepcopy(policy), replace(CONFIG, clip_gradient=bound))
-        learner.update(rollout.columns[0], 0)
+        learner.update(rollout.trajectories[0], 0)
         norm = torch.cat([p.grad.flatten() for p in learner.policy.parameters() if p.grad is not None]).norm()
         assert float(norm) == pytest.approx(left, rel=1e-2)
 
@@ -153,7 +158,7 @@ def test_the_rate_falls_linearly_to_nothing():
 def test_a_finished_schedule_changes_no_weight(policy):
     rollout = collect(ToyGames(num_envs=4), [policy, ToyPolicy()])
     learner = ImpalaLearner(copy.deepcopy(policy), CONFIG)
-    learner.update(rollout.columns[0], int(CONFIG.anneal_steps))
+    learner.update(rollout.trajectories[0], int(CONFIG.anneal_steps))
     assert all(torch.equal(p, q) for p, q in zip(learner.policy.parameters(), policy.parameters(), strict=True))
 
 
@@ -161,10 +166,10 @@ def test_a_recurrent_policy_is_unrolled_as_it_acted():
     torch.manual_seed(0)
     policy = ToyPolicy(recurrent=True)
     rollout = collect(ToyGames(num_envs=6, num_agents=1), [policy], skip=2)
-    assert rollout.columns[0].restarts.any()
+    assert rollout.trajectories[0].restarts.any()
     learner = ImpalaLearner(policy, CONFIG)
-    logits = learner.replay(rollout.columns[0], np.arange(6)).logits
-    torch.testing.assert_close(logits.detach(), torch.from_numpy(rollout.columns[0].logits), rtol=1e-4, atol=1e-5)
+    logits = learner.reevaluate(rollout.trajectories[0].games(np.arange(6))).logits
+    torch.testing.assert_close(logits.detach(), torch.from_numpy(rollout.trajectories[0].logits), rtol=1e-4, atol=1e-5)
     _, report = updated(policy, rollout)
     assert np.isfinite(list(report.values())).all()
 

@@ -8,16 +8,16 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 import torch
+from magrounding.experiment.settings import RunSettings
 
 from magrounding.agents.policy import LABELS
-from magrounding.experiment.config import RunConfig
-from magrounding.experiment.phase import Phase, Promotion
-from magrounding.experiment.stage import StageSession
+from magrounding.experiment.presets import Phase, Preset, Promotion
+from magrounding.experiment.stage import make_session
 from magrounding.play.evaluate import REPORT_SEED, evaluate
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team
 from magrounding.threads import ThreadPlan, using
-from magrounding.training import minibatch, ppo
+from magrounding.training import learner, ppo
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.returns import Returns
 from magrounding.training.rollout import RolloutWorker
@@ -29,7 +29,7 @@ GAMES = 800
 
 def by_reward(agent, steps, learning_rate, **network):
     """PPO alone, with a small network."""
-    learner = ppo.PPOConfig(
+    config = ppo.PPOConfig(
         epochs=2,
         warm_up=5_000,
         anneal_steps=1e9,
@@ -37,13 +37,13 @@ def by_reward(agent, steps, learning_rate, **network):
         entropy=0.01,
         final_entropy=0.01,
     )
-    return RunConfig(
-        preset="narrow",
+    return Preset(
+        name="narrow",
         about="A network small enough to learn something within a minute or two of one core.",
         agent=agent,
-        phases={"*": (Phase(learner, Promotion(steps=steps), num_envs=128),)},
+        phases={"*": (Phase(config, Promotion(steps=steps), num_envs=128),)},
         env_options={"max_cycles": 80, "occupants": 1},
-        network=network,
+        policy_options=network,
     )
 
 
@@ -55,20 +55,20 @@ NARROW = {
 
 def shuffle_advantages(seed):
     """Every step gets the advantage of another: the same numbers, about nothing."""
-    gae, generator = minibatch.gae, torch.Generator().manual_seed(seed)
+    gae, generator = learner.gae, torch.Generator().manual_seed(seed)
 
     def shuffled(*given, **options):
         target, advantage = gae(*given, **options)
         flat = advantage.flatten()
         return Returns(target, flat[torch.randperm(len(flat), generator=generator)].view_as(advantage))
 
-    minibatch.gae = shuffled
+    learner.gae = shuffled
 
 
 def trained(preset, task, seed, steps):
     """One agent's session after so many environment steps."""
-    settings = RunConfig("rtfm", preset.agent, 1, preset, (task,), (seed,))
-    session = StageSession(settings, task, 0, seed, torch.device("cpu"))
+    settings = RunSettings("rtfm", preset.agent, 1, preset, (task,), (seed,))
+    session = make_session(settings, task, 0, seed, torch.device("cpu"))
     session.start()
     for done in range(0, steps, session.steps_per_update):
         session.iterate(done)
@@ -82,7 +82,7 @@ def train_and_play(agent, seed, shuffled):
     with using(ThreadPlan()):
         [phase] = NARROW[agent].phases["*"]
         session = trained(NARROW[agent], TASK, seed, phase.until.steps)
-        team = Team([learner.policy for learner in session.learners], session.vec.spec)
+        team = Team([each.policy for each in session.learners], session.vec.spec)
         return win_rate(team)
 
 
@@ -93,8 +93,8 @@ def win_rate(team):
 
 LESSONS = 24_000  # environment steps, some three seconds of a core
 
-STUDENT = RunConfig(
-    preset="student",
+STUDENT = Preset(
+    name="student",
     about="A small reader that is taught the first task of RTFM.",
     agent="relread",
     phases={
@@ -114,7 +114,7 @@ STUDENT = RunConfig(
         )
     },
     env_options={"max_cycles": 40},
-    network={"hidden": 64, "top": 64},
+    policy_options={"hidden": 64, "top": 64},
 )
 
 
@@ -124,11 +124,11 @@ def shuffle_labels(seed):
 
     def shuffled(*given):
         rollout = collect(*given)
-        for column in rollout.columns:
-            legal = column.observation["action_mask"][:-1][column.alive] == 1
-            labels = column.extras[LABELS][:-1]
-            moves = generator.permutation(labels[column.alive]) & legal
-            labels[column.alive] = np.where(moves.any(-1, keepdims=True), moves, legal)
+        for trajectory in rollout.trajectories:
+            legal = trajectory.observation["action_mask"][:-1][trajectory.alive] == 1
+            labels = trajectory.extras[LABELS][:-1]
+            moves = generator.permutation(labels[trajectory.alive]) & legal
+            labels[trajectory.alive] = np.where(moves.any(-1, keepdims=True), moves, legal)
         return rollout
 
     RolloutWorker.collect = shuffled

@@ -44,9 +44,11 @@ def test_every_step_is_learnt_from_once_an_epoch(shown, num_envs, unroll):
     met = []
     for k in range(source.num_chunks):  # so that the last rollout ends with an epoch
         rollout = source.collect(steps=k * num_envs * unroll)
-        assert len(rollout.games.won) == 0
-        columns = rollout.columns
-        met += [[np.sort(np.concatenate([c.reward[:, b][c.alive[:, b]] for c in columns])) for b in range(num_envs)]]
+        assert len(rollout.episodes.won) == 0
+        trajectories = rollout.trajectories
+        met += [
+            [np.sort(np.concatenate([c.reward[:, b][c.alive[:, b]] for c in trajectories])) for b in range(num_envs)]
+        ]
     chunks = [chunk for rollout in met for chunk in rollout]
     acted = np.sort(named.rewards[named.acted])
     orders = []
@@ -66,17 +68,19 @@ def test_a_chunk_is_a_piece_of_the_stream(shown):
     assert len(set(starts.tolist())) == 6
     for b, start in enumerate(starts):
         rows = np.minimum(np.arange(start, start + 5), len(shown.game) - 1)
-        for i, column in enumerate(rollout.columns):
-            text = column.texts["document"]
+        for i, trajectory in enumerate(rollout.trajectories):
+            text = trajectory.texts["document"]
             for name, array in text.ids.items():
                 np.testing.assert_array_equal(array[text.index[:, b]], shown.texts[name][shown.game[rows]])
             for name, array in shown.observation.items():
-                np.testing.assert_array_equal(column.observation[name][:, b], array[rows, i])
-            np.testing.assert_array_equal(column.extras[LABELS][:-1, b], shown.labels[rows[:-1], i])
-            assert not column.extras[LABELS][-1].any()
-            np.testing.assert_array_equal(column.action[:, b], shown.actions[rows[:-1], i])
+                np.testing.assert_array_equal(trajectory.observation[name][:, b], array[rows, i])
+            np.testing.assert_array_equal(trajectory.extras[LABELS][:-1, b], shown.labels[rows[:-1], i])
+            assert not trajectory.extras[LABELS][-1].any()
+            np.testing.assert_array_equal(trajectory.action[:, b], shown.actions[rows[:-1], i])
             mean = shown.rewards[rows[:-1]].mean(1)  # nobody dies alone in these games
-            np.testing.assert_allclose(column.reward[:, b], 0.5 * shown.rewards[rows[:-1], i] + 0.5 * mean, rtol=1e-6)
+            np.testing.assert_allclose(
+                trajectory.reward[:, b], 0.5 * shown.rewards[rows[:-1], i] + 0.5 * mean, rtol=1e-6
+            )
 
 
 def test_a_resumed_source_goes_on_where_the_other_stopped(shown):
@@ -86,14 +90,16 @@ def test_a_resumed_source_goes_on_where_the_other_stopped(shown):
     other.start(seed=12)
     for steps in (0, 12, 120):
         a, b, c = (source.collect(steps=steps) for source in (first, second, other))
-        np.testing.assert_array_equal(a.columns[1].observation["grid"], b.columns[1].observation["grid"])
-        np.testing.assert_array_equal(a.columns[1].texts["document"].index, b.columns[1].texts["document"].index)
-        assert (a.columns[1].observation["grid"] != c.columns[1].observation["grid"]).any()
+        np.testing.assert_array_equal(a.trajectories[1].observation["grid"], b.trajectories[1].observation["grid"])
+        np.testing.assert_array_equal(
+            a.trajectories[1].texts["document"].index, b.trajectories[1].texts["document"].index
+        )
+        assert (a.trajectories[1].observation["grid"] != c.trajectories[1].observation["grid"]).any()
 
 
 def test_recurrent_policies_begin_a_chunk_with_a_fresh_memory(shown):
-    assert source_of(shown, 3, 4).collect().columns[0].memory is None
-    memory = source_of(shown, 3, 4, [ToyPolicy(recurrent=True)] * 2).collect().columns[1].memory
+    assert source_of(shown, 3, 4).collect().trajectories[0].memory is None
+    memory = source_of(shown, 3, 4, [ToyPolicy(recurrent=True)] * 2).collect().trajectories[1].memory
     assert memory.shape[0] == 3
     assert not memory.any()
 
@@ -101,7 +107,9 @@ def test_recurrent_policies_begin_a_chunk_with_a_fresh_memory(shown):
 def test_who_divides_by_chance_draws_it_anew_for_what_others_played(shown):
     policies = [network("endi_dis_relread", seed=i) for i in range(2)]
     source = source_of(shown, 2, 4, policies)
-    noise = [[column.record["noise"] for column in source.collect(steps=steps).columns] for steps in (0, 8, 0)]
+    noise = [
+        [trajectory.record["noise"] for trajectory in source.collect(steps=steps).trajectories] for steps in (0, 8, 0)
+    ]
     assert noise[0][0].shape == (5, 2, 8, 8)
     assert max((noise[0][0] == other).mean() for other in (noise[0][1], noise[1][0])) < 0.1  # it is rounded
     assert all(np.array_equal(*drawn) for drawn in zip(noise[0], noise[2], strict=True))
@@ -221,7 +229,7 @@ def test_a_student_of_files_beats_chance():
     for k in range(24):
         rollout = source.collect(steps=512 * k)
         for i, learner in enumerate(learners):
-            report = learner.update(rollout.columns[i], 512 * k)
+            report = learner.update(rollout.trajectories[i], 512 * k)
     chance = evaluate(RandomTeam(2, 5), "ma_rtfm", options, 200).won.mean()
     student = evaluate(Team(policies, vec.spec), "ma_rtfm", options, 200).won.mean()
     assert report["agreement"] > 0.6

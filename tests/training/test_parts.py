@@ -22,14 +22,14 @@ GAMES = 4 * GAMES_PER_PART
 SYMBOLS = {"kinship": 8, "meaning": 4, "motion": 4}
 
 
-def column_of(policy, vec, needs, teacher=None):
+def trajectory_of(policy, vec, needs, teacher=None):
     """An unroll in which games begin, end and are cut off, with agents that die."""
     torch.manual_seed(0)
     players = [Player(policy, vec.spec, GAMES, torch.Generator().manual_seed(i)) for i in range(vec.num_agents)]
     worker = RolloutWorker(vec, players, 12, needs=needs, teacher=teacher)
     worker.start(seed=1)
     worker.collect(0.5)
-    return worker.collect(0.5).columns[0]
+    return worker.collect(0.5).trajectories[0]
 
 
 @pytest.mark.parametrize(
@@ -58,17 +58,18 @@ def test_parts_have_the_gradient_and_the_log_of_the_whole(env, options, agent, n
     with closing(make_vec(env, GAMES, max_cycles=9, **options)) as vec:
         policy = make_policy(agent, vec.spec, **network)
         teacher = Teacher(make_expert(vec), 0.1, 0) if isinstance(config, ImitationConfig) else None
-        column = column_of(policy, vec, config.needs, teacher)
-        assert env == "messenger" or not column.alive.all()
+        trajectory = trajectory_of(policy, vec, config.needs, teacher)
+        assert env == "messenger" or not trajectory.alive.all()
         seen = {}
         for parts in (1, 4):
+            trajectory.carried = None if trajectory.memory is None else torch.zeros_like(trajectory.memory)
             learner = config.make_learner(policy, vec.spec, GAMES, 0)
             learner.optimizer.step = lambda: None  # gradients are looked at, and weights stay as they are
             with using(ThreadPlan(cores=parts, parts=parts)):
                 assert len(learner.parts_of(np.arange(GAMES))) == parts
-                log = learner.update(column, 0)
-            memory = None if learner.memory is None else learner.memory.clone()
-            seen[parts] = SimpleNamespace(log=log, grads=[w.grad for w in policy.parameters()], memory=memory)
+                log = learner.update(trajectory, 0)
+            grads = [w.grad for w in policy.parameters()]
+            seen[parts] = SimpleNamespace(log=log, grads=grads, memory=trajectory.carried)
     whole, divided = seen[1], seen[4]
     assert sum(grad is not None for grad in whole.grads) > 10
     for one, other in zip(whole.grads, divided.grads, strict=True):
@@ -89,7 +90,7 @@ def test_parts_repeat_themselves_bit_for_bit():
             torch.manual_seed(3)
             policy = make_policy("relread", vec.spec)
             learner = PPOConfig(minibatches=1).make_learner(policy, vec.spec, GAMES, 0)
-            learner.update(column_of(policy, vec, frozenset()), 0)
+            learner.update(trajectory_of(policy, vec, frozenset()), 0)
             return [weight.detach().clone() for weight in policy.parameters()]
 
     assert all(torch.equal(one, other) for one, other in zip(gradients(), gradients(), strict=True))

@@ -1,4 +1,4 @@
-"""PPO learns what it should, clips what it should, and depends on nothing but its column and the step."""
+"""PPO learns what it should, clips what it should, and depends on nothing but its trajectory and the step."""
 
 import copy
 from dataclasses import replace
@@ -18,7 +18,7 @@ CONFIG = PPOConfig(unroll=8, epochs=2, minibatches=2, learning_rate=0.02, warm_u
 
 def updated(policy, rollout, config=CONFIG, steps=100):
     learner = PPOLearner(copy.deepcopy(policy), config)
-    report = learner.update(rollout.columns[0], steps)
+    report = learner.update(rollout.trajectories[0], steps)
     return torch.cat([p.detach().flatten() for p in learner.policy.parameters()]), report
 
 
@@ -38,14 +38,14 @@ def test_it_learns_to_read():
     hits = []
     for step in range(80):
         rollout = worker.collect()
-        for learner, column in zip(learners, rollout.columns, strict=True):
-            learner.update(column, step + 1)
-        hits.append([float((column.reward == 1)[column.alive].mean()) for column in rollout.columns])
+        for learner, trajectory in zip(learners, rollout.trajectories, strict=True):
+            learner.update(trajectory, step + 1)
+        hits.append([float((trajectory.reward == 1)[trajectory.alive].mean()) for trajectory in rollout.trajectories])
     assert np.mean(hits[0]) < 0.45
     assert np.min(np.mean(hits[-10:], axis=0)) > 0.9
 
 
-def test_an_update_is_a_function_of_column_and_step(policy):
+def test_an_update_is_a_function_of_trajectory_and_step(policy):
     rollout = collect(ToyGames(num_envs=8), [policy, ToyPolicy()])
     first, _ = updated(policy, rollout)
     again, _ = updated(policy, rollout)
@@ -57,7 +57,7 @@ def test_an_update_is_a_function_of_column_and_step(policy):
 def test_other_agents_do_not_reach_it(policy):
     rollout = collect(ToyGames(num_envs=8), [policy, ToyPolicy()])
     before, _ = updated(policy, rollout)
-    for array in (rollout.columns[1].reward, rollout.columns[1].logits):
+    for array in (rollout.trajectories[1].reward, rollout.trajectories[1].logits):
         array += 7
     after, _ = updated(policy, rollout)
     assert torch.equal(before, after)
@@ -65,11 +65,11 @@ def test_other_agents_do_not_reach_it(policy):
 
 def test_the_dead_teach_nothing(policy):
     rollout = collect(ToyGames(num_envs=16, end=0.02), [policy, ToyPolicy()])
-    column = rollout.columns[0]
-    assert not column.alive.all()
+    trajectory = rollout.trajectories[0]
+    assert not trajectory.alive.all()
     before, _ = updated(policy, rollout)
-    column.reward[~column.alive] = 100
-    column.logits[~column.alive] = 3
+    trajectory.reward[~trajectory.alive] = 100
+    trajectory.logits[~trajectory.alive] = 3
     after, _ = updated(policy, rollout)
     assert torch.equal(before, after)
 
@@ -79,16 +79,16 @@ def test_the_first_step_is_the_policy_gradient_of_normalised_advantages(policy):
     rollout = collect(ToyGames(num_envs=8), [policy, ToyPolicy()])
     config = replace(CONFIG, epochs=1, minibatches=1, value_coefficient=0.0, entropy=0.0, final_entropy=0.0)
     learner = PPOLearner(copy.deepcopy(policy), config)
-    column, games = rollout.columns[0], np.arange(8)
-    target, advantage, log_mu = learner._prepare(column)
-    alive = torch.from_numpy(column.alive)
+    trajectory, games = rollout.trajectories[0], np.arange(8)
+    target, advantage, log_mu = learner.estimates(trajectory)
+    alive = torch.from_numpy(trajectory.alive)
     assert float(advantage[alive].mean()) == pytest.approx(0, abs=1e-5)
     assert float(advantage[alive].std()) == pytest.approx(1, abs=1e-4)
-    losses = learner._losses(column, games, target, advantage, log_mu)
+    losses = learner.losses(trajectory.games(games), target, advantage, log_mu)
     parameters = list(learner.policy.parameters())
     ours = torch.autograd.grad(losses["policy_loss"], parameters, allow_unused=True)
-    now = learner.replay(column, games)
-    log_pi = now.logits.log_softmax(-1).gather(-1, torch.from_numpy(column.action)[..., None]).squeeze(-1)
+    now = learner.reevaluate(trajectory.games(games))
+    log_pi = now.logits.log_softmax(-1).gather(-1, torch.from_numpy(trajectory.action)[..., None]).squeeze(-1)
     plain = torch.autograd.grad(-(log_pi * advantage)[alive].mean(), parameters, allow_unused=True)
     for a, b in zip(ours, plain, strict=True):
         assert (a is None) == (b is None)
@@ -99,10 +99,10 @@ def test_the_first_step_is_the_policy_gradient_of_normalised_advantages(policy):
 def test_a_ratio_beyond_the_clip_has_no_gradient(policy):
     rollout = collect(ToyGames(num_envs=4), [policy, ToyPolicy()])
     learner = PPOLearner(policy, CONFIG)
-    column, games = rollout.columns[0], np.arange(4)
-    target, advantage, log_mu = learner._prepare(column)
+    trajectory, games = rollout.trajectories[0], np.arange(4)
+    target, advantage, log_mu = learner.estimates(trajectory)
     gain = torch.ones_like(advantage)
-    losses = learner._losses(column, games, target, gain, log_mu - 1.0)  # ratio e > 1.2
+    losses = learner.losses(trajectory.games(games), target, gain, log_mu - 1.0)  # ratio e > 1.2
     assert losses["policy_loss"].item() == pytest.approx(-1.2, abs=1e-5)
     gradient = torch.autograd.grad(losses["policy_loss"], list(policy.parameters()), allow_unused=True)
     assert all(g is None or not g.any() for g in gradient)
@@ -117,26 +117,26 @@ def test_rate_and_entropy_bonus_follow_their_schedules():
     assert learner.rate(100) == pytest.approx(1e-3)
     assert learner.rate(600) == pytest.approx(0.55e-3)
     assert learner.rate(5000) == pytest.approx(0.1e-3)
-    assert learner.bonus(0) == pytest.approx(0.02)
-    assert learner.bonus(550) == pytest.approx(0.01)
-    assert learner.bonus(5000) == 0
+    assert learner.entropy_coefficient(0) == pytest.approx(0.02)
+    assert learner.entropy_coefficient(550) == pytest.approx(0.01)
+    assert learner.entropy_coefficient(5000) == 0
 
 
 def test_team_reward_mixes_own_and_mean_of_the_living():
     policies = [ToyPolicy(), ToyPolicy()]
     own = collect(ToyGames(num_envs=16, end=0.05), policies)
     mixed = collect(ToyGames(num_envs=16, end=0.05), policies, team_reward=0.5)
-    alive = np.stack([column.alive for column in own.columns])
-    reward = np.stack([column.reward for column in own.columns])
+    alive = np.stack([trajectory.alive for trajectory in own.trajectories])
+    reward = np.stack([trajectory.reward for trajectory in own.trajectories])
     mean = (reward * alive).sum(0) / np.maximum(alive.sum(0), 1)
     expected = np.where(alive, 0.5 * reward + 0.5 * mean, 0)
-    np.testing.assert_allclose(np.stack([column.reward for column in mixed.columns]), expected, atol=1e-6)
+    np.testing.assert_allclose(np.stack([trajectory.reward for trajectory in mixed.trajectories]), expected, atol=1e-6)
 
 
 def test_values_learn_normalised_returns_in_messengers_flavour(policy):
     """With nothing else to learn from, the value comes close to the normalised returns, whatever the rewards' scale."""
     rollout = collect(ToyGames(num_envs=32, end=0.5), [policy, ToyPolicy()])
-    rollout.columns[0].reward *= 100
+    rollout.trajectories[0].reward *= 100
     plain, flavoured = (
         updated(policy, rollout, replace(CONFIG, normalised_returns=on, gae_lambda=1.0))[1]["value_loss"]
         for on in (False, True)
@@ -157,7 +157,7 @@ def test_what_is_frozen_does_not_learn(policy):
     freeze(policy, names[:1])
     learner = PPOLearner(policy, CONFIG)
     before = {name: tensor.clone() for name, tensor in policy.state_dict().items()}
-    learner.update(rollout.columns[0], 100)
+    learner.update(rollout.trajectories[0], 100)
     same = {name for name, tensor in policy.state_dict().items() if torch.equal(tensor, before[name])}
     assert same == {names[0], "carry.weight", "carry.bias"}  # a memory that this policy does not use
     with pytest.raises(ConfigurationError, match="toypolicy has no parameter whose name begins with 'nose'"):
@@ -176,9 +176,9 @@ def test_what_is_frozen_does_not_learn(policy):
 )
 def test_a_bonus_of_nothing_stays_nothing(policy, options, first, last):
     learner = PPOLearner(policy, replace(PPOConfig(warm_up=100, anneal_steps=1000), **options))
-    assert learner.bonus(0) == pytest.approx(first)
-    assert learner.bonus(550) == pytest.approx((first + last) / 2)
-    assert learner.bonus(1100) == learner.bonus(10**9) == pytest.approx(last)
+    assert learner.entropy_coefficient(0) == pytest.approx(first)
+    assert learner.entropy_coefficient(550) == pytest.approx((first + last) / 2)
+    assert learner.entropy_coefficient(1100) == learner.entropy_coefficient(10**9) == pytest.approx(last)
 
 
 def test_a_bonus_that_ends_as_no_number_is_refused():

@@ -6,30 +6,25 @@ from itertools import count, pairwise
 import numpy as np
 import pytest
 import torch
+from magrounding.experiment.settings import make_settings, read_settings
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
-from magrounding.agents.document_policy import Inputs
 from magrounding.agents.qmix.q_network import PLAY_EPSILON
 from magrounding.errors import ConfigurationError, MissingExtra
-from magrounding.experiment.config import make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import read_metrics
-from magrounding.experiment.phase import Promotion
-from magrounding.experiment.stage import StageSession
+from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.presets import Promotion
+from magrounding.experiment.stage import make_session
 from magrounding.play.evaluate import play
-from magrounding.play.run_folder import METRICS_FILE
 from magrounding.play.team import Team
 from magrounding.spec import STATE
 from magrounding.storage import read_json
-from magrounding.training import qmix
 from magrounding.training.qmix import QmixConfig, QmixLearner
 from magrounding.training.rollout import RolloutWorker
 from tests.experiment.tiny_runs import killed_run, phases_of, quiet, timeless, tiny_settings, weights_of
 from tests.training.toy_games import ToyGames, players_of
 from tests.training.two_step_game import TwoStepGames
-
-pytest.importorskip("tianshou")
 
 SMALL = {"maps": 4, "hidden": 16, "embedding": 8}
 FEW = QmixConfig(replay_steps=600, unroll=6, batch=4, updates=0.5, target_every=3, state_maps=4)
@@ -67,8 +62,8 @@ def worker_of(vec, learner, unroll):
 
 def iterate(learner, worker, steps=0):
     learner.explore(steps)
-    [column] = worker.collect().joined()
-    return learner.update(column, steps)
+    [trajectory] = worker.collect().joined()
+    return learner.update(trajectory, steps)
 
 
 @pytest.mark.parametrize(("mixer", "payoff"), [("monotonic", 8), ("sum", 7)])
@@ -109,9 +104,7 @@ def slow_targets(learner, episodes):
                 for row in place[episodes.real[:, k], k]:
                     seen = {name: torch.from_numpy(episodes.seen[name][row : row + 1, i]) for name in network.looks_at}
                     who, now = torch.eye(n)[i : i + 1], torch.ones(1, 1, dtype=torch.bool)
-                    q[row, i], memory = network.evaluate(
-                        Inputs(seen, {}, torch.zeros(1).long()), who, last, memory, now
-                    )
+                    q[row, i], memory = network.evaluate(seen, {}, torch.zeros(1).long(), who, last, memory, now)
                     last = torch.eye(network.num_actions)[episodes.action[row, i]][None]
         return q
 
@@ -194,9 +187,9 @@ def test_the_replay_holds_what_was_played():
     for _ in range(5):
         learner.explore(0)
         rollout = worker.collect()
-        returns += rollout.games.returns.sum(1).tolist()
+        returns += rollout.episodes.returns.sum(1).tolist()
         learner.update(rollout.joined()[0], 0)
-        wins += len(rollout.games.won)
+        wins += len(rollout.episodes.won)
     assert learner.played == learner.replay_buffer.num_episodes == wins
     episodes = learner.replay_buffer.sample(1000, np.random.default_rng(0))
     which = np.broadcast_to(np.arange(episodes.real.shape[1]), episodes.real.shape)[episodes.real]
@@ -275,9 +268,9 @@ def test_the_learner_sees_what_the_players_saw(agent):
     worker = worker_of(vec, learner, 6)
     seen = []
     for _ in range(4):
-        [column] = worker.collect().joined()
-        seen.append(learner._by_game(column.value.copy()))
-        learner.update(column, 0)
+        [trajectory] = worker.collect().joined()
+        seen.append(learner._by_game(trajectory.value.copy()))
+        learner.update(trajectory, 0)
     ours = np.concatenate(seen).reshape(-1, 2)  # [steps of all games, n]
     episodes = learner.replay_buffer.sample(1000, np.random.default_rng(0))
     last = np.zeros((*episodes.real.shape, 2, 5), np.float32)
@@ -298,7 +291,7 @@ def settings_of(agent="qmix"):
     options = {"qmix": SMALL, "qmix_relread": {"hidden": 16, "top": 16}}[agent]
     phases = phases_of({"*": Promotion(steps=240)}, learner)
     few = {"stages": ("s1", "s2"), "final_sets": ("train",), "stage_sets": ("train",)}
-    return tiny_settings(agent=agent, network=options, phases=phases, **few)
+    return tiny_settings(agent=agent, policy_options=options, phases=phases, **few)
 
 
 @pytest.fixture(scope="module", params=["qmix", "qmix_relread"])
@@ -312,7 +305,7 @@ def finished(request, tmp_path_factory):
 def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, after_saves):
     saves = count()
     killed_run(settings_of(finished.name), tmp_path / "run", lambda position: next(saves) == after_saves)
-    run_curriculum(read_config(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
+    run_curriculum(read_settings(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
     for stage in ("s1", "s2"):
         assert torch.equal(weights_of(tmp_path / "run", stage), weights_of(finished, stage))
     assert timeless(tmp_path / "run") == timeless(finished)
@@ -322,7 +315,7 @@ def test_games_that_begin_anew_are_not_glued_to_those_before():
     """Worlds without snapshots: no episode in the replay is longer than a game can be, nor paid as two."""
 
     def session():
-        return StageSession(settings_of(), "s1", 0, 0, torch.device("cpu"))
+        return make_session(settings_of(), "s1", 0, 0, torch.device("cpu"))
 
     first, second = session(), session()
     first.start()
@@ -346,7 +339,7 @@ def test_what_a_run_leaves_behind(finished):
     assert {"learner_0/td_loss", "learner_0/exploration", "learner_0/q_total"} <= lines[-1].keys()
     assert lines[-1]["learner_0/exploration"] == pytest.approx(0.05)  # one schedule for both stages
     assert read_json(finished / "config.json")["share_parameters"] is True
-    assert "* share_parameters: True" in (finished / "report.md").read_text()
+    assert "parameters: one network for all agents" in (finished / "report.md").read_text()
     team = mg.load_team(finished)
     assert [policy.who.tolist() for policy in team.policies] == [[1, 0], [0, 1]]
     vec = mg.make_vec("ma_rtfm", 4, stage="s2", agents=2)
@@ -362,14 +355,14 @@ def test_what_a_run_leaves_behind(finished):
 )
 def test_only_networks_of_values_learn_by_qmix_and_by_nothing_else(agent, preset):
     with pytest.raises(ConfigurationError, match=f"agent '{agent}' cannot learn by .* as preset '{preset}' has it"):
-        make_config("ma_rtfm", agent, preset=preset)
+        make_settings("ma_rtfm", agent, preset=preset)
 
 
-def test_a_run_without_tianshou_is_refused_before_anything_is_written(tmp_path, monkeypatch):
-    def missing():
-        raise MissingExtra("QMIX", "tianshou")
+def test_a_run_without_what_its_algorithm_requires_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    def missing(config):
+        raise MissingExtra("QMIX", "an_extra")
 
-    monkeypatch.setattr(qmix, "load_tianshou", missing)
+    monkeypatch.setattr(QmixConfig, "require", missing)
     with pytest.raises(MissingExtra):
         run_curriculum(settings_of(), tmp_path / "run", display=quiet())
     assert not (tmp_path / "run").exists()

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from magrounding.training.returns import following_values, gae, normalised_returns, vtrace
+from magrounding.training.returns import gae, normalised_returns, vtrace
 
 T, B = 7, 5
 
@@ -16,14 +16,14 @@ def unroll(seed, *, ends=0.25, dead=0.0):
     log_ratio, reward, value = (torch.randn(T, B, generator=g) for _ in range(3))
     ended = torch.rand(T, B, generator=g) < ends
     cut_off = ended & (torch.rand(T, B, generator=g) < 0.5)
-    next_value = following_values(value, torch.randn(B, generator=g))
+    next_value = torch.cat((value[1:], torch.randn(1, B, generator=g)))
     next_value = torch.where(cut_off, torch.randn(T, B, generator=g), next_value)
     discount = torch.where(ended & ~cut_off, 0.0, 0.9)
     alive = torch.rand(T, B, generator=g) >= dead
     return log_ratio, reward, discount, value, next_value, ~ended, alive
 
 
-def slow_vtrace(log_ratio, reward, discount, value, next_value, continues, clip_rho, clip_c):
+def slow_vtrace(log_ratio, reward, discount, value, next_value, nonterminal, clip_rho, clip_c):
     """Equation 1 of the IMPALA paper, every target a sum of its own."""
     targets, advantages = torch.zeros(T, B), torch.zeros(T, B)
     for b in range(B):
@@ -36,11 +36,11 @@ def slow_vtrace(log_ratio, reward, discount, value, next_value, continues, clip_
             total, weight = value[s, b].item(), 1.0
             for t in range(s, T):
                 total += weight * delta(t)
-                if not continues[t, b]:
+                if not nonterminal[t, b]:
                     break
                 weight *= discount[t, b] * min(clip_c, math.exp(log_ratio[t, b]))
             targets[s, b] = total
-            after = next_value[s, b] if s + 1 == T or not continues[s, b] else targets[s + 1, b]
+            after = next_value[s, b] if s + 1 == T or not nonterminal[s, b] else targets[s + 1, b]
             rho = min(clip_rho, math.exp(log_ratio[s, b]))
             advantages[s, b] = rho * (reward[s, b] + discount[s, b] * after - value[s, b])
     return targets, advantages
@@ -61,7 +61,13 @@ def test_on_policy_targets_are_bootstrapped_returns():
     bootstrap = torch.randn(B, generator=torch.Generator().manual_seed(1))
     always = torch.ones(T, B, dtype=torch.bool)
     result = vtrace(
-        torch.zeros(T, B), reward, torch.full((T, B), 0.9), value, following_values(value, bootstrap), always, always
+        torch.zeros(T, B),
+        reward,
+        torch.full((T, B), 0.9),
+        value,
+        torch.cat((value[1:], bootstrap[None])),
+        always,
+        always,
     )
     expected = bootstrap
     for t in reversed(range(T)):
@@ -94,11 +100,11 @@ def test_an_impossible_ratio_stays_finite():
 
 
 def test_what_follows_an_end_or_a_death_never_reaches_back():
-    log_ratio, reward, discount, value, next_value, continues, alive = unroll(3, ends=0.0)
-    continues[3], discount[3] = False, 0.0
-    before = vtrace(log_ratio, reward, discount, value, next_value, continues, alive)
+    log_ratio, reward, discount, value, next_value, nonterminal, alive = unroll(3, ends=0.0)
+    nonterminal[3], discount[3] = False, 0.0
+    before = vtrace(log_ratio, reward, discount, value, next_value, nonterminal, alive)
     reward[4:], value[4:] = 100.0, -50.0
-    after = vtrace(log_ratio, reward, discount, value, next_value, continues, alive)
+    after = vtrace(log_ratio, reward, discount, value, next_value, nonterminal, alive)
     for x, y in zip(before, after, strict=True):
         assert torch.equal(x[:4], y[:4])
         assert not torch.equal(x[4:], y[4:])
@@ -114,14 +120,14 @@ def test_dead_steps_learn_nothing():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_gae_is_the_papers_sum(seed):
-    _, reward, discount, value, next_value, continues, alive = unroll(seed)
-    result = gae(reward, discount, value, next_value, continues, alive, gae_lambda=0.8)
+    _, reward, discount, value, next_value, nonterminal, alive = unroll(seed)
+    result = gae(reward, discount, value, next_value, nonterminal, alive, gae_lambda=0.8)
     for b in range(B):
         for s in range(T):
             total, weight = 0.0, 1.0
             for t in range(s, T):
                 total += weight * (reward[t, b] + discount[t, b] * next_value[t, b] - value[t, b])
-                if not continues[t, b]:
+                if not nonterminal[t, b]:
                     break
                 weight *= discount[t, b] * 0.8
             assert result.advantage[s, b].item() == pytest.approx(float(total), rel=1e-4, abs=1e-5)
@@ -135,16 +141,16 @@ def test_returns_carry_no_gradient():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_normalised_returns_are_those_of_a_slow_loop(seed):
-    _, reward, _, value, _, continues, alive = unroll(seed, dead=0.2)
+    _, reward, _, value, _, nonterminal, alive = unroll(seed, dead=0.2)
     total = torch.zeros(T, B)
     for b in range(B):
         for s in range(T):
             for t in range(s, T):
                 total[s, b] += 0.9 ** (t - s) * reward[t, b]
-                if not continues[t, b]:
+                if not nonterminal[t, b]:
                     break
     expected = (total - total[alive].mean()) / (total[alive].std() + 1e-5)
-    target, advantage = normalised_returns(reward, 0.9, value, continues, alive)
+    target, advantage = normalised_returns(reward, 0.9, value, nonterminal, alive)
     torch.testing.assert_close(target[alive], expected[alive])
     torch.testing.assert_close(advantage[alive], (expected - value)[alive])
     assert target[alive].mean().abs() < 1e-5

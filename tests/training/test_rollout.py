@@ -57,30 +57,30 @@ def torch_seed():
 
 @pytest.mark.usefixtures("torch_seed")
 @pytest.mark.parametrize("is_loss", [True, False])
-def test_columns_hold_what_each_agent_lived_through(is_loss):
+def test_trajectories_hold_what_each_agent_lived_through(is_loss):
     vec = Diary(ToyGames(num_envs=6, num_agents=3, time_limit_is_loss=is_loss))
     worker = worker_of(vec)
     deaths = time_outs = 0
     for k in range(4):
         rollout = worker.collect()
         pages = vec.pages[k * T : (k + 1) * T + 1]
-        for i, column in enumerate(rollout.columns):
-            cuts = set(zip(*(part.tolist() for part in column.cut), strict=True))
+        for i, trajectory in enumerate(rollout.trajectories):
+            cuts = set(zip(*(part.tolist() for part in trajectory.truncations.where), strict=True))
             for t in range(T + 1):
                 obs, _, info, _ = pages[t]
-                for name, array in column.observation.items():
+                for name, array in trajectory.observation.items():
                     assert (array[t] == obs[name][:, i]).all()
                 if t == T:
                     break
                 actions, rewards, terminated, truncated = pages[t + 1][1]
                 alive = info["alive"][:, i]
-                assert (column.alive[t] == alive).all()
-                assert (column.action[t] == actions[:, i]).all()
-                assert (column.reward[t][alive] == rewards[alive, i]).all()
+                assert (trajectory.alive[t] == alive).all()
+                assert (trajectory.action[t] == actions[:, i]).all()
+                assert (trajectory.reward[t][alive] == rewards[alive, i]).all()
                 over, late = terminated[:, i], truncated[:, i]
-                assert (column.continues[t] == (alive & ~over & ~late)).all()
+                assert (trajectory.nonterminal[t] == (alive & ~over & ~late)).all()
                 worth = alive & ~over & ~(late & is_loss)
-                assert (column.discount[t] == worth).all()
+                assert (trajectory.discount[t] == worth).all()
                 assert {b for s, b in cuts if s == t} == (set() if is_loss else set(np.flatnonzero(late).tolist()))
                 deaths += int((over & ~pages[t + 1][2]["done"]).sum())
                 time_outs += int(late.sum())
@@ -95,11 +95,11 @@ def test_a_cut_off_episode_keeps_its_true_last_observation():
     found = 0
     for k in range(3):
         rollout = worker.collect()
-        for i, column in enumerate(rollout.columns):
-            for f, (t, b) in enumerate(zip(*column.cut, strict=True)):
+        for i, trajectory in enumerate(rollout.trajectories):
+            for f, (t, b) in enumerate(zip(*trajectory.truncations.where, strict=True)):
                 _, _, info, final = vec.pages[k * T + t + 1]
                 row = info["final_rows"].tolist().index(b)
-                for name, array in column.final.items():
+                for name, array in trajectory.truncations.observation.items():
                     assert (array[f] == final[name][row, i]).all()
                 found += 1
     assert found > 5
@@ -110,10 +110,10 @@ def test_documents_are_those_on_show():
     vec = Diary(ToyGames(num_envs=6))
     worker = worker_of(vec)
     for k in range(3):
-        columns = worker.collect().columns
+        trajectories = worker.collect().trajectories
         keys = np.concatenate([page[2]["document"] for page in vec.pages[k * T : (k + 1) * T + 1]])
-        for column in columns:
-            text = column.texts["document"]
+        for trajectory in trajectories:
+            text = trajectory.texts["document"]
             for t in range(T + 1):
                 obs, _, _, _ = vec.pages[k * T + t]
                 assert (text.ids["manual"][text.index[t]] == obs["manual"]).all()
@@ -137,7 +137,7 @@ def test_a_text_is_encoded_once_while_weights_stand():
 def test_finished_games_are_counted_once():
     vec = Diary(ToyGames(num_envs=6))
     worker = worker_of(vec)
-    games = [worker.collect().games for _ in range(3)]
+    games = [worker.collect().episodes for _ in range(3)]
     ended = [page[2] for page in vec.pages[1:]]
     assert sum(len(g.won) for g in games) == sum(int(info["done"].sum()) for info in ended) > 10
     expected = np.concatenate([info["return"][info["done"]] for info in ended])
@@ -157,21 +157,21 @@ class Faulty(ToyGames):
 def test_a_fault_is_no_loss_where_a_time_out_is_one():
     """It says nothing of the state that it ended in: the value goes on from the last observation."""
     rollout = worker_of(Faulty(num_envs=6, max_cycles=4, end=0.0)).collect()
-    for column in rollout.columns:
-        over = column.alive & ~column.continues
-        late = over & (column.observation["inventory"][:-1, :, 0] == 3)  # the fourth step
+    for trajectory in rollout.trajectories:
+        over = trajectory.alive & ~trajectory.nonterminal
+        late = over & (trajectory.observation["inventory"][:-1, :, 0] == 3)  # the fourth step
         lost = late & (np.arange(6) < 3)
         assert lost.any()
-        np.testing.assert_array_equal(column.discount[late], lost[late])
-        assert set(zip(*column.cut, strict=True)) == set(zip(*lost.nonzero(), strict=True))
-        assert (column.final["inventory"] == 4).all()
+        np.testing.assert_array_equal(trajectory.discount[late], lost[late])
+        assert set(zip(*trajectory.truncations.where, strict=True)) == set(zip(*lost.nonzero(), strict=True))
+        assert (trajectory.truncations.observation["inventory"] == 4).all()
 
 
 @pytest.mark.usefixtures("torch_seed")
 def test_games_that_a_fault_ended_are_not_counted():
     vec = Diary(Faulty(num_envs=6))
     worker = worker_of(vec)
-    games = [worker.collect().games for _ in range(3)]
+    games = [worker.collect().episodes for _ in range(3)]
     ended = [page[2] for page in vec.pages[1:]]
     expected = np.concatenate([info["return"][3:][info["done"][3:]] for info in ended])
     assert sum(int(info["done"][:3].sum()) for info in ended) > 5
@@ -184,25 +184,25 @@ def test_the_encoding_that_acts_is_the_encoding_that_learns():
     small = {"channels": (4, 4), "document_hidden": 6, "head_width": 8}
     policies = [build_policy("txt2pi", vec.spec, small, seed) for seed in (1, 2)]
     rollout = worker_of(vec, policies, unroll=15).collect()
-    for policy, column in zip(policies, rollout.columns, strict=True):
-        text = column.texts["document"]
+    for policy, trajectory in zip(policies, rollout.trajectories, strict=True):
+        text = trajectory.texts["document"]
         assert len(text.ids["manual"]) > 10
         batch = Batch(
-            {name: torch.from_numpy(array[:-1]) for name, array in column.observation.items()},
+            {name: torch.from_numpy(array[:-1]) for name, array in trajectory.observation.items()},
             {"document": reading_of(policy, text, text.index[:-1])},
             None,
-            torch.from_numpy(column.restarts[:-1]),
-            torch.from_numpy(column.last_action[:-1]),
+            torch.from_numpy(trajectory.restarts[:-1]),
+            torch.from_numpy(trajectory.last_action[:-1]),
         )
         with torch.no_grad():
             logits = policy(batch).logits
-        torch.testing.assert_close(logits, torch.from_numpy(column.logits), rtol=1e-4, atol=1e-5)
-        chosen = np.take_along_axis(column.observation["action_mask"][:-1], column.action[..., None], -1)
+        torch.testing.assert_close(logits, torch.from_numpy(trajectory.logits), rtol=1e-4, atol=1e-5)
+        chosen = np.take_along_axis(trajectory.observation["action_mask"][:-1], trajectory.action[..., None], -1)
         assert (chosen == 1).all()
 
 
 def reading_of(policy, text, index):
-    """All the texts of a column, encoded at once."""
+    """All the texts of a trajectory, encoded at once."""
     with torch.no_grad():
         encoding = policy.encode("document", {name: torch.from_numpy(ids) for name, ids in text.ids.items()})
     return Reading(encoding, torch.from_numpy(index))
@@ -213,7 +213,7 @@ def test_threads_do_not_change_a_rollout():
         torch.manual_seed(0)
         worker = worker_of(ToyGames(num_envs=4, num_agents=3))
         with using(plan):
-            return [column.action.copy() for _ in range(3) for column in worker.collect().columns]
+            return [trajectory.action.copy() for _ in range(3) for trajectory in worker.collect().trajectories]
 
     one_by_one, at_once = collect(ThreadPlan()), collect(ThreadPlan(cores=3, agents=3))
     assert all((x == y).all() for x, y in zip(one_by_one, at_once, strict=True))
@@ -230,8 +230,8 @@ def test_workers_change_nothing_of_a_rollout():
             player = Player(policy, vec.spec, 8, torch.Generator().manual_seed(1))
             worker = RolloutWorker(vec, [player], T)
             worker.start(seed=0)
-            (column,) = worker.collect().columns
-            return column, player.texts_encoded
+            (trajectory,) = worker.collect().trajectories
+            return trajectory, player.texts_encoded
 
     (serial, read), (halves, read_by_halves) = rollout(0), rollout(2)
     np.testing.assert_array_equal(halves.record["noise"], serial.record["noise"])

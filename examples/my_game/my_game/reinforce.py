@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from magrounding.training.algorithm import AlgorithmConfig
@@ -26,12 +25,12 @@ class ReinforceConfig(AlgorithmConfig):
 class Reinforce(Learner[ReinforceConfig]):
     """The learner of one agent."""
 
-    def update(self, column, steps):
-        now, names = self.replay(column, np.arange(column.action.shape[1])), ("reward", "continues", "alive", "action")
-        reward, continues, alive, action = (self.tensor(getattr(column, name)) for name in names)  # [T, B]
-        target, advantage = normalised_returns(reward, 1.0, now.value.detach(), continues, alive)
-        chance = now.logits.log_softmax(-1).gather(-1, action[..., None]).squeeze(-1)
-        loss = ((target - now.value).square() - chance * advantage)[alive].mean()
+    def update(self, trajectory, steps):
+        games = trajectory.games(device=self.device)  # all, as tensors [T, B]
+        now = self.reevaluate(games)
+        target, advantage = normalised_returns(games.reward, 1.0, now.value.detach(), games.nonterminal, games.alive)
+        chance = now.logits.log_softmax(-1).gather(-1, games.action[..., None]).squeeze(-1)
+        loss = ((target - now.value).square() - chance * advantage)[games.alive].mean()
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()

@@ -26,8 +26,8 @@ def agreement(file, seed, updates):
     source.start(0)
     for update in range(updates):
         rollout = source.collect(steps=8 * update)
-        for learner, column in zip(learners, rollout.columns, strict=True):
-            learner.update(column, 8 * update)
+        for learner, trajectory in zip(learners, rollout.trajectories, strict=True):
+            learner.update(trajectory, 8 * update)
     team, hits = Team([policy.eval() for policy in policies], vec.spec), []
     obs, info = vec.reset(seed=seed)
     memory = team.initial_memory(1)
