@@ -17,7 +17,7 @@ from magrounding.agents.running_text.segments_learning import Manuals, exactness
 from magrounding.capabilities import HasFacts, find_capability
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError, choose
-from magrounding.experiment.settings import RunSettings
+from magrounding.experiment.config import RunConfig
 from magrounding.spec import EnvSpec
 from magrounding.vector import VectorEnv
 
@@ -42,7 +42,7 @@ def segmenters_of(modules: Iterable[nn.Module]) -> list[Delexicalised]:
 
 def learn_segments_of(
     kind: type[Delexicalised],
-    settings: RunSettings,
+    settings: RunConfig,
     stage: str,
     seed: int = 0,
     statements: str = ROWS,
@@ -59,7 +59,7 @@ def first_game(seed: int) -> int:
     return seed * ROUNDS * GAMES % HELD_OUT
 
 
-def learn_from_games(settings: RunSettings, stage: str, seed: int = 0, statements: str = ROWS) -> Segmenter:
+def learn_from_games(settings: RunConfig, stage: str, seed: int = 0, statements: str = ROWS) -> Segmenter:
     """The Segmenter of a stage, learnt from the manuals of its training games.
 
     Which words the map shows, and where in an occupant, is looked up in the maps of all evaluation sets as well: names
@@ -80,7 +80,7 @@ def learn_from_games(settings: RunSettings, stage: str, seed: int = 0, statement
 
 
 def learn_edges_from_games(
-    settings: RunSettings, stage: str, seed: int = 0, statements: str = ROWS, assume: tuple[str, ...] = ()
+    settings: RunConfig, stage: str, seed: int = 0, statements: str = ROWS, assume: tuple[str, ...] = ()
 ) -> Edges:
     """The reader of edges of a stage, learnt from its training games in every layout, plainly and in its wording.
 
@@ -116,7 +116,7 @@ def learn_edges_from_games(
     return learn_edges(spec, Renderings(rows, tuple(worded), tuple(weights), places, beside), seed, assume=assume)
 
 
-def statements_found(settings: RunSettings, stage: str, segmenter: Segmenter) -> dict[str, dict[str, float]]:
+def statements_found(settings: RunConfig, stage: str, segmenter: Segmenter) -> dict[str, dict[str, float]]:
     """Evaluation set → way of writing → part of its manuals divided as statements are, see `exactness`."""
     found = {}
     for name in settings.entry.evaluation.sets_of(stage):
@@ -125,7 +125,7 @@ def statements_found(settings: RunSettings, stage: str, segmenter: Segmenter) ->
     return found
 
 
-def facts_found(settings: RunSettings, stage: str, edges: Delexicalised) -> dict[str, dict[str, float]]:
+def facts_found(settings: RunConfig, stage: str, edges: Delexicalised) -> dict[str, dict[str, float]]:
     """Evaluation set → "as written", and way of writing → part of its manuals' facts that are put together rightly.
 
     Nothing where games do not have HasFacts.
@@ -152,7 +152,7 @@ def shared_pieces(pieces: np.ndarray, subjects: np.ndarray, names: np.ndarray) -
     return has.transpose(0, 2, 1) @ named
 
 
-def check_known(settings: RunSettings, statements: str) -> None:
+def check_known(settings: RunConfig, statements: str) -> None:
     """Raise a ConfigurationError unless statements are known in this way, see `_known`."""
     known = choose("way to find statements to learn from", statements, (ROWS, STOPS))
     if known == STOPS and PARAGRAPH not in settings.entry.in_layouts():
@@ -160,7 +160,7 @@ def check_known(settings: RunSettings, statements: str) -> None:
 
 
 def _known(
-    settings: RunSettings, stage: str, seed: int, statements: str, options: Mapping[str, str]
+    settings: RunConfig, stage: str, seed: int, statements: str, options: Mapping[str, str]
 ) -> tuple[EnvSpec, np.ndarray, np.ndarray]:
     """Manuals of training games, whose statements are known.
 
@@ -186,7 +186,7 @@ def _known(
 
 
 def _games(
-    settings: RunSettings, stage: str, evaluation_set: str | None = None, worded: Mapping[str, str] | None = None
+    settings: RunConfig, stage: str, evaluation_set: str | None = None, worded: Mapping[str, str] | None = None
 ) -> VectorEnv:
     """Games of a stage with these options of how they are worded; None: each statement has a row."""
     worded = settings.entry.in_layouts()[0] if worded is None else worded
@@ -214,7 +214,7 @@ def _maps(vec: VectorEnv, observation: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _seen(
-    settings: RunSettings, stage: str, spec: EnvSpec, maps: np.ndarray, spoken: np.ndarray, seed: int
+    settings: RunConfig, stage: str, spec: EnvSpec, maps: np.ndarray, spoken: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The places of words on maps, those of some training games and of all evaluation sets.
 

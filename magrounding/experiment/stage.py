@@ -29,10 +29,10 @@ from magrounding.experiment.checkpoint import (
     unpack_players,
 )
 from magrounding.experiment.compiling import Task, call_expert, call_network, compiled_beside
+from magrounding.experiment.config import RunConfig
 from magrounding.experiment.phase import Phase
 from magrounding.experiment.progress import Display
 from magrounding.experiment.segmenting import learn_segments_of, segmenters_of
-from magrounding.experiment.settings import RunSettings
 from magrounding.play.actor import make_expert
 from magrounding.play.demonstrations import Demonstrations, find_demonstrations
 from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, ProgressCallback, evaluate
@@ -80,7 +80,7 @@ class StageSession:
         segments_seed: of the games that segmenters learn from before the phase; None: they learn nothing.
     """
 
-    settings: RunSettings
+    settings: RunConfig
     stage: str
     phase: Phase
     vec: VectorEnv
@@ -268,7 +268,7 @@ class StageSession:
 
 
 def make_session(
-    settings: RunSettings,
+    settings: RunConfig,
     stage: str,
     phase: int,
     seed: int,
@@ -290,7 +290,7 @@ def make_session(
         display: what the person sees of such a recording.
     """
     clock, display = clock or Clock(), display or Display(quiet=True)
-    chosen, place = settings.preset.of_stage(stage)[phase], (settings.entry.stages.index(stage), phase)
+    chosen, place = settings.of_stage(stage)[phase], (settings.entry.stages.index(stage), phase)
     config, num_envs = chosen.learner, chosen.num_envs
     vec = make_vec(
         settings.env,
@@ -303,8 +303,8 @@ def make_session(
     learners: list[Learner] = []
     for i in range(settings.num_learners):
         drawn_from = derive_seed(seed, WEIGHTS, i)
-        policy = build_policy(settings.agent, vec.spec, settings.policy_options, drawn_from).to(device)
-        freeze(policy, settings.frozen(chosen))
+        policy = build_policy(settings.agent, vec.spec, settings.network, drawn_from).to(device)
+        freeze(policy, chosen.frozen)
         learners.append(config.make_learner(policy, vec.spec, num_envs, drawn_from))
     players = []
     for i in range(settings.agents):

@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from magrounding.agents.policy import STATE, Inputs, Policy
+from magrounding.agents.document_policy import Inputs
+from magrounding.agents.policy import STATE, Policy
 from magrounding.agents.qmix.mixer import MIXERS, make_mixer
 from magrounding.agents.qmix.q_network import PLAY_EPSILON, QNetwork
 from magrounding.errors import ConfigurationError

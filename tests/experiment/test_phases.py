@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from magrounding.experiment.settings import read_settings
 
 import magrounding as mg
 from magrounding.errors import ConfigurationError
+from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
-from magrounding.experiment.presets import Promotion
+from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession, make_session
 from magrounding.registry import ENVS
 from magrounding.storage import read_json
@@ -161,7 +161,7 @@ def test_a_run_killed_in_any_phase_ends_the_same(taught, tmp_path, stage, phase,
     where = {"stage": ("s1", "s2").index(stage), "phase": phase, "steps": steps}
     killed_run(taught_settings(), tmp_path / "run", lambda position: where.items() <= position.items())
     assert (tmp_path / "run" / "s1" / "imitate").exists() == (stage != "s1" or phase > 0)
-    run_curriculum(read_settings(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
+    run_curriculum(read_config(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
     for name in ("s1/imitate", "s1", "s2"):
         assert torch.equal(weights_of(tmp_path / "run", name), weights_of(taught, name))
     assert timeless(tmp_path / "run") == timeless(taught)
@@ -219,7 +219,7 @@ def test_how_weights_came_about(chain, told):
     for stage, word in zip(("s1", "s2"), chain.split(), strict=True):
         phases |= phases_of({stage: SHORT}, *(kinds[letter] for letter in word))
     settings = tiny_settings(stages=("s1", "s2"), phases=phases)
-    assert [settings.learnt_by(stage, phase.name) for stage, phase in settings.phases()] == told
+    assert [settings.learnt_by(stage, phase.name) for stage, phase in settings.walk()] == told
     assert settings.imitates == ("i" in chain)
 
 

@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import pytest
 import torch
-from magrounding.experiment.settings import make_settings
 
 from magrounding.agents.running_text.edges_learning import learn_edges
 from magrounding.agents.running_text.segments import Delexicalised
@@ -15,7 +14,9 @@ from magrounding.cli.command import CommandLine
 from magrounding.envs.make import make_vec
 from magrounding.errors import ConfigurationError
 from magrounding.experiment import segmenting
-from magrounding.experiment.presets import Promotion, default_preset
+from magrounding.experiment.config import make_config
+from magrounding.experiment.phase import Promotion
+from magrounding.experiment.presets import default_preset
 from magrounding.experiment.stage import make_session
 from magrounding.play.evaluate import evaluate
 from magrounding.play.loading import load_team
@@ -35,7 +36,7 @@ def session(agent, stage="s1", segments="learnt", **changes):
         agent=agent,
         stages=("s1", "s5"),
         phases=phases_of({"*": Promotion(steps=60)}, LEARNER),
-        policy_options={"segments": segments},
+        network={"segments": segments},
         env_options={"max_cycles": 8, "layout": "stream"},
         **changes,
     )
@@ -156,8 +157,8 @@ def test_edges_are_not_learnt_where_manuals_have_no_name_of_the_map(tmp_path, ca
 
 def test_no_paragraphs_no_sentences_to_learn_from():
     for env in ("rtfm", "ma_rtfm", "messenger", "ma_messenger"):
-        segmenting.check_known(make_settings(env, preset=default_preset(env)), "stops")
-    letters = make_settings("rock_paper_scissors", preset=default_preset("rock_paper_scissors"))
+        segmenting.check_known(make_config(env, preset=default_preset(env)), "stops")
+    letters = make_config("rock_paper_scissors", preset=default_preset("rock_paper_scissors"))
     with pytest.raises(ConfigurationError, match="rock_paper_scissors writes no paragraphs"):
         segmenting.check_known(letters, "stops")
 

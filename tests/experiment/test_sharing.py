@@ -5,13 +5,13 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import torch
-from magrounding.experiment.settings import read_settings
 
 import magrounding as mg
 from magrounding.agents.policy import LABELS
+from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
-from magrounding.experiment.presets import Promotion
+from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import make_session
 from magrounding.training.impala import ImpalaConfig, ImpalaLearner
 from magrounding.training.teacher import Teacher
@@ -146,6 +146,6 @@ def test_all_agents_of_a_run_have_the_same_weights(shared):
 def test_a_shared_run_killed_ends_the_same(shared, tmp_path):
     where = {"phase": 1, "steps": 30}
     killed_run(settings_of(), tmp_path / "run", lambda position: where.items() <= position.items())
-    run_curriculum(read_settings(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
+    run_curriculum(read_config(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
     assert torch.equal(weights_of(tmp_path / "run", "s1"), weights_of(shared, "s1"))
     assert timeless(tmp_path / "run") == timeless(shared)

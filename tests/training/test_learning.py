@@ -8,10 +8,10 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 import torch
-from magrounding.experiment.settings import RunSettings
 
 from magrounding.agents.policy import LABELS
-from magrounding.experiment.presets import Phase, Preset, Promotion
+from magrounding.experiment.config import RunConfig
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.stage import make_session
 from magrounding.play.evaluate import REPORT_SEED, evaluate
 from magrounding.play.scripted import RandomTeam
@@ -37,13 +37,13 @@ def by_reward(agent, steps, learning_rate, **network):
         entropy=0.01,
         final_entropy=0.01,
     )
-    return Preset(
-        name="narrow",
+    return RunConfig(
+        preset="narrow",
         about="A network small enough to learn something within a minute or two of one core.",
         agent=agent,
         phases={"*": (Phase(config, Promotion(steps=steps), num_envs=128),)},
         env_options={"max_cycles": 80, "occupants": 1},
-        policy_options=network,
+        network=network,
     )
 
 
@@ -67,7 +67,7 @@ def shuffle_advantages(seed):
 
 def trained(preset, task, seed, steps):
     """One agent's session after so many environment steps."""
-    settings = RunSettings("rtfm", preset.agent, 1, preset, (task,), (seed,))
+    settings = RunConfig("rtfm", preset.agent, 1, preset, (task,), (seed,))
     session = make_session(settings, task, 0, seed, torch.device("cpu"))
     session.start()
     for done in range(0, steps, session.steps_per_update):
@@ -93,8 +93,8 @@ def win_rate(team):
 
 LESSONS = 24_000  # environment steps, some three seconds of a core
 
-STUDENT = Preset(
-    name="student",
+STUDENT = RunConfig(
+    preset="student",
     about="A small reader that is taught the first task of RTFM.",
     agent="relread",
     phases={
@@ -114,7 +114,7 @@ STUDENT = Preset(
         )
     },
     env_options={"max_cycles": 40},
-    policy_options={"hidden": 64, "top": 64},
+    network={"hidden": 64, "top": 64},
 )
 
 

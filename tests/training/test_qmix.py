@@ -6,15 +6,15 @@ from itertools import count, pairwise
 import numpy as np
 import pytest
 import torch
-from magrounding.experiment.settings import make_settings, read_settings
 
 import magrounding as mg
 from magrounding.agents.building import build_policy
 from magrounding.agents.qmix.q_network import PLAY_EPSILON
 from magrounding.errors import ConfigurationError, MissingExtra
+from magrounding.experiment.config import make_config, read_config
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.metrics import METRICS_FILE, read_metrics
-from magrounding.experiment.presets import Promotion
+from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import make_session
 from magrounding.play.evaluate import play
 from magrounding.play.team import Team
@@ -291,7 +291,7 @@ def settings_of(agent="qmix"):
     options = {"qmix": SMALL, "qmix_relread": {"hidden": 16, "top": 16}}[agent]
     phases = phases_of({"*": Promotion(steps=240)}, learner)
     few = {"stages": ("s1", "s2"), "final_sets": ("train",), "stage_sets": ("train",)}
-    return tiny_settings(agent=agent, policy_options=options, phases=phases, **few)
+    return tiny_settings(agent=agent, network=options, phases=phases, **few)
 
 
 @pytest.fixture(scope="module", params=["qmix", "qmix_relread"])
@@ -305,7 +305,7 @@ def finished(request, tmp_path_factory):
 def test_a_run_killed_anywhere_ends_the_same(finished, tmp_path, after_saves):
     saves = count()
     killed_run(settings_of(finished.name), tmp_path / "run", lambda position: next(saves) == after_saves)
-    run_curriculum(read_settings(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
+    run_curriculum(read_config(tmp_path / "run"), tmp_path / "run", resume=True, display=quiet(), device="cpu")
     for stage in ("s1", "s2"):
         assert torch.equal(weights_of(tmp_path / "run", stage), weights_of(finished, stage))
     assert timeless(tmp_path / "run") == timeless(finished)
@@ -355,7 +355,7 @@ def test_what_a_run_leaves_behind(finished):
 )
 def test_only_networks_of_values_learn_by_qmix_and_by_nothing_else(agent, preset):
     with pytest.raises(ConfigurationError, match=f"agent '{agent}' cannot learn by .* as preset '{preset}' has it"):
-        make_settings("ma_rtfm", agent, preset=preset)
+        make_config("ma_rtfm", agent, preset=preset)
 
 
 def test_a_run_without_what_its_algorithm_requires_is_refused_before_anything_is_written(tmp_path, monkeypatch):
