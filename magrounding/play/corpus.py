@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from magrounding.errors import ConfigurationError
-from magrounding.single.wording import plain_text
+from magrounding.single.tokenizer import plain_text
 from magrounding.spec import CHOICES
 from magrounding.texts import content_keys
 from magrounding.vector import VectorEnv

@@ -15,9 +15,9 @@ import numpy as np
 
 from magrounding.errors import MagroundingError
 from magrounding.output import show_anything
+from magrounding.single.tokenizer import split
 from magrounding.single.touchdown.files import Link, Node, Route, Vocabulary
 from magrounding.single.touchdown.layout import CLASSES, SPLITS
-from magrounding.single.wording import split
 from magrounding.storage import user_path
 from magrounding.vector import check_count
 from tools.touchdown.instructions import instruction, words_of_phrases

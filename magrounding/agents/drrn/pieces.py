@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
-from magrounding.single.wording import plain_text
+from magrounding.single.tokenizer import plain_text
 from magrounding.storage import WRONG_JSON, json_text, text_of
 from magrounding.texts import content_keys
 
@@ -205,7 +205,7 @@ def train_pieces(texts: Iterable[str], size: int, *, across_words: bool) -> Piec
     """A unigram model of some texts (Kudo 2018), trained by SentencePiece; the same texts always give the same.
 
     Args:
-        texts: lower case, words and signs with spaces between them, as `wording.plain_text` writes them.
+        texts: lower case, words and signs with spaces between them, as `tokenizer.plain_text` writes them.
         size: tokens that there can be, with those that are no pieces; there are fewer where texts have too little.
         across_words: a piece may be several words.
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from magrounding.agents.guide.guide import Guide, load_guide
 from magrounding.errors import ConfigurationError
-from magrounding.single.wording import plain_text
+from magrounding.single.tokenizer import plain_text
 from magrounding.storage import user_path
 
 REMEMBERED = 2**17

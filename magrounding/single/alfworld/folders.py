@@ -1,4 +1,4 @@
-"""Which split a game below a folder is of: that of the folder it lies in. No game is of two."""
+"""Splits of the games below a folder: that of the folder that a game lies in. No game is of two."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Game(NamedTuple):
 
 
 def find_splits(top: Path) -> dict[str, list[Path]]:
-    """Split → the game files in folders of its name, at any depth below `top`; or all of `top` where it has that name.
+    """Return split → the game files in folders of its name, at any depth below `top`; or all of a `top` of that name.
 
     Links are followed, but not back to where they are. What needs movable receptacles or slices is left out, and so are
     games outside of such folders where there are some within.
@@ -75,7 +75,7 @@ def find_splits(top: Path) -> dict[str, list[Path]]:
 
 
 def _walk(top: Path, split: str) -> Iterator[_Game]:
-    """Every game file below a folder, in alphabetic order; where two ways lead to a folder, once for each split."""
+    """Yield every game file below a folder, in alphabetic order; once for each split where two ways lead to it."""
     root = _real(top)
     waiting, seen = [_Folder(top, root, split, top)], set[tuple[Path, str]]()
     while waiting:
@@ -104,7 +104,7 @@ def _walk(top: Path, split: str) -> Iterator[_Game]:
 
 
 def _enter(outer: _Folder, path: Path, real: Path) -> _Folder:
-    """A folder in another one; ConfigurationError where both say of which split games are, and not the same."""
+    """Return a folder in another one; ConfigurationError where both say of which split games are, and not the same."""
     split = _SPLIT_OF.get(path.name, outer.split)
     if outer.split not in ("", split):
         raise ConfigurationError(
@@ -115,5 +115,5 @@ def _enter(outer: _Folder, path: Path, real: Path) -> _Folder:
 
 
 def _real(path: Path) -> Path:
-    """The path without links; that of a link to itself is itself, of which `Path.resolve` would raise."""
+    """Return the path without links; that of a link to itself is itself, of which `Path.resolve` would raise."""
     return Path(os.path.realpath(path))

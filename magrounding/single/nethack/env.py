@@ -14,7 +14,7 @@ from magrounding.single.nethack.expert import Expert
 from magrounding.single.nethack.options import GOAL_WORDS, MESSAGE_WORDS, STATUS_WORDS, NetHack
 from magrounding.single.nethack.status import SHOWN, status_text
 from magrounding.single.nethack.tasks import GOALS, PROMPTS, SEEDS, SILG_TASKS, SPLITS, THRESHOLDS, prompts_of
-from magrounding.single.nethack.words import BLANK, HEIGHT, WIDTH, first_ids, wording
+from magrounding.single.nethack.words import BLANK, HEIGHT, WIDTH, first_ids, tokenizer
 from magrounding.single.one_agent import OneAgentEnv
 from magrounding.texts import content_keys
 from magrounding.vector import Observation
@@ -49,7 +49,7 @@ class NetHackEnv(OneAgentEnv):
     id = "nethack"
 
     def __init__(self, config: NetHack, render_mode: str | None = None) -> None:
-        super().__init__(config, wording().vocabulary, render_mode, RENDER_MODES)
+        super().__init__(config, tokenizer().vocabulary, render_mode, RENDER_MODES)
         self._silg = config.task in SILG_TASKS
         self._limit = config.limit
         self._engine = Engine(config.task)
@@ -94,19 +94,11 @@ class NetHackEnv(OneAgentEnv):
         self._expert.look(engine.glyphs, row, column, depth, message, action)
         self._advice = None
 
-    def render(self) -> str | np.ndarray | None:
-        """The screen as text, or as a picture [height, width, 3] uint8; None without a render mode.
-
-        Raises:
-            CallOrderError: before `reset`, or after `close`.
-        """
-        if self.render_mode is None:
-            return None
-        self._require_start("render")
+    def _draw(self, mode: str) -> str | np.ndarray:
         engine, (message, _), (status, _) = self._engine, *self._read()
         lines = (f"goal: {self._goal}", message)
         footer = (status, f"step {len(self.played)} of {self._limit}, gained {self.gained:g}")
-        if self.render_mode == "ansi":
+        if mode == "ansi":
             return picture.ansi(engine.characters, lines, footer)
         return picture.rgb_array(engine.characters, engine.colours, lines, footer)
 
@@ -116,7 +108,7 @@ class NetHackEnv(OneAgentEnv):
         self._engine.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is needed to play the episode again, and what the explorer has seen since it was first asked."""
+        """Return what is needed to play the episode again, and the explorer."""
         return {**super().__getstate__(), "_expert": self._expert, "_advice": self._advice}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -134,7 +126,7 @@ class NetHackEnv(OneAgentEnv):
             self._wanted = THRESHOLDS[self.config.thresholds][self.prompt]
         else:
             self._goal = GOALS[self.config.task]
-        self._goal_row = wording().row(self._goal, GOAL_WORDS)
+        self._goal_row = tokenizer().row(self._goal, GOAL_WORDS)
         self._document = int(content_keys({"goal": self._goal_row[None]})[0])
         self._engine.begin(self.game_seed, self.prompt)
         self._expert = self._advice = None
@@ -156,7 +148,7 @@ class NetHackEnv(OneAgentEnv):
         return -STEP_COST, False, False
 
     def _read(self) -> tuple[tuple[str, np.ndarray], tuple[str, np.ndarray]]:
-        """Message and status, each as text and as ids."""
+        """Return message and status, each as text and as ids."""
         engine = self._engine
         return self._texts.message(engine.message), self._texts.status(engine.statistics.take(self._shown))
 
@@ -184,7 +176,7 @@ class NetHackEnv(OneAgentEnv):
         }
 
     def _around(self, grid: np.ndarray, row: int, column: int) -> np.ndarray:
-        """The part of a map around a cell; padding beyond the map, and where nothing is known of it."""
+        """Return the part of a map around a cell; padding beyond the map, and where nothing is known of it."""
         size, beside = self.config.crop, self.config.crop // 2
         wide = np.zeros((HEIGHT + 2 * beside, WIDTH + 2 * beside, self._planes), np.int16)
         known = (grid[..., :1] != self._first[0] + BLANK).astype(np.int16)
@@ -209,7 +201,7 @@ class _Texts:
         self._known: dict[bytes, tuple[str, np.ndarray]] = {}
 
     def message(self, raw: np.ndarray) -> tuple[str, np.ndarray]:
-        """Of nle's `message`."""
+        """Return the text and ids of nle's `message`."""
         key = raw.tobytes()
         found = self._known.get(key)
         if found is None:
@@ -218,7 +210,7 @@ class _Texts:
         return found
 
     def status(self, numbers: np.ndarray) -> tuple[str, np.ndarray]:
-        """Of nle's `blstats`, those SHOWN."""
+        """Return the text and ids of nle's `blstats`, those SHOWN."""
         key = numbers.tobytes()
         found = self._known.get(key)
         return self._keep(key, status_text(numbers.tolist()), STATUS_WORDS) if found is None else found
@@ -226,5 +218,5 @@ class _Texts:
     def _keep(self, key: bytes, text: str, length: int) -> tuple[str, np.ndarray]:
         if len(self._known) >= _REMEMBERED:
             self._known.clear()
-        self._known[key] = text, wording().row(text, length)
+        self._known[key] = text, tokenizer().row(text, length)
         return self._known[key]

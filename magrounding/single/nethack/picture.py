@@ -32,7 +32,7 @@ _PALETTE = np.array(
     ],
     np.uint8,
 )
-"""Of NetHack's 16 colours."""
+"""RGB of NetHack's 16 colours."""
 
 
 def ansi(characters: np.ndarray, header: Sequence[str], footer: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What the last two lines of NetHack's screen say, of the numbers behind them."""
+"""The last two lines of NetHack's screen as one text, made of the numbers behind them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _CONDITIONS = (
     "flying",
     "riding",
 )
-"""By the bits of the last number."""
+"""Conditions, by the bits of the last number."""
 
 
 def status_text(numbers: Sequence[int]) -> str:
-    """The status line.
+    """Return the status line.
 
     Args:
         numbers: of `blstats`, those SHOWN.

@@ -17,7 +17,7 @@ from magrounding.storage import WRONG_JSON, read_text, user_cache, write_json
 _SYNONYMS = {"examine": "look at", "drop": "put down"}
 _JOINTS = (" to ", " into ", " on ", " in ", " with ")
 _PASSES = ("look around", "wait1")
-"""What takes a step and does nothing, the first that reaches 100: living things grow otherwise along each."""
+"""Commands that take a step and do nothing, tried in turn until one reaches 100: things grow otherwise in each."""
 
 WON = 100
 """The score of a task that is done."""
@@ -47,7 +47,7 @@ class Gold:
 
 @dataclass
 class _Steps:
-    """How a gold path was followed: commands, which of them are meant, the moments before them, and the score."""
+    """A gold path as it was followed: commands, which of them are meant, the moments before them, and the score."""
 
     commands: list[str] = field(default_factory=list)
     meant: list[bool] = field(default_factory=list)
@@ -56,7 +56,7 @@ class _Steps:
 
 
 def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Gold:
-    """The way from the start of a variation to its end.
+    """Return the way from the start of a variation to its end.
 
     It is kept under `user_cache()`, apart for each version of the simulator. The game that finds it is a game of its
     own: those that are being played do not notice.
@@ -79,7 +79,7 @@ def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Go
 
 
 def play_gold(java: Java, task: str, variation: int, simplifications: str) -> tuple[Gold, list[Moment]]:
-    """The way through a variation, found where it is not known yet, and played.
+    """Find the way through a variation, where it is not known yet, and play it.
 
     Args:
         java, task, variation, simplifications: see `find_gold`.
@@ -120,7 +120,7 @@ def play_gold(java: Java, task: str, variation: int, simplifications: str) -> tu
 
 
 def gold_file(task: str, variation: int, simplifications: str) -> Path:
-    """Where the gold path of a variation is kept."""
+    """Return the file that keeps the gold path of a variation."""
     kind = simplifications.replace(",", "+") or "none"
     release = f"{version('scienceworld')}-{_RENDERING}"
     return user_cache() / "scienceworld" / release / kind / task / f"{variation}.json"
@@ -152,7 +152,7 @@ def _follow(
 
 
 def _wordings(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
-    """Ways to say a command with the names that valid actions use."""
+    """Yield wordings of a command with the names that valid actions use."""
     for verb, rest in _verbs(command):
         yield from (f"{verb} {name}" for name in aliases.get(rest, ()))
         for joint in _JOINTS:
@@ -164,7 +164,7 @@ def _wordings(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
 
 
 def _verbs(command: str) -> Iterator[tuple[str, str]]:
-    """A verb of one or two words, and what follows it."""
+    """Yield a verb of one or two words, and the rest."""
     words = command.split(" ")
     for count in (1, 2):
         verb, rest = " ".join(words[:count]), " ".join(words[count:])
@@ -172,7 +172,7 @@ def _verbs(command: str) -> Iterator[tuple[str, str]]:
 
 
 def _read(path: Path) -> Gold | None:
-    """What is kept; None where nothing is, or it is damaged and has to be found again."""
+    """Read a gold path; None where the file is missing or damaged, so that it is found again."""
     try:
         found = json.loads(read_text(path))
         commands, program = tuple(found["commands"]), tuple(found["program"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from magrounding.errors import MissingExtra, check_bool, choose
 from magrounding.plain import make_plain
 from magrounding.single.scienceworld.tasks import SPLITS, TASKS, task_name
-from magrounding.single.scienceworld.words import wording
+from magrounding.single.scienceworld.words import tokenizer
 from magrounding.spec import CHOICES, EPISODE, EXPERT, SCORE, SCORES, EnvSpec, Mask, Text, TextChoices
 from magrounding.vector import check_count
 
@@ -93,7 +93,7 @@ class ScienceWorld:
 @lru_cache(maxsize=32)
 def _spec(max_cycles: int, max_choices: int) -> EnvSpec:
     """The tasks differ in nothing that is shown."""
-    words = wording()
+    words = tokenizer()
 
     def text(name: str, length: int) -> Text:
         return Text(name, (length,), 0, words.last)

@@ -41,18 +41,18 @@ _COLOURS = np.array(
     ],
     np.uint8,
 )
-"""Of the classes: Cityscapes' where they can be distinguished."""
+"""RGB of the classes: Cityscapes' where they can be distinguished."""
 
 _ROUTE, _WALK, _START, _GOAL, _AGENT = "#7aa7e0", "#d01030", "#3c78c8", "#1a9a50", "#d01030"
 _KEY = (("start", _START, 7), ("goal", _GOAL, 7), ("agent", _AGENT, 5), ("route", _ROUTE, 0), ("walk", _WALK, 0))
-"""Of the map: what is shown, its colour, and a dot's radius, 0 being a line."""
+"""Key of the map: name, colour, and a dot's radius, 0 being a line."""
 
 _LETTERS = " ,#W=|LSTt.pRcKBNMb"
-"""Of the classes, in text."""
+"""Signs of the classes, in text."""
 
 
 class View(NamedTuple):
-    """What a moment shows.
+    """Everything that a picture of a step shows.
 
     Attributes:
         instruction: all of it.
@@ -78,12 +78,12 @@ class View(NamedTuple):
 
     @property
     def caption(self) -> str:
-        """How far the walk has come."""
+        """Steps so far, and links to the goal."""
         return f"step {self.step} of {self.max_cycles} · {self.left} links from the goal"
 
 
 class Map(NamedTuple):
-    """Where a walk goes: numbers of places."""
+    """A walk on the map, by numbers of places."""
 
     graph: Graph
     route: Sequence[int]
@@ -93,7 +93,7 @@ class Map(NamedTuple):
 
 
 def ansi(view: View) -> str:
-    """The panorama in letters, every second row, with its directions, and the instruction."""
+    """Return the panorama in letters, every second row, with its directions, and the instruction."""
     marks = [" "] * COLUMNS
     marks[view.looks_at] = "v"
     for number, (column, _) in enumerate(view.directions):
@@ -107,7 +107,7 @@ def ansi(view: View) -> str:
 
 
 def rgb_array(view: View, city_map: Map) -> np.ndarray:
-    """A picture [HEIGHT, WIDTH, 3] uint8."""
+    """Return a picture [HEIGHT, WIDTH, 3] uint8."""
     from PIL import Image, ImageDraw, ImageFont
 
     image = Image.new("RGB", (WIDTH, HEIGHT), "#ffffff")
