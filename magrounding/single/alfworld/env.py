@@ -81,7 +81,7 @@ class ALFWorldEnv(OneAgentEnv):
         self._texts = {name: np.zeros(length, np.int16) for name, length in _TEXTS.items()}
         self._choices: tuple[str, ...] = ()
         self._offered: list[tuple[str, ...]] = []
-        self._said: list[tuple[str, str]] = []
+        self._played_commands: list[tuple[str, str]] = []
         self._expert: Expert | None = None
         self._expert_knows, self._expert_failed = 0, False
 
@@ -102,9 +102,9 @@ class ALFWorldEnv(OneAgentEnv):
         return labels
 
     def _draw(self, mode: str) -> str:
-        said = [f"> {command}\n{feedback}" for command, feedback in self._said] or [self._feedback]
+        answers = [f"> {command}\n{feedback}" for command, feedback in self._played_commands] or [self._feedback]
         choices = [f"{number:2d} {command}" for number, command in enumerate(self._choices)]
-        return "\n".join([f"goal: {self._goal}", *said[-HISTORY:], *choices])
+        return "\n".join([f"goal: {self._goal}", *answers[-HISTORY:], *choices])
 
     def close(self) -> None:
         """Release the engine."""
@@ -144,7 +144,7 @@ class ALFWorldEnv(OneAgentEnv):
         self._illegal = action >= len(self._choices)
         command = "" if self._illegal else self._choices[action]
         moment = Moment(NOTHING, self._offered[-1], False) if self._illegal else self._running().step(command)
-        self._said.append((command, moment.feedback))
+        self._played_commands.append((command, moment.feedback))
         if command.startswith(GO):
             place = command.removeprefix(GO)
             self._visited.pop(place, None)
@@ -192,9 +192,9 @@ class ALFWorldEnv(OneAgentEnv):
             return None
         if self._expert is None:
             self._expert, self._expert_knows = Expert(task, self._offered[0]), 0
-        for step in range(self._expert_knows, len(self._said)):
-            self._expert.follow(*self._said[step], self._offered[step + 1])
-        self._expert_knows = len(self._said)
+        for step in range(self._expert_knows, len(self._played_commands)):
+            self._expert.follow(*self._played_commands[step], self._offered[step + 1])
+        self._expert_knows = len(self._played_commands)
         return self._expert.command()
 
     def _observe(self) -> Observation:
@@ -202,7 +202,7 @@ class ALFWorldEnv(OneAgentEnv):
         grid = np.zeros((MAX_ITEMS, 1, ITEM_WORDS), np.int16)
         grid[: len(self._things), 0] = [thing_ids(thing) for thing in self._things] or 0
         history = np.zeros((HISTORY, COMMAND_WORDS), np.int16)
-        for row, (command, _) in zip(history, self._said[-HISTORY:], strict=False):
+        for row, (command, _) in zip(history, self._played_commands[-HISTORY:], strict=False):
             row[...] = TOKENIZER.row(command, COMMAND_WORDS)
         choices, mask = self._table.rows(self._choices)
         return {

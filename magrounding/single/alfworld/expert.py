@@ -1,4 +1,4 @@
-"""Expert: a player that follows a script, and knows no more than what has been said to it."""
+"""Expert: a scripted player that knows the texts of the game and nothing more."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Expert:
         self._treated: set[tuple[str, str]] = set()
 
     def follow(self, command: str, feedback: str, commands: tuple[str, ...]) -> None:
-        """Take notice of a command that was played, what was said, and what can be typed now."""
+        """Take in a command that was played, its answer, and the commands that can be typed now."""
         self._commands = commands
         if "othing happens" in feedback:
             return
@@ -171,7 +171,7 @@ class Expert:
         return f"open {place}"
 
     def _from_here(self) -> list[str]:
-        """All places in the order of the list, which begins where one stands."""
+        """Return all places in the order of the list, beginning with the current one."""
         start = self._places.index(self._here) if self._here in self._places else 0
         return self._places[start:] + self._places[:start]
 

@@ -22,12 +22,13 @@ def game_of(scene: Scene) -> dict[str, Any]:
         MissingExtra: alfworld is not installed, which has domain, grammar and goals.
     """
     package.require()
+    domain, grammar = package.rules()
     goal = package.part("gen.goal_library").gdict[scene.task]
     names = {"obj": scene.target, "recep": scene.goal, "toggle": kinds.LAMP, "mrecep": ""}
     sentence = goal["templates"][scene.wording].format(**{name: kind.lower() for name, kind in names.items()})
     return {
-        "pddl_domain": package.domain(),
-        "grammar": package.grammar().replace(UNKNOWN_TASK, sentence),
+        "pddl_domain": domain,
+        "grammar": grammar.replace(UNKNOWN_TASK, sentence),
         "pddl_problem": problem(scene) + goal["pddl"].format(**names).replace("#", "-"),
         "solvable": True,
     }

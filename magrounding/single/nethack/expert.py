@@ -82,7 +82,7 @@ class Expert:
             self._begin_level()
         still = stays(glyphs)
         self._map[still] = glyphs[still]
-        self._map[~still & (self._map == BLANK)] = _FLOOR  # somebody stands there
+        self._map[~still & (self._map == BLANK)] = _FLOOR  # a monster stands there
         self._glyphs, self._message = glyphs.copy(), message
         before, self._place = self._place, (row, column)
         self._walked(before)

@@ -10,20 +10,8 @@ SHOWN = (9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 21, 22, 25)
 _HUNGER = ("satiated", "", "hungry", "weak", "fainting", "fainted", "starved")
 _BURDEN = ("", "burdened", "stressed", "strained", "overtaxed", "overloaded")
 _CONDITIONS = (
-    "stone",
-    "slime",
-    "strangled",
-    "food poisoned",
-    "ill",
-    "blind",
-    "deaf",
-    "stunned",
-    "confused",
-    "hallucinating",
-    "levitating",
-    "flying",
-    "riding",
-)
+    "stone,slime,strangled,food poisoned,ill,blind,deaf,stunned,confused,hallucinating,levitating,flying,riding"
+).split(",")
 """Conditions, by the bits of the last number."""
 
 

@@ -77,17 +77,13 @@ class ScienceWorldEnv(OneAgentEnv):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
-        """Start an episode: the first of a seed or, without one, the next after the last (at first, of a random seed).
+        """Start an episode, as `OneAgentEnv.reset` does.
 
         Args:
             seed: an integer in [0, 2**62), which decides the variation.
-            options: `{"variation": k}` plays that one instead, of whatever split; others are ignored, as by every env.
-
-        Returns:
-            observations, infos: by agent.
+            options: `{"variation": k}` plays that one instead, of any split; others are ignored, as by every env.
 
         Raises:
-            ConfigurationError: a seed or a variation that does not exist.
             SimulatorError: Java was lost; the next reset starts it anew.
         """
         self._asked = self._variation_asked(options or {})

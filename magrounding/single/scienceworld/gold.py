@@ -23,7 +23,7 @@ WON = 100
 """The score of a task that is done."""
 
 _RENDERING = 4
-"""Raised whenever the same path would be said in other words: what is kept of the old ones is found anew."""
+"""Raised whenever the same path would be worded differently: paths that are kept are found anew."""
 
 
 @dataclass(frozen=True)
@@ -79,18 +79,7 @@ def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Go
 
 
 def play_gold(java: Java, task: str, variation: int, simplifications: str) -> tuple[Gold, list[Moment]]:
-    """Find the way through a variation, where it is not known yet, and play it.
-
-    Args:
-        java, task, variation, simplifications: see `find_gold`.
-
-    Returns:
-        The way, and what there was before each of its commands.
-
-    Raises:
-        SimulatorError: the process was lost.
-        ConfigurationError: the user's cache cannot be written to.
-    """
+    """Find the way through a variation, and return it with the moment before each command; see `find_gold`."""
     path = gold_file(task, variation, simplifications)
     known, moments = _read(path), list[Moment]()
     simulation = Simulation(java)
@@ -132,10 +121,9 @@ def _follow(
     """Play the valid commands that do what a gold path does, and `nothing` where there is none."""
     moment = simulation.begin(task, variation, simplifications)
     steps = _Steps()
-    for said in program:
-        command = said
+    for command in program:
         if command not in moment.actions:
-            listed = {action.lower(): action for action in moment.actions}  # the program does not heed capitals
+            listed = {action.lower(): action for action in moment.actions}  # the program ignores case
             wordings = (each.lower() for each in _wordings(command.lower(), simulation.aliases()))
             command = listed.get(command.lower()) or next((listed[each] for each in wordings if each in listed), "")
         steps.meant.append(bool(command))
@@ -160,7 +148,7 @@ def _wordings(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
             for k in range(1, len(parts)):
                 first, second = joint.join(parts[:k]), joint.join(parts[k:])
                 for one, other in product(aliases.get(first, ()), aliases.get(second, ())):
-                    yield from (f"{verb} {one}{said}{other}" for said in _JOINTS)
+                    yield from (f"{verb} {one}{between}{other}" for between in _JOINTS)
 
 
 def _verbs(command: str) -> Iterator[tuple[str, str]]:

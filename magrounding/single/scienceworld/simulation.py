@@ -77,17 +77,7 @@ class Simulation:
         tags = batch.passing(member("scala.reflect.ClassTag$", "MODULE$"))
         self._tag = batch.keep(call(tags, "apply", thing))
         java.ask(batch)
-        kept = [
-            self._interface,
-            self._dice,
-            self._naming_dice,
-            self._global_dice,
-            self._counter,
-            self._definitions,
-            self._field,
-            self._tag,
-        ]
-        self.close = weakref.finalize(self, _release_all, java, kept, self._game)
+        self.close = weakref.finalize(self, _release_all, java, batch.kept, self._game)
         self.close.atexit = False
 
     def begin(self, task: str, variation: int, simplifications: str, gold: bool = False) -> Moment:
@@ -106,9 +96,9 @@ class Simulation:
         self._game.clear()
         batch.run(call(self._dice, "setSeed", variation))
         batch.value(call(self._interface, "load", task, variation, simplifications, gold))
-        (said,) = self._ask(batch)
-        if said:
-            raise SimulatorError(f"ScienceWorld does not start {task}, variation {variation}: {said}")
+        (refusal,) = self._ask(batch)
+        if refusal:
+            raise SimulatorError(f"ScienceWorld does not start {task}, variation {variation}: {refusal}")
         batch = self._turn()
         self._engine = batch.keep(call(batch.passing(call(self._interface, "agentInterface")), "get"))
         self._goals = batch.keep(call(batch.passing(call(self._engine, "task")), "goalSequence"))
@@ -117,7 +107,7 @@ class Simulation:
         self._world = self._things(batch, batch.passing(call(self._engine, "universe")), True)
         self._throw_for_names(batch)
         self._names = batch.keep(call(self._parser, _UNIQUE, self._world, self._room(batch), True, True))
-        self._game += (self._engine, self._goals, self._agent, self._parser, self._world, self._names)
+        self._game += batch.kept
         self._ask(batch)
         return self.step("look around")
 

@@ -42,6 +42,7 @@ class CallBatch:
     Attributes:
         questions: so far.
         objects: place among the questions → the object that it returns.
+        kept: objects that stay until they are forgotten.
         values: places of the questions whose values are returned.
     """
 
@@ -49,21 +50,20 @@ class CallBatch:
         """`first` is the number of the next object."""
         self.questions: list[str] = []
         self.objects: dict[int, Reference] = {}
+        self.kept: list[Reference] = []
         self.values: list[int] = []
         self._first = first
         self._passing: list[Reference] = []
 
     def keep(self, question: str) -> Reference:
         """Add a question and return its object, which stays until it is forgotten."""
-        reference = self.objects[len(self.questions)] = Reference(f"o{self._first + len(self.objects)}")
-        self.questions.append(question)
-        return reference
+        self.kept.append(self._object(question))
+        return self.kept[-1]
 
     def passing(self, question: str) -> Reference:
         """Add a question and return its object, which is forgotten at the end of the batch."""
-        reference = self.keep(question)
-        self._passing.append(reference)
-        return reference
+        self._passing.append(self._object(question))
+        return self._passing[-1]
 
     def run(self, question: str) -> None:
         """Add a question whose answer is ignored."""
@@ -78,6 +78,11 @@ class CallBatch:
         """Forget the passing objects."""
         self.questions += map(forget, self._passing)
         self._passing.clear()
+
+    def _object(self, question: str) -> Reference:
+        reference = self.objects[len(self.questions)] = Reference(f"o{self._first + len(self.objects)}")
+        self.questions.append(question)
+        return reference
 
 
 Value = str | int | float | bool | Reference | None

@@ -117,8 +117,8 @@ def read_routes(file: Path) -> list[Route]:
 def _route(line: str) -> Route | None:
     """Return the route of a line; None for a line that is none."""
     try:
-        said = json.loads(line)
-        nodes, text, heading = said["route_panoids"], said["navigation_text"], float(said["start_heading"])
+        fields = json.loads(line)
+        nodes, text, heading = fields["route_panoids"], fields["navigation_text"], float(fields["start_heading"])
     except WRONG_JSON:
         return None
     named = isinstance(nodes, list) and len(nodes) > 1 and all(isinstance(node, str) for node in nodes)
@@ -128,8 +128,8 @@ def _route(line: str) -> Route | None:
 def read_words(folder: Path) -> Vocabulary:
     """Read the words of a folder."""
     try:
-        said = json.loads(_text(folder / WORDS))
-        words, longest = said["words"], said["longest"]
+        fields = json.loads(_text(folder / WORDS))
+        words, longest = fields["words"], fields["longest"]
         good = isinstance(words, list) and all(isinstance(word, str) for word in words) and type(longest) is int
         if good and 0 < longest < 10_000:
             return Vocabulary(tuple(words), longest)

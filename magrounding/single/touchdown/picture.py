@@ -17,30 +17,11 @@ SCALE, MAP, MARGIN, LINE = 7, 420, 12, 18
 WIDTH = COLUMNS * SCALE + 2 * MARGIN
 HEIGHT = ROWS * SCALE + 3 * MARGIN + 34 + MAP
 
-_COLOURS = np.array(
-    [
-        (128, 64, 128),
-        (215, 130, 205),
-        (112, 112, 116),
-        (150, 110, 80),
-        (190, 153, 120),
-        (40, 40, 40),
-        (250, 200, 30),
-        (235, 90, 20),
-        (60, 140, 50),
-        (152, 220, 152),
-        (150, 195, 235),
-        (220, 20, 60),
-        (255, 120, 140),
-        (20, 40, 170),
-        (0, 120, 160),
-        (0, 170, 120),
-        (0, 90, 110),
-        (120, 40, 230),
-        (240, 240, 60),
-    ],
-    np.uint8,
+_HEX = (
+    "804080 d782cd 707074 966e50 be9978 282828 fac81e eb5a14 3c8c32 98dc98 96c3eb dc143c ff788c 1428aa 0078a0 00aa78 "
+    "005a6e 7828e6 f0f03c"
 )
+_COLOURS = np.array([tuple(bytes.fromhex(colour)) for colour in _HEX.split()], np.uint8)
 """RGB of the classes: Cityscapes' where they can be distinguished."""
 
 _ROUTE, _WALK, _START, _GOAL, _AGENT = "#7aa7e0", "#d01030", "#3c78c8", "#1a9a50", "#d01030"
