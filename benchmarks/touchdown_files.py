@@ -23,11 +23,11 @@ import torch
 
 from magrounding.errors import ConfigurationError, DataNotFound, MagroundingError
 from magrounding.output import show_anything
+from magrounding.single.tokenizer import Tokenizer
+from magrounding.single.tokenizer import split as words_of
 from magrounding.single.touchdown import files
 from magrounding.single.touchdown.city import City
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, ROWS, SPLITS
-from magrounding.single.wording import Wording
-from magrounding.single.wording import split as words_of
 from magrounding.storage import user_path
 from tools.touchdown.writing import require_empty, write_panoramas, write_words
 
@@ -68,9 +68,9 @@ def list_words(folder: Path) -> files.Vocabulary:
     for route in files.read_routes(folder / SPLITS["train"]):
         counts.update(words_of(route.instruction))
     words = tuple(sorted(word for word, count in counts.items() if count >= FEWEST))
-    wording = Wording(dict.fromkeys((*CLASSES, *words)))
+    tokenizer = Tokenizer(dict.fromkeys((*CLASSES, *words)))
     everything = (route for file in SPLITS.values() for route in files.read_routes(folder / file))
-    return files.Vocabulary(words, max(wording.count(route.instruction) for route in everything))
+    return files.Vocabulary(words, max(tokenizer.count(route.instruction) for route in everything))
 
 
 def make_folder(graph: Path, routes: Path, features: Path, out: Path) -> None:

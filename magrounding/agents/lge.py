@@ -20,7 +20,7 @@ from magrounding.agents.guide import Guide, load_guide
 from magrounding.agents.policy import Batch, TextEncoding
 from magrounding.errors import ConfigurationError
 from magrounding.schema import Count
-from magrounding.single.wording import plain_text
+from magrounding.single.tokenizer import plain_text
 from magrounding.spec import CHOICES, EnvSpec
 from magrounding.storage import user_path
 

@@ -15,7 +15,7 @@ from magrounding.cli.options import chosen_elsewhere, configure, parse_env_optio
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, choose
 from magrounding.registry import env_entry
-from magrounding.single.wording import plain_text
+from magrounding.single.tokenizer import plain_text
 from magrounding.spec import CHOICES
 from magrounding.storage import check_place, write_atomic
 from magrounding.texts import content_keys

@@ -9,7 +9,7 @@ import numpy as np
 
 from magrounding.errors import InvalidAction
 from magrounding.play.action_names import action_name
-from magrounding.single.wording import plain_text
+from magrounding.single.tokenizer import plain_text
 from magrounding.spec import CHOICES, EnvSpec
 
 MoveFunction = Callable[[dict[str, np.ndarray], dict[str, int], dict[str, Any]], Any]

@@ -12,7 +12,7 @@ import numpy as np
 
 from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, DataNotFound, choose
-from magrounding.single.wording import plain_text, split
+from magrounding.single.tokenizer import plain_text, split
 from magrounding.spec import CHOICES, EnvSpec, TextChoices
 from magrounding.storage import lines_of, read_text, user_path
 

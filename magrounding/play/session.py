@@ -19,7 +19,7 @@ from magrounding.play.episodes import Episodes
 from magrounding.play.evaluate import GREEDY, SAMPLED
 from magrounding.play.lineup import Lineup
 from magrounding.play.saved_games import Header, Recorder, SavedEpisode, SavedLineup
-from magrounding.single.wording import plain_text
+from magrounding.single.tokenizer import plain_text
 from magrounding.spec import SCENE
 
 MANUAL = "manual"

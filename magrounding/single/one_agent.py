@@ -1,10 +1,11 @@
-"""OneAgentEnv: what games of one agent have in common as PettingZoo ParallelEnvs: spaces, seeds, checks of actions."""
+"""OneAgentEnv: base of PettingZoo ParallelEnvs of one agent: spaces, seeds, checks of actions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, SupportsIndex
 
+import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
@@ -19,7 +20,7 @@ _CLOSED = "the env is closed: make another"
 
 
 class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
-    """One game for agent_0; a subclass says how a game begins (`_begin`), is played (`_play`) and looks.
+    """One game for agent_0; a subclass begins it (`_begin`), plays it (`_play`) and shows it (`_observe`, `_info`).
 
     `infos["agent_0"]` has what the subclass gives (`_info`), `illegal` (True) after a masked action, and `won` in the
     last step. A copy, or a pickle, plays the episode again: a simulator does not travel.
@@ -74,12 +75,12 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         self._closed = False
 
     def observation_space(self, agent: str) -> spaces.Dict:
-        """The space of what the agent sees; the same object on each call."""
+        """Return the observation space; the same object on each call."""
         choose("agent", agent, self.possible_agents)
         return self._observation_space
 
     def action_space(self, agent: str) -> spaces.Discrete:
-        """The space of the agent's actions; the same object on each call."""
+        """Return the action space; the same object on each call."""
         choose("agent", agent, self.possible_agents)
         return self._action_space
 
@@ -144,12 +145,23 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
             {AGENT: self._make_info()},
         )
 
+    def render(self) -> str | np.ndarray | None:
+        """Return the game as text ("ansi") or as a picture [height, width, 3] uint8; None without a render mode.
+
+        Raises:
+            CallOrderError: before `reset`, or after `close`.
+        """
+        if self.render_mode is None:
+            return None
+        self._require_start("render")
+        return self._draw(self.render_mode)
+
     def close(self) -> None:
         """Release what the simulator holds."""
         self._closed, self.agents = True, []
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is needed to play the episode again."""
+        """Return what is needed to play the episode again."""
         kept = ("config", "render_mode", "agents", "played", "_seed", "_episode", "_closed")
         return {name: getattr(self, name) for name in kept}
 
@@ -163,12 +175,12 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
             self._play_again(self.played)
 
     def _require_open(self) -> None:
-        """CallOrderError after `close`."""
+        """Raise CallOrderError after `close`."""
         if self._closed:
             raise CallOrderError(_CLOSED)
 
     def _require_start(self, what: str) -> None:
-        """CallOrderError before `reset` and after `close`."""
+        """Raise CallOrderError before `reset` and after `close`."""
         self._require_open()
         if not self._begun:
             raise CallOrderError(f"call reset() before {what}()")
@@ -186,7 +198,7 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
             self._over = terminated or truncated
 
     def _make_info(self) -> dict[str, Any]:
-        """A new info."""
+        """Return a new info."""
         info = self._info()
         if self._illegal:
             info["illegal"] = True
@@ -199,19 +211,23 @@ class OneAgentEnv(DeepCopied, ParallelEnv[str, Observation, SupportsIndex]):
         raise NotImplementedError
 
     def _play(self, action: int) -> tuple[float, bool, bool]:
-        """Play an action, and set `_won` and `_illegal`; reward, terminated, truncated."""
+        """Play an action, set `_won` and `_illegal`; return reward, terminated, truncated."""
+        raise NotImplementedError
+
+    def _draw(self, mode: str) -> str | np.ndarray:
+        """Return the game as text or as a picture."""
         raise NotImplementedError
 
     def _observe(self) -> Observation:
-        """New arrays, in the order of the space."""
+        """Return new arrays, in the order of the space."""
         raise NotImplementedError
 
     def _info(self) -> dict[str, Any]:
-        """`action_mask`, `text`, `document` and what else a game reports, in a new dict."""
+        """Return `action_mask`, `text`, `document` and what else a game reports, in a new dict."""
         raise NotImplementedError
 
     def _check(self, actions: Mapping[str, SupportsIndex]) -> int:
-        """The action; InvalidAction for what is none, CallOrderError where no game goes on."""
+        """Return the action; InvalidAction for what is none, CallOrderError where no game goes on."""
         if not self.agents:
             raise CallOrderError(
                 "call reset() before step()" if self._seed is None else "the episode is over: call reset()"

@@ -13,10 +13,9 @@ from magrounding.agents.drrn.pieces import (
     MARKER,
     SPACE,
     UNKNOWN,
-    NoTokens,
-    OwnWords,
     Pieces,
     PieceTokens,
+    own_words,
     train_pieces,
 )
 from magrounding.agents.drrn.prefix_tree import TreeGRU, grow_tree
@@ -165,7 +164,7 @@ def test_candidates_confine_play_and_no_value():
 
 
 def test_own_words_and_the_divider():
-    tokens, start = OwnWords(10)([np.array([[3, 0], [4, 5]]), np.array([[[6], [0]], [[7], [8]]])])
+    tokens, start = own_words([np.array([[3, 0], [4, 5]]), np.array([[[6], [0]], [[7], [8]]])], divider=10)
     assert tokens.tolist() == [3, 10, 6, 4, 5, 10, 7, 8]
     assert start.tolist() == [0, 3, 8]
 
@@ -196,7 +195,7 @@ def test_each_text_is_divided_once(monkeypatch):
     divided = []
     tokens = PIECES.tokens
     monkeypatch.setattr(PIECES, "tokens", lambda text: divided.append(text) or tokens(text))
-    reader = PieceTokens(PIECES, order_game.WORDS, 20)
+    reader = PieceTokens(PIECES, order_game.WORDS)
     row = np.array([order_game.KEY, 0])
     for _ in range(3):
         found, start = reader([np.array([row, row]), np.array([row, 0 * row])])
@@ -214,7 +213,6 @@ def test_pieces_travel_with_the_weights(tmp_path):
     ids = {"inventory": torch.tensor([[order_game.KEY, order_game.DOOR]])}
     file.unlink()
     loaded = build_policy("drrn", order_game.SPEC, options, 1)
-    assert isinstance(loaded._divide, NoTokens)
     with pytest.raises(CheckpointError, match=r"pieces.json is missing: magrounding pieces makes"):
         loaded.read("inventory", ids)
     fit_weights(loaded, weights, "there")

@@ -16,7 +16,7 @@ from magrounding.agents.guide.learning import GuideLearning, contrastive_loss, e
 from magrounding.agents.guide.metrics import guide_metrics, top_k
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.single.scienceworld.trajectories import Trajectory
-from magrounding.single.wording import Wording, plain_text
+from magrounding.single.tokenizer import Tokenizer, plain_text
 from tests.agents.language_models import tiny_bert
 
 THINGS = ("water", "lead", "soap", "gallium", "mercury", "butter")
@@ -69,10 +69,10 @@ def test_vectors_are_of_length_one_and_of_the_text_alone():
 
 def test_a_guide_reads_a_text_as_a_world_writes_it():
     """Lower case, spelt where it is unknown, and a space at every sign."""
-    wording = Wording(["focus", "on"])
+    tokenizer = Tokenizer(["focus", "on"])
     text = "Focus on zinc-lead in (self watering) flower pot 2"
-    row = wording.row(text, 80)
-    assert hashed_features(plain_text(wording.words, row), 2**15).tolist() == hashed_features(text, 2**15).tolist()
+    row = tokenizer.row(text, 80)
+    assert hashed_features(plain_text(tokenizer.words, row), 2**15).tolist() == hashed_features(text, 2**15).tolist()
 
 
 def test_features_know_the_order_of_words():

@@ -17,8 +17,8 @@ from magrounding.single.alfworld import SPLITS, TASKS, ALFWorld, package
 from magrounding.single.alfworld.games import Games, shipped_scenes
 from magrounding.single.alfworld.options import FEEDBACK_WORDS, GOAL_WORDS
 from magrounding.single.alfworld.problem import game_of
-from magrounding.single.alfworld.words import WORDING
-from magrounding.single.wording import split as words_of
+from magrounding.single.alfworld.words import TOKENIZER
+from magrounding.single.tokenizer import split as words_of
 from tests.single.alfworld_speed import Stock, beside_the_stock_engine
 from tools.alfworld.generate import main, solvable
 
@@ -100,9 +100,9 @@ def test_the_expert_wins_every_shipped_scene_within_the_limit(split, task, monke
             info = result[4][AGENT]
             said = info["text"]
             for text in (said["goal"], said["feedback"], *said["choices"]):
-                unknown |= {word for word in words_of(text) if word not in WORDING.vocabulary}
-            assert WORDING.count(said["feedback"]) <= FEEDBACK_WORDS
-            assert WORDING.count(said["goal"]) <= GOAL_WORDS
+                unknown |= {word for word in words_of(text) if word not in TOKENIZER.vocabulary}
+            assert TOKENIZER.count(said["feedback"]) <= FEEDBACK_WORDS
+            assert TOKENIZER.count(said["goal"]) <= GOAL_WORDS
             commands = max(commands, len(said["choices"]))
         lost += [scene.name] * (not info["won"])
     assert lost == []
@@ -114,7 +114,7 @@ def test_every_text_of_the_grammar_has_its_words(engine):
     engine.start(game_of(shipped_scenes("train")[0]))
     for command in ("help", "inventory", "look"):
         said = engine.step(command).feedback
-        assert [word for word in words_of(said) if word not in WORDING.vocabulary] == []
+        assert [word for word in words_of(said) if word not in TOKENIZER.vocabulary] == []
 
 
 def test_what_is_shown():

@@ -12,7 +12,7 @@ from magrounding.single.alfworld import env as module
 from magrounding.single.alfworld.choices import choices_of, things_shown
 from magrounding.single.alfworld.engine import Moment
 from magrounding.single.alfworld.options import FEEDBACK_WORDS, MAX_COMMANDS, MAX_ITEMS
-from magrounding.single.alfworld.words import WORDING
+from magrounding.single.alfworld.words import TOKENIZER
 
 AGENT = "agent_0"
 PLACES = [*(f"cabinet {number}" for number in range(1, 52)), "desk 1"]
@@ -121,7 +121,7 @@ def test_what_takes_something_is_offered_in_a_room_of_52_receptacles_and_the_res
     assert "go to cabinet 7" not in choices
     assert env.left_out == 2 + 51 + 9 + 8 - MAX_COMMANDS
     assert sorted(choices) == choices
-    shown = [WORDING.vocabulary.decode(item) for item in observations[AGENT]["grid"][:, 0]]
+    shown = [TOKENIZER.vocabulary.decode(item) for item in observations[AGENT]["grid"][:, 0]]
     assert {"desk 1", *THINGS} <= {*shown}
     assert env.things_left_out == 12 + 12 + 20
     assert env.words_left_out > 0  # the first answer names them all
@@ -145,8 +145,8 @@ def test_words_that_are_cut_are_counted(make):
     env = make()
     observations, infos = env.reset(seed=0)
     said = infos[AGENT]["text"]["feedback"]
-    assert env.words_left_out == WORDING.count(said) - FEEDBACK_WORDS
-    np.testing.assert_array_equal(observations[AGENT]["feedback"], WORDING.row(said, FEEDBACK_WORDS))
+    assert env.words_left_out == TOKENIZER.count(said) - FEEDBACK_WORDS
+    np.testing.assert_array_equal(observations[AGENT]["feedback"], TOKENIZER.row(said, FEEDBACK_WORDS))
 
 
 @pytest.mark.parametrize("error", [ValueError("no goal"), RecursionError("too deep"), SystemExit("no such type")])

@@ -13,8 +13,8 @@ from magrounding.single.alfworld.expert import Task, read_task
 from magrounding.single.alfworld.games import SHIPPED, shipped_scenes
 from magrounding.single.alfworld.problem import problem
 from magrounding.single.alfworld.scenes import LOOK, Scene
-from magrounding.single.alfworld.words import WORDING, thing_ids, things_in
-from magrounding.single.wording import UNKNOWN
+from magrounding.single.alfworld.words import TOKENIZER, thing_ids, things_in
+from magrounding.single.tokenizer import UNKNOWN
 from tools.alfworld.drawing import ROOM_NUMBERS, draw_scenes, furniture, targets
 from tools.alfworld.generate import COUNTS, main, save_scenes
 from tools.alfworld.rooms import ROOMS
@@ -123,7 +123,7 @@ def test_goals_are_read(goal, task):
 
 def test_words_become_ids():
     assert things_in("You put the Mug 2 on shelf 1. The end") == [("mug", "2"), ("shelf", "1")]
-    words = WORDING.vocabulary
+    words = TOKENIZER.vocabulary
     assert thing_ids(("mug", "2")) == [words["mug"], words["2"]]
     assert thing_ids(("zeppelin", "99")) == [words[UNKNOWN]] * 2
 

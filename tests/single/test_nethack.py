@@ -16,10 +16,10 @@ from magrounding.single.nethack import ACTIONS, SPLITS, TASKS, THRESHOLDS, NetHa
 from magrounding.single.nethack import expert as explorer
 from magrounding.single.nethack.status import status_text
 from magrounding.single.nethack.tasks import SEEDS
-from magrounding.single.nethack.words import BLANK, HERO, all_words, first_ids, wording
+from magrounding.single.nethack.words import BLANK, HERO, all_words, first_ids, tokenizer
 from magrounding.single.one_agent import AGENT
-from magrounding.single.wording import plain_text
-from magrounding.single.wording import split as words_of
+from magrounding.single.tokenizer import plain_text
+from magrounding.single.tokenizer import split as words_of
 from tests.full import in_full, in_the_full_suite
 
 pytest.importorskip("nle", reason="the extra `nethack` is absent: nle")
@@ -118,8 +118,8 @@ def test_nearly_every_word_of_random_games_is_known(env):
         for text in result[-1][AGENT]["text"].values():
             found = words_of(text)
             words += len(found)
-            spelt += sum(word not in wording().vocabulary for word in found)
-            longest = max(longest, wording().count(text))
+            spelt += sum(word not in tokenizer().vocabulary for word in found)
+            longest = max(longest, tokenizer().count(text))
     assert spelt < words / 1000
     assert longest <= env.spec["message"].shape[0]
 

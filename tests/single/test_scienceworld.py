@@ -16,8 +16,8 @@ from magrounding.errors import CallOrderError, ConfigurationError
 from magrounding.registry import env_entry
 from magrounding.single.scienceworld import SPLITS, TASKS, ScienceWorld
 from magrounding.single.scienceworld.tasks import task_name, variations
-from magrounding.single.scienceworld.words import wording
-from magrounding.single.wording import plain_text, split
+from magrounding.single.scienceworld.words import tokenizer
+from magrounding.single.tokenizer import plain_text, split
 from magrounding.spec import SCORE, TextChoices
 
 AGENT = "agent_0"
@@ -99,18 +99,23 @@ class TestWhatItIs:
         assert isinstance(spec.actions, TextChoices)
         assert spec["choices"].shape == (spec.num_actions, spec.actions.max_tokens)
         assert spec.max_cycles == 7
-        assert spec.words == wording().words
+        assert spec.words == tokenizer().words
         assert spec.shared_texts == ("task",)
 
 
 class TestGames:
     def test_official_variations_are_the_simulators(self, simulator):
         from magrounding.single.scienceworld.simulation import Simulation
+        from magrounding.single.scienceworld.wire import call
 
         simulation = Simulation(simulator)
         for task in ("boil", "power-component", "test-conductivity"):
             simulation.begin(task, 0, "easy")
-            assert simulation.variations() == {name: list(part) for name, part in variations(task).items()}
+            batch = simulator.batch()
+            for method in ("getVariationsTrain", "getVariationsDev", "getVariationsTest"):
+                batch.value(call(batch.passing(call(simulation._interface, method)), "toString"))
+            found = [list(map(int, text[1:-1].split(","))) for text in simulator.ask(batch)]
+            assert found == [list(part) for part in variations(task).values()]
 
     def test_texts_are_what_the_simulator_says(self, simulator):
         env = ScienceWorld("find-plant").make_env()

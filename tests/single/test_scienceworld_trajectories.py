@@ -12,7 +12,7 @@ from magrounding.single.scienceworld import TASKS, ScienceWorld
 from magrounding.single.scienceworld.tasks import variations
 from magrounding.single.scienceworld.trajectories import Trajectory, learnable, read_trajectories
 from tools.scienceworld import collect_gold
-from tools.scienceworld.collect_gold import append_trajectory, mend, wanted
+from tools.scienceworld.collect_gold import append_trajectory, mend, planned_items
 
 PATH = Trajectory(
     "boil", "train", 3, "Boil it.", ("a", "look around", "c"), (True, False, True), 100, {"a": (0, 1, 2, 3)}
@@ -78,7 +78,7 @@ def test_what_a_guide_learns_from(tmp_path):
 
 def test_what_is_collected():
     """Tasks in turn, the same variations first whatever the number, never those of the test."""
-    few, many = wanted(list(TASKS), 2, 1, 1), wanted(list(TASKS), 12, 10, 5)
+    few, many = planned_items(list(TASKS), 2, 1, 1), planned_items(list(TASKS), 12, 10, 5)
     assert [item.task for item in few[:30]] == list(TASKS)
     assert {item.split for item in many} == {"train", "valid"}
     assert len(set(many)) == len(many)

@@ -98,10 +98,10 @@ def _draw(task: str, split: str, rng: np.random.Generator) -> Scene | None:
             things.append((thing, place))
         return bool(places)
 
-    wanted = (2 if task == TWO else 1) + int(rng.integers(2))
+    count = (2 if task == TWO else 1) + int(rng.integers(2))
     if task == LOOK and not lay(kinds.LAMP):
         return None
-    laid = [lay(target, goal) for _ in range(wanted)]
+    laid = [lay(target, goal) for _ in range(count)]
     if not all(laid):
         return None
     if task != LOOK and rng.random() < 0.5:

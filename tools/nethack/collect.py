@@ -19,7 +19,7 @@ from magrounding.single.nethack.env import NetHackEnv
 from magrounding.single.nethack.options import NetHack
 from magrounding.single.nethack.tasks import GOALS, PROMPTS
 from magrounding.single.one_agent import AGENT
-from magrounding.single.wording import split
+from magrounding.single.tokenizer import split
 from magrounding.storage import json_text, user_path
 
 _FEWEST = 3

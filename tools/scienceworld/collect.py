@@ -17,7 +17,7 @@ from magrounding.output import show_anything
 from magrounding.single.scienceworld.java import Java
 from magrounding.single.scienceworld.simulation import Moment, Simulation
 from magrounding.single.scienceworld.tasks import TASKS, variations
-from magrounding.single.wording import split
+from magrounding.single.tokenizer import split
 from magrounding.storage import json_text, user_path
 
 HEAP = 400

@@ -59,12 +59,9 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for each path")
     arguments = parser.parse_args()
     try:
-        lost = collect(
-            arguments.out,
-            wanted([task_name(task) for task in arguments.tasks], arguments.train, arguments.listed, arguments.valid),
-            arguments.simplifications,
-            arguments.limit,
-        )
+        tasks = [task_name(task) for task in arguments.tasks]
+        items = planned_items(tasks, arguments.train, arguments.listed, arguments.valid)
+        lost = collect(arguments.out, items, arguments.simplifications, arguments.limit)
     except (MagroundingError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -76,8 +73,8 @@ def main() -> int:
     return 0
 
 
-def wanted(tasks: list[str], train: int, listed: int, valid: int) -> list[Item]:
-    """What to collect, in order: the first training variation of each task, the first for validation, and so on."""
+def planned_items(tasks: list[str], train: int, listed: int, valid: int) -> list[Item]:
+    """Return the items in order: the first training variation of each task, the first for validation, and so on."""
     turns = []
     for task in tasks:
         official = variations(task)
@@ -88,7 +85,7 @@ def wanted(tasks: list[str], train: int, listed: int, valid: int) -> list[Item]:
 
 
 def collect(out: Path, items: list[Item], simplifications: str, limit: float) -> dict[Item, str]:
-    """Collect what is not in a file yet; what was given up on, and why.
+    """Collect what is not in a file yet; return what was given up on, and why.
 
     Args:
         out: the file.

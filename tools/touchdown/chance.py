@@ -1,4 +1,4 @@
-"""What chance wins: the probability that a walk at random reaches its goal, computed and not played."""
+"""The probability that a random walk reaches its goal, computed and not played."""
 
 from __future__ import annotations
 

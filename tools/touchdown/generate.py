@@ -15,9 +15,9 @@ import numpy as np
 
 from magrounding.errors import MagroundingError
 from magrounding.output import show_anything
+from magrounding.single.tokenizer import split
 from magrounding.single.touchdown.files import Link, Node, Route, Vocabulary
 from magrounding.single.touchdown.layout import CLASSES, SPLITS
-from magrounding.single.wording import split
 from magrounding.storage import user_path
 from magrounding.vector import check_count
 from tools.touchdown.instructions import instruction, words_of_phrases
@@ -94,12 +94,12 @@ def _draw_routes(city: City, names: list[str], count: int, rng: np.random.Genera
         walk = _walk(city, start, goal, rng)
         if not SHORTEST < len(walk) <= LONGEST + 1 or (start, goal) in known:
             continue
-        said = instruction(city, walk, rng)
-        if said is not None:
+        text = instruction(city, walk, rng)
+        if text is not None:
             known.add((start, goal))
             ways = city.links[start]
             heading = city.heading(start, ways[int(rng.integers(len(ways)))])
-            routes.append(Route(tuple(names[k] for k in walk), said, round(heading, 2)))
+            routes.append(Route(tuple(names[k] for k in walk), text, round(heading, 2)))
     return routes
 
 

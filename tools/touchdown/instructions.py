@@ -76,14 +76,14 @@ def instruction(city: City, walk: Sequence[int], rng: np.random.Generator) -> st
     chosen = _tell_apart([_landmarks(city, walk[k]) for k in junctions], rng)
     if chosen is None:
         return None
-    said = [_say(_FIRST, city, walk[0], thing, headings[0], rng) for thing in _one(_seen(city, walk[0]), rng)]
+    sentences = [_say(_FIRST, city, walk[0], thing, headings[0], rng) for thing in _one(_seen(city, walk[0]), rng)]
     for k, thing in zip(junctions, chosen, strict=True):
         angle = turn(headings[k - 1], headings[k])
         phrases, way = (_STRAIGHT, "") if abs(angle) < TURNED else (_TURNS, "right" if angle > 0 else "left")
-        said.append(_say(phrases, city, walk[k], thing, headings[k - 1], rng, way))
+        sentences.append(_say(phrases, city, walk[k], thing, headings[k - 1], rng, way))
     last = [_say(_LAST, city, walk[-1], thing, headings[-1], rng) for thing in _one(_landmarks(city, walk[-1]), rng)]
-    said += last or [str(rng.choice(_BARE))]
-    return " ".join(said)
+    sentences += last or [str(rng.choice(_BARE))]
+    return " ".join(sentences)
 
 
 def words_of_phrases() -> set[str]:
@@ -95,7 +95,7 @@ def words_of_phrases() -> set[str]:
 
 
 def _landmarks(city: City, place: int) -> list[Thing]:
-    """Those of a place whose kind stands there once only."""
+    """Return landmarks of a place whose kind stands there once only."""
     kinds = [thing.kind for thing in city.things[place]]
     return [thing for thing in city.things[place] if thing.kind in LANDMARKS and kinds.count(thing.kind) == 1]
 
@@ -134,5 +134,5 @@ def _say(
     sides = _SIDES[side_of(turn(heading, city.bearing_of(place, thing)))]
     name, the, a = _NAMES.get(thing.kind, (thing.kind, "the", "a"))
     phrase = phrases[int(rng.integers(len(phrases)))]
-    said = phrase.format(the=the, a=a, thing=name, side=sides[int(rng.integers(len(sides)))], way=way)
-    return said.replace("trees is", "trees are")
+    sentence = phrase.format(the=the, a=a, thing=name, side=sides[int(rng.integers(len(sides)))], way=way)
+    return sentence.replace("trees is", "trees are")

@@ -88,7 +88,7 @@ class City:
         return math.hypot(thing.x - self.x[place], thing.y - self.y[place])
 
     def in_sight(self, place: int) -> list[Thing]:
-        """What stands at a place and at its neighbours, the farthest first."""
+        """Return the things at a place and its neighbours, the farthest first."""
         near = [thing for each in (place, *self.links[place]) for thing in self.things[each]]
         near = [thing for thing in near if self.distance(place, thing) <= SIGHT]
         return sorted(near, key=lambda thing: -self.distance(place, thing))

@@ -1,4 +1,4 @@
-"""What a city's files hold, and whether they are Touchdown's: `python -m tools.touchdown.statistics`."""
+"""Statistics of a city's files, and a check whether they are Touchdown's: `python -m tools.touchdown.statistics`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 from magrounding.errors import ConfigurationError, MagroundingError
 from magrounding.output import show_anything
+from magrounding.single.tokenizer import split as words_of
 from magrounding.single.touchdown import files
 from magrounding.single.touchdown.graph import FAR, Graph
 from magrounding.single.touchdown.layout import LIMIT, SPLITS
-from magrounding.single.wording import split as words_of
 
 PUBLIC = {"nodes": 29_641, "links": 61_319, "least": 1, "most": 5}
 """Of Touchdown's graph as it was published."""
@@ -53,19 +53,19 @@ def check_public_graph(folder: Path) -> Statistics:
 def route_statistics(folder: Path) -> dict[str, dict[str, float]]:
     """Split → routes, their mean number of places and of words, and how many can be walked within the limit."""
     graph = Graph(files.read_nodes(folder / files.NODES), files.read_links(folder / files.LINKS))
-    said = {}
+    found = {}
     for name, file in SPLITS.items():
         routes = files.read_routes(folder / file)
         ends = [(graph.number(route.nodes[0]), graph.number(route.nodes[-1])) for route in routes]
         far = [int(graph.distances(goal)[start]) for start, goal in ends]
-        said[name] = {
+        found[name] = {
             "routes": len(routes),
             "places": sum(len(route.nodes) for route in routes) / len(routes),
             "words": sum(len(words_of(route.instruction)) for route in routes) / len(routes),
             "reachable": sum(each < FAR for each in far),
             "within the limit": sum(each <= LIMIT for each in far),
         }
-    return said
+    return found
 
 
 def main(arguments: list[str] | None = None) -> int:

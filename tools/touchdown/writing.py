@@ -88,10 +88,10 @@ def write_panoramas(folder: Path, names: list[str], classes: np.ndarray, pack: b
 
 
 def _as_json(route: Route) -> str:
-    said = {
+    fields = {
         "route_panoids": route.nodes,
         "navigation_text": route.instruction,
         "start_heading": route.heading,
         "main_pano": route.nodes[-1],
     }
-    return json_text(said)
+    return json_text(fields)

@@ -1,4 +1,4 @@
-"""ChoiceValues: a network that says what each of some texts to choose from is worth, and chooses accordingly."""
+"""ChoiceValues: a network of the value of each text to choose from."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class ChoiceValues(Policy):
 
     @abstractmethod
     def read(self, name: str, ids: Mapping[str, Tensor]) -> Tensor:
-        """States [U, width] of U distinct texts; arguments as in `encode`."""
+        """Return the states [U, width] of U distinct texts; arguments as in `encode`."""
 
     def candidates(self, batch: Batch) -> Tensor:
-        """[T, B, C] bool, the choices that play is confined to, one at least of those on offer: here all on offer.
+        """Return [T, B, C] bool, the choices that play is confined to, at least one on offer: here all of them.
 
         For acting alone: what a state is worth is the value of its best choice, be it a candidate or not.
         """
@@ -67,16 +67,16 @@ class ChoiceValues(Policy):
         return {"part": self.part_of(name, ids)}
 
     def part_of(self, name: str, ids: Mapping[str, Tensor]) -> Tensor:
-        """What texts of one reader, by their ids, add to the hidden layer, [U, hidden]."""
+        """Return the summands [U, hidden] of texts of one reader, by their ids, in the hidden layer."""
         return self.part(name, self.read(name, ids))
 
     def part(self, name: str, states: Tensor) -> Tensor:
-        """What texts of one reader, by their states [U, width], add to the hidden layer, [U, hidden]."""
+        """Return the summands [U, hidden] of texts of one reader, by their states [U, width], in the hidden layer."""
         bias = self.hidden.bias if name == CHOICES else None
         return F.linear(states, self.hidden.weight[:, self._columns[name]], bias)
 
     def values(self, state: Tensor, choice: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """Q [P] float32 of pairs.
+        """Return Q [P] float32 of pairs.
 
         Args:
             state: [S, hidden], the sums of their texts' parts.
@@ -110,7 +110,7 @@ class ChoiceValues(Policy):
 
 
 def default_readers(spec: EnvSpec) -> dict[str, tuple[str, ...]]:
-    """Name → fields: what lasts an episode and the first of the texts that change are read together, others alone.
+    """Return name → fields: texts that last an episode and the first that changes are read together, others alone.
 
     In ScienceWorld: task and observation; look; inventory (He et al. 2016; Golchha et al. 2024).
     """

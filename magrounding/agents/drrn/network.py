@@ -9,7 +9,7 @@ With `reader="bag"` the state of a text is the mean of its words' embeddings: th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -20,9 +20,9 @@ from torch import Tensor, nn
 
 from magrounding.agents.building import configure
 from magrounding.agents.drrn.choice_values import ChoiceValues
-from magrounding.agents.drrn.pieces import SHIPPED, NoTokens, OwnWords, Pieces, PieceTokens, Tokens
+from magrounding.agents.drrn.pieces import SHIPPED, Pieces, PieceTokens, Tokens, own_words
 from magrounding.agents.drrn.prefix_tree import TreeGRU, grow_tree
-from magrounding.errors import ConfigurationError
+from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.schema import Count, OneOf, Options
 from magrounding.spec import EnvSpec
 from magrounding.storage import user_path
@@ -62,7 +62,7 @@ class Bag(nn.Module):
     """The state of a text is the mean of its words; of an empty one, zeros."""
 
     def read(self, words: nn.Embedding, tokens: np.ndarray, start: np.ndarray) -> Tensor:
-        """[U, embedding] of texts that lie behind one another, as `Tokens` gives them."""
+        """Return the states [U, embedding] of concatenated texts, as `Tokens` has them."""
         flat, begin = (torch.from_numpy(each).to(words.weight.device) for each in (tokens, start[:-1]))
         return F.embedding_bag(flat, words.weight, begin, mode="mean")
 
@@ -83,40 +83,46 @@ class Drrn(ChoiceValues):
         bag = config.reader == "bag"
         super().__init__(spec, config.embedding if bag else config.hidden, config.hidden, config.readers)
         self.config = config
-        self._said = spec.words
+        self._spec = spec
         self.vocabulary: Tensor
-        self._divide: Tokens = OwnWords(spec.vocabulary_size)
         self.register_buffer("vocabulary", torch.zeros(0, dtype=torch.uint8))
+        self._pieces: PieceTokens | None = None  # none of a missing file: trained weights bring their own
         if config.vocabulary != WORDS:
-            file = SHIPPED if config.vocabulary == PIECES else user_path(config.vocabulary)
-            if file.exists():
-                self._use(Pieces.load(file))
-            else:  # a team that was trained with it brings its pieces along with its weights
-                self._divide = NoTokens(file, config.pieces)
-        self.words = nn.Embedding(self._divide.size, config.embedding)
+            self._file = SHIPPED if config.vocabulary == PIECES else user_path(config.vocabulary)
+            if self._file.exists():
+                self._use(Pieces.load(self._file))
+        tokens = spec.vocabulary_size + 1 if config.vocabulary == WORDS else config.pieces
+        self.words = nn.Embedding(tokens, config.embedding)
         units = config.embedding, config.hidden
         self.texts = nn.ModuleList(Bag() if bag else TreeGRU(*units) for _ in self.reads)
 
     def read(self, name: str, ids: Mapping[str, Tensor]) -> Tensor:
-        tokens, start = self._divide([each.cpu().numpy() for each in ids.values()])
+        tokens, start = self._tokens([each.cpu().numpy() for each in ids.values()])
         self.encoded += len(start) - 1
         reader: Any = self.texts[list(self.reads).index(name)]
         if isinstance(reader, TreeGRU):
             return reader.read(self.words, grow_tree(tokens, start))
         return reader.read(self.words, tokens, start)
 
+    def _tokens(self, ids: Sequence[np.ndarray]) -> Tokens:
+        if self.config.vocabulary == WORDS:
+            return own_words(ids, divider=self._spec.vocabulary_size)
+        if self._pieces is None:
+            raise CheckpointError(f"{self._file} is missing: magrounding pieces makes a list of word pieces")
+        return self._pieces(ids)
+
     def _use(self, pieces: Pieces) -> None:
         """Divide texts into these pieces from now on."""
-        if not self._said:
+        if not self._spec.words:
             raise ConfigurationError("this world does not say its words: it cannot be read in pieces, vocabulary=words")
         if len(pieces) > self.config.pieces:
             raise ConfigurationError(f"{len(pieces)} pieces and a table of {self.config.pieces}: set pieces to more")
-        self._divide = PieceTokens(pieces, self._said, self.config.pieces)
+        self._pieces = PieceTokens(pieces, self._spec.words)
         written = np.frombuffer(pieces.to_json().encode(), np.uint8).copy()
         self.vocabulary = torch.from_numpy(written).to(self.vocabulary.device)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *more: Any, **named: Any) -> None:
-        """Weights bring the pieces that they were made for."""
+        """Take the pieces that the weights were trained with."""
         kept: Any = state_dict.get(f"{prefix}vocabulary")
         pieces = self.config.vocabulary != WORDS and isinstance(kept, Tensor) and kept.dtype == torch.uint8
         if pieces and not torch.equal(kept.cpu(), self.vocabulary.cpu()):

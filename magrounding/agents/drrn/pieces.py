@@ -1,7 +1,8 @@
 """Tokens of a text: the world's own words, or word pieces of a unigram model (Kudo 2018), which write any text.
 
-Pieces are a list of strings with their log-probabilities, in JSON; the best division of a text is found here, so that
-reading takes no package. `magrounding pieces` makes such a list with SentencePiece.
+SentencePiece trains the pieces (`magrounding pieces`); they are kept as strings with their log-probabilities, in JSON
+and with a network's weights. Finding the most probable pieces of a text is a loop of ten lines here, so that a trained
+network is read without a tokenizer's package.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import math
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from magrounding.errors import CheckpointError, ConfigurationError, MissingExtra
-from magrounding.single.wording import plain_text
+from magrounding.single.tokenizer import plain_text
 from magrounding.storage import WRONG_JSON, json_text, text_of
 from magrounding.texts import content_keys
 
@@ -28,10 +29,10 @@ SHIPPED = Path(__file__).with_name("data") / "pieces.json.gz"
 SPACE = "\u2581"
 """Stands for the space before a word."""
 PAD, UNKNOWN, MARKER, FIRST = range(4)
-"""Tokens that are no pieces: padding, a letter that no piece has, what divides texts that are read together; the first
-piece."""
+"""Tokens that are no pieces: padding, a letter that no piece has, the divider of fields that are read together; and the
+first piece."""
 _WORSE = 10.0
-"""By how much a letter that no piece has is less probable than the least probable piece, as SentencePiece has it."""
+"""Log-probability by which a letter that no piece has is below the least probable piece, as in SentencePiece."""
 _LETTERS = string.ascii_lowercase + string.digits + string.punctuation
 """Letters that are pieces in any case."""
 _WORDS_LONGEST, _PHRASES_LONGEST = 16, 32
@@ -40,37 +41,22 @@ _KEPT = 1 << 18
 """Texts whose tokens are kept."""
 
 
-class Tokens(Protocol):
-    """What turns a world's ids into tokens."""
-
-    size: int
-    """Tokens that there can be, padding included."""
-
-    def __call__(self, ids: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Tokens [S] of U texts behind one another, and where each begins [U + 1]; both int64.
-
-        Args:
-            ids: [U, L] of each field that is read together, 0 is padding; what is read first comes first.
-        """
-        ...
+Tokens = tuple[np.ndarray, np.ndarray]
+"""Tokens [S] of U concatenated texts, and the place where each begins [U + 1], both int64."""
 
 
-class OwnWords:
-    """The world's own ids; one more divides fields.
+def own_words(ids: Sequence[np.ndarray], divider: int) -> Tokens:
+    """Return a world's own ids as tokens.
 
     Args:
-        size: ids that the world has.
+        ids: [U, L] of each field that is read together, the first one first; 0 is padding.
+        divider: token between fields.
     """
-
-    def __init__(self, size: int) -> None:
-        self.size, self._marker = size + 1, size
-
-    def __call__(self, ids: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        divider = np.full((len(ids[0]), 1), self._marker, np.int64)
-        parts = [part for each in ids for part in (divider, each.reshape(len(each), -1))][1:]
-        joined = np.concatenate(parts, 1, dtype=np.int64)
-        there = joined != PAD
-        return joined[there], np.concatenate(([0], np.cumsum(there.sum(1))))
+    between = np.full((len(ids[0]), 1), divider, np.int64)
+    parts = [part for each in ids for part in (between, each.reshape(len(each), -1))][1:]
+    joined = np.concatenate(parts, 1, dtype=np.int64)
+    there = joined != PAD
+    return joined[there], np.concatenate(([0], np.cumsum(there.sum(1))))
 
 
 class Pieces:
@@ -93,11 +79,11 @@ class Pieces:
         self._unknown = min(self.scores.values()) - _WORSE
 
     def __len__(self) -> int:
-        """Tokens, with those that are no pieces."""
+        """Return the number of tokens, with those that are no pieces."""
         return FIRST + len(self.scores)
 
     def divide(self, text: str) -> list[str]:
-        """The most probable pieces of a text; letters that no piece has are pieces by themselves."""
+        """Return the most probable pieces of a text; letters that no piece has are pieces by themselves."""
         text = SPACE + text.replace(" ", SPACE)
         best, begin, scores = [0.0, *[-math.inf] * len(text)], [0] * (len(text) + 1), self.scores
         for start in range(len(text)):
@@ -117,16 +103,16 @@ class Pieces:
         return pieces[::-1]
 
     def tokens(self, text: str) -> list[int]:
-        """Of a text; none of an empty one."""
+        """Return the tokens of a text; none of an empty one."""
         return [self._places.get(piece, UNKNOWN) for piece in self.divide(text)] if text else []
 
     def to_json(self) -> str:
-        """For `from_json`."""
+        """Return the text that `from_json` reads."""
         return json_text({"pieces": list(self.scores.items())}, compact=True)
 
     @classmethod
     def from_json(cls, text: str | bytes, source: Path | str) -> Pieces:
-        """The pieces that `to_json` wrote; CheckpointError for what is nothing of the kind."""
+        """Return the pieces that `to_json` wrote; CheckpointError for anything else."""
         try:
             listed = json.loads(text if isinstance(text, str) else text_of(text))["pieces"]
             scores = dict(listed)
@@ -148,41 +134,26 @@ class Pieces:
             raise CheckpointError(f"{path} cannot be read: {error}") from None
 
 
-class NoTokens:
-    """In the place of pieces whose file is missing, until weights bring them.
-
-    Args:
-        path: of the file.
-        size: tokens that there can be.
-    """
-
-    def __init__(self, path: Path, size: int) -> None:
-        self.path, self.size = path, size
-
-    def __call__(self, ids: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        raise CheckpointError(f"{self.path} is missing: magrounding pieces makes a list of word pieces")
-
-
 class PieceTokens:
     """A world's ids as pieces; each text is divided once.
 
     Args:
-        pieces: which.
-        words: of each id, as in the EnvSpec.
-        size: tokens that there can be.
+        pieces: the pieces.
+        words: word of each id, as in the EnvSpec.
     """
 
-    def __init__(self, pieces: Pieces, words: Sequence[str], size: int) -> None:
-        self.size, self._pieces, self._words = size, pieces, words
-        self._forget()
+    def __init__(self, pieces: Pieces, words: Sequence[str]) -> None:
+        self._pieces, self._words = pieces, words
+        self._known: dict[int, np.ndarray] = {}
 
-    def __call__(self, ids: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, ids: Sequence[np.ndarray]) -> Tokens:
+        """Return tokens; arguments as in `own_words`."""
         if len(self._known) > _KEPT:
-            self._forget()
+            self._known = {}
         keys = content_keys({str(i): array for i, array in enumerate(ids)}).tolist()
         for row, key in enumerate(keys):
             if key not in self._known:
-                self._known[key] = self._tokens([array[row] for array in ids])
+                self._known[key] = self._divide([array[row] for array in ids])
         found = [self._known[key] for key in keys]
         start = np.cumsum([0, *map(len, found)])
         return np.concatenate(found) if found else np.zeros(0, np.int64), start
@@ -190,22 +161,18 @@ class PieceTokens:
     def __deepcopy__(self, memo: dict[int, Any]) -> PieceTokens:
         return self  # copies of a network divide texts alike
 
-    def _tokens(self, row: Sequence[np.ndarray]) -> np.ndarray:
+    def _divide(self, row: Sequence[np.ndarray]) -> np.ndarray:
         tokens: list[int] = []
         for i, ids in enumerate(row):
-            text = plain_text(self._words, ids.ravel().tolist())
-            tokens += [MARKER] * (i > 0) + self._pieces.tokens(text)
+            tokens += [MARKER] * (i > 0) + self._pieces.tokens(plain_text(self._words, ids.ravel().tolist()))
         return np.array(tokens, np.int64)
-
-    def _forget(self) -> None:
-        self._known: dict[int, np.ndarray] = {}
 
 
 def train_pieces(texts: Iterable[str], size: int, *, across_words: bool) -> Pieces:
-    """A unigram model of some texts (Kudo 2018), trained by SentencePiece; the same texts always give the same.
+    """Train a unigram model of some texts (Kudo 2018) by SentencePiece; the same texts give the same pieces.
 
     Args:
-        texts: lower case, words and signs with spaces between them, as `wording.plain_text` writes them.
+        texts: lower case, words and signs with spaces between them, as `tokenizer.plain_text` writes them.
         size: tokens that there can be, with those that are no pieces; there are fewer where texts have too little.
         across_words: a piece may be several words.
 
@@ -223,7 +190,7 @@ def train_pieces(texts: Iterable[str], size: int, *, across_words: bool) -> Piec
 
 
 def _train(sentencepiece: Any, texts: Iterable[str], size: int, across_words: bool) -> bytes:
-    """SentencePiece's model of some texts."""
+    """Return SentencePiece's model of some texts, as bytes."""
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(

@@ -19,8 +19,7 @@ from magrounding.jit import cached_njit
 class PrefixTree(NamedTuple):
     """Beginnings of U texts; N of them, the shorter ones first, and the empty one is node 0.
 
-    Those of one length are in the order of the longest text that goes on from each: where no two texts part, the
-    parents of a level are a stretch of the level before.
+    Those of one length are in the order of the longest text that goes on from each.
 
     Attributes:
         token: [N + 1] int64, the last token of each; −1 of node 0.
@@ -36,7 +35,7 @@ class PrefixTree(NamedTuple):
 
 
 def grow_tree(tokens: np.ndarray, start: np.ndarray) -> PrefixTree:
-    """The tree of texts that lie behind one another.
+    """Return the tree of concatenated texts.
 
     Args:
         tokens: [S] int64, 0 or more.
@@ -91,7 +90,7 @@ class TreeGRU(nn.GRU):
         super().__init__(width, hidden, batch_first=True)
 
     def read(self, words: nn.Embedding, tree: PrefixTree) -> Tensor:
-        """The last states [U, hidden] of U texts, zeros of an empty one; float32 also under autocast."""
+        """Return the last states [U, hidden] of U texts, zeros of an empty one; float32 also under autocast."""
         device = words.weight.device
         known, place = np.unique(tree.token[1:], return_inverse=True)
         with torch.autocast(device.type, enabled=False):
@@ -101,14 +100,14 @@ class TreeGRU(nn.GRU):
 
 
 class _Walk(torch.autograd.Function):
-    """The states of all nodes; autograd by itself would take five times as long, most of it to add up small pieces.
+    """States of all nodes; autograd by itself would take five times as long, most of it to add up small pieces.
 
-    Backwards it visits only those beginnings whose texts a gradient reaches.
+    The backward pass visits only those beginnings whose texts a gradient reaches.
     """
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor, tree: PrefixTree, place: np.ndarray) -> Tensor:
-        """States [U, H] of the leaves, from what each distinct token [K, 3 H] adds to the gates."""
+        """Return the states [U, H] of the leaves; `inputs` [K, 3 H] are the gates' summands of each distinct token."""
         device, width, keep = inputs.device, weight.shape[1], any(ctx.needs_input_grad[:3])
         sizes = np.diff(tree.bounds).tolist()
         # Views of all levels, cut at once: most levels are narrow, and cutting takes as long as computing.
@@ -116,7 +115,7 @@ class _Walk(torch.autograd.Function):
         gates, new, passed = (inputs.new_empty(rows, n * width) for n in (2, 1, 1))
         parts = [each.split(cuts) if keep else [each[:n] for n in sizes] for each in (gates, new, passed)]
         states = inputs.new_zeros(len(tree.parent), width)
-        parents = _Parents(tree.parent, tree.bounds, device)
+        parents = torch.from_numpy(tree.parent[1:]).to(device).split(sizes)
         tokens = torch.from_numpy(place).to(device).split(sizes)
         to_gates, to_new = inputs[:, : 2 * width].contiguous(), inputs[:, 2 * width :].contiguous()
         of_gates, of_new, bias_gates, bias_new = (
@@ -125,7 +124,7 @@ class _Walk(torch.autograd.Function):
         )
         to_gates += bias_gates
         for level, (both, candidate, hidden, after) in enumerate(zip(*parts, states[1:].split(sizes), strict=True)):
-            before = parents.take(states, level)
+            before = states.index_select(0, parents[level])
             torch.addmm(to_gates.index_select(0, tokens[level]), before, of_gates, out=both).sigmoid_()
             reset, update = both.split(width, 1)
             torch.addmm(bias_new, before, of_new, out=hidden)
@@ -138,12 +137,12 @@ class _Walk(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Gradients of inputs, weight and bias."""
+        """Return the gradients of inputs, weight and bias."""
         inputs, weight, states, gates, new, passed = ctx.saved_tensors
         tree, (gradient,), device, width = ctx.tree, gradients, inputs.device, weight.shape[1]
-        wanted = np.zeros(len(tree.parent), np.bool_)
-        _mark(tree.leaf[gradient.ne(0).any(1).cpu().numpy()], tree.parent, wanted)
-        nodes = np.flatnonzero(wanted)  # in the order of the tree, so levels stay together
+        reached = np.zeros(len(tree.parent), np.bool_)
+        _mark(tree.leaf[gradient.ne(0).any(1).cpu().numpy()], tree.parent, reached)
+        nodes = np.flatnonzero(reached)  # in the order of the tree, so levels stay together
         if not len(nodes):
             return torch.zeros_like(inputs), torch.zeros_like(weight), weight.new_zeros(len(weight)), None, None
         compact = np.zeros(len(tree.parent), np.int64)
@@ -151,7 +150,7 @@ class _Walk(torch.autograd.Function):
         bounds = 1 + np.searchsorted(nodes, tree.bounds)
         bounds = bounds[: int((np.diff(bounds) > 0).sum()) + 1]
         sizes = np.diff(bounds).tolist()
-        parents = _Parents(np.append(0, compact[tree.parent[nodes]]), bounds, device)
+        parents = torch.from_numpy(compact[tree.parent[nodes]]).to(device).split(sizes)
         at = torch.from_numpy(nodes - 1).to(device)
         before = states.index_select(0, torch.from_numpy(tree.parent[nodes]).to(device))
         reset, update = gates.index_select(0, at).split(width, 1)
@@ -172,7 +171,7 @@ class _Walk(torch.autograd.Function):
         parts = [each.split(sizes) for each in (flowing[1:], factors, at_hidden, update.contiguous())]
         for level, (here, factor, to_gates, passing) in reversed(list(enumerate(zip(*parts, strict=True)))):
             torch.mul(here.unsqueeze(1), factor, out=to_gates)
-            parents.add(flowing, level, torch.addmm(here * passing, to_gates.view(-1, 3 * width), weight))
+            flowing.index_add_(0, parents[level], torch.addmm(here * passing, to_gates.view(-1, 3 * width), weight))
         to_inputs = at_hidden.clone()
         to_inputs[:, 2] = flowing[1:] * to_candidate
         at_hidden, to_inputs = at_hidden.view(-1, 3 * width), to_inputs.view(-1, 3 * width)
@@ -181,41 +180,10 @@ class _Walk(torch.autograd.Function):
         return of_inputs, at_hidden.t() @ before, at_hidden.sum(0), None, None
 
 
-class _Parents:
-    """The rows of the parents of each level: a view where they are a stretch, which most are.
-
-    Args:
-        parent, bounds: of a tree.
-        device: of the states.
-    """
-
-    def __init__(self, parent: np.ndarray, bounds: np.ndarray, device: torch.device) -> None:
-        first, last = parent[bounds[:-1]], parent[bounds[1:] - 1]
-        steps = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.diff(parent) != 1)))
-        stretch = steps[bounds[1:] - 1] == steps[bounds[:-1]]
-        self._stretches = [
-            (a, b) if s else None for a, b, s in zip(first.tolist(), (last + 1).tolist(), stretch, strict=True)
-        ]
-        self._rows = torch.from_numpy(parent[1:]).to(device).split(np.diff(bounds).tolist())
-
-    def take(self, states: Tensor, level: int) -> Tensor:
-        """Their states."""
-        stretch = self._stretches[level]
-        return states.index_select(0, self._rows[level]) if stretch is None else states[stretch[0] : stretch[1]]
-
-    def add(self, states: Tensor, level: int, more: Tensor) -> None:
-        """Add something to their states, in place."""
-        stretch = self._stretches[level]
-        if stretch is None:
-            states.index_add_(0, self._rows[level], more)
-        else:
-            states[stretch[0] : stretch[1]] += more
-
-
 @cached_njit()
-def _mark(leaves, parent, wanted):
+def _mark(leaves, parent, reached):
     """Mark all beginnings of some nodes, but the empty one."""
     for node in leaves:
-        while node != 0 and not wanted[node]:
-            wanted[node] = True
+        while node != 0 and not reached[node]:
+            reached[node] = True
             node = parent[node]

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from magrounding.single.wording import split
+from magrounding.single.tokenizer import split
 
 PARTS = (3, 4, 5)
 """Letters of the parts of a word."""

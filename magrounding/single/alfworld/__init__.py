@@ -7,8 +7,8 @@ Description:
     download too large to ship. This package comes with scenes of its own in the same format, and plays those as well.
 
 Text:
-    The engine's own, in lower case, as `single.wording` writes it. The words of its grammar, of ALFRED's things and the
-    numbers to 30 are one id each; what else a game of the user's says is spelt in texts, and "<unk>" in the grid.
+    The engine's own, in lower case, as `single.tokenizer` writes it. The words of its grammar, of ALFRED's things and
+    the numbers to 30 are one id each; what else a game of the user's says is spelt in texts, and "<unk>" in the grid.
 
 Actions:
     The engine offers commands, other ones in every step: row j of `choices` is action j. "look" is left out, and what

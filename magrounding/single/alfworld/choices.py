@@ -1,4 +1,4 @@
-"""Which of the engine's commands are offered, and which of the things that are named are shown, where they are many."""
+"""Limits on the engine's commands that are offered and on the things that are shown, where they are many."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Thing = tuple[str, str]
 
 
 def choices_of(commands: Sequence[str], visited: Iterable[str] = ()) -> tuple[str, ...]:
-    """The commands that are offered: all but "look"; where they are too many, those of least use are left out.
+    """Return the commands that are offered: all but "look"; where they are too many, those of least use are left out.
 
     First goes what only examines something, then the way back to places, the last visited first, so that each can be
     come to again; then what else changes nothing, and places not yet visited. What takes, puts, uses or treats
@@ -32,7 +32,7 @@ def choices_of(commands: Sequence[str], visited: Iterable[str] = ()) -> tuple[st
 
 
 def _use(command: str, place: int, seen: dict[str, int]) -> tuple[int, int]:
-    """By which commands are left out, the smallest first.
+    """Return a key: commands of the smallest are left out first.
 
     Args:
         command: one of them.
@@ -52,7 +52,7 @@ def _use(command: str, place: int, seen: dict[str, int]) -> tuple[int, int]:
 
 
 def things_shown(room: Sequence[Thing], named: Sequence[Thing]) -> tuple[list[Thing], int]:
-    """The things of the grid in their order, and how many it has no room for.
+    """Return the things of the grid in their order, and the number that it has no room for.
 
     Args:
         room: the receptacles.

@@ -58,7 +58,7 @@ class Engine:
         self._game = game
         translated = self._pddl.translate(game["pddl_domain"], game["pddl_problem"], game["grammar"])
         self._episode = self._pddl.Episode(translated, self.library, self._demangler)
-        return self._moment(self._episode.introduction())
+        return self._moment(self._episode.write("#intro#", {}))
 
     def step(self, command: str) -> Moment:
         """Type a command; one that cannot be typed now changes nothing."""

@@ -25,9 +25,9 @@ from magrounding.single.alfworld.options import (
     ALFWorld,
 )
 from magrounding.single.alfworld.scenes import SPLITS
-from magrounding.single.alfworld.words import WORDING, thing_ids, things_in
+from magrounding.single.alfworld.words import TOKENIZER, thing_ids, things_in
 from magrounding.single.one_agent import OneAgentEnv
-from magrounding.single.wording import ChoiceTable
+from magrounding.single.tokenizer import ChoiceTable
 from magrounding.texts import content_keys
 from magrounding.vector import Observation
 
@@ -62,11 +62,11 @@ class ALFWorldEnv(OneAgentEnv):
     id = "alfworld"
 
     def __init__(self, config: ALFWorld, render_mode: str | None = None) -> None:
-        super().__init__(config, WORDING.vocabulary, render_mode, RENDER_MODES)
+        super().__init__(config, TOKENIZER.vocabulary, render_mode, RENDER_MODES)
         self.game_name = ""
         self.left_out = self.things_left_out = self.words_left_out = 0
         self._games = Games(config.games, config.split)
-        self._table = ChoiceTable(WORDING, MAX_COMMANDS, COMMAND_WORDS, remembered=4096)
+        self._table = ChoiceTable(TOKENIZER, MAX_COMMANDS, COMMAND_WORDS, remembered=4096)
         self._engine: Engine | None = Engine()
         self._loaded: tuple[int, Mapping[str, Any]] = (-1, {})
         self._clear()
@@ -81,7 +81,7 @@ class ALFWorldEnv(OneAgentEnv):
         self._texts = {name: np.zeros(length, np.int16) for name, length in _TEXTS.items()}
         self._choices: tuple[str, ...] = ()
         self._offered: list[tuple[str, ...]] = []
-        self._said: list[tuple[str, str]] = []
+        self._played_commands: list[tuple[str, str]] = []
         self._expert: Expert | None = None
         self._expert_knows, self._expert_failed = 0, False
 
@@ -101,14 +101,10 @@ class ALFWorldEnv(OneAgentEnv):
             self._expert_failed |= bool(self.agents)
         return labels
 
-    def render(self) -> str | None:
-        """The game as text; None without a render mode."""
-        if self.render_mode is None:
-            return None
-        self._require_start("render")
-        said = [f"> {command}\n{feedback}" for command, feedback in self._said] or [self._feedback]
+    def _draw(self, mode: str) -> str:
+        answers = [f"> {command}\n{feedback}" for command, feedback in self._played_commands] or [self._feedback]
         choices = [f"{number:2d} {command}" for number, command in enumerate(self._choices)]
-        return "\n".join([f"goal: {self._goal}", *said[-HISTORY:], *choices])
+        return "\n".join([f"goal: {self._goal}", *answers[-HISTORY:], *choices])
 
     def close(self) -> None:
         """Release the engine."""
@@ -118,7 +114,7 @@ class ALFWorldEnv(OneAgentEnv):
             self._engine = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is needed to play the episode again; the expert learns from it what it knew."""
+        """Return what is needed to play the episode again; the expert is rebuilt from it."""
         return {**super().__getstate__(), "_expert_failed": self._expert_failed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -127,7 +123,7 @@ class ALFWorldEnv(OneAgentEnv):
         self._expert_failed = state["_expert_failed"]
 
     def _choose(self, seed: int, episode: int) -> int:
-        """The number of the game to be played."""
+        """Return the number of the game to be played."""
         return int(stream_key(seed, episode, SPLITS.index(self.config.split))) % len(self._games)
 
     def _begin(self, seed: int, episode: int) -> None:
@@ -148,7 +144,7 @@ class ALFWorldEnv(OneAgentEnv):
         self._illegal = action >= len(self._choices)
         command = "" if self._illegal else self._choices[action]
         moment = Moment(NOTHING, self._offered[-1], False) if self._illegal else self._running().step(command)
-        self._said.append((command, moment.feedback))
+        self._played_commands.append((command, moment.feedback))
         if command.startswith(GO):
             place = command.removeprefix(GO)
             self._visited.pop(place, None)
@@ -158,7 +154,7 @@ class ALFWorldEnv(OneAgentEnv):
         return float(moment.won), moment.won, not moment.won and len(self.played) >= self.config.max_cycles
 
     def _running(self) -> Engine:
-        """The engine, which there is until `close`."""
+        """Return the engine, which is there until `close`."""
         assert self._engine is not None
         return self._engine
 
@@ -174,11 +170,11 @@ class ALFWorldEnv(OneAgentEnv):
 
     def _write(self, name: str, text: str) -> None:
         """Keep a text as ids, and count those that are cut."""
-        self._texts[name], cut = WORDING.fit(text, _TEXTS[name])
+        self._texts[name], cut = TOKENIZER.fit(text, _TEXTS[name])
         self.words_left_out += cut
 
     def _start(self, game: Mapping[str, Any]) -> Moment:
-        """The engine's first moment of a game; ConfigurationError for one that it cannot play."""
+        """Return the engine's first moment of a game; ConfigurationError for one that it cannot play."""
         try:
             return self._running().start(game)
         except MagroundingError:
@@ -190,24 +186,24 @@ class ALFWorldEnv(OneAgentEnv):
             ) from error
 
     def _ask_expert(self) -> str | None:
-        """The expert's wish, after it has been shown what has happened since it was last asked."""
+        """Return the expert's command, after it has been shown what was played since it was last asked."""
         task = read_task(self._goal)
         if task is None:
             return None
         if self._expert is None:
             self._expert, self._expert_knows = Expert(task, self._offered[0]), 0
-        for step in range(self._expert_knows, len(self._said)):
-            self._expert.follow(*self._said[step], self._offered[step + 1])
-        self._expert_knows = len(self._said)
+        for step in range(self._expert_knows, len(self._played_commands)):
+            self._expert.follow(*self._played_commands[step], self._offered[step + 1])
+        self._expert_knows = len(self._played_commands)
         return self._expert.command()
 
     def _observe(self) -> Observation:
-        """The observation, in the order of the space."""
+        """Return the observation, in the order of the space."""
         grid = np.zeros((MAX_ITEMS, 1, ITEM_WORDS), np.int16)
         grid[: len(self._things), 0] = [thing_ids(thing) for thing in self._things] or 0
         history = np.zeros((HISTORY, COMMAND_WORDS), np.int16)
-        for row, (command, _) in zip(history, self._said[-HISTORY:], strict=False):
-            row[...] = WORDING.row(command, COMMAND_WORDS)
+        for row, (command, _) in zip(history, self._played_commands[-HISTORY:], strict=False):
+            row[...] = TOKENIZER.row(command, COMMAND_WORDS)
         choices, mask = self._table.rows(self._choices)
         return {
             "action_mask": mask,

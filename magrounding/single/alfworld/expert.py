@@ -1,4 +1,4 @@
-"""Expert: a player that follows a script, and knows no more than what has been said to it."""
+"""Expert: a scripted player that knows the texts of the game and nothing more."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _THING = re.compile(r"(\w+ \d+)")
 
 @dataclass(frozen=True)
 class Task:
-    """What a goal asks for.
+    """The task that a goal states.
 
     Attributes:
         kind: one of `scenes.TASKS`.
@@ -43,7 +43,7 @@ class Task:
 
 
 def read_task(goal: str) -> Task | None:
-    """The task that a sentence of ALFRED's states; None for any other sentence."""
+    """Return the task that a sentence of ALFRED's states; None for any other sentence."""
     for kind, pattern in _PATTERNS:
         found = pattern.fullmatch(goal.strip().rstrip(".").lower())
         if found:
@@ -73,7 +73,7 @@ class Expert:
         self._treated: set[tuple[str, str]] = set()
 
     def follow(self, command: str, feedback: str, commands: tuple[str, ...]) -> None:
-        """Take notice of a command that was played, what was said, and what can be typed now."""
+        """Take in a command that was played, its answer, and the commands that can be typed now."""
         self._commands = commands
         if "othing happens" in feedback:
             return
@@ -97,7 +97,7 @@ class Expert:
             self._contents[self._here] = _THING.findall(seen[1])
 
     def command(self) -> str | None:
-        """What it would type now; None where it knows no way."""
+        """Return the command to type; None where it knows no way."""
         wish = self._carry() if self._held else self._search()
         return wish if wish in self._commands else None
 
@@ -120,7 +120,7 @@ class Expert:
         return self._at(place, f"take {target} from {place}") if target else self._explore()
 
     def _find(self, kind: str) -> tuple[str, str]:
-        """A thing of a kind and its place, the nearest in the list; empty where none was seen that is still wanted."""
+        """Return the nearest known thing of a kind and its place; empty where there is none to be taken."""
         for place in self._from_here():
             if place in self._finished():
                 continue
@@ -134,7 +134,7 @@ class Expert:
         return {self._chosen_goal()} if self._task.kind == TWO else set()
 
     def _chosen_goal(self) -> str:
-        """Where to put things: into one place, even where there are several of the kind."""
+        """Return the place to put things: one alone, even where there are several of the kind."""
         task = self._task
         goals = [place for place in self._places if _kind(place) == task.goal]
         begun = [place for place in goals if task.target in map(_kind, self._contents.get(place, ()))]
@@ -163,7 +163,7 @@ class Expert:
         return None
 
     def _at(self, place: str, command: str) -> str | None:
-        """The command; before it, going to its place and opening that."""
+        """Return the command; before it, going to its place and opening that."""
         if place != self._here:
             return f"go to {place}"
         if command in self._commands:
@@ -171,7 +171,7 @@ class Expert:
         return f"open {place}"
 
     def _from_here(self) -> list[str]:
-        """All places in the order of the list, which begins where one stands."""
+        """Return all places in the order of the list, beginning with the current one."""
         start = self._places.index(self._here) if self._here in self._places else 0
         return self._places[start:] + self._places[:start]
 

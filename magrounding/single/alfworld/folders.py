@@ -1,4 +1,4 @@
-"""Which split a game below a folder is of: that of the folder it lies in. No game is of two."""
+"""Splits of the games below a folder: that of the folder that a game lies in. No game is of two."""
 
 from __future__ import annotations
 
@@ -17,32 +17,24 @@ _SPLIT_OF = {name: split for split, names in FOLDERS.items() for name in names}
 _SKIPPED = ("movable", "Sliced")
 
 
-class _Folder(NamedTuple):
-    """A folder on the way.
+class _Place(NamedTuple):
+    """A folder, or a game in one.
 
     Attributes:
         path: as it was come to.
         real: without links.
-        split: whose it is, "" where no folder said so.
-        place: the folder that said so.
+        split: of the folder, "" where none on the way has the name of a split.
+        named: the folder that has it.
     """
 
     path: Path
     real: Path
     split: str
-    place: Path
-
-
-class _Game(NamedTuple):
-    """A game file, its path without links, and the folder that it was found in."""
-
-    path: Path
-    real: Path
-    folder: _Folder
+    named: Path
 
 
 def find_splits(top: Path) -> dict[str, list[Path]]:
-    """Split → the game files in folders of its name, at any depth below `top`; or all of `top` where it has that name.
+    """Return split → the game files in folders of its name, at any depth below `top`; or all of a `top` of that name.
 
     Links are followed, but not back to where they are. What needs movable receptacles or slices is left out, and so are
     games outside of such folders where there are some within.
@@ -53,18 +45,18 @@ def find_splits(top: Path) -> dict[str, list[Path]]:
     """
     games = list(_walk(top, ""))
     own = next((_SPLIT_OF[name] for name in (top.name, _real(top).name) if name in _SPLIT_OF), "")
-    if own and not any(game.folder.split for game in games):
+    if own and not any(game.split for game in games):
         games = list(_walk(top, own))
     found: dict[str, list[Path]] = {}
-    known: dict[Path, _Game] = {}
+    known: dict[Path, _Place] = {}
     for game in games:
-        split, place = game.folder.split, game.folder.place
+        split = game.split
         first = known.setdefault(game.real, game) if split else game
-        if first.folder.split != split:
+        if first.split != split:
             raise ConfigurationError(
-                f"{first.path} and {game.path} are one game, of {first.folder.split} and of {split}: take it out of one"
+                f"{first.path} and {game.path} are one game, of {first.split} and of {split}: take it out of one"
             )
-        if split and first is game and not any(word in str(game.path.relative_to(place)) for word in _SKIPPED):
+        if split and first is game and not any(word in str(game.path.relative_to(game.named)) for word in _SKIPPED):
             found.setdefault(split, []).append(game.path)
     if games and not known:
         raise ConfigurationError(
@@ -74,10 +66,10 @@ def find_splits(top: Path) -> dict[str, list[Path]]:
     return found
 
 
-def _walk(top: Path, split: str) -> Iterator[_Game]:
-    """Every game file below a folder, in alphabetic order; where two ways lead to a folder, once for each split."""
+def _walk(top: Path, split: str) -> Iterator[_Place]:
+    """Yield every game file below a folder, in alphabetic order; once for each split where two ways lead to it."""
     root = _real(top)
-    waiting, seen = [_Folder(top, root, split, top)], set[tuple[Path, str]]()
+    waiting, seen = [_Place(top, root, split, top)], set[tuple[Path, str]]()
     while waiting:
         folder = waiting.pop()
         if (folder.real, folder.split) in seen:
@@ -97,23 +89,23 @@ def _walk(top: Path, split: str) -> Iterator[_Game]:
             real = _real(path) if linked else folder.real / path.name
             if path not in folders:
                 if path.name == GAME_FILE:
-                    yield _Game(path, real, folder)
+                    yield _Place(path, real, folder.split, folder.named)
             elif not (linked and any(each.is_relative_to(real) for each in (folder.real, root))):
                 inner.append(_enter(folder, path, real))
         waiting += reversed(inner)
 
 
-def _enter(outer: _Folder, path: Path, real: Path) -> _Folder:
-    """A folder in another one; ConfigurationError where both say of which split games are, and not the same."""
+def _enter(outer: _Place, path: Path, real: Path) -> _Place:
+    """Return a folder in another one; ConfigurationError where both say of which split games are, and not the same."""
     split = _SPLIT_OF.get(path.name, outer.split)
     if outer.split not in ("", split):
         raise ConfigurationError(
-            f"{path} lies in {outer.place}, so its games are of {split} and of {outer.split}: name a folder within, or "
+            f"{path} lies in {outer.named}, so its games are of {split} and of {outer.split}: name a folder within, or "
             "move one of the two"
         )
-    return _Folder(path, real, split, outer.place if outer.split else path)
+    return _Place(path, real, split, outer.named if outer.split else path)
 
 
 def _real(path: Path) -> Path:
-    """The path without links; that of a link to itself is itself, of which `Path.resolve` would raise."""
+    """Return the path without links; that of a link to itself is itself, of which `Path.resolve` would raise."""
     return Path(os.path.realpath(path))

@@ -1,4 +1,4 @@
-"""Where games come from: the scenes of the package, or a folder of games of the user's."""
+"""Games of a split: the scenes of the package, or those of a user's folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEYS = ("pddl_domain", "grammar", "pddl_problem")
 
 
 def shipped_scenes(split: str) -> tuple[Scene, ...]:
-    """The package's scenes of a split, in their order."""
+    """Return the package's scenes of a split, in their order."""
     return _read_shipped()[split]
 
 
@@ -44,12 +44,12 @@ class Games:
         return len(self._found)
 
     def name(self, number: int) -> str:
-        """What to call a game."""
+        """Return the name of a game."""
         found = self._found[number]
         return found.name if isinstance(found, Scene) else found.parent.name
 
     def data(self, number: int) -> dict[str, Any]:
-        """What a game's file says.
+        """Return the content of a game's file.
 
         Raises:
             ConfigurationError: a file that is no game.
@@ -59,7 +59,7 @@ class Games:
 
 
 def find_games(folder: str, split: str) -> tuple[Path, ...]:
-    """The game files of a split, in alphabetic order: of the folders that are called like it, however deep they lie.
+    """Return the game files of a split, in alphabetic order: those in folders of its name, at any depth.
 
     Games that are known to be impossible, or need what the engine lacks (movable receptacles, slices), are left out.
 
@@ -84,7 +84,7 @@ def _find(top: Path, split: str) -> tuple[Path, ...]:
 
 
 def read_game(path: Path) -> dict[str, Any]:
-    """What a game file says; ConfigurationError for one that is no game."""
+    """Read a game file; ConfigurationError for one that is no game."""
     try:
         data = json.loads(read_text(path))
     except (OSError, ValueError, RecursionError) as error:
@@ -97,7 +97,7 @@ def read_game(path: Path) -> dict[str, Any]:
 
 
 def _is_text(value: object) -> bool:
-    """Whether it can be handed on to the engine: JSON can say half of a pair of surrogates."""
+    """Return whether the engine can take a text: JSON can hold half of a pair of surrogates."""
     return isinstance(value, str) and not any("\ud800" <= sign <= "\udfff" for sign in value)
 
 

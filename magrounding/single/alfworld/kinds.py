@@ -1,4 +1,4 @@
-"""What our rooms are furnished with, what lies there, and what can be done with it; names are ALFRED's."""
+"""Receptacles and objects of our scenes, and what can be done with them; names are ALFRED's."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from magrounding.options import SimulatorOptions
 from magrounding.schema import Count, OneOf
 from magrounding.single.alfworld import package
 from magrounding.single.alfworld.scenes import SPLITS
-from magrounding.single.alfworld.words import WORDING
+from magrounding.single.alfworld.words import TOKENIZER
 from magrounding.spec import CHOICES, EPISODE, EXPERT, STEP, EnvSpec, Grid, Mask, Text, TextChoices
 from magrounding.vocabulary import PAD
 
@@ -52,7 +52,7 @@ class ALFWorld(SimulatorOptions):
 
 @lru_cache(maxsize=32)
 def _spec(max_cycles: int) -> EnvSpec:
-    last = WORDING.last
+    last = TOKENIZER.last
     return EnvSpec(
         fields=(
             Grid("grid", (MAX_ITEMS, 1, ITEM_WORDS), 0, last, scenery_ids=(PAD,), words_per_occupant=ITEM_WORDS),
@@ -64,7 +64,7 @@ def _spec(max_cycles: int) -> EnvSpec:
         ),
         num_agents=1,
         actions=TextChoices(MAX_COMMANDS, COMMAND_WORDS),
-        words=WORDING.words,
+        words=TOKENIZER.words,
         max_cycles=max_cycles,
         time_limit_is_loss=True,
         capabilities=frozenset({EXPERT}),

@@ -61,12 +61,7 @@ def part(name: str) -> Any:
 
 
 @lru_cache(maxsize=1)
-def domain() -> str:
-    """The rules of the world in PDDL."""
-    return Path(part("info").ALFRED_PDDL_PATH).read_text(encoding="utf-8")
-
-
-@lru_cache(maxsize=1)
-def grammar() -> str:
-    """The text grammar, in which the task is still unknown."""
-    return Path(part("info").ALFRED_TWL2_PATH).read_text(encoding="utf-8")
+def rules() -> tuple[str, str]:
+    """Return the rules of the world in PDDL, and its text grammar, in which the task is still unknown."""
+    info = part("info")
+    return Path(info.ALFRED_PDDL_PATH).read_text("utf-8"), Path(info.ALFRED_TWL2_PATH).read_text("utf-8")

@@ -149,10 +149,6 @@ class Episode:
             game.things.update(things)
         self._list_actions()
 
-    def introduction(self) -> str:
-        """Return the game's first text."""
-        return self.write("#intro#", {})
-
     def play(self, command: str) -> str | None:
         """Play a command and return the answer; None for one that cannot be typed now."""
         action = self.actions.get(command.strip())

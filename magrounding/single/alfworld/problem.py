@@ -1,4 +1,4 @@
-"""A scene as a game in the file format of ALFWorld: `game.tw-pddl` and, beside it, `traj_data.json`."""
+"""A scene as a game in the file format of ALFWorld, `game.tw-pddl`."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ GAME_FILE = "game.tw-pddl"
 START = "loc_bar_0"
 AGENT = "agent1"
 UNKNOWN_TASK = "UNKNOWN GOAL"
-"""What the package's grammar has in the place of the task."""
+"""Placeholder of the task in the package's grammar."""
 
 
 def game_of(scene: Scene) -> dict[str, Any]:
-    """What `game.tw-pddl` says: domain, problem, and the grammar with the task filled in.
+    """Return the content of `game.tw-pddl`: domain, problem, and the grammar with the task filled in.
 
     Raises:
         MissingExtra: alfworld is not installed, which has domain, grammar and goals.
     """
     package.require()
+    domain, grammar = package.rules()
     goal = package.part("gen.goal_library").gdict[scene.task]
     names = {"obj": scene.target, "recep": scene.goal, "toggle": kinds.LAMP, "mrecep": ""}
     sentence = goal["templates"][scene.wording].format(**{name: kind.lower() for name, kind in names.items()})
     return {
-        "pddl_domain": package.domain(),
-        "grammar": package.grammar().replace(UNKNOWN_TASK, sentence),
+        "pddl_domain": domain,
+        "grammar": grammar.replace(UNKNOWN_TASK, sentence),
         "pddl_problem": problem(scene) + goal["pddl"].format(**names).replace("#", "-"),
         "solvable": True,
     }
 
 
 def problem(scene: Scene) -> str:
-    """The scene in PDDL, up to its goal, which closes the definition."""
+    """Return the scene in PDDL, up to its goal, which closes the definition."""
     receptacles, objects = _identify(scene.receptacles), _identify(tuple(kind for kind, _ in scene.things))
     places = [f"loc_bar_{number}" for number in range(1, len(receptacles) + 1)]
     declared = [
@@ -86,7 +87,7 @@ _PROPERTIES = {
 
 
 def _identify(of_kinds: tuple[str, ...]) -> list[str]:
-    """An id for each thing, of the shape that ALFWorld makes names of: `Apple_bar_2` becomes "apple 2"."""
+    """Return an id for each thing, of the shape that ALFWorld makes names of: `Apple_bar_2` becomes "apple 2"."""
     counted: Counter[str] = Counter()
     names = []
     for kind in of_kinds:

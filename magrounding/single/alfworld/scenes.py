@@ -47,7 +47,7 @@ class Scene:
 
     @property
     def name(self) -> str:
-        """What ALFRED calls the folder of such games: task, object, movable receptacle, goal, room."""
+        """ALFRED's name of the folder of such games: task, object, movable receptacle, goal, room."""
         return f"{self.task}-{self.target}-None-{self.goal or kinds.LAMP}-{self.room}"
 
     @classmethod

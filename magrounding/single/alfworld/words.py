@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from magrounding.single.alfworld import kinds
-from magrounding.single.wording import UNKNOWN, Wording
+from magrounding.single.tokenizer import UNKNOWN, Tokenizer
 
 _GRAMMAR = """
 a an the some you are in on into to of it is at from with and them under next nothing anything not s there this
@@ -26,7 +26,7 @@ ScrubBrush ShowerDoor ShowerGlass Sink StoveKnob TeddyBear Television ToiletPape
 _THINGS = sorted({kind.lower() for kind in (*kinds.RECEPTACLES, *kinds.OBJECTS, *_MORE_THINGS.split())})
 _NUMBERS = range(1, 31)
 
-WORDING = Wording((*_GRAMMAR.split(), *_THINGS, *map(str, _NUMBERS)))
+TOKENIZER = Tokenizer((*_GRAMMAR.split(), *_THINGS, *map(str, _NUMBERS)))
 
 _THING = re.compile(r"([a-z]+) (\d+)")
 
@@ -38,4 +38,4 @@ def things_in(text: str) -> list[tuple[str, str]]:
 
 def thing_ids(thing: tuple[str, str]) -> list[int]:
     """A word for the kind and one for the number; what a game of the user's calls otherwise is UNKNOWN."""
-    return [WORDING.vocabulary[word if word in WORDING.vocabulary else UNKNOWN] for word in thing]
+    return [TOKENIZER.vocabulary[word if word in TOKENIZER.vocabulary else UNKNOWN] for word in thing]

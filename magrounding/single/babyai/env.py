@@ -77,12 +77,8 @@ class BabyAIEnv(OneAgentEnv):
         outcome = ("won" if self._won else "lost") if self._over else ""
         return picture.scene(self.game, outcome)
 
-    def render(self) -> str | np.ndarray | None:
-        """The game as text ("ansi") or minigrid's picture [height, width, 3] uint8; None without a render mode."""
-        if self.render_mode is None:
-            return None
-        self._require_start("render")
-        return picture.ansi(self.game) if self.render_mode == "ansi" else self.game.get_frame()
+    def _draw(self, mode: str) -> str | np.ndarray:
+        return picture.ansi(self.game) if mode == "ansi" else self.game.get_frame()
 
     def close(self) -> None:
         """Release what minigrid holds."""

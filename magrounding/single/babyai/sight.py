@@ -1,8 +1,14 @@
-"""What the agent sees, as a kernel: the same cells and the same shadows as minigrid's `gen_obs`."""
+"""The agent's view, as a kernel: the same cells and the same shadows as minigrid's `gen_obs`."""
 
 from __future__ import annotations
 
 from magrounding.jit import cached_njit
+
+
+@cached_njit()
+def _ahead(direction):
+    """Return the change of column and row of a step forward; 0 east, 1 south, 2 west, 3 north."""
+    return int(direction == 0) - int(direction == 2), int(direction == 1) - int(direction == 3)
 
 
 @cached_njit()
@@ -24,15 +30,7 @@ def look(codes, x, y, direction, carried, opaque, words, cells, visible, grid):
     """
     size = cells.shape[0]
     half = size // 2
-    ahead_x, ahead_y = 0, 0
-    if direction == 0:
-        ahead_x = 1
-    elif direction == 1:
-        ahead_y = 1
-    elif direction == 2:
-        ahead_x = -1
-    else:
-        ahead_y = -1
+    ahead_x, ahead_y = _ahead(direction)
     for row in range(size):
         far = size - 1 - row
         for column in range(size):
@@ -66,15 +64,7 @@ def remember(visible, x, y, direction, known):
     """Mark in `known` [columns, rows] bool what an agent at (x, y) sees: `visible` [7, 7] bool."""
     size = visible.shape[0]
     half = size // 2
-    ahead_x, ahead_y = 0, 0
-    if direction == 0:
-        ahead_x = 1
-    elif direction == 1:
-        ahead_y = 1
-    elif direction == 2:
-        ahead_x = -1
-    else:
-        ahead_y = -1
+    ahead_x, ahead_y = _ahead(direction)
     for row in range(size):
         far = size - 1 - row
         for column in range(size):

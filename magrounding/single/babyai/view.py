@@ -18,7 +18,7 @@ def _nothing() -> None:
 
 
 class View:
-    """What the agent of a game sees. The game computes no view of its own any more.
+    """View of the agent of a game, which computes none of its own any more.
 
     Args:
         game: minigrid's game; its cells change by its own steps only.

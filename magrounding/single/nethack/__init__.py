@@ -8,7 +8,7 @@ Description:
 
 Text:
     `goal` is the prompt; `message` what the game says in its first line; `status` the numbers of its last two lines,
-    without the turn. `single.wording` writes them, from the words of 300 games and the names of all monsters and
+    without the turn. `single.tokenizer` writes them, from the words of 300 games and the names of all monsters and
     things.
 
 Actions:

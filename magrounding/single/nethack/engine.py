@@ -33,7 +33,7 @@ _CLASSES = {
 
 
 class Outcome(NamedTuple):
-    """What a step has brought.
+    """Result of a step.
 
     Attributes:
         reward: of the task.

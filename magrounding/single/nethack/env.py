@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from magrounding.single.nethack.expert import Expert
 from magrounding.single.nethack.options import GOAL_WORDS, MESSAGE_WORDS, STATUS_WORDS, NetHack
 from magrounding.single.nethack.status import SHOWN, status_text
 from magrounding.single.nethack.tasks import GOALS, PROMPTS, SEEDS, SILG_TASKS, SPLITS, THRESHOLDS, prompts_of
-from magrounding.single.nethack.words import BLANK, HEIGHT, WIDTH, first_ids, wording
+from magrounding.single.nethack.words import BLANK, HEIGHT, WIDTH, first_ids, tokenizer
 from magrounding.single.one_agent import OneAgentEnv
 from magrounding.texts import content_keys
 from magrounding.vector import Observation
@@ -22,6 +23,7 @@ from magrounding.vector import Observation
 RENDER_MODES = ("ansi", "rgb_array")
 STEP_COST = 0.02
 _REMEMBERED = 2**14
+"""Messages and status lines that are kept as ids: most come up again and again."""
 _DEPTH = 12
 """Place in nle's `blstats`."""
 
@@ -49,11 +51,10 @@ class NetHackEnv(OneAgentEnv):
     id = "nethack"
 
     def __init__(self, config: NetHack, render_mode: str | None = None) -> None:
-        super().__init__(config, wording().vocabulary, render_mode, RENDER_MODES)
+        super().__init__(config, tokenizer().vocabulary, render_mode, RENDER_MODES)
         self._silg = config.task in SILG_TASKS
         self._limit = config.limit
         self._engine = Engine(config.task)
-        self._texts = _Texts()
         self._mask = np.ones(self._num_actions, np.int8)
         self._shown = np.array(SHOWN)
         self._first = first_ids()
@@ -90,23 +91,15 @@ class NetHackEnv(OneAgentEnv):
         assert self._expert is not None
         engine = self._engine
         column, row = engine.statistics[:2].tolist()
-        depth, message = int(engine.statistics[_DEPTH]), self._texts.message(engine.message)[0]
+        depth, message = int(engine.statistics[_DEPTH]), _message(engine.message.tobytes())[0]
         self._expert.look(engine.glyphs, row, column, depth, message, action)
         self._advice = None
 
-    def render(self) -> str | np.ndarray | None:
-        """The screen as text, or as a picture [height, width, 3] uint8; None without a render mode.
-
-        Raises:
-            CallOrderError: before `reset`, or after `close`.
-        """
-        if self.render_mode is None:
-            return None
-        self._require_start("render")
+    def _draw(self, mode: str) -> str | np.ndarray:
         engine, (message, _), (status, _) = self._engine, *self._read()
         lines = (f"goal: {self._goal}", message)
         footer = (status, f"step {len(self.played)} of {self._limit}, gained {self.gained:g}")
-        if self.render_mode == "ansi":
+        if mode == "ansi":
             return picture.ansi(engine.characters, lines, footer)
         return picture.rgb_array(engine.characters, engine.colours, lines, footer)
 
@@ -116,7 +109,7 @@ class NetHackEnv(OneAgentEnv):
         self._engine.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is needed to play the episode again, and what the explorer has seen since it was first asked."""
+        """Return what is needed to play the episode again, and the explorer."""
         return {**super().__getstate__(), "_expert": self._expert, "_advice": self._advice}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -131,10 +124,10 @@ class NetHackEnv(OneAgentEnv):
             prompts = prompts_of(self.config.task)
             self.prompt = prompts[int(stream_key(seed, episode, TASK)) % len(prompts)]
             self._goal = PROMPTS[self.prompt]
-            self._wanted = THRESHOLDS[self.config.thresholds][self.prompt]
+            self._threshold = THRESHOLDS[self.config.thresholds][self.prompt]
         else:
             self._goal = GOALS[self.config.task]
-        self._goal_row = wording().row(self._goal, GOAL_WORDS)
+        self._goal_row = tokenizer().row(self._goal, GOAL_WORDS)
         self._document = int(content_keys({"goal": self._goal_row[None]})[0])
         self._engine.begin(self.game_seed, self.prompt)
         self._expert = self._advice = None
@@ -143,7 +136,7 @@ class NetHackEnv(OneAgentEnv):
     def _play(self, action: int) -> tuple[float, bool, bool]:
         gain, self._dead, reached = self._engine.step(action)
         self.gained += gain
-        self._won = self.gained >= self._wanted if self._silg else reached
+        self._won = self.gained >= self._threshold if self._silg else reached
         terminated = self._won or self._dead
         truncated = not terminated and len(self.played) >= self._limit
         over = terminated or truncated
@@ -156,9 +149,10 @@ class NetHackEnv(OneAgentEnv):
         return -STEP_COST, False, False
 
     def _read(self) -> tuple[tuple[str, np.ndarray], tuple[str, np.ndarray]]:
-        """Message and status, each as text and as ids."""
+        """Return message and status, each as text and as ids."""
         engine = self._engine
-        return self._texts.message(engine.message), self._texts.status(engine.statistics.take(self._shown))
+        numbers = engine.statistics.take(self._shown).tolist()
+        return _message(engine.message.tobytes()), _status(tuple(numbers))
 
     def _observe(self) -> Observation:
         engine, (glyph, character, colour) = self._engine, self._first
@@ -168,7 +162,7 @@ class NetHackEnv(OneAgentEnv):
             np.add(engine.characters, character, out=grid[..., 1], dtype=np.int16)
         if self.config.colours:
             np.add(engine.colours, colour, out=grid[..., -1], dtype=np.int16)
-        self._said, self._stands = self._read()
+        self._message, self._status = self._read()
         position = engine.statistics[1::-1].astype(np.int16)
         if self.config.crop:
             grid = self._around(grid, *position.tolist())
@@ -178,13 +172,13 @@ class NetHackEnv(OneAgentEnv):
             "action_mask": self._mask.copy(),
             "goal": self._goal_row.copy(),
             "grid": grid,
-            "message": self._said[1].copy(),
+            "message": self._message[1].copy(),
             "position": position,
-            "status": self._stands[1].copy(),
+            "status": self._status[1].copy(),
         }
 
     def _around(self, grid: np.ndarray, row: int, column: int) -> np.ndarray:
-        """The part of a map around a cell; padding beyond the map, and where nothing is known of it."""
+        """Return the part of a map around a cell; padding beyond the map, and where nothing is known of it."""
         size, beside = self.config.crop, self.config.crop // 2
         wide = np.zeros((HEIGHT + 2 * beside, WIDTH + 2 * beside, self._planes), np.int16)
         known = (grid[..., :1] != self._first[0] + BLANK).astype(np.int16)
@@ -194,7 +188,7 @@ class NetHackEnv(OneAgentEnv):
     def _info(self) -> dict[str, Any]:
         info: dict[str, Any] = {
             "action_mask": self._mask.copy(),
-            "text": {"goal": self._goal, "message": self._said[0], "status": self._stands[0]},
+            "text": {"goal": self._goal, "message": self._message[0], "status": self._status[0]},
             "document": self._document,
         }
         if not self._silg:
@@ -202,29 +196,15 @@ class NetHackEnv(OneAgentEnv):
         return info
 
 
-class _Texts:
-    """Messages and status lines as texts and ids: most come up again and again."""
+@lru_cache(maxsize=_REMEMBERED)
+def _message(raw: bytes) -> tuple[str, np.ndarray]:
+    """Return the text of nle's `message`, and its ids, which are not to be changed."""
+    text = raw.partition(b"\0")[0].decode("latin-1")
+    return text, tokenizer().row(text, MESSAGE_WORDS)
 
-    def __init__(self) -> None:
-        self._known: dict[bytes, tuple[str, np.ndarray]] = {}
 
-    def message(self, raw: np.ndarray) -> tuple[str, np.ndarray]:
-        """Of nle's `message`."""
-        key = raw.tobytes()
-        found = self._known.get(key)
-        if found is None:
-            said = key.partition(b"\0")[0].decode("latin-1")
-            found = self._keep(key, said, MESSAGE_WORDS)
-        return found
-
-    def status(self, numbers: np.ndarray) -> tuple[str, np.ndarray]:
-        """Of nle's `blstats`, those SHOWN."""
-        key = numbers.tobytes()
-        found = self._known.get(key)
-        return self._keep(key, status_text(numbers.tolist()), STATUS_WORDS) if found is None else found
-
-    def _keep(self, key: bytes, text: str, length: int) -> tuple[str, np.ndarray]:
-        if len(self._known) >= _REMEMBERED:
-            self._known.clear()
-        self._known[key] = text, wording().row(text, length)
-        return self._known[key]
+@lru_cache(maxsize=_REMEMBERED)
+def _status(numbers: tuple[int, ...]) -> tuple[str, np.ndarray]:
+    """Return the text of nle's `blstats`, those SHOWN, and its ids, which are not to be changed."""
+    text = status_text(numbers)
+    return text, tokenizer().row(text, STATUS_WORDS)

@@ -82,7 +82,7 @@ class Expert:
             self._begin_level()
         still = stays(glyphs)
         self._map[still] = glyphs[still]
-        self._map[~still & (self._map == BLANK)] = _FLOOR  # somebody stands there
+        self._map[~still & (self._map == BLANK)] = _FLOOR  # a monster stands there
         self._glyphs, self._message = glyphs.copy(), message
         before, self._place = self._place, (row, column)
         self._walked(before)
@@ -100,7 +100,7 @@ class Expert:
             self._visited[round(row + (r - row) * step), round(column + (c - column) * step)] = True
 
     def _learn(self, before: tuple[int, int], action: int | None) -> None:
-        """What the last action has shown: ways that are none, and doors that are locked."""
+        """Note what the last action has shown: ways that are blocked, and doors that are locked."""
         if action is None or not _STEP <= action < _STEP + 16 or before != self._place:
             return
         dr, dc = DIRECTIONS[(action - _STEP) % 8]
@@ -111,12 +111,12 @@ class Expert:
             self._failed[ahead] = self._failed.get(ahead, 0) + 1
 
     def _glyph(self, cell: tuple[int, int]) -> int:
-        """What is shown there; −1 beyond the map's edge, where another's moves may have led."""
+        """Return the glyph of a cell; −1 beyond the map's edge, where another's moves may have led."""
         inside = 0 <= cell[0] < HEIGHT and 0 <= cell[1] < WIDTH
         return int(self._glyphs[cell]) if inside else -1
 
     def action(self) -> int:
-        """What to play now."""
+        """Return the action to play."""
         if "In what direction" in self._message:
             return self._kick_where()
         if "Really attack" in self._message or "?" in self._message[-12:]:
@@ -132,7 +132,7 @@ class Expert:
         return self._go()
 
     def _strike(self) -> int | None:
-        """A blow at a monster beside the agent that does no harm to who strikes it."""
+        """Return a blow at a monster beside the agent that does not harm the attacker; None where there is none."""
         for d, (dr, dc) in enumerate(DIRECTIONS):
             cell = self._place[0] + int(dr), self._place[1] + int(dc)
             glyph = self._glyph(cell)
@@ -141,7 +141,7 @@ class Expert:
         return None
 
     def _door_to_kick(self) -> bool:
-        """Whether a locked door is beside the agent, straight ahead, that may still give way."""
+        """Return whether a locked door is beside the agent, straight ahead, that may still give way."""
         if self._locked is None or self._map[self._locked] not in CLOSED_DOORS:
             return False
         apart = abs(self._locked[0] - self._place[0]) + abs(self._locked[1] - self._place[1])
@@ -161,7 +161,7 @@ class Expert:
         return MORE
 
     def _go(self) -> int:
-        """Towards the target that is nearest, in actions; or search for what is hidden."""
+        """Return the first action towards the nearest target; or a search for hidden things."""
         kinds = KINDS[self._map]
         for cell, count in self._failed.items():
             if count >= _PATIENCE:

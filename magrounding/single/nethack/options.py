@@ -22,7 +22,7 @@ from magrounding.single.nethack.tasks import (
     TASKS,
     THRESHOLDS,
 )
-from magrounding.single.nethack.words import BLANK, HEIGHT, HERO, MAP_END, WIDTH, all_words, first_ids, wording
+from magrounding.single.nethack.words import BLANK, HEIGHT, HERO, MAP_END, WIDTH, all_words, first_ids, tokenizer
 from magrounding.spec import EPISODE, EXPERT, SCORE, SCORES, STEP, WON, EnvSpec, Field, FixedActions, Grid, Mask, Text
 from magrounding.vocabulary import PAD
 
@@ -78,7 +78,7 @@ class NetHack(SimulatorOptions):
 
 @lru_cache(maxsize=32)
 def _spec(task: str, max_cycles: int, planes: int, crop: int) -> EnvSpec:
-    glyph, last, texts = first_ids()[0], len(all_words()) - 1, wording().last
+    glyph, last, texts = first_ids()[0], len(all_words()) - 1, tokenizer().last
     silg = task in SILG_TASKS
     return EnvSpec(
         fields=(

@@ -11,28 +11,11 @@ import numpy as np
 CELL_HEIGHT, CELL_WIDTH, _SIZE = 17, 9, 14
 _LINE = 79
 
-_PALETTE = np.array(
-    [
-        (85, 87, 83),  # black, which would not be seen
-        (204, 60, 60),
-        (78, 154, 6),
-        (170, 110, 40),
-        (70, 110, 190),
-        (150, 90, 160),
-        (6, 152, 154),
-        (200, 203, 197),
-        (136, 138, 133),
-        (245, 120, 60),
-        (138, 226, 52),
-        (252, 233, 79),
-        (114, 159, 207),
-        (200, 140, 200),
-        (52, 226, 226),
-        (255, 255, 255),
-    ],
-    np.uint8,
+_COLOURS = (
+    "555753 cc3c3c 4e9a06 aa6e28 466ebe 965aa0 06989a c8cbc5 888a85 f5783c 8ae234 fce94f 729fcf c88cc8 34e2e2 ffffff"
 )
-"""Of NetHack's 16 colours."""
+_PALETTE = np.array([tuple(bytes.fromhex(colour)) for colour in _COLOURS.split()], np.uint8)
+"""RGB of NetHack's 16 colours; black, the first, would not be seen as it is."""
 
 
 def ansi(characters: np.ndarray, header: Sequence[str], footer: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What the last two lines of NetHack's screen say, of the numbers behind them."""
+"""The last two lines of NetHack's screen as one text, made of the numbers behind them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,13 @@ SHOWN = (9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 21, 22, 25)
 _HUNGER = ("satiated", "", "hungry", "weak", "fainting", "fainted", "starved")
 _BURDEN = ("", "burdened", "stressed", "strained", "overtaxed", "overloaded")
 _CONDITIONS = (
-    "stone",
-    "slime",
-    "strangled",
-    "food poisoned",
-    "ill",
-    "blind",
-    "deaf",
-    "stunned",
-    "confused",
-    "hallucinating",
-    "levitating",
-    "flying",
-    "riding",
-)
-"""By the bits of the last number."""
+    "stone,slime,strangled,food poisoned,ill,blind,deaf,stunned,confused,hallucinating,levitating,flying,riding"
+).split(",")
+"""Conditions, by the bits of the last number."""
 
 
 def status_text(numbers: Sequence[int]) -> str:
-    """The status line.
+    """Return the status line.
 
     Args:
         numbers: of `blstats`, those SHOWN.

@@ -9,7 +9,7 @@ THRESHOLDS = {
     "first": {"gold": 5.28, "scout": 90.4, "score": 10.83},
     "new": {"gold": 5.00, "scout": 315.5, "score": 56.75},
 }
-"""What an episode has to gain to be won: the mean of people's games, in two versions of SILG's program."""
+"""Gain with which an episode is won: the mean of people's games, in two versions of SILG's program."""
 
 SILG = "silg"
 SILG_TASKS = (SILG, *(f"{SILG}_{prompt}" for prompt in PROMPTS))
@@ -35,7 +35,7 @@ SILG_LIMIT, NLE_LIMIT = 80, 5000
 """Steps of an episode: of SILG's program (its paper has 50), and of the NetHack Learning Environment."""
 
 SEEDS = 1_000_000
-"""Of each split: NetHack's seeds are 0 … 999,999 in training, the next million in validation, then those of tests."""
+"""Seeds of each split: NetHack's are 0 … 999,999 in training, the next million in validation, then those of tests."""
 
 SPLITS = ("train", "valid", "test")
 
@@ -46,5 +46,5 @@ ACTIONS = ("more", *_WAYS, *(f"far {way}" for way in _WAYS), "up", "down", "wait
 
 
 def prompts_of(task: str) -> tuple[str, ...]:
-    """The prompts that a task of SILG draws from."""
+    """Return the prompts that a task of SILG draws from."""
     return tuple(PROMPTS) if task == SILG else (task.removeprefix(f"{SILG}_"),)

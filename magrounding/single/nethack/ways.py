@@ -8,7 +8,7 @@ from magrounding.jit import cached_njit
 from magrounding.single.nethack.words import BLANK, HEIGHT, WIDTH
 
 UNKNOWN, FREE, DOOR, BLOCKED = range(4)
-"""What a cell is; no step into a door or out of it is diagonal."""
+"""Kinds of cells; no step into a door or out of it is diagonal."""
 
 _STEP, _RUN = 1, 9
 """The actions that go north and run north; the other directions follow."""
@@ -40,7 +40,7 @@ KINDS = _kinds()
 
 
 def stays(glyphs: np.ndarray) -> np.ndarray:
-    """Whether each glyph is of something that stays where it is: the map, a thing, a corpse or a statue."""
+    """Return whether each glyph is of something that does not move: the map, a thing, a corpse or a statue."""
     still = (glyphs >= _OBJECTS) & (glyphs < _END)
     return still | (glyphs >= _STATUES) | ((glyphs >= _CORPSES) & (glyphs < _CORPSES_END))
 

@@ -6,12 +6,12 @@ import json
 from functools import lru_cache
 from pathlib import Path
 
-from magrounding.single.wording import Wording
+from magrounding.single.tokenizer import Tokenizer
 
 WORDS_FILE = Path(__file__).with_name("data") / "words.json"
 
 GLYPHS, CHARACTERS, COLOURS = 5976, 128, 16
-"""How many there are: NetHack 3.6.6 as the NetHack Learning Environment builds it."""
+"""Numbers of each: NetHack 3.6.6 as the NetHack Learning Environment builds it."""
 
 HEIGHT, WIDTH = 21, 79
 
@@ -25,21 +25,21 @@ _NUMBERS = 300
 
 
 @lru_cache(maxsize=1)
-def wording() -> Wording:
-    """What writes NetHack's texts: a list that `tools.nethack.collect` has made, numbers, and everything else spelt."""
+def tokenizer() -> Tokenizer:
+    """Return the tokenizer of NetHack's texts: the words that `tools.nethack.collect` lists, numbers, and letters."""
     words = json.loads(WORDS_FILE.read_text(encoding="utf-8"))["words"]
-    return Wording(dict.fromkeys((*words, *map(str, range(_NUMBERS)))))
+    return Tokenizer(dict.fromkeys((*words, *map(str, range(_NUMBERS)))))
 
 
 @lru_cache(maxsize=1)
 def all_words() -> tuple[str, ...]:
-    """The word of each id."""
+    """Return the word of each id."""
     symbols = (("glyph", GLYPHS), ("character", CHARACTERS), ("colour", COLOURS))
-    return (*wording().words, *(f"{kind}:{number}" for kind, count in symbols for number in range(count)))
+    return (*tokenizer().words, *(f"{kind}:{number}" for kind, count in symbols for number in range(count)))
 
 
 @lru_cache(maxsize=1)
 def first_ids() -> tuple[int, int, int]:
-    """The ids of glyph, character and colour 0."""
-    glyph = len(wording().words)
+    """Return the ids of glyph, character and colour 0."""
+    glyph = len(tokenizer().words)
     return glyph, glyph + GLYPHS, glyph + GLYPHS + CHARACTERS

@@ -7,9 +7,9 @@ Description:
     test. The program is the package scienceworld (1.2, the extra `scienceworld`), which runs in Java 8 or later.
 
 Text:
-    Every text is the program's own, written as `single/wording.py` says: lower case, words and signs. `data/words.json`
-    lists the words that occur in training variations; others and numbers are spelt, so none is unknown, and
-    `wording.plain_text` gives back what was written. What is longer than its field is cut.
+    Every text is the program's own, written as `single/tokenizer.py` says: lower case, words and signs. The words that
+    occur in training variations are listed in `data/words.json`; others and numbers are spelt, so none is unknown, and
+    `tokenizer.plain_text` gives back what was written. What is longer than its field is cut.
 
 Actions:
     The commands that are valid now, in the order of the alphabet, up to 5,120 of them and other ones in every step:

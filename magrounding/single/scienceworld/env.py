@@ -24,8 +24,8 @@ from magrounding.single.scienceworld.options import (
 )
 from magrounding.single.scienceworld.simulation import Moment, Simulation
 from magrounding.single.scienceworld.tasks import variations
-from magrounding.single.scienceworld.words import wording
-from magrounding.single.wording import ChoiceTable
+from magrounding.single.scienceworld.words import tokenizer
+from magrounding.single.tokenizer import ChoiceTable
 from magrounding.spec import CHOICES
 from magrounding.texts import content_keys
 from magrounding.vector import Observation, check_count
@@ -62,11 +62,11 @@ class ScienceWorldEnv(OneAgentEnv):
 
     def __init__(self, config: ScienceWorld, render_mode: str | None = None) -> None:
         find_java()
-        super().__init__(config, wording().vocabulary, render_mode, RENDER_MODES, FRAMES_PER_SECOND)
+        super().__init__(config, tokenizer().vocabulary, render_mode, RENDER_MODES, FRAMES_PER_SECOND)
         self.variation = -1
         self.commands: list[str | None] = []
         self.left_out = self.words_left_out = 0
-        self._choices = ChoiceTable(wording(), config.max_choices, CHOICE_WORDS)
+        self._choices = ChoiceTable(tokenizer(), config.max_choices, CHOICE_WORDS)
         self._simulation: Simulation | None = None
         self._moment: Moment | None = None
         self._asked: int | None = None
@@ -77,17 +77,13 @@ class ScienceWorldEnv(OneAgentEnv):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
-        """Start an episode: the first of a seed or, without one, the next after the last (at first, of a random seed).
+        """Start an episode, as `OneAgentEnv.reset` does.
 
         Args:
             seed: an integer in [0, 2**62), which decides the variation.
-            options: `{"variation": k}` plays that one instead, of whatever split; others are ignored, as by every env.
-
-        Returns:
-            observations, infos: by agent.
+            options: `{"variation": k}` plays that one instead, of any split; others are ignored, as by every env.
 
         Raises:
-            ConfigurationError: a seed or a variation that does not exist.
             SimulatorError: Java was lost; the next reset starts it anew.
         """
         self._asked = self._variation_asked(options or {})
@@ -114,13 +110,10 @@ class ScienceWorldEnv(OneAgentEnv):
             labels[0, now.actions.index(gold[len(played)])] = True
         return labels
 
-    def render(self) -> str | np.ndarray | None:
-        """The game as text ("ansi") or a picture of that text [720, 960, 3] uint8; None without a render mode."""
-        if self.render_mode is None:
-            return None
+    def _draw(self, mode: str) -> str | np.ndarray:
         moment = self._now
         text = picture.ansi(self._task_text, moment, len(self.played), self.config.max_cycles, max(moment.score, 0))
-        return text if self.render_mode == "ansi" else picture.rgb_array(text)
+        return text if mode == "ansi" else picture.rgb_array(text)
 
     def close(self) -> None:
         """Let the game go; Java ends with the last game of this process."""
@@ -130,7 +123,7 @@ class ScienceWorldEnv(OneAgentEnv):
             self._simulation = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is needed to play the episode again: a Java process does not travel."""
+        """Return what is needed to play the episode again: a Java process is not pickled."""
         return {**super().__getstate__(), "_asked": self.variation if self._begun else None}
 
     @property
@@ -141,14 +134,14 @@ class ScienceWorldEnv(OneAgentEnv):
         return self._moment
 
     def _started(self) -> Simulation:
-        """A simulation in a process that is there, to begin a game in."""
+        """Return a simulation in a running process, to begin a game in."""
         if self._simulation is None or self._simulation.java.has_ended:
             self._simulation = None  # it would hold the process that is gone
             self._simulation = Simulation(shared_java(self.config.heap), self.config.fast_actions)
         return self._simulation
 
     def _running(self) -> Simulation:
-        """That of the game, which a new one cannot take over; one whose process was lost says so when it is asked."""
+        """Return the simulation of the game; one whose process was lost raises when it is asked."""
         if self._simulation is None:
             raise CallOrderError("call reset() first")
         return self._simulation
@@ -186,7 +179,7 @@ class ScienceWorldEnv(OneAgentEnv):
         return reward, terminated, truncated
 
     def _fit(self, moment: Moment) -> Moment:
-        """A moment with as many actions as there are rows."""
+        """Return a moment with as many actions as there are rows."""
         beyond = len(moment.actions) - self.config.max_choices
         if beyond <= 0:
             return moment
@@ -194,13 +187,13 @@ class ScienceWorldEnv(OneAgentEnv):
         return replace(moment, actions=moment.actions[: self.config.max_choices])
 
     def _row(self, text: str, length: int) -> np.ndarray:
-        """A text as ids; those that are cut are counted."""
-        row, cut = wording().fit(text, length)
+        """Return a text as ids; those that are cut are counted."""
+        row, cut = tokenizer().fit(text, length)
         self.words_left_out += cut
         return row
 
     def _observe(self) -> Observation:
-        """The observation, in the order of the space."""
+        """Return the observation, in the order of the space."""
         moment = self._now
         choices, mask = self._choices.rows(moment.actions)
         return {
@@ -231,5 +224,5 @@ class ScienceWorldEnv(OneAgentEnv):
 
 
 def _shown(moment: Moment) -> float:
-    """The score, 0 to 100: a failed game has none."""
+    """Return the score, 0 to 100; 0 of a failed game."""
     return float(max(moment.score, 0))

@@ -17,13 +17,13 @@ from magrounding.storage import WRONG_JSON, read_text, user_cache, write_json
 _SYNONYMS = {"examine": "look at", "drop": "put down"}
 _JOINTS = (" to ", " into ", " on ", " in ", " with ")
 _PASSES = ("look around", "wait1")
-"""What takes a step and does nothing, the first that reaches 100: living things grow otherwise along each."""
+"""Commands that take a step and do nothing, tried in turn until one reaches 100: things grow otherwise in each."""
 
 WON = 100
 """The score of a task that is done."""
 
 _RENDERING = 4
-"""Raised whenever the same path would be said in other words: what is kept of the old ones is found anew."""
+"""Raised whenever the same path would be worded differently: paths that are kept are found anew."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Gold:
 
 @dataclass
 class _Steps:
-    """How a gold path was followed: commands, which of them are meant, the moments before them, and the score."""
+    """A gold path as it was followed: commands, which of them are meant, the moments before them, and the score."""
 
     commands: list[str] = field(default_factory=list)
     meant: list[bool] = field(default_factory=list)
@@ -56,7 +56,7 @@ class _Steps:
 
 
 def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Gold:
-    """The way from the start of a variation to its end.
+    """Return the way from the start of a variation to its end.
 
     It is kept under `user_cache()`, apart for each version of the simulator. The game that finds it is a game of its
     own: those that are being played do not notice.
@@ -79,18 +79,7 @@ def find_gold(java: Java, task: str, variation: int, simplifications: str) -> Go
 
 
 def play_gold(java: Java, task: str, variation: int, simplifications: str) -> tuple[Gold, list[Moment]]:
-    """The way through a variation, found where it is not known yet, and played.
-
-    Args:
-        java, task, variation, simplifications: see `find_gold`.
-
-    Returns:
-        The way, and what there was before each of its commands.
-
-    Raises:
-        SimulatorError: the process was lost.
-        ConfigurationError: the user's cache cannot be written to.
-    """
+    """Find the way through a variation, and return it with the moment before each command; see `find_gold`."""
     path = gold_file(task, variation, simplifications)
     known, moments = _read(path), list[Moment]()
     simulation = Simulation(java)
@@ -120,7 +109,7 @@ def play_gold(java: Java, task: str, variation: int, simplifications: str) -> tu
 
 
 def gold_file(task: str, variation: int, simplifications: str) -> Path:
-    """Where the gold path of a variation is kept."""
+    """Return the file that keeps the gold path of a variation."""
     kind = simplifications.replace(",", "+") or "none"
     release = f"{version('scienceworld')}-{_RENDERING}"
     return user_cache() / "scienceworld" / release / kind / task / f"{variation}.json"
@@ -132,10 +121,9 @@ def _follow(
     """Play the valid commands that do what a gold path does, and `nothing` where there is none."""
     moment = simulation.begin(task, variation, simplifications)
     steps = _Steps()
-    for said in program:
-        command = said
+    for command in program:
         if command not in moment.actions:
-            listed = {action.lower(): action for action in moment.actions}  # the program does not heed capitals
+            listed = {action.lower(): action for action in moment.actions}  # the program ignores case
             wordings = (each.lower() for each in _wordings(command.lower(), simulation.aliases()))
             command = listed.get(command.lower()) or next((listed[each] for each in wordings if each in listed), "")
         steps.meant.append(bool(command))
@@ -152,7 +140,7 @@ def _follow(
 
 
 def _wordings(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
-    """Ways to say a command with the names that valid actions use."""
+    """Yield wordings of a command with the names that valid actions use."""
     for verb, rest in _verbs(command):
         yield from (f"{verb} {name}" for name in aliases.get(rest, ()))
         for joint in _JOINTS:
@@ -160,11 +148,11 @@ def _wordings(command: str, aliases: dict[str, list[str]]) -> Iterator[str]:
             for k in range(1, len(parts)):
                 first, second = joint.join(parts[:k]), joint.join(parts[k:])
                 for one, other in product(aliases.get(first, ()), aliases.get(second, ())):
-                    yield from (f"{verb} {one}{said}{other}" for said in _JOINTS)
+                    yield from (f"{verb} {one}{between}{other}" for between in _JOINTS)
 
 
 def _verbs(command: str) -> Iterator[tuple[str, str]]:
-    """A verb of one or two words, and what follows it."""
+    """Yield a verb of one or two words, and the rest."""
     words = command.split(" ")
     for count in (1, 2):
         verb, rest = " ".join(words[:count]), " ".join(words[count:])
@@ -172,7 +160,7 @@ def _verbs(command: str) -> Iterator[tuple[str, str]]:
 
 
 def _read(path: Path) -> Gold | None:
-    """What is kept; None where nothing is, or it is damaged and has to be found again."""
+    """Read a gold path; None where the file is missing or damaged, so that it is found again."""
     try:
         found = json.loads(read_text(path))
         commands, program = tuple(found["commands"]), tuple(found["program"])

@@ -18,7 +18,7 @@ from typing import Any
 from magrounding.errors import ConfigurationError
 from magrounding.simulators.faults import SimulatorError
 from magrounding.simulators.spawner import spawn
-from magrounding.single.scienceworld.wire import Reference, Talk, Wire, call, forget, member
+from magrounding.single.scienceworld.wire import CallBatch, Reference, Wire, call, forget, member
 
 START_SECONDS = 60.0
 """Granted to Java until it listens."""
@@ -56,22 +56,22 @@ class Java:
         options = (f"-Xmx{heap}m", *_OPTIONS)
         server = ("py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0")
         command = [find_java(), "-cp", _classes(), *options, *server]
-        (source, breath), (said, sink) = os.pipe(), os.pipe()
+        (source, keep_alive), (output, sink) = os.pipe(), os.pipe()
         launcher = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launcher.py"))]
         try:
             self._process = spawn([*launcher, *map(str, (os.getpid(), source, sink)), *command], (source, sink))
         except BaseException:
-            os.close(breath)
-            os.close(said)
+            os.close(keep_alive)
+            os.close(output)
             raise
         finally:
             os.close(source)
             os.close(sink)
         self.pid = self._process.pid
         self._left: list[Reference] = []
-        self._finalizer = weakref.finalize(self, _end, self._process, breath, os.getpid())
+        self._finalizer = weakref.finalize(self, _end, self._process, keep_alive, os.getpid())
         try:
-            self._wire = Wire(self._process, *_greeting(said))
+            self._wire = Wire(self._process, *_greeting(output))
             self._keep_to_itself()
         except BaseException:
             self._finalizer()
@@ -79,32 +79,32 @@ class Java:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process is there no more."""
+        """Whether the process has ended."""
         return not self._finalizer.alive or self._process.poll() is not None
 
-    def talk(self) -> Talk:
-        """Begin to ask; SimulatorError where the process has ended."""
+    def batch(self) -> CallBatch:
+        """Begin a batch; SimulatorError where the process has ended."""
         if not self._finalizer.alive:
             raise SimulatorError(f"ScienceWorld's Java process {self.pid} has ended: call reset()")
-        talk = self._wire.talk()
+        batch = self._wire.batch()
         while self._left:
-            talk.say(forget(self._left.pop()))
-        return talk
+            batch.run(forget(self._left.pop()))
+        return batch
 
-    def let_go(self, references: list[Reference]) -> None:
-        """Forget some objects, with the next talk."""
+    def release(self, references: list[Reference]) -> None:
+        """Forget some objects, with the next batch."""
         self._left += references
 
-    def ask(self, talk: Talk) -> list[Any]:
-        """The answers to a talk.
+    def ask(self, batch: CallBatch) -> list[Any]:
+        """Return the answers to a batch.
 
         Raises:
             SimulatorError: the process has ended, was frozen, or the program within has failed. It is gone then.
         """
         try:
-            return self._wire.ask(talk)
+            return self._wire.ask(batch)
         except SimulatorError as error:
-            reason = f"{error}{self._epitaph()}"
+            reason = f"{error}{self._exit_reason()}"
             self.end()
             raise SimulatorError(f"ScienceWorld's Java process {self.pid} was lost: {reason}") from error
         except BaseException:  # Ctrl-C: an answer may be on its way that belongs to no question any more
@@ -118,15 +118,15 @@ class Java:
 
     def _keep_to_itself(self) -> None:
         """Have the program write its table of types, which nothing here needs, nowhere, and not where one works."""
-        talk = self.talk()
-        table = talk.get(member("util.UniqueTypeID$", "MODULE$"))
-        kind = talk.get(call("java.lang.Class", "forName", "util.UniqueTypeID$"))
-        field = talk.get(call(kind, "getDeclaredField", "FILENAME_IDS"))
-        talk.say(call(field, "setAccessible", True))
-        talk.say(call(field, "set", table, os.devnull))
-        self.ask(talk)
+        batch = self.batch()
+        table = batch.passing(member("util.UniqueTypeID$", "MODULE$"))
+        kind = batch.passing(call("java.lang.Class", "forName", "util.UniqueTypeID$"))
+        field = batch.passing(call(kind, "getDeclaredField", "FILENAME_IDS"))
+        batch.run(call(field, "setAccessible", True))
+        batch.run(call(field, "set", table, os.devnull))
+        self.ask(batch)
 
-    def _epitaph(self) -> str:
+    def _exit_reason(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = self._process.wait(0.2)
             return f" (killed by {signal.Signals(-code).name})" if code < 0 else f" (exited with code {code})"
@@ -134,7 +134,7 @@ class Java:
 
 
 def shared_java(heap: int) -> Java:
-    """The Java process of this process, started where there is none or it has ended."""
+    """Return the Java process of this process, started where there is none or it has ended."""
     key = os.getpid(), heap
     with _LOCK:
         java = _SHARED.get(key)
@@ -144,7 +144,7 @@ def shared_java(heap: int) -> Java:
 
 
 def find_java() -> str:
-    """The program to start; ConfigurationError, with what to type, where there is none."""
+    """Return the program to start; ConfigurationError, with what to type, where there is none."""
     home = os.environ.get("JAVA_HOME")
     path = (shutil.which("java", path=str(Path(home, "bin"))) if home else None) or shutil.which("java")
     if path is None:
@@ -160,7 +160,7 @@ _LOCK = threading.Lock()
 
 
 def _classes() -> str:
-    """Where Java finds py4j's server, which comes first, and ScienceWorld."""
+    """Return Java's class path: py4j's server first, then ScienceWorld."""
     import py4j
     from scienceworld.constants import JAR_PATH
 
@@ -172,8 +172,8 @@ def _classes() -> str:
     return os.pathsep.join((str(servers[0]), JAR_PATH))
 
 
-def _greeting(said: int) -> tuple[int, str]:
-    """Port and password, which Java prints; then its output is closed, and what it prints goes nowhere."""
+def _greeting(output: int) -> tuple[int, str]:
+    """Return port and password, which Java prints; then its output is closed, and what it prints goes nowhere."""
     text, deadline = b"", time.monotonic() + START_SECONDS
     try:
         while True:
@@ -182,18 +182,18 @@ def _greeting(said: int) -> tuple[int, str]:
             if port is not None:  # notes of Java's own may come before
                 return int(lines[port]), lines[port + 1].strip()
             left = deadline - time.monotonic()
-            came = os.read(said, 4096) if left > 0 and select.select([said], [], [], left)[0] else b""
+            came = os.read(output, 4096) if left > 0 and select.select([output], [], [], left)[0] else b""
             if not came:
                 reason = " ".join(text.decode(errors="replace").split())[:300] or f"nothing within {START_SECONDS:g} s"
                 raise SimulatorError(f"ScienceWorld's Java process did not start; it says: {reason}")
             text += came
     finally:
-        os.close(said)
+        os.close(output)
 
 
-def _end(process: subprocess.Popen[bytes], breath: int, owner: int) -> None:
+def _end(process: subprocess.Popen[bytes], keep_alive: int, owner: int) -> None:
     if os.getpid() != owner:  # a fork of the owner has these, but the process is not its own
         return
-    os.close(breath)
+    os.close(keep_alive)
     process.kill()
     process.wait()

@@ -12,7 +12,7 @@ from magrounding.errors import choose
 from magrounding.options import SimulatorOptions
 from magrounding.schema import Count, OneOf
 from magrounding.single.scienceworld.tasks import SPLITS, TASKS, task_name
-from magrounding.single.scienceworld.words import wording
+from magrounding.single.scienceworld.words import tokenizer
 from magrounding.spec import CHOICES, EPISODE, EXPERT, SCORE, SCORES, EnvSpec, Mask, Text, TextChoices
 
 SIMPLIFICATIONS = ("teleportAction", "selfWateringFlowerPots", "openContainers", "openDoors", "noElectricalAction")
@@ -70,7 +70,7 @@ class ScienceWorld(SimulatorOptions):
 @lru_cache(maxsize=32)
 def _spec(max_cycles: int, max_choices: int) -> EnvSpec:
     """The tasks differ in nothing that is shown."""
-    words = wording()
+    words = tokenizer()
 
     def text(name: str, length: int) -> Text:
         return Text(name, (length,), 0, words.last)

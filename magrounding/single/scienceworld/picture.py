@@ -13,7 +13,7 @@ _COLUMNS, _LINE, _SIZE = 110, 17, 14
 
 
 def ansi(task: str, moment: Moment, step: int, max_cycles: int, score: float) -> str:
-    """How far the game has come, the task, what the last command was answered, what is around, and what is held.
+    """Return progress, task, the answer to the last command, the room and the inventory as text.
 
     An answer that only says what is around, as the first one does, is not shown twice.
 
@@ -35,7 +35,7 @@ def ansi(task: str, moment: Moment, step: int, max_cycles: int, score: float) ->
 
 
 def rgb_array(text: str) -> np.ndarray:
-    """A text as a picture [HEIGHT, WIDTH, 3] uint8; what does not fit is cut off."""
+    """Return a text as a picture [HEIGHT, WIDTH, 3] uint8; what does not fit is cut off."""
     from PIL import Image, ImageDraw, ImageFont
 
     image = Image.new("RGB", (WIDTH, HEIGHT), "#ffffff")

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 
 from magrounding.simulators.faults import SimulatorError
 from magrounding.single.scienceworld.java import Java
-from magrounding.single.scienceworld.wire import Reference, Talk, call, create, forget, member
+from magrounding.single.scienceworld.wire import CallBatch, Reference, call, create, forget, member
 
 _INTERFACE = "scienceworld.runtime.pythonapi.PythonInterface"
 _UNIQUE = "getAllUniqueReferentsLUTObjList"
 _FREE = frozenset({"task", "look", "inventory", "objects", "help"})
 """Commands that the program answers before a step begins."""
 
-_VARIATIONS = {"train": "getVariationsTrain", "valid": "getVariationsDev", "test": "getVariationsTest"}
-
 
 @dataclass(frozen=True)
 class Moment:
-    """What a step has led to.
+    """State of a game after a reset or a step.
 
     Attributes:
         observation: the program's answer to the command.
@@ -65,31 +63,21 @@ class Simulation:
         self._fast = fast
         self._counted = 0
         self._game: list[Reference] = []
-        talk = java.talk()
-        self._interface = talk.keep(create(_INTERFACE))
-        self._dice = talk.keep(create("java.util.Random"))
-        self._naming_dice = talk.keep(create("java.util.Random"))
-        self._global_dice = talk.keep(member("scala.util.Random$", "MODULE$"))
-        self._counter = talk.keep(member("util.UniqueIdentifier$", "MODULE$"))
-        self._definitions = talk.keep(member("scienceworld.input.ActionDefinitions$", "MODULE$"))
-        kind = talk.get(call("java.lang.Class", "forName", "scala.util.Random"))
-        self._field = talk.keep(call(kind, "getDeclaredField", "self"))
-        talk.say(call(self._field, "setAccessible", True))
-        thing = talk.get(call("java.lang.Class", "forName", "scienceworld.struct.EnvObject"))
-        tags = talk.get(member("scala.reflect.ClassTag$", "MODULE$"))
-        self._tag = talk.keep(call(tags, "apply", thing))
-        java.ask(talk)
-        kept = [
-            self._interface,
-            self._dice,
-            self._naming_dice,
-            self._global_dice,
-            self._counter,
-            self._definitions,
-            self._field,
-            self._tag,
-        ]
-        self.close = weakref.finalize(self, _let_go, java, kept, self._game)
+        batch = java.batch()
+        self._interface = batch.keep(create(_INTERFACE))
+        self._dice = batch.keep(create("java.util.Random"))
+        self._naming_dice = batch.keep(create("java.util.Random"))
+        self._global_dice = batch.keep(member("scala.util.Random$", "MODULE$"))
+        self._counter = batch.keep(member("util.UniqueIdentifier$", "MODULE$"))
+        self._definitions = batch.keep(member("scienceworld.input.ActionDefinitions$", "MODULE$"))
+        kind = batch.passing(call("java.lang.Class", "forName", "scala.util.Random"))
+        self._field = batch.keep(call(kind, "getDeclaredField", "self"))
+        batch.run(call(self._field, "setAccessible", True))
+        thing = batch.passing(call("java.lang.Class", "forName", "scienceworld.struct.EnvObject"))
+        tags = batch.passing(member("scala.reflect.ClassTag$", "MODULE$"))
+        self._tag = batch.keep(call(tags, "apply", thing))
+        java.ask(batch)
+        self.close = weakref.finalize(self, _release_all, java, batch.kept, self._game)
         self.close.atexit = False
 
     def begin(self, task: str, variation: int, simplifications: str, gold: bool = False) -> Moment:
@@ -102,35 +90,35 @@ class Simulation:
             gold: have the program find a way to 100, which may take ten seconds; see `gold_path`.
         """
         self._counted = 0
-        talk = self._turn()
+        batch = self._turn()
         for reference in self._game:
-            talk.say(forget(reference))
+            batch.run(forget(reference))
         self._game.clear()
-        talk.say(call(self._dice, "setSeed", variation))
-        talk.ask(call(self._interface, "load", task, variation, simplifications, gold))
-        (said,) = self._ask(talk)
-        if said:
-            raise SimulatorError(f"ScienceWorld does not start {task}, variation {variation}: {said}")
-        talk = self._turn()
-        self._engine = talk.keep(call(talk.get(call(self._interface, "agentInterface")), "get"))
-        self._goals = talk.keep(call(talk.get(call(self._engine, "task")), "goalSequence"))
-        self._agent = talk.keep(call(self._engine, "agent"))
-        self._parser = talk.keep(call(self._engine, "inputParser"))
-        self._world = self._things(talk, talk.get(call(self._engine, "universe")), True)
-        self._throw_for_names(talk)
-        self._names = talk.keep(call(self._parser, _UNIQUE, self._world, self._room(talk), True, True))
-        self._game += (self._engine, self._goals, self._agent, self._parser, self._world, self._names)
-        self._ask(talk)
+        batch.run(call(self._dice, "setSeed", variation))
+        batch.value(call(self._interface, "load", task, variation, simplifications, gold))
+        (refusal,) = self._ask(batch)
+        if refusal:
+            raise SimulatorError(f"ScienceWorld does not start {task}, variation {variation}: {refusal}")
+        batch = self._turn()
+        self._engine = batch.keep(call(batch.passing(call(self._interface, "agentInterface")), "get"))
+        self._goals = batch.keep(call(batch.passing(call(self._engine, "task")), "goalSequence"))
+        self._agent = batch.keep(call(self._engine, "agent"))
+        self._parser = batch.keep(call(self._engine, "inputParser"))
+        self._world = self._things(batch, batch.passing(call(self._engine, "universe")), True)
+        self._throw_for_names(batch)
+        self._names = batch.keep(call(self._parser, _UNIQUE, self._world, self._room(batch), True, True))
+        self._game += batch.kept
+        self._ask(batch)
         return self.step("look around")
 
     def step(self, command: str) -> Moment:
         """Play a command."""
-        talk = self._turn()
+        batch = self._turn()
         if command in _FREE:
-            talk.ask(call(self._interface, "step", command))
+            batch.value(call(self._interface, "step", command))
         else:
-            result = talk.get(call(self._engine, "step", command))
-            talk.ask(call(result, "_1"))
+            result = batch.passing(call(self._engine, "step", command))
+            batch.value(call(result, "_1"))
         for question in (
             call(self._interface, "freeActionLook"),
             call(self._interface, "freeActionInventory"),
@@ -138,49 +126,49 @@ class Simulation:
             call(self._goals, "isCompleted"),
             call(self._parser, "isInAmbiguousState"),
         ):
-            talk.ask(question)
+            batch.value(question)
         if self._fast:
-            room = self._room(talk)
-            things = self._things(talk, room, False)
-            self._throw_for_names(talk)
-            names = talk.get(call(self._parser, _UNIQUE, things, room, True, True))
+            room = self._room(batch)
+            things = self._things(batch, room, False)
+            self._throw_for_names(batch)
+            names = batch.passing(call(self._parser, _UNIQUE, things, room, True, True))
             made = call(self._definitions, "mkPossibleActions", self._agent, things, self._world, names, self._names)
-            listed = talk.get(call("scala.Predef", "genericArrayOps", talk.get(made)))
-            talk.ask(call(listed, "mkString", "\n"))
-            talk.say(forget(things))
-        observation, look, inventory, score, over, ambiguous, *text = self._ask(talk)
+            listed = batch.passing(call("scala.Predef", "genericArrayOps", batch.passing(made)))
+            batch.value(call(listed, "mkString", "\n"))
+            batch.run(forget(things))
+        observation, look, inventory, score, over, ambiguous, *text = self._ask(batch)
         actions = self._listed() if ambiguous or not self._fast else sorted(text[0].split("\n"))
         return Moment(observation, look, inventory, tuple(actions), round(100 * score), over)
 
     def task_text(self) -> str:
-        """What is to be done."""
-        talk = self.java.talk()
-        talk.ask(call(self._interface, "freeActionTaskDesc"))
-        return self.java.ask(talk)[0]
+        """Return the text of the task."""
+        batch = self.java.batch()
+        batch.value(call(self._interface, "freeActionTaskDesc"))
+        return self.java.ask(batch)[0]
 
     def gold_path(self) -> list[str]:
-        """The commands that the program has found; of a game begun with `gold`."""
+        """Return the commands that the program has found; of a game begun with `gold`."""
         return self._joined("getGoldActionSequence")
 
     def aliases(self) -> dict[str, list[str]]:
-        """Every name that the program understands for something here, in lower case → those that valid actions use."""
-        talk = self.java.talk()
-        room = talk.keep(call(talk.get(call(self._agent, "getContainer")), "get"))
-        things = self._things(talk, room, False)
-        self._throw_for_names(talk)
-        names = talk.get(call(self._parser, _UNIQUE, things, room, True, True))
-        talk.ask(call("java.lang.reflect.Array", "getLength", things))
-        talk.ask(call(names, "mkString", "\n"))
-        count, listed = self.java.ask(talk)
+        """Return each name that the program understands here, in lower case → those that valid actions use."""
+        batch = self.java.batch()
+        room = batch.keep(call(batch.passing(call(self._agent, "getContainer")), "get"))
+        things = self._things(batch, room, False)
+        self._throw_for_names(batch)
+        names = batch.passing(call(self._parser, _UNIQUE, things, room, True, True))
+        batch.value(call("java.lang.reflect.Array", "getLength", things))
+        batch.value(call(names, "mkString", "\n"))
+        count, listed = self.java.ask(batch)
         unique = dict(line.split(" -> ", 1) for line in listed.split("\n"))
-        talk = self.java.talk()
+        batch = self.java.batch()
         for place in range(count):
-            thing = talk.get(call("java.lang.reflect.Array", "get", things, place))
-            talk.ask(call(thing, "uuid"))
-            talk.ask(call(talk.get(call(thing, "getReferentsWithContainers", room)), "mkString", "\n"))
+            thing = batch.passing(call("java.lang.reflect.Array", "get", things, place))
+            batch.value(call(thing, "uuid"))
+            batch.value(call(batch.passing(call(thing, "getReferentsWithContainers", room)), "mkString", "\n"))
         for reference in (room, things):
-            talk.say(forget(reference))
-        answers = self.java.ask(talk)
+            batch.run(forget(reference))
+        answers = self.java.ask(batch)
         found: dict[str, list[str]] = {}
         for number, referents in zip(answers[::2], answers[1::2], strict=True):
             name = unique.get(str(number), "")
@@ -188,50 +176,42 @@ class Simulation:
                 found.setdefault(referent.lower(), []).append(name)
         return found
 
-    def variations(self) -> dict[str, list[int]]:
-        """The official variations of the task that has begun: "train", "valid", "test"."""
-        talk = self.java.talk()
-        for method in _VARIATIONS.values():
-            talk.ask(call(talk.get(call(self._interface, method)), "toString"))
-        lists = [list(map(int, text[1:-1].split(","))) for text in self.java.ask(talk)]
-        return dict(zip(_VARIATIONS, lists, strict=True))
+    def _turn(self) -> CallBatch:
+        """Begin a batch in which the program draws and counts for this game."""
+        batch = self.java.batch()
+        batch.run(call(self._field, "set", self._global_dice, self._dice))
+        batch.run(call(self._counter, "count_$eq", self._counted))
+        return batch
 
-    def _turn(self) -> Talk:
-        """A talk in which the program draws and counts for this game."""
-        talk = self.java.talk()
-        talk.say(call(self._field, "set", self._global_dice, self._dice))
-        talk.say(call(self._counter, "count_$eq", self._counted))
-        return talk
+    def _throw_for_names(self, batch: CallBatch) -> None:
+        batch.run(call(self._naming_dice, "setSeed", 0))
+        batch.run(call(self._field, "set", self._global_dice, self._naming_dice))
 
-    def _throw_for_names(self, talk: Talk) -> None:
-        talk.say(call(self._naming_dice, "setSeed", 0))
-        talk.say(call(self._field, "set", self._global_dice, self._naming_dice))
-
-    def _ask(self, talk: Talk) -> list:
-        talk.ask(call(self._counter, "count"))
-        *answers, self._counted = self.java.ask(talk)
+    def _ask(self, batch: CallBatch) -> list:
+        batch.value(call(self._counter, "count"))
+        *answers, self._counted = self.java.ask(batch)
         return answers
 
     def _listed(self) -> list[str]:
         return self._joined("getValidActionObjectCombinations")
 
     def _joined(self, method: str) -> list[str]:
-        """A list of texts that the interface has."""
-        talk = self._turn()
-        self._throw_for_names(talk)
-        talk.ask(call("java.lang.String", "join", "\n", talk.get(call(self._interface, method))))
-        text = self._ask(talk)[0]
+        """Return a list of texts of the interface."""
+        batch = self._turn()
+        self._throw_for_names(batch)
+        batch.value(call("java.lang.String", "join", "\n", batch.passing(call(self._interface, method))))
+        text = self._ask(batch)[0]
         return text.split("\n") if text else []
 
-    def _room(self, talk: Talk) -> Reference:
-        return talk.get(call(talk.get(call(self._agent, "getContainer")), "get"))
+    def _room(self, batch: CallBatch) -> Reference:
+        return batch.passing(call(batch.passing(call(self._agent, "getContainer")), "get"))
 
-    def _things(self, talk: Talk, place: Reference, hidden: bool) -> Reference:
-        """The things in a place, an array, to be kept."""
-        found = talk.get(call("scienceworld.input.InputParser", "collectObjects", place, hidden))
-        return talk.keep(call(found, "toArray", self._tag))
+    def _things(self, batch: CallBatch, place: Reference, hidden: bool) -> Reference:
+        """Return the array of the things in a place, to be kept."""
+        found = batch.passing(call("scienceworld.input.InputParser", "collectObjects", place, hidden))
+        return batch.keep(call(found, "toArray", self._tag))
 
 
-def _let_go(java: Java, *kept: list[Reference]) -> None:
+def _release_all(java: Java, *kept: list[Reference]) -> None:
     for references in kept:
-        java.let_go(references)
+        java.release(references)

@@ -37,19 +37,19 @@ _VARIATIONS = {
 """Task → how many variations it has."""
 
 TASKS = tuple(_VARIATIONS)
-"""By the simulator's own names, in the order T0 to T29 of the tables of Golchha et al. 2024."""
+"""Tasks by the simulator's own names, in the order T0 to T29 of the tables of Golchha et al. 2024."""
 
 SPLITS = ("train", "valid", "test")
 
 
 def task_name(task: str) -> str:
-    """The simulator's name of a task that may be given as "T0" to "T29"; anything else is returned as it is."""
+    """Return the simulator's name of a task that may be given as "T0" to "T29"; anything else is returned as it is."""
     number = task[1:] if isinstance(task, str) and task[:1] == "T" else ""
     return TASKS[int(number)] if number.isdecimal() and len(number) < 4 and int(number) < len(TASKS) else task
 
 
 def variations(task: str) -> dict[str, range]:
-    """Split → its official variations: the first two quarters, the third, and the rest."""
+    """Return split → its official variations: the first two quarters, the third, and the rest."""
     count = _VARIATIONS[task]
     quarter = count // 4
     parts = range(2 * quarter), range(2 * quarter, 3 * quarter), range(3 * quarter, count)

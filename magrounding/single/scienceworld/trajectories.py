@@ -35,12 +35,12 @@ class Trajectory:
 
     @property
     def gold(self) -> frozenset[str]:
-        """The actions that the gold path consists of."""
+        """Actions that the gold path consists of."""
         return frozenset(command for command, meant in zip(self.commands, self.meant, strict=True) if meant)
 
 
 def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory]:
-    """The trajectories of a file, of some splits or all; a last line that a kill has cut off is left out.
+    """Read the trajectories of a file, of some splits or all; a last line that a kill has cut off is left out.
 
     Raises:
         ConfigurationError: no such file, or one that holds something else.
@@ -57,7 +57,7 @@ def read_trajectories(path: Path, splits: Sequence[str] = ()) -> list[Trajectory
 
 
 def learnable(path: Path) -> tuple[list[Trajectory], list[Trajectory]]:
-    """What a Guide learns from and what it is judged by: training and validation variations whose path reaches 100.
+    """Return the variations whose path reaches 100: those for training a Guide, and those for validation.
 
     Raises:
         ConfigurationError: see `read_trajectories`; or a file that has none of one of them.

@@ -36,71 +36,76 @@ class Reference(NamedTuple):
     id: str
 
 
-class Talk:
-    """Questions that are sent together, each of which may use the objects that those before it get.
+class CallBatch:
+    """Calls that are sent together; each may use the objects that those before it return.
 
     Attributes:
         questions: so far.
-        objects: place among the questions → the object that it gets.
-        values: places of the questions whose answers are wanted.
+        objects: place among the questions → the object that it returns.
+        kept: objects that stay until they are forgotten.
+        values: places of the questions whose values are returned.
     """
 
     def __init__(self, first: int) -> None:
         """`first` is the number of the next object."""
         self.questions: list[str] = []
         self.objects: dict[int, Reference] = {}
+        self.kept: list[Reference] = []
         self.values: list[int] = []
         self._first = first
         self._passing: list[Reference] = []
 
     def keep(self, question: str) -> Reference:
-        """The object that a question gets."""
-        reference = self.objects[len(self.questions)] = Reference(f"o{self._first + len(self.objects)}")
-        self.questions.append(question)
-        return reference
+        """Add a question and return its object, which stays until it is forgotten."""
+        self.kept.append(self._object(question))
+        return self.kept[-1]
 
-    def get(self, question: str) -> Reference:
-        """The object that a question gets, which is forgotten at the end."""
-        reference = self.keep(question)
-        self._passing.append(reference)
-        return reference
+    def passing(self, question: str) -> Reference:
+        """Add a question and return its object, which is forgotten at the end of the batch."""
+        self._passing.append(self._object(question))
+        return self._passing[-1]
 
-    def say(self, question: str) -> None:
-        """A question whose answer is of no interest."""
+    def run(self, question: str) -> None:
+        """Add a question whose answer is ignored."""
         self.questions.append(question)
 
-    def ask(self, question: str) -> None:
-        """A question whose answer is a value, which is wanted."""
+    def value(self, question: str) -> None:
+        """Add a question whose value is returned."""
         self.values.append(len(self.questions))
         self.questions.append(question)
 
     def end(self) -> None:
-        """Forget what passes."""
+        """Forget the passing objects."""
         self.questions += map(forget, self._passing)
         self._passing.clear()
+
+    def _object(self, question: str) -> Reference:
+        reference = self.objects[len(self.questions)] = Reference(f"o{self._first + len(self.objects)}")
+        self.questions.append(question)
+        return reference
 
 
 Value = str | int | float | bool | Reference | None
 
 
 def call(target: Reference | str, method: str, *arguments: Value) -> str:
-    """The question that calls a method of an object, or of a class by its name."""
+    """Return the question that calls a method of an object, or of a class by its name."""
     name = target.id if isinstance(target, Reference) else f"z:{target}"
     return f"c\n{name}\n{method}\n{_written(arguments)}"
 
 
 def create(name: str, *arguments: Value) -> str:
-    """The question that makes an object of a class."""
+    """Return the question that makes an object of a class."""
     return f"i\n{name}\n{_written(arguments)}"
 
 
 def member(name: str, field: str) -> str:
-    """The question for a static field of a class."""
+    """Return the question for a static field of a class."""
     return f"r\nm\n{name}\n{field}\ne\n"
 
 
 def forget(reference: Reference) -> str:
-    """The question that lets an object go."""
+    """Return the question that forgets an object."""
     return f"m\nd\n{reference.id}\ne\n"
 
 
@@ -130,24 +135,24 @@ class Wire:
         self._next = 0
         self._send([f"A\n{password}\n"])
 
-    def talk(self) -> Talk:
-        """Begin to ask."""
-        return Talk(self._next)
+    def batch(self) -> CallBatch:
+        """Begin a batch."""
+        return CallBatch(self._next)
 
-    def ask(self, talk: Talk) -> list[Any]:
-        """The values that are wanted, in their order.
+    def ask(self, batch: CallBatch) -> list[Any]:
+        """Send a batch and return its values, in their order.
 
         Raises:
             SimulatorError: the process has ended, is frozen or lost in a loop, or a question has failed. What is asked
                 after that gets no sensible answer.
         """
-        talk.end()
-        answers = self._send(talk.questions)
-        for place, reference in talk.objects.items():
+        batch.end()
+        answers = self._send(batch.questions)
+        for place, reference in batch.objects.items():
             if answers[place] != reference:
                 raise SimulatorError(f"it has answered {answers[place]!r} instead of an object")
-        self._next += len(talk.objects)
-        return [answers[place] for place in talk.values]
+        self._next += len(batch.objects)
+        return [answers[place] for place in batch.values]
 
     def _send(self, questions: Sequence[str]) -> list[Value]:
         try:

@@ -6,12 +6,12 @@ import json
 from functools import lru_cache
 from pathlib import Path
 
-from magrounding.single.wording import Wording
+from magrounding.single.tokenizer import Tokenizer
 
 WORDS_FILE = Path(__file__).with_name("data") / "words.json"
 
 
 @lru_cache(maxsize=1)
-def wording() -> Wording:
-    """What writes ScienceWorld's texts."""
-    return Wording(json.loads(WORDS_FILE.read_text(encoding="utf-8"))["words"])
+def tokenizer() -> Tokenizer:
+    """Return the tokenizer of ScienceWorld's texts."""
+    return Tokenizer(json.loads(WORDS_FILE.read_text(encoding="utf-8"))["words"])

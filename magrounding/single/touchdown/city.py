@@ -43,7 +43,7 @@ class City:
         self._weights = lru_cache(maxsize=1)(self._weigh)
 
     def _read_routes(self, split: str) -> list[files.Route]:
-        """Of a split; ConfigurationError for one that names a place that there is not."""
+        """Return the routes of a split; ConfigurationError for one with an unknown place."""
         routes = files.read_routes(self._folder / SPLITS[split])
         for route in routes:
             for id in route.nodes:
@@ -51,7 +51,7 @@ class City:
         return routes
 
     def _panorama(self, place: int, patch: int = 1) -> np.ndarray:
-        """Classes [⌈47 / patch⌉, 128 / patch] uint8 of what is seen from a place; do not change it."""
+        """Return the classes [⌈47 / patch⌉, 128 / patch] uint8 seen from a place; do not change them."""
         classes = np.asarray(self._panoramas[self._rows[place]])
         files.check_classes(classes)
         if patch == 1:
@@ -62,7 +62,7 @@ class City:
         return blocks.sum((1, 3)).argmax(-1).astype(np.uint8)
 
     def _weigh(self) -> np.ndarray:
-        """[19]: the inverse of how often a class is seen in the city (SILG, app. E, α = 1)."""
+        """Return [19], the inverse frequency of each class in the city (SILG, app. E, α = 1)."""
         counts = np.zeros(len(CLASSES), np.int64)
         for block in np.array_split(self._panoramas, -(-len(self._panoramas) // _REMEMBERED)):
             files.check_classes(block)
@@ -72,5 +72,5 @@ class City:
 
 @lru_cache(maxsize=4)
 def load_city(folder: Path) -> City:
-    """The city of a folder, which all games of a process share."""
+    """Return the city of a folder, which all games of a process share."""
     return City(folder)

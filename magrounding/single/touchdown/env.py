@@ -14,7 +14,7 @@ from magrounding.single.touchdown.city import load_city
 from magrounding.single.touchdown.files import Route, folder_of
 from magrounding.single.touchdown.graph import FAR
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, HORIZON, MAX_DIRECTIONS, SPLITS, column_of
-from magrounding.single.touchdown.options import Touchdown, wording
+from magrounding.single.touchdown.options import Touchdown, tokenizer
 from magrounding.spec import COLUMNS as TOWARDS
 from magrounding.texts import content_keys
 from magrounding.vector import Observation
@@ -49,12 +49,12 @@ class TouchdownEnv(OneAgentEnv):
 
     def __init__(self, config: Touchdown, render_mode: str | None = None) -> None:
         folder = folder_of(config.data)
-        self._wording = wording(folder)
-        super().__init__(config, self._wording.vocabulary, render_mode, RENDER_MODES)
+        self._tokenizer = tokenizer(folder)
+        super().__init__(config, self._tokenizer.vocabulary, render_mode, RENDER_MODES)
         self.city = load_city(folder)
         self._graph = self.city.graph
         self._routes = self.city.routes(config.split)
-        self._ids = np.array([self._wording.vocabulary[name] for name in CLASSES], np.int16)
+        self._ids = np.array([self._tokenizer.vocabulary[name] for name in CLASSES], np.int16)
         self._stop = MAX_DIRECTIONS if config.manual_stop else None
         self.route: Route = self._routes[0]
         self.place, self.heading = 0, 0.0
@@ -90,15 +90,7 @@ class TouchdownEnv(OneAgentEnv):
         labels[0, 0] |= not ends  # where no way begins, action 0 stays
         return labels
 
-    def render(self) -> str | np.ndarray | None:
-        """Panorama and instruction as text, or panorama and map as a picture [height, width, 3]; None without a mode.
-
-        Raises:
-            CallOrderError: before `reset`, or after `close`.
-        """
-        if self.render_mode is None:
-            return None
-        self._require_start("render")
+    def _draw(self, mode: str) -> str | np.ndarray:
         view = picture.View(
             instruction=self.route.instruction,
             panorama=np.roll(self.city.panorama(self.place), self._shift(1), axis=1),
@@ -108,7 +100,7 @@ class TouchdownEnv(OneAgentEnv):
             max_cycles=self.config.max_cycles,
             left=int(self._far[self.place]),
         )
-        if self.render_mode == "ansi":
+        if mode == "ansi":
             return picture.ansi(view)
         route = [self._graph.number(id) for id in self.route.nodes]
         return picture.rgb_array(view, picture.Map(self._graph, route, self.visited, self.place, self.heading))
@@ -122,7 +114,7 @@ class TouchdownEnv(OneAgentEnv):
             raise ConfigurationError(
                 f"no way leads from {self.route.nodes[0]} to {self.route.nodes[-1]}: mend the route"
             )
-        self._goal_row = self._wording.row(self.route.instruction, self.spec["goal"].shape[0])
+        self._goal_row = self._tokenizer.row(self.route.instruction, self.spec["goal"].shape[0])
         self._document = int(content_keys({"goal": self._goal_row[None]})[0])
         self.visited = [self.place]
         self._look()
@@ -144,7 +136,7 @@ class TouchdownEnv(OneAgentEnv):
         return (0.0 if FAR in (before, after) else HOP * float(before - after)), False, False
 
     def _look(self) -> None:
-        """What can be done from here, and how it looks."""
+        """Compute ways, mask and panorama of the current place."""
         patch = self.config.patch
         # In patches throughout: panorama, ways and the agent's own column turn by the same whole number of them.
         shift, width = self._shift(patch), COLUMNS // patch
@@ -172,15 +164,15 @@ class TouchdownEnv(OneAgentEnv):
         return [(column, end, heading) for column, heading, end in self._graph.ways[self.place]]
 
     def _looks_at(self) -> int:
-        """The column of the panorama, as it was taken, that the agent looks at."""
+        """Return the column of the panorama, as it was taken, that the agent looks at."""
         return column_of(float(self._graph.yaw[self.place]), self.heading)
 
     def _shift(self, patch: int) -> int:
-        """By how many patches the panorama is turned, so that the agent looks at its middle."""
+        """Return the number of patches by which the panorama is turned so that the agent looks at its middle."""
         return COLUMNS // patch // 2 - self._looks_at() // patch if self.config.turned else 0
 
     def _following(self) -> int | None:
-        """The next place of the route, where the agent is on it."""
+        """Return the next place of the route, where the agent is on it."""
         nodes, here = self.route.nodes, self._graph.ids[self.place]
         if here not in nodes:
             return None

@@ -76,23 +76,23 @@ class Vocabulary:
 
 
 def folder_of(data: str) -> Path:
-    """The folder that an option names, seen from the current one; "" is the city of the package."""
+    """Return the folder that an option names, seen from the current one; "" is the city of the package."""
     return user_path(data).absolute() if data else SHIPPED
 
 
 def read_nodes(file: Path) -> list[Node]:
-    """Every line of `nodes.txt`."""
+    """Read `nodes.txt`."""
     return [Node(id, *_numbers(file, line, numbers)) for line, (id, *numbers) in _table(file, 4)]
 
 
 def read_links(file: Path) -> list[Link]:
-    """Every line of `links.txt`."""
+    """Read `links.txt`."""
     rows = _table(file, 3)
     return [Link(start, _numbers(file, line, [heading])[0], end) for line, (start, heading, end) in rows]
 
 
 def read_routes(file: Path) -> list[Route]:
-    """Every line of a file of routes.
+    """Read a file of routes.
 
     Raises:
         DataNotFound: no such file.
@@ -115,10 +115,10 @@ def read_routes(file: Path) -> list[Route]:
 
 
 def _route(line: str) -> Route | None:
-    """Of a line; None for one that is no route."""
+    """Return the route of a line; None for a line that is none."""
     try:
-        said = json.loads(line)
-        nodes, text, heading = said["route_panoids"], said["navigation_text"], float(said["start_heading"])
+        fields = json.loads(line)
+        nodes, text, heading = fields["route_panoids"], fields["navigation_text"], float(fields["start_heading"])
     except WRONG_JSON:
         return None
     named = isinstance(nodes, list) and len(nodes) > 1 and all(isinstance(node, str) for node in nodes)
@@ -126,10 +126,10 @@ def _route(line: str) -> Route | None:
 
 
 def read_words(folder: Path) -> Vocabulary:
-    """The words of a folder."""
+    """Read the words of a folder."""
     try:
-        said = json.loads(_text(folder / WORDS))
-        words, longest = said["words"], said["longest"]
+        fields = json.loads(_text(folder / WORDS))
+        words, longest = fields["words"], fields["longest"]
         good = isinstance(words, list) and all(isinstance(word, str) for word in words) and type(longest) is int
         if good and 0 < longest < 10_000:
             return Vocabulary(tuple(words), longest)
@@ -139,7 +139,7 @@ def read_words(folder: Path) -> Vocabulary:
 
 
 def read_panoramas(folder: Path) -> tuple[list[str], np.ndarray]:
-    """Names and classes [N, 47, 128] uint8 of all panoramas; those of `panoramas.npy` stay on the disk.
+    """Read names and classes [N, 47, 128] uint8 of all panoramas; those of `panoramas.npy` stay on the disk.
 
     Raises:
         DataNotFound: no such files.
@@ -178,7 +178,7 @@ def _text(file: Path) -> str:
 
 
 def _table(file: Path, width: int) -> Iterator[tuple[int, list[str]]]:
-    """Number and parts of each line."""
+    """Yield number and parts of each line."""
     for number, line in enumerate(lines_of(_text(file)), 1):
         parts = [part.strip(_BLANK) for part in line.split(",")]
         if len(parts) != width or not all(parts):
@@ -197,6 +197,6 @@ def _numbers(file: Path, line: int, parts: list[str]) -> list[float]:
 
 
 def check_classes(panoramas: np.ndarray) -> None:
-    """ConfigurationError where a patch has a class that there is not."""
+    """Raise ConfigurationError where a patch has an unknown class."""
     if panoramas.size and panoramas.max() >= len(CLASSES):
         raise ConfigurationError(f"panoramas have class {panoramas.max()}, there are 0 to {len(CLASSES) - 1}")

@@ -60,13 +60,13 @@ class Graph:
         self.distances = lru_cache(maxsize=256)(self._search)
 
     def number(self, id: str) -> int:
-        """Of a place; ConfigurationError for one that there is not."""
+        """Return the number of a place; ConfigurationError for an unknown one."""
         if id not in self.numbers:
             raise ConfigurationError(f"there is no place {id!r} in nodes.txt")
         return self.numbers[id]
 
     def open_ways(self, place: int, goal: int) -> list[bool]:
-        """Which ways from a place can be gone: none into a dead end, unless it is the goal or there is no other."""
+        """Return whether each way from a place is open: none into a dead end, unless it is the goal or the only way."""
         is_goal = [end == goal for _, _, end in self.ways[place]]
         return [a or b for a, b in zip(self._are_open(place), is_goal, strict=True)]
 
@@ -75,7 +75,7 @@ class Graph:
         return found if any(found) else [True] * len(found)
 
     def _search(self, goal: int) -> np.ndarray:
-        """[N] int32, links to a goal from each place by open ways, FAR for none."""
+        """Return [N] int32, links to a goal from each place by open ways, FAR for none."""
         far = np.full(len(self.ids), FAR, np.int32)
         far[goal] = 0
         queue = deque([goal])

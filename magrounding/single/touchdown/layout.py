@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 ROWS, COLUMNS = 47, 128
-"""Of a panorama, cut into patches of 23 × 23 pixels (SILG, app. E)."""
+"""Patches of a panorama, each of 23 × 23 pixels (SILG, app. E)."""
 
 DEGREES = 360 / COLUMNS
-"""Of a patch, in both directions."""
+"""Degrees of a patch, in both directions."""
 
 HORIZON = 23
 """The row at the camera's height."""
@@ -15,7 +15,7 @@ CLASSES = tuple(
     "road sidewalk building wall fence pole light sign trees terrain sky person rider car truck bus train motorcycle "
     "bicycle".split()
 )
-"""Those of Cityscapes, in its order; each is called by one word, which is the same one in instructions."""
+"""Classes of Cityscapes, in its order; each is called by one word, which is the same one in instructions."""
 
 MAX_DIRECTIONS = 5
 LIMIT = 64
@@ -25,7 +25,7 @@ SPLITS = {"train": "train.json", "valid": "dev.json", "test": "test.json"}
 
 
 def column_of(yaw: float, heading: float) -> int:
-    """The column of a panorama in which a heading lies.
+    """Return the column of a panorama in which a heading lies.
 
     Args:
         yaw: the heading of the panorama's middle, degrees clockwise from north.
@@ -35,5 +35,5 @@ def column_of(yaw: float, heading: float) -> int:
 
 
 def turn(heading: float, other: float) -> float:
-    """Degrees from one heading to the other, clockwise, in [−180, 180)."""
+    """Return the degrees from one heading to the other, clockwise, in [−180, 180)."""
     return (other - heading + 180) % 360 - 180

@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar, Literal
 
 from magrounding.options import SimulatorOptions
 from magrounding.schema import Count, OneOf
+from magrounding.single.tokenizer import Tokenizer
 from magrounding.single.touchdown.files import folder_of, read_words
 from magrounding.single.touchdown.layout import CLASSES, COLUMNS, LIMIT, MAX_DIRECTIONS, ROWS, SPLITS
-from magrounding.single.wording import Wording
 from magrounding.spec import COLUMNS as TOWARDS
 from magrounding.spec import EPISODE, EXPERT, Directions, EnvSpec, Field, Grid, Mask, Text
 from magrounding.vocabulary import PAD
@@ -63,14 +63,14 @@ class Touchdown(SimulatorOptions):
 
 
 @lru_cache(maxsize=8)
-def wording(folder: Path) -> Wording:
-    """What writes a city's instructions; each class of its panoramas is one of the words."""
-    return Wording(dict.fromkeys((*CLASSES, *read_words(folder).words)))
+def tokenizer(folder: Path) -> Tokenizer:
+    """Return the tokenizer of a city's instructions; each class of its panoramas is one of the words."""
+    return Tokenizer(dict.fromkeys((*CLASSES, *read_words(folder).words)))
 
 
 @lru_cache(maxsize=32)
 def _spec(folder: Path, max_cycles: int, actions: Directions, patch: int, turned: bool) -> EnvSpec:
-    words, longest = wording(folder), read_words(folder).longest
+    words, longest = tokenizer(folder), read_words(folder).longest
     rows, columns = -(-ROWS // patch), COLUMNS // patch
     scenery = [words.vocabulary[name] for name in ("road", "sidewalk", "building", "terrain", "sky")]
     return EnvSpec(

@@ -17,42 +17,23 @@ SCALE, MAP, MARGIN, LINE = 7, 420, 12, 18
 WIDTH = COLUMNS * SCALE + 2 * MARGIN
 HEIGHT = ROWS * SCALE + 3 * MARGIN + 34 + MAP
 
-_COLOURS = np.array(
-    [
-        (128, 64, 128),
-        (215, 130, 205),
-        (112, 112, 116),
-        (150, 110, 80),
-        (190, 153, 120),
-        (40, 40, 40),
-        (250, 200, 30),
-        (235, 90, 20),
-        (60, 140, 50),
-        (152, 220, 152),
-        (150, 195, 235),
-        (220, 20, 60),
-        (255, 120, 140),
-        (20, 40, 170),
-        (0, 120, 160),
-        (0, 170, 120),
-        (0, 90, 110),
-        (120, 40, 230),
-        (240, 240, 60),
-    ],
-    np.uint8,
+_HEX = (
+    "804080 d782cd 707074 966e50 be9978 282828 fac81e eb5a14 3c8c32 98dc98 96c3eb dc143c ff788c 1428aa 0078a0 00aa78 "
+    "005a6e 7828e6 f0f03c"
 )
-"""Of the classes: Cityscapes' where they can be distinguished."""
+_COLOURS = np.array([tuple(bytes.fromhex(colour)) for colour in _HEX.split()], np.uint8)
+"""RGB of the classes: Cityscapes' where they can be distinguished."""
 
 _ROUTE, _WALK, _START, _GOAL, _AGENT = "#7aa7e0", "#d01030", "#3c78c8", "#1a9a50", "#d01030"
 _KEY = (("start", _START, 7), ("goal", _GOAL, 7), ("agent", _AGENT, 5), ("route", _ROUTE, 0), ("walk", _WALK, 0))
-"""Of the map: what is shown, its colour, and a dot's radius, 0 being a line."""
+"""Key of the map: name, colour, and a dot's radius, 0 being a line."""
 
 _LETTERS = " ,#W=|LSTt.pRcKBNMb"
-"""Of the classes, in text."""
+"""Signs of the classes, in text."""
 
 
 class View(NamedTuple):
-    """What a moment shows.
+    """Everything that a picture of a step shows.
 
     Attributes:
         instruction: all of it.
@@ -78,12 +59,12 @@ class View(NamedTuple):
 
     @property
     def caption(self) -> str:
-        """How far the walk has come."""
+        """Steps so far, and links to the goal."""
         return f"step {self.step} of {self.max_cycles} · {self.left} links from the goal"
 
 
 class Map(NamedTuple):
-    """Where a walk goes: numbers of places."""
+    """A walk on the map, by numbers of places."""
 
     graph: Graph
     route: Sequence[int]
@@ -93,7 +74,7 @@ class Map(NamedTuple):
 
 
 def ansi(view: View) -> str:
-    """The panorama in letters, every second row, with its directions, and the instruction."""
+    """Return the panorama in letters, every second row, with its directions, and the instruction."""
     marks = [" "] * COLUMNS
     marks[view.looks_at] = "v"
     for number, (column, _) in enumerate(view.directions):
@@ -107,7 +88,7 @@ def ansi(view: View) -> str:
 
 
 def rgb_array(view: View, city_map: Map) -> np.ndarray:
-    """A picture [HEIGHT, WIDTH, 3] uint8."""
+    """Return a picture [HEIGHT, WIDTH, 3] uint8."""
     from PIL import Image, ImageDraw, ImageFont
 
     image = Image.new("RGB", (WIDTH, HEIGHT), "#ffffff")

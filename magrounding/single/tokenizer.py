@@ -1,18 +1,12 @@
-"""Wording: free text of a simulator as ids of a fixed vocabulary and back, and lists of texts to choose from.
+"""Tokenizer: free text of a simulator as ids of a fixed vocabulary and back, and lists of texts to choose from.
 
-A simulator writes what it likes; an `EnvSpec` names every id beforehand. So a world ships a list of the words that
-occur in its texts. A word of the list is one id; any other is spelt, its first letter as itself and each further one
-with "##" before it ("zinc" is "z ##i ##n ##c"): no text is lost, no two words look the same, and no list has to be
-complete. Text is lower case, split into words (letters and digits) and single signs; white space only separates.
+A simulator writes any text; an `EnvSpec` names every id beforehand. So a world ships a list of the words that occur in
+its texts. A word of the list is one id; any other is spelt, its first letter as itself and each further one with "##"
+before it ("zinc" is "z ##i ##n ##c"): no text is lost, no two words look the same, and no list has to be complete. Text
+is lower case, split into words (letters and digits) and single signs; white space only separates.
 
-How a world uses it:
-
-    WORDING = Wording(words_of_the_file)              # once, at import of the options: the spec names WORDING.words
-    EnvSpec(fields=(Text("look", (200,), 0, WORDING.last), …), words=WORDING.words, …)
-    look = WORDING.row(text, 200)                     # [200] int16, cut there; WORDING.count(text) says how long it is
-    table = ChoiceTable(WORDING, 2500, 16)            # one for each env: TextChoices(2500, 16)
-    choices, mask = table.rows(valid_actions)         # [2500, 16] int16, [2500] int8; new arrays, row j is text j
-    plain_text(spec.words, row)                       # back: what a reader with word pieces of its own begins with
+An env writes its texts by `Tokenizer.row` and its valid actions by `ChoiceTable.rows`; `plain_text` is the way back,
+for readers with word pieces of their own.
 """
 
 from __future__ import annotations
@@ -29,27 +23,27 @@ from magrounding.vocabulary import PAD, Vocabulary
 UNKNOWN = "<unk>"
 """Stands for a sign that is not printable ASCII."""
 
-GOES_ON = "##"
-"""Before a letter that goes on a word."""
+CONTINUATION = "##"
+"""Stands before a letter that continues a word."""
 
 _WORD = re.compile(r"[a-z0-9]+|[^\sa-z0-9]")
 _LETTERS = string.ascii_lowercase + string.digits
 
 
-class Wording:
+class Tokenizer:
     """A fixed vocabulary that writes any text.
 
     Args:
         words: lower-case words and signs that are one id each; letters and signs by themselves are added.
 
     Attributes:
-        vocabulary: those words, then single letters, digits and signs, those that go on a word, and UNKNOWN.
+        vocabulary: those words, then single letters, digits and signs, those that continue a word, and UNKNOWN.
         words: of each id, for an EnvSpec.
         last: the largest id.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
-        signs = (*_LETTERS, *string.punctuation, *(GOES_ON + letter for letter in _LETTERS), UNKNOWN)
+        signs = (*_LETTERS, *string.punctuation, *(CONTINUATION + letter for letter in _LETTERS), UNKNOWN)
         self.vocabulary = Vocabulary(dict.fromkeys((*words, *signs)))
         self.words = self.vocabulary.words
         self.last = len(self.words) - 1
@@ -57,51 +51,51 @@ class Wording:
         self._unknown = self._ids[UNKNOWN]
 
     def ids(self, text: str) -> list[int]:
-        """The ids of a text, as many as it has."""
+        """Return all ids of a text."""
         known, found = self._ids, []
         for word in split(text):
             found += known[word] if word in known else self._spell(word)
         return found
 
     def row(self, text: str, length: int) -> np.ndarray:
-        """[length] int16, padded with zeros; what is longer is cut."""
+        """Return [length] int16, padded with zeros; ids beyond it are cut."""
         return self.fit(text, length)[0]
 
     def fit(self, text: str, length: int) -> tuple[np.ndarray, int]:
-        """`row`, and how many ids of the text are cut."""
+        """Return `row`, and the number of ids that are cut."""
         ids, row = self.ids(text), np.zeros(length, np.int16)
         row[: len(ids)] = ids[:length]
         return row, max(0, len(ids) - length)
 
     def count(self, text: str) -> int:
-        """How many ids a text has."""
+        """Return the number of ids of a text."""
         return len(self.ids(text))
 
     def _spell(self, word: str) -> tuple[int, ...]:
         if word[0] not in self._ids:
             return self._unknown
         first, *others = word
-        return self._ids[first] + tuple(self.vocabulary[GOES_ON + letter] for letter in others)
+        return self._ids[first] + tuple(self.vocabulary[CONTINUATION + letter] for letter in others)
 
 
 class ChoiceTable:
     """Rows of the texts that were offered: the same few thousand come up again and again.
 
     Args:
-        wording: what writes them.
+        tokenizer: the world's.
         max_choices, max_tokens: C and L.
-        remembered: rows that are kept; past them it begins anew.
+        remembered: rows that are kept; beyond them all are forgotten.
     """
 
-    def __init__(self, wording: Wording, max_choices: int, max_tokens: int, remembered: int = 2**15) -> None:
+    def __init__(self, tokenizer: Tokenizer, max_choices: int, max_tokens: int, remembered: int = 2**15) -> None:
         self.max_choices, self.max_tokens = max_choices, max_tokens
-        self._wording = wording
+        self._tokenizer = tokenizer
         self._rows = np.zeros((max(remembered, max_choices), max_tokens), np.int16)
         self._cut = np.zeros(len(self._rows), np.int64)
         self._places: dict[str, int] = {}
 
     def rows(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The field `choices` [C, L] int16 and its `action_mask` [C] int8.
+        """Return the field `choices` [C, L] int16 and its `action_mask` [C] int8.
 
         Raises:
             ConfigurationError: more texts than rows.
@@ -115,7 +109,7 @@ class ChoiceTable:
         return choices, mask
 
     def cut(self, texts: Sequence[str]) -> int:
-        """How many ids of these texts their rows have no room for."""
+        """Return the number of ids of these texts that their rows have no room for."""
         return int(self._cut[self._find(texts)].sum())
 
     def _find(self, texts: Sequence[str]) -> list[int]:
@@ -129,21 +123,21 @@ class ChoiceTable:
             places.clear()
             new = dict.fromkeys(texts)
         for text in new:
-            self._rows[len(places)], self._cut[len(places)] = self._wording.fit(text, self.max_tokens)
+            self._rows[len(places)], self._cut[len(places)] = self._tokenizer.fit(text, self.max_tokens)
             places[text] = len(places)
         return [places[text] for text in texts]
 
 
 def split(text: str) -> list[str]:
-    """The words and signs of a text, in lower case."""
+    """Return the words and signs of a text, in lower case."""
     return _WORD.findall(text.lower())
 
 
 def plain_text(words: Sequence[str], row: Iterable[int]) -> str:
-    """A text that `Wording` has written: lower case, a space between words and signs.
+    """Return a text that `Tokenizer` has written: lower case, a space between words and signs.
 
     Args:
         words: of each id, as in the EnvSpec.
         row: its ids; padding is dropped.
     """
-    return " ".join(words[i] for i in row if i != PAD).replace(" " + GOES_ON, "")
+    return " ".join(words[i] for i in row if i != PAD).replace(" " + CONTINUATION, "")

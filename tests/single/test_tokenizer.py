@@ -8,50 +8,50 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magrounding.errors import ConfigurationError
-from magrounding.single.wording import UNKNOWN, ChoiceTable, Wording, plain_text, split
+from magrounding.single.tokenizer import UNKNOWN, ChoiceTable, Tokenizer, plain_text, split
 
-WORDING = Wording(["look", "at", "the", "cup", "10"])
+TOKENIZER = Tokenizer(["look", "at", "the", "cup", "10"])
 
 
 def test_a_listed_word_is_one_id_and_others_are_spelt():
-    row = WORDING.row("Look at\n\tthe zinc cup (10, 12)", 16)
-    words = [WORDING.words[i] for i in row]
+    row = TOKENIZER.row("Look at\n\tthe zinc cup (10, 12)", 16)
+    words = [TOKENIZER.words[i] for i in row]
     assert words == "look at the z ##i ##n ##c cup ( 10 , 1 ##2 ) <pad> <pad>".split()
-    assert plain_text(WORDING.words, row) == "look at the zinc cup ( 10 , 12 )"
+    assert plain_text(TOKENIZER.words, row) == "look at the zinc cup ( 10 , 12 )"
 
 
 @given(st.text(string.printable, max_size=60))
 def test_no_text_is_lost(text):
-    row = WORDING.row(text, 80)
-    assert plain_text(WORDING.words, row) == " ".join(split(text))
-    assert WORDING.count(text) == np.count_nonzero(row)
+    row = TOKENIZER.row(text, 80)
+    assert plain_text(TOKENIZER.words, row) == " ".join(split(text))
+    assert TOKENIZER.count(text) == np.count_nonzero(row)
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_written(text):
-    row = WORDING.row(text, 10)
+    row = TOKENIZER.row(text, 10)
     assert row.dtype == np.int16
-    assert 0 <= row.min() <= row.max() <= WORDING.last
+    assert 0 <= row.min() <= row.max() <= TOKENIZER.last
 
 
 def test_a_sign_that_nobody_knows():
-    assert [WORDING.words[i] for i in WORDING.ids("the ∞ cup")] == ["the", UNKNOWN, "cup"]
+    assert [TOKENIZER.words[i] for i in TOKENIZER.ids("the ∞ cup")] == ["the", UNKNOWN, "cup"]
 
 
 def test_choices_are_rows_in_their_order():
-    table = ChoiceTable(WORDING, 4, 3)
+    table = ChoiceTable(TOKENIZER, 4, 3)
     choices, mask = table.rows(["look at the cup", "cup", "look"])
-    assert [plain_text(WORDING.words, row) for row in choices] == ["look at the", "cup", "look", ""]
+    assert [plain_text(TOKENIZER.words, row) for row in choices] == ["look at the", "cup", "look", ""]
     assert mask.tolist() == [1, 1, 1, 0]
     again, _ = table.rows(["cup"])
     again[:] = 7  # the caller's own
-    assert plain_text(WORDING.words, table.rows(["cup"])[0][0]) == "cup"
+    assert plain_text(TOKENIZER.words, table.rows(["cup"])[0][0]) == "cup"
     with pytest.raises(ConfigurationError, match="max_choices"):
         table.rows(["cup"] * 5)
 
 
 def test_a_table_that_is_full_begins_anew():
-    table, plain = ChoiceTable(WORDING, 4, 6, remembered=5), ChoiceTable(WORDING, 4, 6)
+    table, plain = ChoiceTable(TOKENIZER, 4, 6, remembered=5), ChoiceTable(TOKENIZER, 4, 6)
     for number in range(30):
         texts = [f"look at the cup {number + k}" for k in range(4)]
         np.testing.assert_array_equal(table.rows(texts)[0], plain.rows(texts)[0])
