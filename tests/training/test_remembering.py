@@ -15,7 +15,8 @@ from magrounding.errors import ConfigurationError
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.presets import Phase, Preset, Promotion, find_preset
 from magrounding.experiment.settings import RunSettings, make_settings, read_settings
-from magrounding.play.loading import CONFIG_FILE, load_team
+from magrounding.play.loading import load_team
+from magrounding.play.run_folder import CONFIG_FILE
 from magrounding.training.ppo import PPOConfig
 from tests.experiment.tiny_runs import killed_run, quiet
 
