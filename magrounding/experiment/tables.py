@@ -80,7 +80,8 @@ def tidy(lines: Iterable[Mapping[str, Any]], **given: Any) -> Iterator[Row]:
             of_phase = row.when == END and metric in ("steps", "total_steps")
             if (of_phase or metric not in _FIELDS) and _is_number(value):
                 std = line.get("score_std") if metric == "score" else None
-                yield Row._make((*where, metric, float(value), games, math.nan if std is None else std))
+                own = 0 if metric.startswith("window_") else games  # a window is of other games than the line is
+                yield Row._make((*where, metric, float(value), own, math.nan if std is None else std))
 
 
 def _is_number(value: Any) -> bool:
