@@ -151,12 +151,8 @@ def play_baselines(
     for player in compared(env, entry.describe(**options)):
         own = entry.evaluation.baseline_games(games) if player == RANDOM else games
         with (display or Display(quiet=True)).games(f"{player}: {name}", own) as advance:
-            found[player] = evaluate(
-                *(_TEAMS[player], env, options, own, REPORT_SEED),
-                diagnose=diagnose,
-                workers=workers,
-                on_progress=advance,
-            ).summary()
+            how = {"diagnose": diagnose, "workers": workers, "on_progress": advance}
+            found[player] = evaluate(_TEAMS[player], env, options, own, REPORT_SEED, **how).summary()
     return found
 
 
@@ -170,9 +166,8 @@ def play_missing(settings: RunConfig, folder: RunFolder, display: Display | None
         if not any(seed.weights(stage).exists() for seed in seeds):
             continue
         for name in sets:
-            if f"{stage}/{name}" not in known:
+            if (place := f"{stage}/{name}") not in known:
                 options, games = settings.stage_options(stage, name), settings.evaluation.report_games
-                known[f"{stage}/{name}"] = play_baselines(
-                    *(settings.env, options, name, games), workers=settings.workers, display=display
-                )
+                how = {"workers": settings.workers, "display": display}
+                known[place] = play_baselines(settings.env, options, name, games, **how)
                 folder.write_baselines(known)

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 from magrounding.errors import CheckpointError
-from magrounding.play.run_folder import OWNER_FILE
+from magrounding.play.run_folder import RunFolder
 from magrounding.storage import SEAL, digest, json_text, naming
 
 
@@ -61,7 +61,7 @@ class Process:
 class RunOwner:
     """While entered, this process owns a folder.
 
-    `OWNER_FILE` names the owner. It is read and written under a lock of the operating system (`flock`), so of two
+    `owner.json` names the owner. It is read and written under a lock of the operating system (`flock`), so of two
     processes that find a dead owner one gets the folder. A file system without such locks has only the file.
 
     Args:
@@ -78,7 +78,7 @@ class RunOwner:
 
     def __enter__(self) -> RunOwner:
         self.folder.mkdir(parents=True, exist_ok=True)
-        path = self.folder / OWNER_FILE
+        path = RunFolder(self.folder).owner
         with _locked(path) as file:
             _check_free(path, file.read())
             content = asdict(Process.this())
@@ -92,7 +92,7 @@ class RunOwner:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        path = self.folder / OWNER_FILE
+        path = RunFolder(self.folder).owner
         with _locked(path) as file:
             if file.read() in (self._record, b""):
                 file.truncate(0)

@@ -25,7 +25,6 @@ LEAST_SEEDS = 5
 
 _KINDS = {"train": TRAINING, "phase": END}
 _PERCENT = (*SHARES_OF_GAMES, "fact_accuracy", "subgoal_conflicts", "mask_", "modelling_accuracy")
-_SCORE_STD = "score_std"
 
 
 class Row(NamedTuple):
@@ -59,6 +58,9 @@ class Row(NamedTuple):
     std: float = math.nan
 
 
+_FIELDS = frozenset(Row._fields)
+
+
 def tidy(lines: Iterable[Mapping[str, Any]], **given: Any) -> Iterator[Row]:
     """Rows of lines that have several numbers each, those of `metrics.jsonl` or summaries of evaluations.
 
@@ -70,16 +72,20 @@ def tidy(lines: Iterable[Mapping[str, Any]], **given: Any) -> Iterator[Row]:
         kind = line.get("kind")
         if kind == "fault":
             continue
-        known = {name: line[name] for name in Row._fields if name in line}
-        row = Row(**{**given, **known, "when": line.get("when") or _KINDS.get(str(kind), AFTER)})
-        row = row._replace(seed=str(row.seed), games=int(row.games or 0))
+        known = {**given, **{name: value for name, value in line.items() if name in _FIELDS}}
+        row = Row(**{**known, "when": line.get("when") or _KINDS.get(str(kind), AFTER)})
+        where, games = (row.run, str(row.seed), *row[2 : Row._fields.index("metric")]), int(row.games or 0)
         numbers = {**line, **{f"spent/{name}": seconds for name, seconds in line.get("spent", {}).items()}}
         for metric, value in numbers.items():
             of_phase = row.when == END and metric in ("steps", "total_steps")
-            is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-            if is_number and (of_phase or metric not in Row._fields):
-                std = line.get(_SCORE_STD) if metric == "score" else None
-                yield row._replace(metric=metric, value=float(value), std=math.nan if std is None else std)
+            if (of_phase or metric not in _FIELDS) and _is_number(value):
+                std = line.get("score_std") if metric == "score" else None
+                own = 0 if metric.startswith("window_") else games  # a window is of other games than the line is
+                yield Row._make((*where, metric, float(value), own, math.nan if std is None else std))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def data_frame(rows: Sequence[Row]) -> Any:

@@ -91,13 +91,9 @@ class EvaluatedRun:
         if key not in self._played:
             env, options = self.settings.env, self.options(evaluation_set)
             with self.display.games(f"{self.name}: {evaluation_set}, {play}", episodes) as advance:
-                self._played[key] = evaluate(
-                    *(team, env, options, episodes, REPORT_SEED),
-                    greedy=play == GREEDY,
-                    diagnose=True,
-                    workers=self.settings.workers,
-                    on_progress=advance,
-                ).summary()
+                how = {"greedy": play == GREEDY, "diagnose": True, "workers": self.settings.workers}
+                result = evaluate(team, env, options, episodes, REPORT_SEED, on_progress=advance, **how)
+                self._played[key] = result.summary()
         return self._played[key]
 
 
@@ -242,12 +238,8 @@ def zero_shot(
         for seed, team in run.teams.items()
     ]
     own, others, ablations = published_tables(first.played)
-    baselines = {
-        name: play_baselines(
-            *(entry.id, first.options(name), name, episodes), diagnose=True, workers=workers, display=first.display
-        )
-        for name in chosen
-    }
+    how = {"diagnose": True, "workers": workers, "display": first.display}
+    baselines = {name: play_baselines(entry.id, first.options(name), name, episodes, **how) for name in chosen}
     known = (own, *others, *ablations)
     return ZeroShot(
         evaluated,

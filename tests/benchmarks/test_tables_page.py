@@ -96,6 +96,8 @@ def test_the_text_of_a_table_from_numbers_made_by_hand():
     found = json.loads(json.dumps(to_json(filled, {"x": "1"})))
     assert found["rows"]["hand"]["cells"]["eval"]["play"]["greedy"]["seeds"] == {"0": 0.75, "1": 0.25}
     assert found["rows"]["hand"]["cells"]["new"]["play"] == {}
+    of_window = found["rows"]["hand"]["cells"]["games"]["play"]["greedy"]["statistics"]
+    assert of_window["games"] == 0, "a window is of other games than its line"
     assert found["rows"]["hand"]["runs"]["hand"]["agent"] == settings.agent
 
 

@@ -6,7 +6,7 @@ import torch
 
 import magrounding as mg
 from magrounding.agents.document_policy import Inputs
-from magrounding.experiment.evaluate import Comparison
+from magrounding.experiment.evaluate import play_baselines
 from magrounding.play.evaluate import evaluate
 from magrounding.play.scripted import RandomTeam
 from magrounding.play.team import Team
@@ -79,7 +79,7 @@ def test_nobody_asked_nothing_is_told():
 
 @pytest.mark.parametrize(("env", "stage"), [("ma_rtfm", "s1"), ("ma_messenger", "s2")])
 def test_the_oracle_divides_better_than_chance(env, stage):
-    played = Comparison(env, 150, diagnose=True).play("train", {"stage": stage, "agents": 2, "max_cycles": 60})
+    played = play_baselines(env, {"stage": stage, "agents": 2, "max_cycles": 60}, "train", 150, diagnose=True)
     assert played["oracle"]["subgoal_conflicts"] < 0.7 * played["random"]["subgoal_conflicts"]
 
 

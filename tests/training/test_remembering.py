@@ -17,7 +17,8 @@ from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.evaluation_config import EvaluationConfig
 from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.presets import find_preset
-from magrounding.play.loading import CONFIG_FILE, load_team
+from magrounding.play.loading import load_team
+from magrounding.play.run_folder import CONFIG_FILE
 from magrounding.training.ppo import PPOConfig
 from tests.experiment.tiny_runs import killed_run, quiet
 

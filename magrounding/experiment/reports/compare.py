@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from magrounding.errors import ConfigurationError
@@ -20,6 +20,8 @@ from magrounding.storage import json_text
 
 Runs = Mapping[str, RunResults]
 """Name → run, in the order of the comparison."""
+Key = tuple[str, bool]
+"""Name of a run or of another player, and whether it is a run."""
 
 
 def check_comparable(runs: Runs) -> None:
@@ -123,23 +125,26 @@ def stage_table(runs: Runs, stage: str) -> Table:
     sets = [name for name in plan.sets_of(stage) if any(name in _sets(runs[each], stage) for each in own)]
     wrong = [m for m in MANUALS if m != TRUE_MANUAL and any(m in run.settings.wrong_manuals for run in runs.values())]
 
-    def reached(who: str, name: str, manual: str = TRUE_MANUAL) -> Statistics | None:
-        if who in runs:
-            run = runs[who]
-            phase = run.settings.of_stage(stage)[-1].name
-            return run.after(stage, phase, name, run.better_play, manual=manual)
-        return None if manual != TRUE_MANUAL else _baseline(runs, stage, name, who)
+    def reached(key: Key, name: str, manual: str = TRUE_MANUAL) -> Statistics | None:
+        who, is_run = key
+        if not is_run:
+            return None if manual != TRUE_MANUAL else _baseline(runs, stage, name, who)
+        phase = runs[who].settings.of_stage(stage)[-1].name
+        return runs[who].after(stage, phase, name, runs[who].better_play, manual=manual)
+
+    def cost(metric: str, show: Callable[[float], str]) -> Callable[[Key], str]:
+        return lambda key: show(_cost(runs[key[0]], stage, metric)) if key[1] else ""
 
     others = [who for who in (RANDOM, ORACLE) if any(_baseline(runs, stage, name, who) for name in sets)]
     return Table.of(
-        [*own, *others],
+        [*((name, True) for name in own), *((who, False) for who in others)],
         {
-            "run": shown,
-            **{name: lambda who, name=name: reached(who, name) for name in sets},
-            **{f"{name}: interval": lambda who, name=name: interval(reached(who, name)) for name in sets},
-            **{f"manual: {m}": lambda who, m=m: reached(who, plan.reading_set, m) for m in wrong},
-            "environment steps": lambda who: f"{_cost(runs[who], stage, 'steps'):,.0f}" if who in runs else "",
-            "training": lambda who: duration(_cost(runs[who], stage, "phase_seconds")) if who in runs else "",
+            "run": lambda key: shown(key[0]),
+            **{name: lambda key, name=name: reached(key, name) for name in sets},
+            **{f"{name}: interval": lambda key, name=name: interval(reached(key, name)) for name in sets},
+            **{f"manual: {m}": lambda key, m=m: reached(key, plan.reading_set, m) for m in wrong},
+            "environment steps": cost("steps", "{:,.0f}".format),
+            "training": cost("phase_seconds", duration),
         },
     )
 
