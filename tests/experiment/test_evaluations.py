@@ -122,25 +122,25 @@ def test_a_single_game_has_no_other_whose_manual_it_could_show(tmp_path):
 
 def test_a_small_budget_has_fewer_games(tmp_path):
     whole = find_preset("quick", "ma_rtfm")
-    small = whole.with_budget(0.02)
-    assert (small.selection_games, small.report_games, small.evaluate_every) == (100, 200, 25_000)
+    small = whole.with_budget(0.02).evaluation
+    assert (small.selection_games, small.report_games, small.every) == (100, 200, 25_000)
     assert (small.stage_sets, small.final_sets, small.read_always) == (("train", "eval"), None, False)
-    tenth = whole.with_budget(0.1)
+    tenth = whole.with_budget(0.1).evaluation
     assert (tenth.selection_games, tenth.report_games) == (200, 400)
     for factor in (0.25, 1, 3):
-        more = whole.with_budget(factor)
+        more = whole.with_budget(factor).evaluation
         assert (more.selection_games, more.report_games, more.stage_sets) == (500, 1000, None)
-        assert more.evaluate_every == factor * 100_000
+        assert more.every == factor * 100_000
         assert more.read_always
         assert more.whole_games is None
     asked = train.Arguments(env="ma_rtfm", preset="quick", budget=0.02, games=777)
-    assert train.requested(asked).preset.report_games == 777
+    assert train.requested(asked).evaluation.report_games == 777
 
 
 def test_reports_say_how_many_games(reader):
     results = read_results(reader[0])
-    few = replace(results.settings.preset, budget=0.02, whole_games=1000, report_games=200)
-    told = facts(replace(results, settings=replace(results.settings, preset=few)))
+    few = replace(results.settings.evaluation, whole_games=1000, report_games=200)
+    told = facts(replace(results, settings=replace(results.settings, budget=0.02, evaluation=few)))
     assert "* evaluation: 200 games on each set after a phase (not 1,000), as the budget is 0.02, 6 within one" in told
     assert "* evaluation: 8 games on each set after a phase, 6 within one\n" in facts(results)
 
