@@ -38,7 +38,16 @@ INFINITE = "infinite"
 """Beside a type: infinity is a value as well, whatever the bounds; of other options every number is finite."""
 
 _PLACE = re.compile(r" - at `\$(.*)`$")
-_NOUNS = {"`": "", " | ": " or ", "null": "None", "array": "list", "object": "dict"}
+_NOUNS = {
+    "int": "an integer",
+    "float": "a number",
+    "bool": "True or False",
+    "str": "a string",
+    "array": "a list",
+    "object": "a dict",
+    "null": "None",
+}
+"""How errors call the types of msgspec."""
 _EVERY = "*"
 
 

@@ -30,12 +30,10 @@ def test_plans_of_sets_that_are_not_there_are_refused():
         mg.EvaluationPlan(mg.by_split(("train", "test")), reading_set="eval")
 
 
-@pytest.mark.parametrize(
-    "sets", [{"final_sets": ("train", "eval")}, {"selection_set": "eval"}, {"evaluate_every": 100}]
-)
+@pytest.mark.parametrize("sets", [{"final_sets": ("train", "eval")}, {"selection_set": "eval"}, {"every": 100}])
 def test_runs_are_judged_on_sets_of_their_environment(sets, monkeypatch):
     monkeypatch.setitem(ENVS._entries, "ma_rtfm", replace(ENVS["ma_rtfm"], evaluation=mg.EvaluationPlan()))
-    known = {"stages": ("s1",), "stage_sets": ("train",), "evaluate_every": None}
+    known = {"stages": ("s1",), "stage_sets": ("train",), "every": None}
     settings = tiny_settings(**known)
     assert settings.entry.evaluation.reading_set == "train"
     with pytest.raises(ConfigurationError, match="unknown evaluation set of ma_rtfm 'eval'; choose from: train"):

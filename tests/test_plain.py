@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from magrounding.experiment.presets.preset import Promotion
 
 import magrounding as mg
 from magrounding.agents.relread.network import RelreadConfig
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import make_config
+from magrounding.experiment.phase import Promotion
 from magrounding.plain import plain
 from magrounding.single.alfworld import ALFWorld
 from magrounding.single.babyai import BabyAI
@@ -122,10 +122,10 @@ def small_corpus_folder(tmp_path):
 def test_in_settings_of_runs():
     options = {"preset": "quick", "stages": ("s1",)}
     settings = make_config("ma_rtfm", agents=np.int64(3), seeds=(np.int64(4),), **options)
-    assert settings.as_dict() == make_config("ma_rtfm", agents=3, seeds=(4,), **options).to_dict()
+    assert settings.as_dict() == make_config("ma_rtfm", agents=3, seeds=(4,), **options).as_dict()
     json.dumps(settings.as_dict())
     assert json.dumps(PPOConfig(epochs=np.int64(2), weights={"a": np.float32(0.5)}).as_dict())
     assert Promotion(steps=np.int64(5)) == Promotion(steps=5)
     assert type(RelreadConfig(hidden=np.int64(8)).hidden) is int
-    with pytest.raises(ConfigurationError, match="hidden is a positive integer"):
+    with pytest.raises(ConfigurationError, match=r"hidden of RelreadConfig takes an integer, got 8.0"):
         RelreadConfig(hidden=8.0)

@@ -247,12 +247,12 @@ def test_options_are_json_values():
     ("options", "message"),
     [
         ({"chanels": [8]}, "unknown option of .*'chanels'; choose from: channels, embedding"),
-        ({"channels": []}, "channels is a list of positive integers"),
-        ({"channels": 8}, "channels is a list of positive integers"),
-        ({"channels": [8, 0]}, "channels is a list of positive integers"),
-        ({"embedding": 2.5}, "embedding is a positive integer"),
-        ({"embedding": True}, "embedding is a positive integer"),
-        ({"goal_hidden": -1}, "goal_hidden is a positive integer"),
+        ({"channels": []}, "channels of Txt2PiConfig takes a list of length >= 1, got"),
+        ({"channels": 8}, "channels of Txt2PiConfig takes a list, got 8"),
+        ({"channels": [8, 0]}, r"channels of Txt2PiConfig takes an integer >= 1 at \[1\], got \[8, 0\]"),
+        ({"embedding": 2.5}, "embedding of Txt2PiConfig takes an integer"),
+        ({"embedding": True}, "embedding of Txt2PiConfig takes an integer"),
+        ({"goal_hidden": -1}, "goal_hidden of Txt2PiConfig takes an integer >= 1, got -1"),
         ({"head": "big"}, "unknown head 'big'; choose from: paper, code"),
     ],
 )
@@ -310,7 +310,7 @@ def test_who_needs_no_place_takes_maps_that_turn(agent):
     [
         ("txt3pi", {}, "unknown agent 'txt3pi'; choose from: .*txt2pi"),
         ("txt2pi", {"profile": "paperback"}, "unknown profile 'paperback'; choose from: paper, code"),
-        ("txt2pi", {"task_attention": 1}, "task_attention is True or False, got 1"),
+        ("txt2pi", {"task_attention": 1}, "task_attention of Txt2PiConfig takes True or False, got 1"),
         ("txt2pi_no_task_attn", {"task_attention": True}, "itself sets task_attention to False"),
         ("sir_state", {"state": False}, "itself sets state to True"),
         ("film", {"encoder": "rnn"}, "unknown encoder 'rnn'; choose from: lstm, gru"),

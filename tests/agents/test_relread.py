@@ -193,6 +193,6 @@ def test_bad_options_are_refused():
     spec = observe(stage="s1", agents=2)[0]
     with pytest.raises(ConfigurationError, match="option of relread"):
         make_policy("relread", spec, depth=3)
-    with pytest.raises(ConfigurationError, match="positive integer"):
+    with pytest.raises(ConfigurationError, match="takes an integer"):
         make_policy("relread", spec, reach=0)
     make_policy("relread", spec, **json.loads('{"hidden": 32, "reach": 3}'))

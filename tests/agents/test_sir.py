@@ -354,7 +354,7 @@ def test_local_conv_needs_a_place():
         ({"crop": 4}, "crop is odd, as the agent is in the middle, not 4"),
         ({"bert": True}, "bert is True and language_model is '': set bert to true and language_model to"),
         ({"language_model": "bert"}, "bert is False and language_model is 'bert'"),
-        ({"state": 1}, "state is True or False, got 1"),
+        ({"state": 1}, "state of SirConfig takes True or False, got 1"),
         ({"goal_hidden": 3}, "unknown option of sir 'goal_hidden'; choose from: channels, embedding"),
     ],
 )

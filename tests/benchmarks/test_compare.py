@@ -71,8 +71,8 @@ def test_it_says_how_agents_played_in_the_evaluations_of_the_curves(folders):
     runs = dict(zip(("two", "one"), map(read_results, folders), strict=True))
 
     def greedily(run):
-        preset = replace(run.settings.preset, selection_play="greedy")
-        return replace(run, settings=replace(run.settings, preset=preset))
+        evaluation = replace(run.settings.evaluation, selection_play="greedy")
+        return replace(run, settings=replace(run.settings, evaluation=evaluation))
 
     for changed, plays in (((), "sampled"), (("two",), "greedy or sampled"), (runs, "greedy")):
         shown = {name: greedily(run) if name in changed else run for name, run in runs.items()}

@@ -32,8 +32,8 @@ from magrounding.experiment.phase import Promotion
 from magrounding.experiment.presets import rtfm
 from tests.experiment.tiny_runs import TINY, phases_of
 
-budget = {"phases": phases_of({"*": Promotion(steps=1800)}), "evaluate_every": None, "final_sets": ("train",)}
-rtfm.DEMO = replace(TINY, **budget)
+evaluation = replace(TINY.evaluation, every=None, final_sets=("train",))
+rtfm.DEMO = replace(TINY, phases=phases_of({"*": Promotion(steps=1800)}), evaluation=evaluation)
 experiment.write_report = lambda folder: None
 resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
 sys.exit(curriculum.main())
@@ -176,16 +176,17 @@ CONTRADICTIONS = [
     ("--preset", "paper", "demo", "has preset demo, not paper"),
     ("--budget", "0.5", "0.25", "has budget 0.25, not 0.5"),
     ("--agent", "conv", "txt2pi", "has agent txt2pi, not conv"),
-    ("--network", "head_width=8", "head_width=400", "has network head_width=400, not head_width=8"),
-    ("--games", "7", "200", "has games 200, not 7"),
-    ("--evaluate-every", "77", "25000", "has evaluate-every 25000, not 77"),
-    ("--learning", "gamma=0.5", "gamma=0.98", "has learning gamma=0.98, not gamma=0.5"),
-    ("--team-reward", "0.25", "0.5", "has team-reward 0.5, not 0.25"),
-    ("--contrast", "0.5", "0", "has contrast 0.0, not 0.5"),
-    ("--env-option", "max_cycles=7", "max_cycles=80", "has env-option max_cycles=80, not max_cycles=7"),
-    ("--demonstrations", "games.npz", None, "has demonstrations , not games.npz"),
-    ("--share-parameters", None, "no", "has share-parameters False, not True"),
-    ("--bf16", None, "no", "has bf16 False, not True"),
+    ("--network", "head_width=8", "head_width=400", "has network.head_width 400, not 8"),
+    ("--games", "7", "200", "has evaluation.report_games 200, not 7"),
+    ("--evaluate-every", "77", "25000", "has evaluation.every 25000, not 77"),
+    ("--learning", "gamma=0.5", "gamma=0.98", "has phases.s1.0.learner.gamma 0.98, not 0.5"),
+    ("--team-reward", "0.25", "0.5", "has team_reward 0.5, not 0.25"),
+    ("--contrast", "0.5", "0", "has phases.s1.0.learner.weights.contrast 0.0, not 0.5"),
+    ("--env-option", "max_cycles=7", "max_cycles=80", "has env_options.max_cycles 80, not 7"),
+    ("--set", "phases.s5.0.num_envs=7", "phases.s5.0.num_envs=64", "has phases.s5.0.num_envs 64, not 7"),
+    ("--demonstrations", "games.npz", None, "games.npz"),
+    ("--share-parameters", None, "no", "has share_parameters False, not True"),
+    ("--bf16", None, "no", "has phases.s1.0.learner.bf16 False, not True"),
 ]
 
 
@@ -195,14 +196,14 @@ CONTRADICTIONS = [
 def test_resuming_something_else(monkeypatch, capsys, tmp_path, flag, other, same, complaint):
     """Refused where it contradicts what the folder has; the same again is no contradiction."""
     settings = make_config("ma_rtfm", "txt2pi", agents=3, seeds=(0, 1))
-    settings = replace(settings, preset=settings.with_budget(0.25))
+    settings = settings.with_budget(0.25)
     write_json(tmp_path / "config.json", settings.as_dict())
     resumed = []
     monkeypatch.setattr(train, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
     line = ("--env", "ma_rtfm", "--out", tmp_path, "--resume")
     code, err = run(monkeypatch, capsys, *line, flag, *([] if other is None else [other]))
     assert code == 2
-    assert f"{complaint}: resume it without {flag}, or name another folder" in err
+    assert f"{complaint}: resume it without that option, or name another folder" in err
     assert not resumed
     if same is not None:
         again = [f"--no-{flag[2:]}"] if same == "no" else [flag, same]
@@ -211,10 +212,10 @@ def test_resuming_something_else(monkeypatch, capsys, tmp_path, flag, other, sam
 
 
 def test_resuming_another_environment(monkeypatch, capsys, tmp_path):
-    write_json(tmp_path / "config.json", make_config("ma_rtfm", "txt2pi", agents=3).to_dict())
+    write_json(tmp_path / "config.json", make_config("ma_rtfm", "txt2pi", agents=3).as_dict())
     code, err = run(monkeypatch, capsys, "--env", "rtfm", "--out", tmp_path, "--resume")
     assert code == 2
-    assert "has env ma_rtfm, not rtfm: resume it without --env, or name another folder" in err
+    assert "has env ma_rtfm, not rtfm: resume it without that option, or name another folder" in err
 
 
 def test_a_switch_that_a_resumed_run_has_on(monkeypatch, capsys, tmp_path):
@@ -222,17 +223,17 @@ def test_a_switch_that_a_resumed_run_has_on(monkeypatch, capsys, tmp_path):
     write_json(tmp_path / "config.json", settings.as_dict())
     code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, "--resume", "--no-share-parameters")
     assert code == 2
-    assert "has share-parameters True, not False" in err
+    assert "has share_parameters True, not False" in err
 
 
 def test_phases_that_differ_in_what_a_resumed_run_is_asked_for(monkeypatch, capsys, tmp_path):
     """The option was not typed when the run began: it would have been the same in every phase."""
     phases = phases_of({"*": Promotion(steps=60)}, replace(IMITATION, learning_rate=0.5), LEARNER)
-    write_json(tmp_path / "config.json", tiny_settings(phases=phases).to_dict())
+    write_json(tmp_path / "config.json", tiny_settings(phases=phases).as_dict())
     line = ("--env", "ma_rtfm", "--out", tmp_path, "--resume", "--learning", "learning_rate=0.5")
     code, err = run(monkeypatch, capsys, *line)
     assert code == 2
-    assert "has learning learning_rate=0.5 and 0.01, not learning_rate=0.5" in err
+    assert "has phases.*.1.learner.learning_rate 0.01, not 0.5" in err
 
 
 def test_a_foreign_or_damaged_checkpoint(monkeypatch, capsys, tmp_path):
@@ -263,7 +264,7 @@ def test_defaults_are_those_of_the_readme(monkeypatch):
     arguments = train.Arguments(env="ma_rtfm", agents=3)
     settings = train.requested(arguments)
     demo = find_preset("demo", "ma_rtfm")
-    assert (settings.agent, settings.agents, settings.preset) == (demo.agent, 3, demo)
+    assert (settings.agent, settings.agents, settings.phases) == (demo.agent, 3, demo.phases)
     assert settings.stages == ("s1", "s2", "s3", "s4", "s5")
     assert settings.seeds == (0,)
     assert settings.share_parameters
@@ -286,12 +287,12 @@ def test_options_of_networks_are_settings():
     assert settings.make_network().config.kinship == 32
     other = train.requested(replace(given, preset="paper", agent="relread"))
     assert other.network == {"kinship": 32}
-    assert not any(other.frozen(phase) for _, phase in other.phases())  # what EMMA freezes is no part of relread
+    assert not any(phase.frozen for _, phase in other.walk())  # what EMMA freezes is no part of relread
 
 
 def test_options_of_learners_are_settings_of_every_phase_that_has_them():
     given = train.Arguments(env="ma_rtfm", preset="quick", learning="entropy=0.03,teacher_steps=7,unroll=4")
-    for _, phase in train.requested(given).phases():
+    for _, phase in train.requested(given).walk():
         told = vars(phase.learner)
         assert (told.get("entropy", 0.03), told.get("teacher_steps", 7), told["unroll"]) == (0.03, 7, 4)
         assert ("teacher_steps" in told) == (phase.name == "imitate")
@@ -301,8 +302,8 @@ def test_regret_is_refused_only_where_no_stage_has_an_expert_that_judges():
     """Monsters stand still in S1, where moves cost nothing but time: the preset's own regret is no reason to refuse."""
 
     def weights(**given):
-        preset = train.requested(train.Arguments(env="ma_rtfm", preset="quick", **given)).preset
-        return {preset.of_stage(stage)[0].learner.regret for stage in ("s1", "s3")}
+        settings = train.requested(train.Arguments(env="ma_rtfm", preset="quick", **given))
+        return {settings.of_stage(stage)[0].learner.regret for stage in ("s1", "s3")}
 
     assert weights(stages="s1,s3", learning="regret=2") == {2}
     assert weights(stages="s1") == weights(stages="s1", learning="entropy=0.03") == {3}
@@ -315,18 +316,18 @@ def test_regret_is_refused_only_where_no_stage_has_an_expert_that_judges():
 
 def test_a_budget_is_a_part_of_the_presets():
     whole = find_preset("quick", "ma_rtfm")
-    preset = train.requested(train.Arguments(env="ma_rtfm", preset="quick", budget=0.5)).preset
+    preset = train.requested(train.Arguments(env="ma_rtfm", preset="quick", budget=0.5))
     for stage in ("s1", "s3"):
         for half, full in zip(preset.of_stage(stage), whole.of_stage(stage), strict=True):
             assert half.until.steps == full.until.steps / 2
             assert half.learner.anneal_steps == full.learner.anneal_steps / 2
             assert half.learner.teacher_steps == full.learner.teacher_steps / 2
-    assert preset.evaluate_every == whole.evaluate_every / 2
+    assert preset.evaluation.every == whole.evaluation.every / 2
     assert preset.about.endswith("Here with 0.5 times its budget.")
 
 
 def test_without_a_preset_it_is_the_smallest_that_there_is():
-    assert train.requested(train.Arguments(env="messenger")).preset.name == "quick"
+    assert train.requested(train.Arguments(env="messenger")).preset == "quick"
 
 
 def test_sharing_and_the_teams_reward_are_settings():
@@ -334,16 +335,16 @@ def test_sharing_and_the_teams_reward_are_settings():
     settings = train.requested(train.Arguments(env="ma_rtfm", agents=3, share_parameters=True))
     assert settings.share_parameters
     assert settings.num_learners == 1
-    assert settings.preset == demo
+    assert settings.team_reward == demo.team_reward
     for part in (0.0, 1.0):
         settings = train.requested(train.Arguments(env="ma_rtfm", team_reward=part))
-        assert settings.preset == replace(demo, team_reward=part)
+        assert settings.team_reward == part
         assert settings.num_learners == settings.agents
 
 
 def test_a_resumed_run_knows_how_it_shares(monkeypatch, tmp_path):
     """What is not named again is the run's own; what is named and equal is no contradiction."""
-    write_json(tmp_path / "config.json", tiny_settings(share_parameters=True, team_reward=0.25).to_dict())
+    write_json(tmp_path / "config.json", tiny_settings(share_parameters=True, team_reward=0.25).as_dict())
     resumed = []
     monkeypatch.setattr(train, "run_curriculum", lambda settings, *_, **__: resumed.append(settings))
     for more in ([], ["--share-parameters", "--team-reward", "0.25"]):

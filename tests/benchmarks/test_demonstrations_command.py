@@ -4,6 +4,7 @@ import io
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from magrounding.play.demonstrations import Demonstrations, digests, find_demons
 from magrounding.play.recording import RECORDING_SEED, record
 from magrounding.play.team import Team
 from magrounding.storage import write_json
-from tests.experiment.tiny_runs import IMITATION, phases_of, tiny_settings
+from tests.experiment.tiny_runs import IMITATION, TINY, phases_of, tiny_settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -191,8 +192,7 @@ def test_the_curriculum_takes_files_of_each_stage(monkeypatch, capsys, tmp_path)
     from magrounding.experiment.phase import Promotion
 
     phases = phases_of({"*": Promotion(steps=60)}, IMITATION)
-    preset = tiny_settings(phases=phases).preset
-    monkeypatch.setattr("magrounding.experiment.presets.rtfm.DEMO", preset)
+    monkeypatch.setattr("magrounding.experiment.presets.rtfm.DEMO", replace(TINY, phases=phases))
     files = []
     for stage in ("s1", "s2"):
         files.append(str(tmp_path / f"{stage}.npz"))
@@ -215,7 +215,7 @@ def test_the_curriculum_takes_files_of_each_stage(monkeypatch, capsys, tmp_path)
         assert re.search(complaint, err)
         assert err.count("\n") == 1
         assert not (tmp_path / "run").exists()
-    write_json(tmp_path / "run" / "config.json", asked.to_dict())
+    write_json(tmp_path / "run" / "config.json", asked.as_dict())
     code, err = learn("--resume", "--demonstrations", files[0])
     assert code == 2
     assert f"has demonstrations {','.join(files)}, not {files[0]}" in err

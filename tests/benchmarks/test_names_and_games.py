@@ -22,9 +22,9 @@ def runs(tmp_path_factory):
 
 def changed(run, games=None, text=None, **options):
     lines = {k: [{**line, **({"games": games} if games else {})} for line in own] for k, own in run.lines.items()}
-    preset = replace(run.settings.preset, env_options={**run.settings.env_options, **options})
+    settings = replace(run.settings, env_options={**run.settings.env_options, **options})
     config = {**run.config, **({TEXT: text} if text else {})}
-    return replace(run, lines=lines, config=config, settings=replace(run.settings, preset=preset))
+    return replace(run, lines=lines, config=config, settings=settings)
 
 
 def test_runs_of_the_same_games_are_said_to_have_met_them(runs):

@@ -37,9 +37,9 @@ def test_a_comma_within_a_value_is_no_border():
     ("options", "complaint"),
     [
         (["colour=red"], "unknown option for --env-option of ma_rtfm 'colour'; choose from: .*size"),
-        (["size=big"], "size of MaRtfm takes int, got 'big'"),
+        (["size=big"], "size of MaRtfm takes an integer, got 'big'"),
         (["size=2"], "got 2"),
-        (["sight=far"], "sight of MaRtfm takes float or None, got 'far'"),
+        (["sight=far"], "sight of MaRtfm takes a number or None, got 'far'"),
         (["split=moon"], "moon"),
         (["stage=s2"], "does not set stage: --stages does"),
         (["size=9", "agents=3"], "does not set agents: --agents does"),
@@ -83,7 +83,7 @@ def test_weights_of_losses_join_those_of_every_phase():
 
 
 def test_a_contrast_is_for_learners_with_minibatches():
-    for _, phase in asked(preset="quick", contrast=0.25, network="kinship=8").phases():
+    for _, phase in asked(preset="quick", contrast=0.25, network="kinship=8").walk():
         assert phase.learner.weights[CONTRAST] == 0.25
     with pytest.raises(ConfigurationError, match="'paper' learns without minibatches: leave out --contrast"):
         asked(preset="paper", contrast=1.0)

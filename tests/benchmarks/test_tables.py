@@ -218,9 +218,9 @@ def test_what_a_training_changes_of_its_preset(monkeypatch):
     phases = {"s1": phases_of({"*": Promotion(steps=30)})["*"], **BRIEF.phases}
     monkeypatch.setattr(QUICK_PRESET, replace(BRIEF, phases=phases))
     job = Job(Training("txt2pi", ("s3", "s2"), budget_of="s1", size=10), "ma_rtfm", 2, "quick", 2.0)
-    (first, begun), (last, ended) = job.settings(7).phases()
-    assert (first, begun.until.steps, begun.games) == ("s3", 60, {})
-    assert (last, ended.until.steps, ended.games) == ("s2", 120, {"size": 10})
+    (first, begun), (last, ended) = job.settings(7).walk()
+    assert (first, begun.until.steps, begun.env_options) == ("s3", 60, {})
+    assert (last, ended.until.steps, ended.env_options) == ("s2", 120, {"size": 10})
     assert job.settings(7).seeds == (7,)
     (shorter,) = job.beginnings()
     assert shorter.training == Training("txt2pi", ("s3",), budget_of="s1")

@@ -133,7 +133,7 @@ def test_a_killed_run_ends_the_same(tmp_path):
         stages=("s1",),
         agent="endi_dis_relread",
         network=small,
-        evaluate_every=None,
+        every=None,
         final_sets=("eval",),
     )
     run_curriculum(settings, tmp_path / "whole", display=quiet(), device="cpu")

@@ -142,5 +142,5 @@ def test_game_id_tells_symbols_instead_of_sentences(options):
 
 
 def test_game_id_is_a_flag():
-    with pytest.raises(ConfigurationError, match="game_id is True or False, got 1"):
+    with pytest.raises(ConfigurationError, match="game_id of Messenger takes True or False, got 1"):
         mg.make_vec("messenger", 1, game_id=1)

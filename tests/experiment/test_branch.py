@@ -24,7 +24,7 @@ from tests.experiment.tiny_runs import (
     weights_of,
 )
 
-BRIEF = {"phases": phases_of({"*": Promotion(steps=90)}), "evaluate_every": 60, "final_sets": ("train", "eval")}
+BRIEF = {"phases": phases_of({"*": Promotion(steps=90)}), "every": 60, "final_sets": ("train", "eval")}
 
 
 @pytest.fixture(scope="module")

@@ -200,7 +200,7 @@ def test_the_best_weights_on_train_are_carried_over(tmp_path, monkeypatch):
 
 def test_several_seeds_have_folders_of_their_own(tmp_path):
     folder = tmp_path / "run"
-    changes = {"evaluate_every": None, "phases": phases_of({"*": Promotion(steps=60)}), "final_sets": ("train",)}
+    changes = {"every": None, "phases": phases_of({"*": Promotion(steps=60)}), "final_sets": ("train",)}
     run_curriculum(tiny_settings(stages=("s1",), seeds=(3, 5), **changes), folder, display=quiet(), device="cpu")
     assert {path.name for path in folder.iterdir()} == {
         "config.json",
@@ -247,7 +247,7 @@ def test_a_promotion_needs_a_condition():
 
 def test_winning_ends_a_stage_early(tmp_path):
     rules = {"*": Promotion(steps=100_000, win_rate=0.0, window=3)}
-    changes = {"phases": phases_of(rules), "evaluate_every": None, "final_sets": ("train",)}
+    changes = {"phases": phases_of(rules), "every": None, "final_sets": ("train",)}
     run_curriculum(tiny_settings(stages=("s1",), **changes), tmp_path / "run", display=quiet(), device="cpu")
     assert read_json(tmp_path / "run" / "s1" / "state.json")["phase_steps"] < 1000
 

@@ -30,7 +30,7 @@ from tests.experiment.tiny_runs import Killed, killed_run, phases_of, quiet, tim
 BRIEF = {
     "phases": phases_of({"*": Promotion(steps=90)}),
     "stages": ("s1",),
-    "evaluate_every": None,
+    "every": None,
     "final_sets": ("train",),
 }
 LINE = {"kind": "train", "stage": "s1", "phase": "reinforce", "total_steps": 0, "win_rate": 0.5}
@@ -127,7 +127,7 @@ def test_settings_changed_with_care_are_not_those_of_the_checkpoint(halfway, cop
     """A file that a person edited and sealed again."""
     folder = copy(halfway)
     config = read_json(folder / "config.json")
-    config["preset"]["phases"]["*"][0]["learner"]["value_coefficient"] = 8.5
+    config["phases"]["*"][0]["learner"]["value_coefficient"] = 8.5
     write_json(folder / "config.json", config, sealed=True)
     with pytest.raises(CheckpointError, match=r"checkpoint.safetensors is of a run with other settings than this one"):
         go_on(folder)
@@ -356,7 +356,8 @@ def test_a_seal_is_of_values_and_not_of_their_order(tmp_path):
 def test_words_workers_and_other_stages_are_no_settings():
     settings = tiny_settings(**BRIEF)
     phases = {**settings.phases, "s4": phases_of({"*": Promotion(steps=7)})["*"]}  # of a stage that it has not
-    words = replace(settings, workers=3, preset=replace(settings.preset, about="In other words.", phases=phases))
+    words = replace(settings, workers=3, about="In other words.", phases=phases)
     assert words.digest == settings.digest
-    for other in (replace(settings, seeds=(1,)), replace(settings, preset=replace(settings.preset, report_games=9))):
+    fewer = replace(settings, evaluation=replace(settings.evaluation, report_games=9))
+    for other in (replace(settings, seeds=(1,)), fewer):
         assert other.digest != settings.digest

@@ -107,19 +107,19 @@ def test_a_single_game_has_no_other_whose_manual_it_could_show(tmp_path):
 
 def test_a_small_budget_has_fewer_games(tmp_path):
     whole = find_preset("quick", "ma_rtfm")
-    small = whole.with_budget(0.02)
-    assert (small.selection_games, small.report_games, small.evaluate_every) == (100, 200, 25_000)
+    small = whole.with_budget(0.02).evaluation
+    assert (small.selection_games, small.report_games, small.every) == (100, 200, 25_000)
     assert (small.stage_sets, small.final_sets, small.read_always) == (("train", "eval"), None, False)
-    tenth = whole.with_budget(0.1)
+    tenth = whole.with_budget(0.1).evaluation
     assert (tenth.selection_games, tenth.report_games) == (200, 400)
     for factor in (0.25, 1, 3):
-        more = whole.with_budget(factor)
+        more = whole.with_budget(factor).evaluation
         assert (more.selection_games, more.report_games, more.stage_sets) == (500, 1000, None)
-        assert more.evaluate_every == factor * 100_000
+        assert more.every == factor * 100_000
         assert more.read_always
         assert more.whole_games is None
     asked = train.Arguments(env="ma_rtfm", preset="quick", budget=0.02, games=777)
-    assert train.requested(asked).preset.report_games == 777
+    assert train.requested(asked).evaluation.report_games == 777
 
 
 def test_reports_say_how_many_games(reader):

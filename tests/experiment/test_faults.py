@@ -6,11 +6,10 @@ import signal
 from dataclasses import replace
 
 import pytest
-from magrounding.experiment.presets.preset import Phase, Promotion
 
 from magrounding.experiment import stage
-from magrounding.experiment.config import RunConfig
 from magrounding.experiment.curriculum import run_curriculum
+from magrounding.experiment.phase import Phase, Promotion
 from magrounding.experiment.presets.babyai import QUICK_RL_BABYAI
 from magrounding.training.ppo import PPOConfig
 from tests.experiment.tiny_runs import quiet
@@ -35,15 +34,15 @@ def test_workers_die_and_hang_many_times_in_a_run(tmp_path, monkeypatch):
 
     monkeypatch.setattr(stage.StageSession, "iterate", struck_while_training)
     learner = PPOConfig(unroll=8, epochs=1, minibatches=2)
-    preset = replace(
+    settings = replace(
         QUICK_RL_BABYAI,
+        env="babyai",
+        stages=("GoToObj",),
         phases={"*": (Phase(learner, Promotion(steps=(FAULTS + 5) * 8 * 8), num_envs=8),)},
-        evaluate_every=None,
-        selection_games=4,
-        report_games=4,
+        evaluation=replace(QUICK_RL_BABYAI.evaluation, every=None, selection_games=4, report_games=4),
         log_every=1,
+        workers=2,
     )
-    settings = RunConfig("babyai", "viewread", 1, preset, ("GoToObj",), workers=2)
     run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     faults = [line for line in lines if line["kind"] == "fault"]

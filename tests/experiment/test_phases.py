@@ -32,7 +32,7 @@ TAUGHT = {**phases_of({"s1": SHORT}, IMITATION, LEARNER), **phases_of({"*": Prom
 
 def taught_settings(**changes):
     """s1 with a teacher, then from rewards; s2 from rewards only."""
-    few = {"evaluate_every": 60, "final_sets": ("eval",), "log_every": 1}
+    few = {"every": 60, "final_sets": ("eval",), "log_every": 1}
     return tiny_settings(**{"stages": ("s1", "s2"), "phases": TAUGHT, **few, **changes})
 
 
@@ -95,20 +95,22 @@ def test_weights_that_win_more_by_chance_do_not_take_the_place_of_those_of_the_p
 
     monkeypatch.setattr(StageSession, "evaluate", half_and_then_more)
     settings = taught_settings(stages=("s1",))
-    settings = replace(settings, preset=replace(settings.preset, selection_games=100))  # 7.1 % is a standard error
+    settings = replace(
+        settings, evaluation=replace(settings.evaluation, selection_games=100)
+    )  # 7.1 % is a standard error
     run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
     assert (read_json(tmp_path / "run" / "s1" / "state.json")["steps"] == 0) == stays
 
 
 def test_weights_are_chosen_by_the_way_of_playing_that_is_asked_for(tmp_path):
     settings = taught_settings(stages=("s1",))
-    settings = replace(settings, preset=replace(settings.preset, selection_play="greedy"))
+    settings = replace(settings, evaluation=replace(settings.evaluation, selection_play="greedy"))
     run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
     lines = read_metrics(tmp_path / "run" / METRICS_FILE)
     assert {line["play"] for line in lines if line.get("when") == "within"} == {"greedy"}
     assert "chosen by greedy play" in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
     with pytest.raises(ConfigurationError, match="selection_play"):
-        replace(settings.preset, selection_play="slowly")
+        replace(settings.evaluation, selection_play="slowly")
 
 
 def test_metrics_tell_phases_apart(taught):
@@ -195,7 +197,7 @@ def test_rewards_go_on_from_what_the_teacher_taught(tmp_path, monkeypatch):
 
 def test_no_algorithm_inherits_the_statistics_of_another(tmp_path, monkeypatch):
     phases = {**phases_of({"s1": SHORT}, IMITATION), **phases_of({"s2": SHORT}, LEARNER)}
-    settings = taught_settings(phases=phases, evaluate_every=None)
+    settings = taught_settings(phases=phases, every=None)
     started = started_with(settings, tmp_path / "run", monkeypatch)
     assert not any("optimizer" in name for name in started["s2", "reinforce"])
 

@@ -128,7 +128,7 @@ def shared(tmp_path_factory):
 
 def settings_of():
     phases = phases_of({"s1": Promotion(steps=60)}, IMITATION, LEARNER)
-    few = {"evaluate_every": None, "final_sets": ("eval",), "log_every": 1}
+    few = {"every": None, "final_sets": ("eval",), "log_every": 1}
     return tiny_settings(stages=("s1",), share_parameters=True, phases=phases, **few)
 
 

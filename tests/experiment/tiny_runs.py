@@ -21,6 +21,7 @@ from magrounding.experiment.progress import Display
 from magrounding.play.run_folder import METRICS_FILE
 from magrounding.play.scripted import RandomTeam
 from magrounding.registry import ENVS
+from magrounding.schema import options_of
 from magrounding.training.algorithm import AlgorithmConfig
 from magrounding.training.imitation import ImitationConfig
 from magrounding.training.impala import ImpalaConfig
@@ -59,9 +60,11 @@ TINY = RunConfig(
 )
 
 
-def tiny_settings(*, stages=("s1", "s3"), seeds=(0,), agents=2, share_parameters=False, **changes) -> RunConfig:
-    preset = replace(TINY, **changes)
-    return RunConfig("ma_rtfm", preset.agent, agents, preset, stages, seeds, share_parameters)
+def tiny_settings(*, stages=("s1", "s3"), agents=2, **changes) -> RunConfig:
+    """TINY in multi-agent RTFM, with changes of the run or of its evaluation."""
+    evaluation = {name: changes.pop(name) for name in options_of(EvaluationConfig) if name in changes}
+    evaluation = replace(TINY.evaluation, **evaluation)
+    return replace(TINY, env="ma_rtfm", agents=agents, stages=stages, evaluation=evaluation, **changes)
 
 
 def quiet() -> Display:
@@ -70,7 +73,7 @@ def quiet() -> Display:
 
 def tiny_run(folder: Path, *stages: str, **changes: Any) -> Path:
     """A finished run of two seeds, a report against a random "oracle" included."""
-    brief = {"phases": phases_of({"*": Promotion(steps=60)}), "evaluate_every": None, "final_sets": ("eval",)}
+    brief = {"phases": phases_of({"*": Promotion(steps=60)}), "every": None, "final_sets": ("eval",)}
     changes = {"seeds": (0, 1), **brief, **changes}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(vec.num_agents, 5))

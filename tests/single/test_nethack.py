@@ -258,7 +258,7 @@ def test_the_screen_as_text_and_as_a_picture():
         ({"split": "dev"}, "unknown split"),
         ({"thresholds": "old"}, "unknown thresholds"),
         ({"max_cycles": 0}, "max_cycles"),
-        ({"colours": 1}, "colours is True or False"),
+        ({"colours": 1}, "colours of NetHack takes True or False"),
         ({"crop": 8}, "crop is 0 or an odd number"),
     ],
 )

@@ -31,16 +31,15 @@ def test_a_run_of_a_few_steps(tmp_path, monkeypatch, vocabulary):
     monkeypatch.setattr(evaluation, "make_expert", lambda vec: RandomTeam(1, vec.spec.num_actions, obey_mask=True))
     settings = make_config("scienceworld", preset="quick", stages=(TASK,))
     learner = DrrnLearnerConfig(unroll=2, batch=8, updates=1.0)
-    preset = replace(
-        settings.preset,
+    brief = replace(
+        settings,
         phases={"*": (Phase(learner, Promotion(steps=24), num_envs=2),)},
         env_options={"max_cycles": 5},
         network={"vocabulary": vocabulary, "embedding": 16, "hidden": 16},
-        selection_games=2,
-        report_games=2,
+        evaluation=replace(settings.evaluation, selection_games=2, report_games=2),
         log_every=1,
     )
-    run_curriculum(replace(settings, preset=preset), tmp_path / "run", display=quiet(), device="cpu")
+    run_curriculum(brief, tmp_path / "run", display=quiet(), device="cpu")
     lines = [line for line in read_metrics(tmp_path / "run" / METRICS_FILE) if line["kind"] == "train"]
     last = lines[-1]
     assert {"learner_0/td_loss", "learner_0/q", "learner_0/temperature"} <= last.keys()

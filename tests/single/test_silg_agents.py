@@ -9,6 +9,7 @@ import torch
 import magrounding as mg
 from magrounding.agents.building import make_policy
 from magrounding.experiment.config import make_config
+from magrounding.experiment.presets import find_preset
 from magrounding.play.actor import make_expert
 from magrounding.play.player import Player
 from magrounding.training.imitation import ImitationConfig
@@ -54,7 +55,7 @@ def test_it_plays_and_learns(id, agent, network, options):
 @pytest.mark.parametrize("agent", [None, "sir_state"])
 def test_every_preset_makes_the_network_that_is_asked_for(id, preset, agent):
     settings = make_config(id, agent=agent, preset=preset)
-    assert settings.agent == (agent or settings.preset.agent)
+    assert settings.agent == (agent or find_preset(preset, id).agent)
     policy = settings.make_network()
     if preset == "paper":  # SIR's sizes there are SILG's, whatever its variant
         assert (policy.config.embedding, policy.config.hidden, policy.config.state) == (30, 100, agent is not None)

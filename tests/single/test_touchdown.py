@@ -332,11 +332,11 @@ def test_the_strip_and_the_map():
     ("options", "said"),
     [
         ({"split": "dev"}, "unknown split"),
-        ({"patch": 3}, "patch is one of 1, 2, 4, 8"),
-        ({"patch": 4.0}, "patch is one of 1, 2, 4, 8"),
-        ({"patch": np.array([1, 2])}, "patch is one of 1, 2, 4, 8"),
+        ({"patch": 3}, "patch of Touchdown takes one of 1, 2, 4, 8"),
+        ({"patch": 4.0}, "patch of Touchdown takes one of 1, 2, 4, 8"),
+        ({"patch": np.array([1, 2])}, "patch of Touchdown takes one of 1, 2, 4, 8"),
         ({"max_cycles": 0}, "max_cycles"),
-        ({"turned": "yes"}, "turned is True or False"),
+        ({"turned": "yes"}, "turned of Touchdown takes True or False"),
         ({"data": 3}, "data is the path"),
     ],
 )

@@ -128,7 +128,7 @@ def taught(tmp_path):
         by_oracle(games=20, stage=stage).save(tmp_path / f"{stage}.npz")
         files.append(str(tmp_path / f"{stage}.npz"))
     phases = phases_of({"*": Promotion(steps=120)}, replace(IMITATION, schedule="run"))
-    settings = tiny_settings(stages=("s1", "s2"), phases=phases, evaluate_every=None, final_sets=("train",))
+    settings = tiny_settings(stages=("s1", "s2"), phases=phases, every=None, final_sets=("train",))
     return replace(settings, demonstrations=digests(files))
 
 
@@ -174,7 +174,7 @@ def test_a_run_learns_from_files_and_resumes_bit_for_bit(taught, tmp_path, monke
 )
 def test_runs_that_files_cannot_teach(taught, tmp_path, changes, complaint):
     stages = changes.pop("stages", taught.stages)
-    settings = replace(taught, stages=stages, preset=replace(taught.preset, **changes))
+    settings = replace(taught, stages=stages, **changes)
     with pytest.raises(ConfigurationError, match=complaint):
         run_curriculum(settings, tmp_path / "run", display=quiet(), device="cpu")
     assert not (tmp_path / "run").exists()
@@ -183,8 +183,8 @@ def test_runs_that_files_cannot_teach(taught, tmp_path, changes, complaint):
 def test_a_phase_learns_from_files_of_the_games_that_it_plays(taught, tmp_path, weak_oracle):
     """These may be other ones than its stage has; a file that does not show them is refused before anything runs."""
     (phase,) = phases_of({"*": Promotion(steps=30)}, IMITATION)["*"]
-    phases = {"*": (replace(phase, games={"size": 7}),)}
-    taught = replace(taught, stages=("s1",), preset=replace(taught.preset, phases=phases))
+    phases = {"*": (replace(phase, env_options={"size": 7}),)}
+    taught = replace(taught, stages=("s1",), phases=phases)
 
     def learn_from(size):
         by_oracle(games=4, stage="s1", size=size).save(tmp_path / f"{size}.npz")
@@ -202,7 +202,7 @@ def test_a_run_records_no_games_whose_texts_change(tmp_path):
     settings = make_config("alfworld", preset="quick")
     recorded = settings.with_learners(lambda learner: replace(learner, demonstrations=5))
     with pytest.raises(ConfigurationError, match="a text changes within a game, which demonstrations cannot hold"):
-        run_curriculum(replace(settings, preset=recorded), tmp_path / "run", display=quiet())
+        run_curriculum(recorded, tmp_path / "run", display=quiet())
     assert not (tmp_path / "run").exists()
 
 
@@ -211,9 +211,9 @@ def test_agents_that_share_a_network_carry_no_memory(taught, tmp_path, recorded)
     """Neither of files nor of games that the run itself records."""
     learner = replace(IMITATION, carry_memory=True, demonstrations=recorded)
     taught = replace(taught, demonstrations={} if recorded else taught.demonstrations)
-    preset = replace(taught.preset, phases=phases_of({"*": Promotion(steps=60)}, learner))
+    shared = replace(taught, phases=phases_of({"*": Promotion(steps=60)}, learner), share_parameters=True)
     with pytest.raises(ConfigurationError, match="carry_memory=true takes a network for each agent"):
-        run_curriculum(replace(taught, preset=preset, share_parameters=True), tmp_path / "run", display=quiet())
+        run_curriculum(shared, tmp_path / "run", display=quiet())
     assert not (tmp_path / "run").exists()
 
 

@@ -371,9 +371,8 @@ def test_a_run_without_what_its_algorithm_requires_is_refused_before_anything_is
 def test_games_too_long_for_the_replay_are_refused_before_anything_is_written(tmp_path):
     """The second stage's are: the first would be learnt to its end before that came to light."""
     settings = settings_of()
-    preset = settings.preset
-    (phase,) = preset.of_stage("s2")
-    long = {**preset.phases, "s2": (replace(phase, num_envs=60),)}
+    (phase,) = settings.of_stage("s2")
+    long = {**settings.phases, "s2": (replace(phase, num_envs=60),)}
     with pytest.raises(ConfigurationError, match="leaves 5 for each of 60 games, whose episodes may take 8"):
-        run_curriculum(replace(settings, preset=replace(preset, phases=long)), tmp_path / "run", display=quiet())
+        run_curriculum(replace(settings, phases=long), tmp_path / "run", display=quiet())
     assert not (tmp_path / "run").exists()
