@@ -80,8 +80,7 @@ def make_server(arguments: Arguments) -> Server:
         from magrounding.play.web.server import Server
     except ImportError:
         raise MissingExtra("playing in a browser", "web") from None
-    from magrounding.play.web.host import Host
-    from magrounding.play.web.keeping import Keeper
+    from magrounding.play.web.host import Host, Keeper
     from magrounding.play.web.limits import Limits
     from magrounding.play.web.offers import Offers
 

@@ -209,7 +209,7 @@ def test_an_array_that_is_encrypted_or_compressed_otherwise(shown, tmp_path):
         ({"games": True}, "games of DemonstrationHeader takes int, got True"),
         ({"agents": 2.0}, "agents of DemonstrationHeader takes int"),
         ({"env": ["ma_rtfm"]}, "env of DemonstrationHeader takes str"),
-        ({"action_names": [1, 2]}, "names no agents or no actions"),
+        ({"action_names": [1, 2]}, "action_names of DemonstrationHeader takes str"),
         ({"options": {"stage": ["s3"]}}, r"shows \('s3',\), which is no stage"),
         ({"options": {"stage": "s9"}}, "shows 's9', which is no stage"),
     ],

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from threading import Lock
 from typing import Any
 
+from magrounding.errors import MagroundingError
+from magrounding.play.saved_games import EpisodeWriter, Header, SavedEpisode
 from magrounding.play.web.frames import Sprites
-from magrounding.play.web.keeping import Keeper
 from magrounding.play.web.limits import LONGEST_PACE, Bucket, Limits
 from magrounding.play.web.messages import (
     Create,
@@ -28,10 +33,12 @@ from magrounding.play.web.replays import replay
 from magrounding.play.web.room import Keep, Room
 from magrounding.play.web.study import Participants
 from magrounding.play.web.worker import Worker
-from magrounding.storage import json_text
+from magrounding.storage import check_place, digest, json_text
 
 _CODE_BYTES = 9
 _WAITING_REPLAYS = 8
+
+LOG = logging.getLogger(__name__)
 
 
 class Guest:
@@ -46,6 +53,40 @@ class Guest:
         self.room: Room | None = None
         self.new_games = Bucket(limits.new_games_per_second, limits.new_games_burst)
         self.send = send
+
+
+class Keeper:
+    """Writes games into a folder, a file for each environment, options and players; None keeps nothing.
+
+    Raises:
+        CheckpointError: no file can be written there.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._lock = Lock()
+        self._writers: dict[str, EpisodeWriter] = {}
+        if folder is not None:
+            check_place(folder / "games.jsonl")
+
+    def keep(self, header: Header, game: SavedEpisode) -> None:
+        """Append a game; errors of the disk go to the log, and the players do not lose their game by them."""
+        if self.folder is None:
+            return
+        kind = digest(asdict(header))
+        path = self.folder / f"{header.env}-{kind[:8]}.jsonl"
+        with self._lock:
+            # A writer reads all games of its file when it begins: once for each file, not once for each game.
+            writer = self._writers.pop(kind, None)
+            try:
+                if writer is None or not path.exists():
+                    writer = EpisodeWriter(path, header)
+                writer.write([game])
+            except (OSError, MagroundingError) as error:  # a new writer will take away what was half written
+                LOG.error("a game of %s is not kept: %s", header.env, error)
+                return
+            writer.episodes.clear()  # they are in the file
+            self._writers[kind] = writer
 
 
 class Host:

@@ -9,8 +9,7 @@ import numpy as np
 from aiohttp.test_utils import TestClient, TestServer
 
 from magrounding.play.actor import make_expert
-from magrounding.play.web.host import Host
-from magrounding.play.web.keeping import Keeper
+from magrounding.play.web.host import Host, Keeper
 from magrounding.play.web.limits import Limits
 from magrounding.play.web.offers import Offers
 from magrounding.play.web.server import Server

@@ -11,7 +11,7 @@ pytest.importorskip("aiohttp")
 
 from magrounding.play import saved_games
 from magrounding.play.saved_games import Header, SavedEpisode, read_episodes
-from magrounding.play.web.keeping import Keeper
+from magrounding.play.web.host import Keeper
 from magrounding.play.web.limits import Limits
 from magrounding.play.web.messages import Refusal
 from magrounding.play.web.room import Room
