@@ -121,9 +121,10 @@ class Learner(ABC, Generic[Config]):
             output = self.policy(batch)
             auxiliary = self.policy.losses(batch, output, minibatch.extras, self._wanted)
             final_values = None
-            if len(minibatch.truncated_at[0]):
-                final_values = self._final_values(minibatch, batch.texts, output.memory)
-        if minibatch.carried is not None:
+            if minibatch.truncated is not None:
+                memory = None if output.memory is None else output.memory[minibatch.truncated_at]
+                final_values = self._final_values(minibatch.truncated, batch.texts, memory)
+        if minibatch.carried is not None and output.memory is not None:
             minibatch.carried[minibatch.index] = output.memory[-2].detach()
         values = output.value.float()
         next_value = values[1:].detach().clone()
@@ -215,17 +216,10 @@ class Learner(ABC, Generic[Config]):
         return inputs._replace(texts=texts)
 
     @torch.no_grad()
-    def _final_values(self, minibatch: Minibatch, texts: dict[str, Reading], memory: Tensor | None) -> Tensor:
-        """Values [F] of the true last observations of truncated episodes.
-
-        A network that remembers evaluates them with the memory [T+1, b, …] after the step that they followed.
-        """
-        last = minibatch.truncated
-        last = last._replace(
-            texts={name: replace(each, encoding=texts[name].encoding) for name, each in last.texts.items()},
-            memory=None if memory is None else memory[minibatch.truncated_at],
-        )
-        return self.policy(last).value[0]
+    def _final_values(self, last: Batch, encoded: dict[str, Reading], memory: Tensor | None) -> Tensor:
+        """Values [F] of the last observations of truncated episodes, with memory [F, …] of the steps before them."""
+        texts = {name: replace(each, encoding=encoded[name].encoding) for name, each in last.texts.items()}
+        return self.policy(last._replace(texts=texts, memory=memory)).value[0]
 
 
 @dataclass(frozen=True)

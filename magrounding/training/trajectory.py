@@ -75,7 +75,7 @@ class Minibatch(Steps):
     Attributes:
         index: [b] int64, which games.
         inputs: T + 1 steps, the last of them the boundary; texts have ids and no encoding yet.
-        truncated: one step of F truncated episodes, their true last observations, without memory.
+        truncated: one step of F truncated episodes, their true last observations, without memory; None: there are none.
         truncated_at: ([F], [F]) int64, the steps and the places among these games.
         extras: [T+1, b, …] as in `Trajectory`.
         carried: [B, …], the trajectory's own.
@@ -85,7 +85,7 @@ class Minibatch(Steps):
 
     index: Tensor
     inputs: Batch
-    truncated: Batch
+    truncated: Batch | None
     truncated_at: tuple[Tensor, Tensor]
     extras: dict[str, Tensor]
     carried: Tensor | None
@@ -156,13 +156,15 @@ class Trajectory:
         place[games] = np.arange(len(games))
         final = np.flatnonzero(place[b] >= 0)
         inputs, last = self._inputs(slice(None), games, self.memory, final, device)
-        truncated = Batch(
-            {name: to_tensor(array[None][:, final], device) for name, array in self.truncations.observation.items()},
-            last,
-            None,
-            torch.zeros(1, len(final), dtype=torch.bool, device=device),
-            to_tensor(self.action[t, b][None][:, final], device),
-        )
+        truncated = None
+        if len(final):
+            truncated = Batch(
+                {name: to_tensor(array[final][None], device) for name, array in self.truncations.observation.items()},
+                last,
+                None,
+                torch.zeros(1, len(final), dtype=torch.bool, device=device),
+                to_tensor(self.action[t[final], b[final]][None], device),
+            )
         return Minibatch(
             **{each.name: to_tensor(getattr(self, each.name)[:, games], device) for each in fields(Steps)},
             index=to_tensor(games, device),
@@ -187,7 +189,7 @@ class Trajectory:
 
         texts, last = {}, {}
         for name, each in self.texts.items():
-            index, ends = each.index[rows, games], self.truncations.texts[name][None][:, final]
+            index, ends = each.index[rows, games], self.truncations.texts[name][final][None]
             used, local = np.unique(np.concatenate((index.ravel(), ends.ravel())), return_inverse=True)
             ids = {field: to_tensor(array[used], device) for field, array in each.ids.items()}
             texts[name] = Reading({}, to_tensor(local[: index.size].reshape(index.shape), device), ids)
