@@ -37,7 +37,7 @@ from typing import Any
 
 OPTION, VALUE = "max_cycles", 113
 RUN = (
-    f"--env ma_rtfm --agents 2 --stages s1 --preset quick_rl --budget 0.002 --games 2 --seeds 0 "
+    "--env ma_rtfm --agents 2 --stages s1 --preset quick_rl --budget 0.002 --games 2 --seeds 0 "
     f"--env-option {OPTION}={VALUE} --workers 0 --threads 1 --device cpu --quiet"
 )
 COLLECT = "collect"
