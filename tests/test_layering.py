@@ -172,7 +172,7 @@ def test_what_is_imported_within_a_function_has_a_reason():
     assert LATE.keys() <= late.keys(), f"no more there: {LATE.keys() - late.keys()}"
 
 
-def test_benchmarks_and_tests_are_above_everything():
+def test_benchmarks_tests_and_tools_are_above_everything():
     above = [
         f"{name_of(path)}:{line} imports {module}"
         for path in modules()

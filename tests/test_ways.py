@@ -1,0 +1,37 @@
+"""The ways through the package stay short: `python -m tools.ways --verbose` prints what they are."""
+
+import pytest
+
+from tools.ways import measure
+
+BARS = {
+    ("option", "functions"): 25,
+    ("option", "files"): 12,
+    ("gradient", "lines"): 2500,
+    ("ppo", "files"): 4,
+    ("ppo", "lines"): 900,
+    ("imitation", "files"): 4,
+    ("imitation", "lines"): 900,
+    ("folder", "ways"): 4,
+    ("circles", "circles"): 3,
+}
+
+
+@pytest.fixture(scope="module")
+def ways():
+    return measure()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("way", "of"), BARS)
+def test_a_way_is_short(ways, way, of):
+    detail = "\n".join(ways[way].detail)
+    assert ways[way].counts[of] <= BARS[way, of], f"{way}: {ways[way].counts[of]} {of}\n{detail}"
+
+
+@pytest.mark.slow
+def test_what_is_watched_is_found(ways):
+    counts = ways["option"].counts
+    assert 0 < counts["files"] <= counts["functions"] <= counts["calls"]
+    assert any("cli/train.py" in line for line in ways["option"].detail)
+    assert any("training/ppo.py" in line for line in ways["gradient"].detail)
