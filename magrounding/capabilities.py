@@ -44,15 +44,15 @@ class Expert(Protocol):
         ...
 
 
-class HasRegrets(Expert, Protocol):
+class HasCostsToGo(Expert, Protocol):
     """Experts that also know the cost of every other action.
 
     Attributes:
-        regrets: [B, n, A] float32 in [0, 1], the share of its chances that each action loses, in the states that
+        costs_to_go: [B, n, A] float32 in [0, 1], the share of its chances that each action loses, in the states that
             were labelled last.
     """
 
-    regrets: np.ndarray
+    costs_to_go: np.ndarray
 
 
 class HasPlaces(Protocol):
@@ -115,9 +115,9 @@ def require_capability(vec: VectorEnv, kind: type[Offer]) -> Offer:
     return found
 
 
-def find_regrets(expert: Expert) -> HasRegrets | None:
-    """Return an expert with regrets; None where it has none, or not in this environment."""
-    return None if getattr(expert, "regrets", None) is None else cast(HasRegrets, expert)
+def find_costs_to_go(expert: Expert) -> HasCostsToGo | None:
+    """Return an expert with costs_to_go; None where it has none, or not in this environment."""
+    return None if getattr(expert, "costs_to_go", None) is None else cast(HasCostsToGo, expert)
 
 
 def find_halves(vec: VectorEnv) -> HasHalves | None:

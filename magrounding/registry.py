@@ -20,7 +20,7 @@ from magrounding.brief import brief
 from magrounding.errors import ConfigurationError, MagroundingError, choose
 from magrounding.evaluation_plan import EvaluationPlan
 from magrounding.plain import plain
-from magrounding.schema import Option, options_of
+from magrounding.schema import Option, known_name, options_of
 from magrounding.spec import EnvSpec
 
 if TYPE_CHECKING:
@@ -168,9 +168,7 @@ class EnvEntry:
         """These options as files can hold them (`plain`); ConfigurationError for no mapping, or an unknown name."""
         if not isinstance(options, Mapping):
             raise ConfigurationError(f"the options of {self.id} are a dict, got {options!r}")
-        for name in options:
-            choose(f"option of {self.id}", name, tuple(self.options))
-        return plain(dict(options))
+        return plain({known_name(self.factory, name, self.id): value for name, value in options.items()})
 
     def describe(self, **options: Any) -> EnvSpec:
         """What the environment is with these options; nothing is started for it.

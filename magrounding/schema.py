@@ -188,7 +188,7 @@ def options_of(factory: Callable[..., Any]) -> Mapping[str, Option]:
 
     A function's argument without an annotation takes the type of its default.
     """
-    owner = factory.owner() if isinstance(factory, type) and issubclass(factory, Options) else factory.__name__
+    owner = _owner(factory)
     try:
         hints = get_type_hints(factory, include_extras=True)
     except (NameError, TypeError, AttributeError):  # somebody else's function, annotated for type checkers only
@@ -286,12 +286,22 @@ def has(value: Any, path: str) -> bool:
     return any(has(value[_key(value, key)], rest) for key in keys if name in (key, _EVERY))
 
 
-def known_name(cls: type[Options], name: str) -> str:
-    """The name of an option, for its own or its old one; ConfigurationError for an unknown one."""
-    if name in cls.renamed:
-        warnings.warn(f"option {name} of {cls.owner()} is called {cls.renamed[name]} now", FutureWarning, stacklevel=3)
-        return cls.renamed[name]
-    return choose(f"option of {cls.owner()}", name, tuple(options_of(cls)))
+def known_name(factory: Callable[..., Any], name: str, owner: str = "") -> str:
+    """The name of an option of a class or function, for its own or its old one; `owner` as errors have it.
+
+    An old name gives a FutureWarning with the new one, an unknown one a ConfigurationError.
+    """
+    owner = owner or (
+        factory.owner() if isinstance(factory, type) and issubclass(factory, Options) else factory.__name__
+    )
+    if name in (old := getattr(factory, "renamed", {})):
+        warnings.warn(f"option {name} of {owner} is called {old[name]} now", FutureWarning, stacklevel=3)
+        return old[name]
+    return choose(f"option of {owner}", name, tuple(each for each in options_of(factory) if each != "render_mode"))
+
+
+def _owner(factory: Callable[..., Any]) -> str:
+    return factory.owner() if isinstance(factory, type) and issubclass(factory, Options) else factory.__name__
 
 
 def _load_nested(hint: Any, value: Any) -> Any:

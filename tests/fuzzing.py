@@ -304,9 +304,9 @@ BY_NAME = {
 }
 """Right values of parameters by name; there is nothing that only junk is drawn for but by this omission."""
 
-OPTIONS = ["agents", "size", "task", "stage", "split", "max_cycles", "sight", "occupants", "death", "put_aside"]
+OPTIONS = ["agents", "size", "task", "stage", "split", "max_cycles", "sight", "occupants", "death", "drop_mode"]
 OPTIONS += ["chase_range", "resample_text", "shuffle_manual", "manual", "corpus", "game_id", "level", "fast_view"]
-OPTIONS += ["channels", "kinship", "reach", "width", "heads", "document_hidden", "language_model", "nothing"]
+OPTIONS += ["channels", "similarity", "reach", "width", "heads", "document_hidden", "language_model", "nothing"]
 
 FEW = {"workers": st.sampled_from([True, -1, 2**40, 1.0, "x", None, [1]])}
 """Parameters whose junk is chosen, since some of all junk is right and starts processes."""

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import torch
 
 from magrounding.agents.policy import Policy
-from magrounding.errors import ConfigurationError, choose
+from magrounding.errors import ConfigurationError
 from magrounding.registry import AgentEntry, agent_entry, load
-from magrounding.schema import Options, options_of
+from magrounding.schema import Options, known_name
 from magrounding.spec import EnvSpec
 
 Config = TypeVar("Config", bound=Options)
@@ -67,6 +67,4 @@ def _build(entry: AgentEntry, spec: EnvSpec, options: Mapping[str, Any]) -> Poli
 
 def configure(agent: str, defaults: Config, options: Mapping[str, Any]) -> Config:
     """Return the default options of a network with some changed; ConfigurationError for unknown ones."""
-    known = tuple(options_of(type(defaults)))
-    renamed = {type(defaults).renamed.get(name, name): value for name, value in options.items()}
-    return replace(defaults, **{choose(f"option of {agent}", name, known): v for name, v in renamed.items()})
+    return replace(defaults, **{known_name(type(defaults), name, agent): value for name, value in options.items()})

@@ -23,11 +23,11 @@ TextEncoding = dict[str, Tensor]
 The second is the length of the longest text of the call; zeros at its end are padding.
 """
 
-LABELS, REGRETS, OTHERS, STATE = "labels", "regrets", "others", "state"
+LABELS, COSTS_TO_GO, OTHERS, STATE = "labels", "costs_to_go", "others", "state"
 """Data beyond an agent's own trajectory, by name (`Policy.needs`, `AlgorithmConfig.needs`).
 
 labels: [T, B, A] bool, the best actions by an expert's judgement; none where the agent does not act.
-regrets: [T, B, A] float32 in [0, 1], the loss of winning probability of each action; only of some experts.
+costs_to_go: [T, B, A] float32 in [0, 1], the loss of winning probability of each action; only of some experts.
 others: [T, B, n − 1] int64, actions of the other agents in the same step, in agent order; −1 for one that did not act.
 state: [T, B, S] int16, the full states.
 """

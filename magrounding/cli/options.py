@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from magrounding.cli.command import items
 from magrounding.errors import ConfigurationError, choose
 from magrounding.registry import EnvConfig, EnvEntry, describe, is_simulator
-from magrounding.schema import Option, assign
+from magrounding.schema import assign, known_name
 
 if TYPE_CHECKING:
     from magrounding.experiment.config import RunConfig
@@ -50,24 +50,17 @@ def parse_env_options(texts: Sequence[str], entry: EnvEntry, reserved: Mapping[s
     Raises:
         ConfigurationError: an option that does not exist, is reserved, or has a value that cannot be.
     """
-    return parse_known(texts, entry.schema, f"{ENV_FLAG} of {entry.id}", reserved)
-
-
-def parse_known(
-    texts: Sequence[str], known: Mapping[str, Option], flag: str, reserved: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """`parse_env_options` of options that are `known`, asked for with `flag`."""
     options: dict[str, Any] = {}
-    for name, value in assignments(texts, flag):
-        choose(f"option for {flag}", name, tuple(known))
-        if reserved and name in reserved:
+    for name, value in assignments(texts, ENV_FLAG):
+        name = known_name(entry.factory, name, entry.id)
+        if name in reserved:
             raise ConfigurationError(f"{ENV_FLAG} does not set {name}: {reserved[name]} does")
-        options[name] = known[name].parse(value)
+        options[name] = entry.schema[name].parse(value)
     return options
 
 
 def assign_network(config: RunConfig, name: str, value: str) -> RunConfig:
-    """The run with an option of its network; "kinship=32" becomes the path "network.kinship"."""
+    """The run with an option of its network; "similarity=32" becomes the path "network.similarity"."""
     changed = assign(config, f"network.{name}", value)
     known = vars(getattr(config.make_network(), "config", _NOTHING))
     return config if name in known and known[name] == changed.network[name] else changed

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import tyro
 
 from magrounding.cli.command import CommandLine, derived, run_command
-from magrounding.cli.options import ENV_FLAG, parse_known
+from magrounding.cli.options import ENV_FLAG, assignments
 from magrounding.errors import ConfigurationError, MissingExtra, choose
 from magrounding.play.lineup import HUMAN, PlayerSpec
 from magrounding.registry import ENVS, env_entry
@@ -150,6 +150,7 @@ def parse_players(texts: Sequence[str]) -> dict[str, PlayerSpec]:
 
 
 def parse_fixed(texts: Sequence[str], envs: Sequence[str]) -> dict[str, Any]:
-    """Option → value, see `parse_known`; ConfigurationError for one that no env has, or of another kind."""
+    """Option → value; ConfigurationError for one that no env has, or of another kind."""
     known = {name: option for env in envs for name, option in env_entry(env).schema.items()}
-    return parse_known(texts, known, ENV_FLAG)
+    asked = assignments(texts, ENV_FLAG)
+    return {name: known[choose(f"option for {ENV_FLAG}", name, tuple(known))].parse(value) for name, value in asked}

@@ -22,7 +22,7 @@ from magrounding.cli.options import (
 )
 from magrounding.errors import CheckpointError, ConfigurationError
 from magrounding.experiment.config import RunConfig, make_config, read_config
-from magrounding.experiment.curriculum import check_regrets, run_curriculum
+from magrounding.experiment.curriculum import check_costs_to_go, run_curriculum
 from magrounding.experiment.presets import default_preset
 from magrounding.experiment.progress import Display
 from magrounding.play.demonstrations import digests
@@ -57,7 +57,7 @@ class Arguments:
     env_option: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An option of the environment, name=value; may be repeated, or several separated by commas, e.g. max_cycles=80."""
     network: str | None = derived("the preset's")
-    """Options of the networks, name=value separated by commas, e.g. kinship=32, or language_model=<folder> for emma."""
+    """Options of the networks, name=value separated by commas, e.g. similarity=32, or language_model=<folder>."""
     learning: str | None = derived("the preset's")
     """Options of the learners, name=value separated by commas, e.g. entropy=0.03; they apply to every phase whose
     learner has them. weights.<loss> is the weight of an auxiliary loss, e.g. weights.modelling=0.3."""
@@ -152,8 +152,8 @@ def requested(arguments: Arguments) -> RunConfig:
         config = replace(config, workers=_workers(None, config))
     if config.network != make_config(config.env, config.agent, config.agents, config.preset).network:
         config.make_network()  # what cannot be made is reported before anything is written
-    if arguments.learning is not None and "regret=" in arguments.learning:
-        check_regrets(config)  # presets ask for it in stages whose experts cannot tell, people do so by mistake
+    if arguments.learning is not None and "cost_to_go=" in arguments.learning:
+        check_costs_to_go(config)  # presets ask for it in stages whose experts cannot tell, people do so by mistake
     return config
 
 

@@ -31,7 +31,7 @@ class WorldOracle(ABC, Generic[World]):
         plays: names of the environments, for an error.
 
     Attributes:
-        regrets: [B, n, A] float32 in [0, 1], which share of its chances each move loses, in the states that were
+        costs_to_go: [B, n, A] float32 in [0, 1], which share of its chances each move loses, in the states that were
             labelled last; None for an oracle that cannot tell.
 
     Raises:
@@ -46,7 +46,7 @@ class WorldOracle(ABC, Generic[World]):
             raise ConfigurationError(f"this oracle plays {plays}, not {getattr(env, 'id', env)!r}")
         self._env = env
         self._world = found
-        self.regrets: np.ndarray | None = None
+        self.costs_to_go: np.ndarray | None = None
         self._labels = np.zeros((found.num_envs, found.num_agents, found.spec.num_actions), np.bool_)
         self._actions = np.zeros((found.num_envs, found.num_agents), np.int64)
         self._every = np.arange(found.num_envs)

@@ -8,7 +8,7 @@ from typing import Any
 from magrounding.agents.building import freeze, make_policy
 from magrounding.agents.policy import CONTRAST, Policy
 from magrounding.agents.weights import versions
-from magrounding.capabilities import find_regrets
+from magrounding.capabilities import find_costs_to_go
 from magrounding.envs.make import make_vec
 from magrounding.errors import CheckpointError, ConfigurationError, MagroundingError
 from magrounding.experiment.config import RunConfig, parse_config
@@ -181,15 +181,15 @@ def _unlike(one: Policy, other: Policy) -> str:
     return next((name for name in names if shapes[0].get(name) != shapes[1].get(name)), "")
 
 
-def check_regrets(settings: RunConfig) -> None:
+def check_costs_to_go(settings: RunConfig) -> None:
     """ConfigurationError where phases learn from what each move costs, and no expert of the run can tell.
 
     This is for what a person asks for: presets ask for it in every stage, and the experts of some cannot tell.
     """
-    asking = [each for each in settings.taught() if each[-1].regrets]
+    asking = [each for each in settings.taught() if each[-1].costs_to_go]
     if asking and not any(_judges(settings, *each) for each in asking):
         raise ConfigurationError(
-            "regret takes an expert that says what each move costs, and none teaches in any stage of this run: "
+            "cost_to_go takes an expert that says what each move costs, and none teaches in any stage of this run: "
             "leave it out"
         )
 
@@ -200,7 +200,7 @@ def _judges(settings: RunConfig, stage: str, phase: Phase, teaching: Teaching) -
         return False
     vec = make_vec(settings.env, 1, **settings.phase_options(stage, phase))
     try:
-        return find_regrets(make_expert(vec, teaching.oracle)) is not None
+        return find_costs_to_go(make_expert(vec, teaching.oracle)) is not None
     finally:
         vec.close()
 

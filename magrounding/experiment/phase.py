@@ -54,6 +54,9 @@ class Promotion(Options):
         return any(conditions) if self.rule == "any" else all(conditions)
 
 
+OLD_NAMES = {"games": "env_options"}
+
+
 @dataclass(frozen=True)
 class Phase(Options):
     """One way of learning, for a part of a stage or all of it.
@@ -67,7 +70,7 @@ class Phase(Options):
             their names.
     """
 
-    renamed: ClassVar[Mapping[str, str]] = {"games": "env_options"}
+    renamed: ClassVar[Mapping[str, str]] = OLD_NAMES
 
     learner: AlgorithmConfig
     until: Promotion

@@ -45,14 +45,14 @@ class Teaching:
         demonstrations: games of the expert to record before the phase and to learn from; 0: the expert labels the games
             of the phase itself.
         carry_memory: demonstrations are shown whole, one after another, and memory goes on from unroll to unroll.
-        regrets: it also learns from what each move costs (`agents.policy.REGRETS`), where the expert can tell.
+        costs_to_go: it also learns from what each move costs (`agents.policy.COSTS_TO_GO`), where the expert can tell.
     """
 
     oracle: str = ""
     noise: float = 0.0
     demonstrations: int = 0
     carry_memory: bool = False
-    regrets: bool = False
+    costs_to_go: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
 
-from magrounding.agents.policy import LABELS, REGRETS
+from magrounding.agents.policy import COSTS_TO_GO, LABELS
 from magrounding.schema import Natural, NonNegative, Share
 from magrounding.training.algorithm import IMITATE, Teaching
 from magrounding.training.learner import Loss, MinibatchConfig, MinibatchLearner
@@ -17,6 +18,9 @@ from magrounding.training.trajectory import Minibatch, Trajectory
 if TYPE_CHECKING:
     from magrounding.agents.policy import Policy
     from magrounding.spec import EnvSpec
+
+
+OLD_NAMES = {"regret": "cost_to_go"}
 
 
 @dataclass(frozen=True)
@@ -30,10 +34,10 @@ class ImitationConfig(MinibatchConfig):
         teacher_steps: environment steps over which the share of games that the teacher leads falls from 1 to 0; the
             student plays the others, and the teacher labels all (DAgger, Ross et al. 2011). None: behaviour cloning.
         teacher_noise: probability that a led agent takes any action instead.
-        regret: weight of the regret to be expected: the share of its chances that the student loses with a move,
+        cost_to_go: weight of the expected cost-to-go: the share of its chances that the student loses with a move,
             as the expert sees it, averaged over the student's moves (AggreVaTe, Ross and Bagnell 2014). The set of best
             moves says nothing of how bad the others are; with this a deadly move weighs more than a detour. It
-            counts for nothing where no expert gives it (`agents.policy.REGRETS`): many cannot, demonstrations never do.
+            counts for nothing where no expert gives it (`agents.policy.COSTS_TO_GO`): demonstrations never do.
         oracle: which of the environment's oracles teaches (`EnvEntry.other_oracles`); "": its own.
         demonstrations: games of the expert to record before the phase and to learn from (behaviour cloning); 0: the
             expert labels the games of the phase itself.
@@ -41,13 +45,14 @@ class ImitationConfig(MinibatchConfig):
             goes on from unroll to unroll, as in truncated back-propagation; False: every unroll begins afresh.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = OLD_NAMES
     algorithm: ClassVar[str] = "imitation"
     kind: ClassVar[str] = IMITATE
     needs: ClassVar[frozenset[str]] = frozenset({LABELS})
     scaled: ClassVar[tuple[str, ...]] = ("anneal_steps", "teacher_steps")
 
     value_coefficient: NonNegative = 0.1
-    regret: NonNegative = 0.0
+    cost_to_go: NonNegative = 0.0
     oracle: str = ""
     teacher_steps: NonNegative | None = 20_000
     teacher_noise: Share = 0.1
@@ -64,7 +69,7 @@ class ImitationConfig(MinibatchConfig):
             noise=self.teacher_noise,
             demonstrations=self.demonstrations,
             carry_memory=self.carry_memory,
-            regrets=self.regret > 0,
+            costs_to_go=self.cost_to_go > 0,
         )
 
     def teacher_share(self, steps: float) -> float:
@@ -112,7 +117,7 @@ class ImitationLearner(MinibatchLearner[ImitationConfig]):
             "agreement": agreement,
         }
         loss = imitation + c.value_coefficient * value - c.entropy * entropy
-        if c.regret and REGRETS in minibatch.extras:
-            regret = mean((log_pi.exp() * minibatch.extras[REGRETS][:-1]).sum(-1))
-            loss, parts["regret"] = loss + c.regret * regret, regret
+        if c.cost_to_go and COSTS_TO_GO in minibatch.extras:
+            cost = mean((log_pi.exp() * minibatch.extras[COSTS_TO_GO][:-1]).sum(-1))
+            loss, parts["cost_to_go"] = loss + c.cost_to_go * cost, cost
         return loss + parts.get("auxiliary_loss", 0.0), parts

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
-from magrounding.agents.policy import LABELS, OTHERS, REGRETS, STATE, common_diagnostics
+from magrounding.agents.policy import COSTS_TO_GO, LABELS, OTHERS, STATE, common_diagnostics
 from magrounding.brief import brief
 from magrounding.capabilities import HasSnapshots, HasState, find_capability, find_halves, require_capability
 from magrounding.play.player import Player, Shown
@@ -197,7 +197,7 @@ class RolloutWorker:
         if self._teacher is not None:
             extras[LABELS] = np.zeros((T + 1, B, A), np.bool_)
             if self._teacher.knows_costs:
-                extras[REGRETS] = np.zeros((T + 1, B, A), np.float32)
+                extras[COSTS_TO_GO] = np.zeros((T + 1, B, A), np.float32)
         return Trajectory(
             observation={each.name: np.zeros((T + 1, B, *each.shape), each.dtype) for each in self._fields},
             texts={},
@@ -261,7 +261,7 @@ class RolloutWorker:
                 for i, (kept, player) in enumerate(zip(self._kept, self.players, strict=True)):
                     kept.extras[LABELS][t] = labels[:, i]
                     if costs is not None:
-                        kept.extras[REGRETS][t] = costs[:, i]
+                        kept.extras[COSTS_TO_GO][t] = costs[:, i]
                     kept.action[t] = actions[:, i]
                     player.last_action = kept.action[t].copy()
                 since = self.clock.add("teaching", since)

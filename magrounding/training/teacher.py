@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from magrounding.capabilities import Expert, find_regrets
+from magrounding.capabilities import Expert, find_costs_to_go
 
 
 class Teacher:
@@ -20,7 +20,7 @@ class Teacher:
         seed: of the teacher's draws; with the step at which a rollout starts it decides all of them.
 
     Attributes:
-        knows_costs: whether the expert also says what each move costs (REGRETS).
+        knows_costs: whether the expert also says what each move costs (COSTS_TO_GO).
         leads: [B] bool, the games that it leads.
     """
 
@@ -29,7 +29,7 @@ class Teacher:
         self._rng = np.random.default_rng(seed)
         self.leads = np.zeros(0, np.bool_)
         self._best = np.zeros(0, np.bool_)
-        self._judge = find_regrets(expert)
+        self._judge = find_costs_to_go(expert)
         self.knows_costs = self._judge is not None
 
     def begin(self, num_envs: int, beta: float, steps: int) -> None:
@@ -52,7 +52,7 @@ class Teacher:
         """The cost [B, n, A] of each move in the state labelled last; TypeError of an expert who cannot tell."""
         if self._judge is None:
             raise TypeError("this teacher's expert does not know what moves cost: look at `knows_costs` first")
-        return self._judge.regrets
+        return self._judge.costs_to_go
 
     def lead(self, actions: np.ndarray) -> None:
         """Overwrite the actions [B, n] of the games that are led by best moves, drawn evenly among equals."""

@@ -26,7 +26,7 @@ def boards(rows=32, seed=0, **options):
 
 def reader(spec, **options):
     torch.manual_seed(0)
-    policy = make_policy("relread", spec, **{"kinship": 16, "meaning": 4, **options})
+    policy = make_policy("relread", spec, **{"similarity": 16, "meaning": 4, **options})
     assert isinstance(policy, Relread)
     return policy
 
@@ -78,7 +78,7 @@ def test_it_grounds_symbols_without_reward_or_label():
     Dog, fish and bird are always together in training, and so are sword, ball and mage: which is which no board tells.
     """
     vec, *_ = boards()
-    policy = reader(vec.spec, kinship=32)
+    policy = reader(vec.spec, similarity=32)
     optimizer = torch.optim.AdamW(policy.parameters(), lr=3e-3, weight_decay=0.1)
     for step in range(200):
         _, board, texts = boards(rows=128, seed=128 * step)
@@ -121,7 +121,7 @@ def test_who_has_no_such_loss_says_so():
     plain = make_policy("relread", vec.spec)
     assert not plain.contrasts
     assert reader(vec.spec).contrasts
-    with pytest.raises(ConfigurationError, match="set its option kinship"):
+    with pytest.raises(ConfigurationError, match="set its option similarity"):
         plain.contrast(board, plain.encode_text(*texts))
     other = make_policy("conv", vec.spec)
     with pytest.raises(ConfigurationError, match="no contrastive loss"):

@@ -95,7 +95,9 @@ def test_codes_are_within_their_tables():
 
 def network(spec, seed=0, agent="relread", **options):
     torch.manual_seed(seed)
-    policy = make_policy(agent, spec, **{"kinship": 8, "meaning": 4, "motion": 4, "hidden": 32, "top": 16, **options})
+    policy = make_policy(
+        agent, spec, **{"similarity": 8, "meaning": 4, "motion": 4, "hidden": 32, "top": 16, **options}
+    )
     torch.nn.init.normal_(policy.get_parameter("policy.weight" if agent == "relread" else "reader.policy.weight"))
     return policy
 

@@ -91,7 +91,7 @@ def run(monkeypatch, capsys, *arguments):
         (["--env", "ma_rtfm", "--learning", "entropy=much"], "values like entropy=.*, got 'entropy=much'"),
         (["--env", "ma_rtfm", "--learning", "algorithm=ppo"], "unknown option for --learning 'algorithm'"),
         (
-            ["--env", "messenger", "--preset", "quick", "--stages", "s1,s2", "--learning", "regret=3"],
+            ["--env", "messenger", "--preset", "quick", "--stages", "s1,s2", "--learning", "cost_to_go=3"],
             "an expert that says what each move costs, and none teaches in any stage",
         ),
         (["--env", "messenger", "--agent", "emma", "--network", "language_model=no/such"], "the folder does not exist"),
@@ -281,12 +281,12 @@ def test_bf16_is_a_setting_of_the_learner():
 
 
 def test_options_of_networks_are_settings():
-    given = train.Arguments(env="messenger", preset="quick_rl", network="kinship=32")
+    given = train.Arguments(env="messenger", preset="quick_rl", network="similarity=32")
     settings = train.requested(given)
-    assert settings.network == {"kinship": 32, "meaning": 8}
-    assert settings.make_network().config.kinship == 32
+    assert settings.network == {"similarity": 32, "meaning": 8}
+    assert settings.make_network().config.similarity == 32
     other = train.requested(replace(given, preset="paper", agent="relread"))
-    assert other.network == {"kinship": 32}
+    assert other.network == {"similarity": 32}
     assert not any(phase.frozen for _, phase in other.walk())  # what EMMA freezes is no part of relread
 
 
@@ -303,15 +303,15 @@ def test_regret_is_refused_only_where_no_stage_has_an_expert_that_judges():
 
     def weights(**given):
         settings = train.requested(train.Arguments(env="ma_rtfm", preset="quick", **given))
-        return {settings.of_stage(stage)[0].learner.regret for stage in ("s1", "s3")}
+        return {settings.of_stage(stage)[0].learner.cost_to_go for stage in ("s1", "s3")}
 
-    assert weights(stages="s1,s3", learning="regret=2") == {2}
+    assert weights(stages="s1,s3", learning="cost_to_go=2") == {2}
     assert weights(stages="s1") == weights(stages="s1", learning="entropy=0.03") == {3}
-    assert weights(stages="s1", learning="regret=0") == {0}
+    assert weights(stages="s1", learning="cost_to_go=0") == {0}
     with pytest.raises(ConfigurationError, match="none teaches in any stage of this run"):
-        weights(stages="s1", learning="regret=2")
+        weights(stages="s1", learning="cost_to_go=2")
     with pytest.raises(ConfigurationError, match="none teaches in any stage of this run"):
-        weights(stages="s3", learning="regret=2,demonstrations=5")
+        weights(stages="s3", learning="cost_to_go=2,demonstrations=5")
 
 
 def test_a_budget_is_a_part_of_the_presets():

@@ -83,7 +83,7 @@ def test_weights_of_losses_join_those_of_every_phase():
 
 
 def test_a_contrast_is_for_learners_with_minibatches():
-    for _, phase in asked(preset="quick", contrast=0.25, network="kinship=8").walk():
+    for _, phase in asked(preset="quick", contrast=0.25, network="similarity=8").walk():
         assert phase.learner.weights[CONTRAST] == 0.25
     with pytest.raises(ConfigurationError, match="'paper' learns without minibatches: leave out --contrast"):
         asked(preset="paper", contrast=1.0)
@@ -107,7 +107,7 @@ def test_a_preset_asks_no_contrast_of_a_network_that_has_none():
     [
         {"env": "ma_rtfm", "preset": "quick", "contrast": 1.0},
         {"env": "ma_rtfm", "agent": "endi_dis_relread", "preset": "quick", "learning": "weights.contrast=1"},
-        {"env": "messenger", "preset": "quick_rl", "network": "kinship=0"},
+        {"env": "messenger", "preset": "quick_rl", "network": "similarity=0"},
         {"env": "rtfm", "agent": "film", "preset": "quick", "learning": "weights.contrast=1"},
     ],
 )

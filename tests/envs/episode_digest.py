@@ -31,7 +31,7 @@ CASES = {
     "ma_rtfm/s5 eval_new": ("ma_rtfm", {"stage": "s5", "agents": 3, "split": "eval_new", "death": "individual"}),
     "ma_rtfm/s5 eval_paraphrase": ("ma_rtfm", {"stage": "s5", "agents": 3, "split": "eval_paraphrase", "sight": 3}),
     "ma_rtfm/s4 eval": ("ma_rtfm", {"stage": "s4", "agents": 5, "split": "eval", "occupants": 1, "chase_range": None}),
-    "ma_rtfm/s3 left": ("ma_rtfm", {"stage": "s3", "agents": 2, "size": 6, "put_aside": "left", "max_cycles": 7}),
+    "ma_rtfm/s3 left": ("ma_rtfm", {"stage": "s3", "agents": 2, "size": 6, "drop_mode": "left", "max_cycles": 7}),
     **{f"messenger/{stage}": ("messenger", {"stage": stage}) for stage in MESSENGER_STAGES},
     **{f"ma_messenger/{stage}": ("ma_messenger", {"stage": stage, "agents": 2}) for stage in TEAM_STAGES},
     "messenger/s2 test": ("messenger", {"stage": "s2", "split": "test", "manual": "reassigned", "max_cycles": 9}),

@@ -134,7 +134,7 @@ class ReferenceGame:
         size: int,
         max_cycles: int,
         death: str = "team",
-        put_aside: str = "destroyed",
+        drop_mode: str = "destroyed",
         moving: bool = False,
         monsters_first: bool = False,
         letters: bool = False,
@@ -142,7 +142,7 @@ class ReferenceGame:
         self.agents = [Being(("me", ""), cell) for cell in agents]
         self.monsters, self.items, self.document = monsters, items, document
         self.size, self.max_cycles = size, max_cycles
-        self.death, self.put_aside, self.moving, self.monsters_first = death, put_aside, moving, monsters_first
+        self.death, self.drop_mode, self.moving, self.monsters_first = death, drop_mode, moving, monsters_first
         self.letters = letters
         self.steps = 0
 
@@ -203,7 +203,7 @@ class ReferenceGame:
         agent.cell = _step(agent.cell, move)
         for item in self.items:
             if item.cell == agent.cell:
-                if agent.held is not None and self.put_aside == "left":
+                if agent.held is not None and self.drop_mode == "left":
                     agent.held.cell = agent.cell
                 item.cell = None
                 agent.held = item

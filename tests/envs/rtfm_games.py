@@ -46,7 +46,7 @@ def reference_game(world: RTFMWorld, row: int) -> ReferenceGame:
         size=options.size,
         max_cycles=options.max_cycles,
         death=options.death,
-        put_aside=options.put_aside,
+        drop_mode=options.drop_mode,
         moving=world.game.kind.moving,
         monsters_first=bool(world.game.kind.letters),
         letters=bool(world.game.kind.letters),

@@ -41,7 +41,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "individual_death": {"agents": 3, "death": "individual"},
     "sight": {"sight": 2},
     "one_occupant": {"occupants": 1},
-    "left_items": {"put_aside": "left"},
+    "left_items": {"drop_mode": "left"},
     "unlimited_chase": {"chase_range": None},
     "redrawn_text": {"resample_text": True},
     "ordered_text": {"shuffle_manual": False},

@@ -40,7 +40,7 @@ WRONG = [
     ("rtfm", {"occupants": 3}, "occupants"),
     ("rtfm", {"occupants": 0}, "occupants"),
     ("rtfm", {"occupants": 1.0}, "occupants"),
-    ("rtfm", {"put_aside": "eaten"}, "put_aside"),
+    ("rtfm", {"drop_mode": "eaten"}, "drop_mode"),
     ("ma_rtfm", {"death": "slow"}, "death"),
     ("rtfm", {"resample_text": "yes"}, "resample_text"),
     ("rtfm", {"shuffle_manual": None}, "shuffle_manual"),
@@ -87,7 +87,7 @@ def test_a_full_map_is_large_enough():
 def test_the_defaults_are_those_of_the_papers():
     options = mg.make_vec("ma_rtfm", 1).world.game
     assert (options.size, options.max_cycles, options.occupants, options.sight) == (8, 1000, 2, None)
-    assert (options.death, options.put_aside, options.chase_range) == ("team", "destroyed", 5)
+    assert (options.death, options.drop_mode, options.chase_range) == ("team", "destroyed", 5)
     assert (options.resample_text, options.shuffle_manual, options.split) == (False, True, "train")
     assert mg.make_vec("rtfm", 1).world.game.size == 6
     assert mg.make_vec("rock_paper_scissors", 1).world.game.size == 10

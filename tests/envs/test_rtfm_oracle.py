@@ -32,7 +32,7 @@ COLD, FIRE, LIGHTNING, POISON = range(4)
         ("ma_rtfm", {"stage": "s3", "agents": 2}, 4000, 0.94),
         ("ma_rtfm", {"stage": "s5", "agents": 2, "split": "eval", "size": 10}, 1000, 0.97),
         ("ma_rtfm", {"stage": "s3", "agents": 3}, 3000, 0.84),
-        ("ma_rtfm", {"stage": "s3", "agents": 2, "death": "individual", "put_aside": "left"}, 1000, 0.93),
+        ("ma_rtfm", {"stage": "s3", "agents": 2, "death": "individual", "drop_mode": "left"}, 1000, 0.93),
         ("ma_rtfm", {"stage": "s3", "agents": 2, "size": 14, "chase_range": None}, 500, 0.93),
         ("ma_rtfm", {"stage": "s2", "agents": 5, "size": 10}, 500, 0.995),
     ],

@@ -19,8 +19,8 @@ CASES = [
         for n in (1, 2, 3, 4)
         for death in ("team", "individual")
     ),
-    ("ma_rtfm", {"stage": "s3", "agents": 2, "size": 5, "put_aside": "left"}),
-    ("ma_rtfm", {"stage": "s2", "agents": 3, "size": 6, "put_aside": "left", "death": "individual"}),
+    ("ma_rtfm", {"stage": "s3", "agents": 2, "size": 5, "drop_mode": "left"}),
+    ("ma_rtfm", {"stage": "s2", "agents": 3, "size": 6, "drop_mode": "left", "death": "individual"}),
     ("ma_rtfm", {"stage": "s3", "agents": 3, "size": 6, "occupants": 1}),
     ("ma_rtfm", {"stage": "s3", "agents": 3, "size": 7, "sight": 2}),
     ("ma_rtfm", {"stage": "s3", "agents": 2, "size": 8, "sight": 2.5, "occupants": 1, "death": "individual"}),
@@ -28,8 +28,8 @@ CASES = [
     ("ma_rtfm", {"stage": "s5", "agents": 2, "size": 6, "chase_range": 1, "split": "eval_paraphrase"}),
     ("ma_rtfm", {"stage": "s5", "agents": 2, "size": 6, "resample_text": True, "shuffle_manual": False}),
     ("ma_rtfm", {"stage": "s4", "agents": 2, "size": 6, "split": "eval", "max_cycles": 1}),
-    ("rtfm", {"task": "simple", "size": 5, "put_aside": "left", "sight": 1, "occupants": 1}),
-    ("rock_paper_scissors", {"task": "released", "split": "eval", "size": 6, "put_aside": "left", "sight": 3}),
+    ("rtfm", {"task": "simple", "size": 5, "drop_mode": "left", "sight": 1, "occupants": 1}),
+    ("rock_paper_scissors", {"task": "released", "split": "eval", "size": 6, "drop_mode": "left", "sight": 3}),
 ]
 
 

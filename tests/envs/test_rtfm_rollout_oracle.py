@@ -49,7 +49,7 @@ def test_where_monsters_stand_still_the_rules_are_all_there_is():
     vec = games(20, stage="s2")
     vec.reset(seed=1)
     assert np.array_equal(RolloutOracle(vec).best_actions(), Oracle(vec).best_actions())
-    assert RolloutOracle(vec).regrets is None
+    assert RolloutOracle(vec).costs_to_go is None
 
 
 @pytest.mark.parametrize("oracle", [Oracle, RolloutOracle])
@@ -66,25 +66,25 @@ def test_regrets_are_the_share_of_the_chances_that_a_move_throws_away(oracle):
     entities[2, [ROW, COLUMN, PRESENT, TARGET]] = 3, 4, 1, 1  # beside it what it beats
     entities[3, [ROW, COLUMN, PRESENT, TARGET]] = 2, 3, 1, 0  # above what kills it
     teacher = oracle(vec)
-    best, regrets = teacher.best_actions()[0, 0], teacher.regrets[0, 0]
+    best, costs_to_go = teacher.best_actions()[0, 0], teacher.costs_to_go[0, 0]
     assert best.tolist() == [False, False, False, False, True]
-    assert regrets[RIGHT] == 0
-    assert regrets[UP] == pytest.approx(1)
-    assert 0 < regrets[DOWN] < 1
+    assert costs_to_go[RIGHT] == 0
+    assert costs_to_go[UP] == pytest.approx(1)
+    assert 0 < costs_to_go[DOWN] < 1
 
 
-def test_a_move_found_by_roll_outs_is_the_one_without_regret():
+def test_a_move_found_by_roll_outs_is_the_one_without_costs_to_go():
     vec = games(60)
     observation, _ = vec.reset(seed=3)
     rules, oracle, changed = Oracle(vec), RolloutOracle(vec), 0
     for _ in range(6):
         first, best = rules.best_actions(), oracle.best_actions()
         legal, other = observation["action_mask"] > 0, (first != best).any(2)
-        least = np.where(legal & ~best, oracle.regrets, 1).min(2)
-        assert (oracle.regrets[best] == 0).all()
+        least = np.where(legal & ~best, oracle.costs_to_go, 1).min(2)
+        assert (oracle.costs_to_go[best] == 0).all()
         assert (least[other] > 0).all()  # the rules' best among them
-        assert (least[other] == np.where(first, oracle.regrets, 1).min(2)[other]).all()
-        assert (oracle.regrets >= rules.regrets - 1e-6)[~best].all()
+        assert (least[other] == np.where(first, oracle.costs_to_go, 1).min(2)[other]).all()
+        assert (oracle.costs_to_go >= rules.costs_to_go - 1e-6)[~best].all()
         changed += other.sum()
         observation, *_ = vec.step(best.argmax(2))
     assert changed

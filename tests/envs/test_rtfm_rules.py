@@ -150,7 +150,7 @@ def test_the_item_held_before_is_destroyed():
 
 
 def test_put_aside_left_leaves_the_old_item_where_the_new_one_lay():
-    s = Situation([(3, 3, 0)], [(6, 6, FIRE)], (6, 5, COLD), [FIRE, (3, 4, COLD)], put_aside="left")
+    s = Situation([(3, 3, 0)], [(6, 6, FIRE)], (6, 5, COLD), [FIRE, (3, 4, COLD)], drop_mode="left")
     s.play(RIGHT)
     assert s.entities[0, 0, HELD] == s.first_item + 1
     assert s.present(s.first_item)
@@ -166,7 +166,7 @@ def test_put_aside_left_leaves_the_old_item_where_the_new_one_lay():
 
 def test_put_aside_left_takes_one_item_only():
     """The item left behind is not picked up again in the same step."""
-    s = Situation([(3, 3, 0)], [(6, 6, FIRE)], (6, 5, COLD), [FIRE, (3, 4, COLD)], put_aside="left")
+    s = Situation([(3, 3, 0)], [(6, 6, FIRE)], (6, 5, COLD), [FIRE, (3, 4, COLD)], drop_mode="left")
     s.play(RIGHT)
     assert (s.entities[0, s.first_item :, PRESENT] == [1, 0]).all()
 

@@ -23,7 +23,7 @@ BRIEF = replace(
     TINY,
     agent="relread",
     phases=phases_of({"*": Promotion(steps=60)}),
-    network={"kinship": 2, "hidden": 8, "top": 8},
+    network={"similarity": 2, "hidden": 8, "top": 8},
     evaluation=replace(TINY.evaluation, every=None, final_sets=("test",), report_games=4, selection_set="val"),
 )
 

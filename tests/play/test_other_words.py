@@ -63,7 +63,7 @@ def test_a_team_of_the_same_words_stays_as_it_is():
 
 @pytest.mark.parametrize(
     ("agent", "options"),
-    [("relread", {}), ("relread", {"kinship": 4, "meaning": 2, "motion": 4}), ("qmix_relread", {"kinship": 4})],
+    [("relread", {}), ("relread", {"similarity": 4, "meaning": 2, "motion": 4}), ("qmix_relread", {"similarity": 4})],
 )
 def test_rows_go_with_the_spelling_and_all_else_stays(agent, options, people):
     policy = policy_of(agent, **options)
@@ -133,7 +133,7 @@ def test_teams_of_several_words_play_together(people):
 
 
 def test_weights_are_refused_for_their_vocabulary_where_they_are_about_words(tmp_path):
-    for name, options in (("any", {}), ("own", {"kinship": 4})):
+    for name, options in (("any", {}), ("own", {"similarity": 4})):
         config = {"env": "messenger", "agent": "relread", "agents": 1, "stages": ["s1"], "seeds": [0]}
         config |= {"env_options": {}, "policy_options": options}
         record = {"env": "messenger", "vocabulary": "of another day"}

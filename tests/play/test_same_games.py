@@ -85,7 +85,7 @@ def test_only_players_without_names_play_an_alias():
     [
         ("relread", {}, False),
         ("endi_dis_relread", {}, False),
-        ("relread", {"kinship": 4}, True),
+        ("relread", {"similarity": 4}, True),
         ("relread", {"meaning": 4}, True),
         ("relread", {"motion": 4}, True),
         ("txt2pi", {}, True),

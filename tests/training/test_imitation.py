@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import magrounding as mg
-from magrounding.agents.policy import LABELS, REGRETS
+from magrounding.agents.policy import COSTS_TO_GO, LABELS
 from magrounding.envs.rtfm.oracle import Oracle
 from magrounding.envs.rtfm.rollout_oracle import RolloutOracle
 from magrounding.errors import ConfigurationError
@@ -118,7 +118,7 @@ def test_ties_are_left_to_the_student(policy):
 class Judge(ToyExpert):
     """Who also knows what moves cost: the fourth nothing, the others more the likelier they are to be chosen."""
 
-    regrets = np.broadcast_to(np.array([0.6, 0.4, 0.2, 0], np.float32), (8, 2, 4))
+    costs_to_go = np.broadcast_to(np.array([0.6, 0.4, 0.2, 0], np.float32), (8, 2, 4))
 
 
 def test_moves_that_cost_more_weigh_more(policy):
@@ -127,16 +127,16 @@ def test_moves_that_cost_more_weigh_more(policy):
     rollout = collect(vec, [policy, ToyPolicy()], teacher_share=0.5, teacher=teacher)
     trajectory = rollout.trajectories[0]
     plain, without = losses(policy, rollout)
-    weighed, parts = losses(policy, rollout, replace(CONFIG, regret=2.0))
+    weighed, parts = losses(policy, rollout, replace(CONFIG, cost_to_go=2.0))
     with torch.no_grad():
         pi = ImitationLearner(policy, CONFIG).reevaluate(trajectory.games(np.arange(8))).logits.softmax(-1).numpy()
-    expected = (pi * trajectory.extras[REGRETS][:-1]).sum(-1)[trajectory.alive].mean()
+    expected = (pi * trajectory.extras[COSTS_TO_GO][:-1]).sum(-1)[trajectory.alive].mean()
     assert 0.2 < expected < 0.6
-    assert parts["regret"].item() == pytest.approx(expected, rel=1e-4)
+    assert parts["cost_to_go"].item() == pytest.approx(expected, rel=1e-4)
     assert weighed.item() == pytest.approx(plain.item() + 2 * expected, rel=1e-4)
-    assert "regret" not in without
+    assert "cost_to_go" not in without
     cannot_tell = labelled(policy)
-    assert losses(policy, cannot_tell, replace(CONFIG, regret=2.0))[0] == losses(policy, cannot_tell)[0]
+    assert losses(policy, cannot_tell, replace(CONFIG, cost_to_go=2.0))[0] == losses(policy, cannot_tell)[0]
 
 
 def test_an_expert_that_cannot_judge_is_not_asked_to():
@@ -166,10 +166,10 @@ class NeedsLabels(ImpalaConfig):
 
 def test_what_an_algorithm_says_of_its_teacher(monkeypatch):
     options = {"oracle": "rollout", "demonstrations": 3, "carry_memory": True}
-    assert ImitationConfig(teacher_noise=0.2, regret=2.0, **options).teaching == Teaching(
-        noise=0.2, regrets=True, **options
+    assert ImitationConfig(teacher_noise=0.2, cost_to_go=2.0, **options).teaching == Teaching(
+        noise=0.2, costs_to_go=True, **options
     )
-    assert not CONFIG.teaching.regrets
+    assert not CONFIG.teaching.costs_to_go
     assert ImpalaConfig().teaching is None
     made = []
     monkeypatch.setattr(stage, "Teacher", lambda expert, noise, *_: made.append((type(expert), noise)))

@@ -19,7 +19,7 @@ from magrounding.training.rollout import RolloutWorker
 from magrounding.training.teacher import Teacher
 
 GAMES = 4 * GAMES_PER_PART
-SYMBOLS = {"kinship": 8, "meaning": 4, "motion": 4}
+SYMBOLS = {"similarity": 8, "meaning": 4, "motion": 4}
 
 
 def trajectory_of(policy, vec, needs, teacher=None):
@@ -41,7 +41,7 @@ def trajectory_of(policy, vec, needs, teacher=None):
             {"stage": "s2", "death": "individual"},
             "relread",
             {},
-            ImitationConfig(minibatches=1, epochs=1, regret=1.0),
+            ImitationConfig(minibatches=1, epochs=1, cost_to_go=1.0),
         ),
         ("ma_rtfm", {"stage": "s2", "death": "individual"}, "endi_dis_relread", {}, PPOConfig(minibatches=1, epochs=1)),
         (

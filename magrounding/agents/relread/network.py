@@ -28,14 +28,16 @@ from magrounding.agents.running_text.segments import AUTO, EDGES, LEARNT, ROWS, 
 from magrounding.schema import Count, Natural, Options
 from magrounding.spec import FACTS, EnvSpec
 
+OLD_NAMES = {"kinship": "similarity"}
+
 
 @dataclass(frozen=True)
 class RelreadConfig(Options):
     """Options of relread.
 
     Attributes:
-        kinship: E, width of the embeddings by which symbols are looked for in statements that do not contain them; 0:
-            nothing but a word itself is like it. They learn by `Relread.contrast`.
+        similarity: E, width of the embeddings by which symbols are looked for in statements that do not contain them;
+            0: nothing but a word itself is like it. They learn by `Relread.contrast`.
         meaning: D, numbers that a statement says of what it is about, learned for each word; 0: none, so that no word
             means anything but by where else it stands.
         motion: D, width of the embeddings of how things move, and of what words say of it. With them statements are
@@ -52,7 +54,9 @@ class RelreadConfig(Options):
         phrases: compare the goal with statements by pairs of neighbouring words as well, see `ManualReader`.
     """
 
-    kinship: Natural = 0
+    renamed: ClassVar[Mapping[str, str]] = OLD_NAMES
+
+    similarity: Natural = 0
     meaning: Natural = 0
     motion: Natural = 0
     pair_hidden: Count = 32
@@ -87,7 +91,7 @@ class Relread(DocumentPolicy):
         self.width = spec.grid.words_per_occupant
         self.num_agents = spec.num_agents
         self.reader = ManualReader(
-            spec.vocabulary_size, config.kinship, config.meaning, config.motion, spec.words, phrases=config.phrases
+            spec.vocabulary_size, config.similarity, config.meaning, config.motion, spec.words, phrases=config.phrases
         )
         self.segments = make_segments(config.segments, spec)
         self.depends_on_names = self.reader.knows_words or isinstance(self.segments, Delexicalised)
@@ -332,7 +336,7 @@ class Relread(DocumentPolicy):
 
     @property
     def contrasts(self) -> bool:
-        return bool(self.config.kinship)
+        return bool(self.config.similarity)
 
     def contrast(self, observation: dict[str, Tensor], text: TextEncoding) -> Tensor:
         things = self.find(observation)

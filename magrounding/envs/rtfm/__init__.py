@@ -58,7 +58,7 @@ Arguments:
 
 Differences from the paper:
     * The weapon held is destroyed when another is taken, as in the released program; the paper drops it
-      (`put_aside="left"`).
+      (`drop_mode="left"`).
     * Monsters sense agents up to a Euclidean distance of 5, as released; the paper names no range (`chase_range=None`).
     * A cell shows two occupants; the released program shows one in training (`occupants=1`).
     * Templates are drawn once an episode; the released program redraws them every step in training (`resample_text`).

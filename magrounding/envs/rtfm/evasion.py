@@ -67,28 +67,28 @@ def make_scratch(n, k, slots):
 
 
 @inner_njit
-def label_moving(games, rules, tables, entities, labels, regrets):
+def label_moving(games, rules, tables, entities, labels, costs_to_go):
     """Label every agent's best moves, after the division of targets of greatest joint value.
 
-    For the rows `games` [R], `labels` [B, n, 5] bool are filled, and `regrets` [B, n, 5] float32 with the share of its
-    chances that an agent loses by a move. `tables` is the `Pursuit` solved for `rules`.
+    For the rows `games` [R], `labels` [B, n, 5] bool are filled, and `costs_to_go` [B, n, 5] float32 with the share of
+    its chances that an agent loses by a move. `tables` is the `Pursuit` solved for `rules`.
     """
     n = rules.agents
     scratch, values = make_scratch(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)
     for b in games:
         weigh(rules, tables, entities[b], scratch, values)
         for a in range(n):
-            judge(values[a], labels[b, a], regrets[b, a])
+            judge(values[a], labels[b, a], costs_to_go[b, a])
 
 
 @inner_njit
-def judge(values, labels, regrets):
+def judge(values, labels, costs_to_go):
     """Mark an agent's best moves and what the others cost, by the values [5] of its moves; the value of the best.
 
     Args:
         values: as `weigh` fills them.
         labels: [5] bool, filled.
-        regrets: [5] float32, filled: the share of the best value that is lost; 0 of a move into a wall, and
+        costs_to_go: [5] float32, filled: the share of the best value that is lost; 0 of a move into a wall, and
             without chances.
     """
     most = max(values.max(), np.float32(0))
@@ -97,7 +97,7 @@ def judge(values, labels, regrets):
         lost = np.float32(0)
         if most > 0 and values[move] >= 0 and not labels[move]:
             lost = np.float32(1) - values[move] / most
-        regrets[move] = lost
+        costs_to_go[move] = lost
     return most
 
 

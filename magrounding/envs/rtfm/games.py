@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Annotated, ClassVar, Literal
@@ -53,6 +54,9 @@ MapSize = Annotated[int, Meta(ge=4, le=1000)]
 Distance = Annotated[float, Meta(ge=0, le=MOST), INFINITE]
 
 
+OLD_NAMES = {"put_aside": "drop_mode"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class RtfmGame(WorldOptions):
     """What the worlds of RTFM have in common.
@@ -67,7 +71,7 @@ class RtfmGame(WorldOptions):
         sight: how far agents see (Euclidean); None for the whole map.
         occupants: how many occupants a cell shows, 1 or 2.
         death: "team" ends the game with the first death, "individual" lets the others play on.
-        put_aside: "destroyed" or "left": what becomes of the item held when another is taken.
+        drop_mode: "destroyed" or "left": what becomes of the item held when another is taken.
         chase_range: how far monsters sense agents (Euclidean); None for any distance.
         resample_text: draw new templates every step, as the released program does in training.
         shuffle_manual: put the statements in a random order each episode.
@@ -85,6 +89,7 @@ class RtfmGame(WorldOptions):
         ConfigurationError: an option out of its range, or a map too small for its entities.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = OLD_NAMES
     implementation: ClassVar[str] = "magrounding.envs.rtfm.world:RTFMWorld"
 
     agents: Count = 1
@@ -94,7 +99,7 @@ class RtfmGame(WorldOptions):
     sight: Distance | None = None
     occupants: Literal[1, 2] = 2
     death: Annotated[str, OneOf(("team", "individual"))] = "team"
-    put_aside: Annotated[str, OneOf(("destroyed", "left"))] = "destroyed"
+    drop_mode: Annotated[str, OneOf(("destroyed", "left"))] = "destroyed"
     chase_range: Distance | None = 5
     resample_text: bool = False
     shuffle_manual: bool = True

@@ -47,14 +47,14 @@ class Oracle(WorldOracle[RTFMWorld]):
         self._pursuit = None
         if rules.moving:
             self._pursuit = _solve_pursuit(min(rules.size - 2, MAX_SIDE), rules.chase_squared, rules.monsters_first)
-            self.regrets = np.zeros(self._labels.shape, np.float32)
+            self.costs_to_go = np.zeros(self._labels.shape, np.float32)
 
     def _label(self, rows: np.ndarray) -> None:
         rules, entities = self._world._rules, self._world._games.entities
         if self._pursuit is None:
             _label_stationary(rows, rules, entities, self._labels)
         else:
-            _label_moving(rows, rules, self._pursuit, entities, self._labels, self.regrets)
+            _label_moving(rows, rules, self._pursuit, entities, self._labels, self.costs_to_go)
 
 
 @lru_cache(maxsize=8)

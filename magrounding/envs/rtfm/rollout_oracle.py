@@ -52,10 +52,10 @@ class RolloutOracle(Oracle):
         if self._pursuit is None:
             super()._label(rows)
             return
-        assert self.regrets is not None
+        assert self.costs_to_go is not None
         rules, (keys, scalars, entities) = self._world._rules, self._world._games
-        labels, regrets = self._labels, self.regrets
-        _label_by_rollouts(rows, rules, self._pursuit, self.search, entities, keys, scalars, labels, regrets)
+        labels, costs_to_go = self._labels, self.costs_to_go
+        _label_by_rollouts(rows, rules, self._pursuit, self.search, entities, keys, scalars, labels, costs_to_go)
 
 
 def _entry_points(version: int):

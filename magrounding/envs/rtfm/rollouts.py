@@ -60,11 +60,11 @@ class Model(NamedTuple):
 
 
 @inner_njit
-def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, labels, regrets):
+def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, labels, costs_to_go):
     """Label every agent's best moves, where roll-outs beat the rules by them.
 
     Arguments are as for `evasion.label_moving` and in `compiled.Games`, of which nothing is changed. Where roll-outs
-    found a better move, the regret of the rules' best is what it gained for certain (`_gain`).
+    found a better move, the cost-to-go of the rules' best is what it gained for certain (`_gain`).
     """
     n = rules.agents
     scratch, values = make_scratch(n, rules.monsters, entities.shape[1]), np.zeros((n, 5), np.float32)
@@ -77,7 +77,7 @@ def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, lab
         key = hash64(hash64(keys[b, ORDER], _MODEL), scalars[b, STEP])
         doubtful = False
         for a in range(n):
-            doubtful |= judge(values[a], labels[b, a], regrets[b, a]) < search.safe
+            doubtful |= judge(values[a], labels[b, a], costs_to_go[b, a]) < search.safe
             joint[a] = _pick(values[a], key, a)
         if not doubtful:
             continue
@@ -109,8 +109,8 @@ def label_by_rollouts(games, rules, tables, search, entities, keys, scalars, lab
             before, share = most, gain / there.mean()
             for move in range(5):  # what the rules hold to be worth less than their best is worth so much less again
                 labels[b, a, move] = move == rival
-                regrets[b, a, move] = np.float32(1 - (1 - regrets[b, a, move]) * (1 - share))
-            regrets[b, a, rival] = 0
+                costs_to_go[b, a, move] = np.float32(1 - (1 - costs_to_go[b, a, move]) * (1 - share))
+            costs_to_go[b, a, rival] = 0
 
 
 @inner_njit

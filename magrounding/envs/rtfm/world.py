@@ -129,7 +129,7 @@ def _make_rules(game: RtfmGame) -> arrays.Rules:
         max_cycles=game.max_cycles,
         moving=task.moving,
         individual_death=game.death == "individual",
-        leave_item=game.put_aside == "left",
+        leave_item=game.drop_mode == "left",
         monsters_first=bool(task.letters),
         resample_text=game.resample_text,
         shuffle_manual=game.shuffle_manual,

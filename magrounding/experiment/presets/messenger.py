@@ -59,7 +59,7 @@ QUICK_RL_MESSENGER = replace(
         "s3": (_ground(1_000_000),),
     },
     env_options={},
-    network={"kinship": 64, "meaning": 8},
+    network={"similarity": 64, "meaning": 8},
     team_reward=0.0,
     evaluation=replace(QUICK_RL_MA_RTFM.evaluation, every=25_000, selection_set="val", watched_sets=("train", "val")),
 )
@@ -98,7 +98,7 @@ QUICK_MESSENGER = replace(
         "s2": (_imitate_and_ground(100_000, weights=_MOTION_GROUNDS), _ground(150_000, weights=_MOTION_GROUNDS)),
         "s3": (_imitate_and_ground(300_000, weights=_DECOYS, frozen=_DECOYS_FROZEN),),
     },
-    network={"kinship": 64, "meaning": 8, "motion": 8},
+    network={"similarity": 64, "meaning": 8, "motion": 8},
 )
 
 QUICK_MA_MESSENGER = replace(

@@ -23,7 +23,7 @@ _ENDI_AT_FIRST: dict[str, float] = {"modelling": 0.003, "division": 0.003}
 def _imitate(steps: int, teacher_steps: int = 20_000, oracle: str = "") -> Phase:
     """DAgger for so many environment steps: small minibatches and three passes, as what is slow is reading."""
     learner = ImitationConfig(
-        anneal_steps=steps, teacher_steps=teacher_steps, weights=_ENDI_TAUGHT, regret=3.0, oracle=oracle
+        anneal_steps=steps, teacher_steps=teacher_steps, weights=_ENDI_TAUGHT, cost_to_go=3.0, oracle=oracle
     )
     return Phase(learner, Promotion(steps=steps), num_envs=64)
 
