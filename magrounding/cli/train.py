@@ -107,7 +107,7 @@ def train(arguments: Arguments, line: CommandLine) -> None:
     folder = run_folder(arguments)
     config = resumed(arguments, folder) if arguments.resume else requested(arguments)
     display = Display(quiet=arguments.quiet)
-    run_curriculum(
+    run = run_curriculum(
         config,
         folder,
         resume=arguments.resume,
@@ -116,8 +116,7 @@ def train(arguments: Arguments, line: CommandLine) -> None:
         display=display,
         command=str(line),
     )
-    report = RunFolder(folder).report
-    print(report if arguments.quiet else f"report: {report}")
+    print(run.report if arguments.quiet else f"report: {run.report}")
 
 
 def run_folder(arguments: Arguments) -> Path:

@@ -53,7 +53,7 @@ def branch(source: Path, settings: RunConfig, folder: Path, command: str = "") -
         raise CheckpointError(f"{folder} exists already: remove it, or name another")
     made = RunFolder(folder.with_name(f".{folder.name}.partial"))
     own = made.seed(seed, 1)
-    with RunOwner(made.path) as owner:
+    with RunOwner(made) as owner:
         for left in made.path.iterdir():  # by a process that was killed
             if left.is_dir():
                 shutil.rmtree(left)
@@ -67,4 +67,4 @@ def branch(source: Path, settings: RunConfig, folder: Path, command: str = "") -
         about = {"versions": versions(), "command": command, "branched_from": str(source)}
         made.write_config({**run.config(), **settings.as_dict(), **about})
         made.path.replace(folder)  # whole, or not there at all
-        owner.folder = folder
+        owner.folder = RunFolder(folder)

@@ -28,7 +28,6 @@ from magrounding.play.recording import check_texts
 from magrounding.play.run_folder import RunFolder
 from magrounding.registry import is_simulator
 from magrounding.spec import EnvSpec
-from magrounding.storage import remove_partial
 from magrounding.threads import plan_threads, using
 from magrounding.training.algorithm import Teaching
 
@@ -42,7 +41,7 @@ def run_curriculum(
     threads: int | None = None,
     display: Display | None = None,
     command: str = "",
-) -> None:
+) -> RunFolder:
     """Train every seed of a run, one after the other, and write the report.
 
     Args:
@@ -53,6 +52,9 @@ def run_curriculum(
         threads: to compute with; by default the cores that this process may run on.
         display: what the person sees.
         command: the command line, for the report.
+
+    Returns:
+        The files of the run.
 
     Raises:
         CheckpointError: the folder is in the way, or not a run's, or damaged, or another process trains in it.
@@ -70,21 +72,21 @@ def run_curriculum(
         cuda=where.type == "cuda",
     )
     cores = f"{plan.cores} thread{'s' if plan.cores > 1 else ''}"
-    shown.say(f"{settings.title} · {where.type}, {cores} · {folder}")
+    shown.say(f"{settings.title} · {where.type}, {cores} · {run}")
     demonstrators = check_run(settings)  # what cannot work comes to light before anything is written
     if resume:
         run.config()
     else:
         run.refuse_foreign()
-    with RunOwner(folder):
-        remove_partial(folder)
+    with RunOwner(run):
+        run.remove_partial()
         if resume:
             config = run.config()
             if parse_config(config).digest != settings.digest:
-                raise CheckpointError(f"the run in {folder} has other settings: resume it with its own (read_config)")
-            _check_text(settings, folder, config.get(TEXT))
+                raise CheckpointError(f"the run in {run} has other settings: resume it with its own (read_config)")
+            _check_text(settings, run, config.get(TEXT))
         elif run.holds_run:
-            raise CheckpointError(f"{folder} exists already: add --resume to go on with it, or name another with --out")
+            raise CheckpointError(f"{run} exists already: add --resume to go on with it, or name another with --out")
         else:
             about = {"versions": versions(), "command": command, "demonstrators": demonstrators}
             about |= {TEXT: text} if (text := settings.describe(settings.stages[0]).source) else {}
@@ -98,6 +100,7 @@ def run_curriculum(
             with stop.immediate():
                 play_missing(settings, run, shown)
                 write_report(run)
+    return run
 
 
 def check_run(settings: RunConfig) -> dict[str, str]:
@@ -130,7 +133,7 @@ def _check_games(settings: RunConfig) -> None:
                 config.make_env(None).close()
 
 
-def _check_text(settings: RunConfig, folder: Path, before: str | None) -> None:
+def _check_text(settings: RunConfig, folder: RunFolder, before: str | None) -> None:
     """CheckpointError where a run began with other sentences than its files hold now."""
     now = settings.describe(settings.stages[0]).source
     if before is not None and before != now:

@@ -72,13 +72,13 @@ class RunOwner:
         OSError: the disk refused.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
         self._record = b""
 
     def __enter__(self) -> RunOwner:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = RunFolder(self.folder).owner
+        self.folder.path.mkdir(parents=True, exist_ok=True)
+        path = self.folder.owner
         with _locked(path) as file:
             _check_free(path, file.read())
             content = asdict(Process.this())
@@ -92,7 +92,7 @@ class RunOwner:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        path = RunFolder(self.folder).owner
+        path = self.folder.owner
         with _locked(path) as file:
             if file.read() in (self._record, b""):
                 file.truncate(0)

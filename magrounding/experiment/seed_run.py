@@ -110,7 +110,7 @@ class SeedRun:
                     self.seed,
                     self.device,
                     self._clock,
-                    self.folder.path,
+                    self.folder,
                     self._display,
                 )
                 try:

@@ -38,6 +38,7 @@ from magrounding.play.demonstrations import Demonstrations, find_demonstrations
 from magrounding.play.evaluate import TRUE_MANUAL, Evaluation, ProgressCallback, evaluate
 from magrounding.play.player import Player
 from magrounding.play.recording import RECORDING_SEED, record
+from magrounding.play.run_folder import SeedFolder
 from magrounding.play.team import Team
 from magrounding.threads import active_plan, map_agents
 from magrounding.training.algorithm import Teaching
@@ -48,7 +49,6 @@ from magrounding.training.rollout import FinishedEpisodes, RolloutWorker
 from magrounding.training.teacher import Teacher
 from magrounding.vector import VectorEnv
 
-DEMONSTRATIONS_FILE = "demonstrations.npz"
 HANGING_SECONDS = 60.0
 """Without an answer, after which a simulator's worker is replaced."""
 RECORDED_AT_ONCE = 64
@@ -274,7 +274,7 @@ def make_session(
     seed: int,
     device: torch.device,
     clock: Clock | None = None,
-    folder: Path | None = None,
+    folder: SeedFolder | None = None,
     display: Display | None = None,
 ) -> StageSession:
     """Make what a phase is trained with; its games begin with `StageSession.start` or `resume`.
@@ -319,7 +319,7 @@ def make_session(
 
 
 def _source(
-    session: StageSession, seed: int, folder: Path | None
+    session: StageSession, seed: int, folder: SeedFolder | None
 ) -> tuple[RolloutWorker | DemonstrationSource, Teacher | None]:
     """Demonstrations to learn from, or games that the agents play, labelled by a teacher where one is due."""
     config, vec, players = session.phase.learner, session.vec, session.players
@@ -334,14 +334,16 @@ def _source(
     return RolloutWorker(vec, players, *common, config.needs, teacher), teacher
 
 
-def _demonstrations(session: StageSession, teaching: Teaching, seed: int, folder: Path | None) -> Demonstrations | None:
+def _demonstrations(
+    session: StageSession, teaching: Teaching, seed: int, folder: SeedFolder | None
+) -> Demonstrations | None:
     """The games that a phase of imitation learns from: the run's files, or games of the expert, recorded once."""
     settings, games = session.settings, teaching.demonstrations
     if settings.demonstrations:
         return find_demonstrations(settings.demonstrations, session.vec)[1]
     if not games:
         return None
-    path = None if folder is None else folder / session.stage / DEMONSTRATIONS_FILE
+    path = None if folder is None else folder.demonstrations(session.stage)
     if path is not None and path.exists():
         return Demonstrations.load(path)
     since, rows = time.perf_counter(), min(games, RECORDED_AT_ONCE)

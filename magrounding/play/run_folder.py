@@ -9,7 +9,7 @@ from typing import Any
 from magrounding.agents.weights import STATE_FILE
 from magrounding.errors import CheckpointError
 from magrounding.pretrained import find_run
-from magrounding.storage import read_json, write_json
+from magrounding.storage import read_json, remove_partial, write_json
 
 CONFIG_FILE = "config.json"
 OWNER_FILE = "owner.json"
@@ -19,6 +19,7 @@ BASELINES_FILE = "baselines.json"
 METRICS_FILE = "metrics.jsonl"
 TENSORBOARD_FOLDER = "tensorboard"
 CHECKPOINT_FILE = "checkpoint.safetensors"
+DEMONSTRATIONS_FILE = "demonstrations.npz"
 
 
 class SeedFolder:
@@ -37,6 +38,10 @@ class SeedFolder:
     def weights(self, stage: str) -> Path:
         """The folder of the weights after a stage, or after one of its phases, "<stage>/<phase>"."""
         return self.path / stage
+
+    def demonstrations(self, stage: str) -> Path:
+        """The file of the expert's games that a stage has recorded to learn from."""
+        return self.path / stage / DEMONSTRATIONS_FILE
 
     def state(self, stage: str) -> dict[str, Any]:
         """The record of the weights after a stage, which makes them valid."""
@@ -102,6 +107,10 @@ class RunFolder:
     def seed(self, seed: int | str, num_seeds: int) -> SeedFolder:
         """The files of one of the run's seeds: the run folder itself, or `seed_<k>/` where there are several."""
         return SeedFolder(self.path if num_seeds == 1 else self.path / f"seed_{seed}")
+
+    def remove_partial(self) -> None:
+        """Delete what a process that was killed has left half written."""
+        remove_partial(self.path)
 
     def refuse_foreign(self) -> None:
         """CheckpointError for a folder that is neither empty nor a run's, before anything is written into it."""

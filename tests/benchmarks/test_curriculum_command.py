@@ -17,6 +17,7 @@ from magrounding.experiment.config import make_config
 from magrounding.experiment.owner import RunOwner
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.presets import find_preset
+from magrounding.play.run_folder import RunFolder
 from magrounding.storage import write_json
 from tests.experiment.tiny_runs import IMITATION, LEARNER, phases_of, tiny_settings
 
@@ -137,7 +138,7 @@ def test_a_second_start_in_a_folder(monkeypatch, capsys, tmp_path):
     running = (
         rf"error: the run in {re.escape(str(tmp_path))} is running \(process {os.getpid()} on \S+, since 20[^)]+\)"
     )
-    with RunOwner(tmp_path):
+    with RunOwner(RunFolder(tmp_path)):
         for more in ([], ["--resume"]):
             code, err = run(monkeypatch, capsys, "--env", "ma_rtfm", "--out", tmp_path, *more)
             assert code == 2

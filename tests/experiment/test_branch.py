@@ -12,6 +12,7 @@ from magrounding.experiment.checkpoint import load_checkpoint, save_checkpoint
 from magrounding.experiment.curriculum import run_curriculum
 from magrounding.experiment.owner import RunOwner
 from magrounding.experiment.phase import Promotion
+from magrounding.play.run_folder import RunFolder
 from magrounding.storage import read_json
 from tests.experiment.tiny_runs import (
     IMITATION,
@@ -91,7 +92,7 @@ def test_what_a_killed_process_left_is_no_part_of_it_and_a_living_one_is_not_dis
     settings, partial = tiny_settings(**BRIEF), tmp_path / ".branch.partial"
     (partial / "s2").mkdir(parents=True)
     (partial / "notes").write_text("half")
-    with RunOwner(partial), pytest.raises(CheckpointError, match="is running"):
+    with RunOwner(RunFolder(partial)), pytest.raises(CheckpointError, match="is running"):
         branch(first, settings, tmp_path / "branch")
     branch(first, settings, tmp_path / "branch")
     assert [path.name for path in tmp_path.iterdir()] == ["branch"]

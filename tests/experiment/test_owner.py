@@ -12,7 +12,7 @@ import pytest
 
 from magrounding.errors import CheckpointError
 from magrounding.experiment.owner import Process, RunOwner
-from magrounding.play.run_folder import OWNER_FILE
+from magrounding.play.run_folder import OWNER_FILE, RunFolder
 from magrounding.storage import SEAL, digest
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +23,7 @@ import os, sys, time
 from pathlib import Path
 from magrounding.errors import CheckpointError
 from magrounding.experiment.owner import RunOwner
+from magrounding.play.run_folder import RunFolder
 
 folder, rounds = Path(sys.argv[1]), int(sys.argv[2])
 for done in range(rounds):
@@ -36,7 +37,7 @@ for done in range(rounds):
         os.close(go), os.close(end)
         os.read(ready, 1)
         try:
-            RunOwner(folder).__enter__()
+            RunOwner(RunFolder(folder)).__enter__()
             os.write(1, b"owned\\n")
         except CheckpointError as error:
             os.write(1, b"running\\n" if "is running" in str(error) else b"failed\\n")
@@ -57,6 +58,7 @@ import os, sys
 from pathlib import Path
 from magrounding.errors import CheckpointError
 from magrounding.experiment.owner import RunOwner
+from magrounding.play.run_folder import RunFolder
 
 folder = Path(sys.argv[1])
 inside, children = folder / "inside", []
@@ -67,7 +69,7 @@ for _ in range(6):
     turns = 0
     while turns < 5:
         try:
-            with RunOwner(folder):
+            with RunOwner(RunFolder(folder)):
                 os.close(os.open(inside, os.O_CREAT | os.O_EXCL))
                 turns += 1
                 inside.unlink()
@@ -90,29 +92,32 @@ def record(folder, **changes):
 
 
 def test_a_second_owner_learns_who_the_first_is(tmp_path):
-    with RunOwner(tmp_path / "run"):
-        with pytest.raises(CheckpointError) as refused, RunOwner(tmp_path / "run"):
+    with RunOwner(RunFolder(tmp_path / "run")):
+        with pytest.raises(CheckpointError) as refused, RunOwner(RunFolder(tmp_path / "run")):
             pass
         told = str(refused.value)
         host = re.escape(os.uname().nodename)
         assert re.search(rf"is running \(process {os.getpid()} on {host}, since 20\d\d-", told)
         assert "--resume" not in told
     assert not list((tmp_path / "run").iterdir())
-    with RunOwner(tmp_path / "run"):  # given back
+    with RunOwner(RunFolder(tmp_path / "run")):  # given back
         pass
 
 
 def test_a_killed_owner_owns_nothing(tmp_path):
-    code = "import sys; from magrounding.experiment.owner import *; RunOwner(Path(sys.argv[1])).__enter__(); input()"
+    code = (
+        "import sys; from magrounding.experiment.owner import *; RunOwner(RunFolder(Path(sys.argv[1]))).__enter__()\n"
+        "input()"
+    )
     process = python(code, tmp_path, stdin=subprocess.PIPE)
     while not (tmp_path / OWNER_FILE).exists() or not (tmp_path / OWNER_FILE).read_bytes():
         assert process.poll() is None
         time.sleep(0.01)
-    with pytest.raises(CheckpointError, match=f"process {process.pid} on"), RunOwner(tmp_path):
+    with pytest.raises(CheckpointError, match=f"process {process.pid} on"), RunOwner(RunFolder(tmp_path)):
         pass
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # ended, and still in the list of processes
-    with RunOwner(tmp_path):
+    with RunOwner(RunFolder(tmp_path)):
         pass
     process.communicate()
     assert not list(tmp_path.iterdir())
@@ -120,17 +125,17 @@ def test_a_killed_owner_owns_nothing(tmp_path):
 
 def test_a_process_id_that_was_used_again(tmp_path):
     record(tmp_path, began="another start")
-    with RunOwner(tmp_path):
+    with RunOwner(RunFolder(tmp_path)):
         assert Process(**{k: v for k, v in json.loads((tmp_path / OWNER_FILE).read_text()).items() if k != SEAL}).alive
 
 
 def test_an_owner_on_another_host_cannot_be_checked(tmp_path):
     record(tmp_path, host="elsewhere", pid=7)
     complaint = f"belongs to process 7 on elsewhere, since .* if it does not, delete {tmp_path / OWNER_FILE}"
-    with pytest.raises(CheckpointError, match=complaint), RunOwner(tmp_path):
+    with pytest.raises(CheckpointError, match=complaint), RunOwner(RunFolder(tmp_path)):
         pass
     (tmp_path / OWNER_FILE).unlink()
-    with RunOwner(tmp_path):
+    with RunOwner(RunFolder(tmp_path)):
         pass
 
 
@@ -140,10 +145,13 @@ def test_a_damaged_record_frees_nothing(tmp_path):
     flipped = [whole[:k] + bytes([whole[k] ^ 1]) + whole[k + 1 :] for k in range(0, len(whole), 5)]
     for damaged in (*flipped, whole[:-9], b"[]"):
         (tmp_path / OWNER_FILE).write_bytes(damaged)
-        with pytest.raises(CheckpointError, match="damaged and names no process: delete it"), RunOwner(tmp_path):
+        with (
+            pytest.raises(CheckpointError, match="damaged and names no process: delete it"),
+            RunOwner(RunFolder(tmp_path)),
+        ):
             pass
     (tmp_path / OWNER_FILE).write_bytes(b"")  # killed before it wrote its name: it had nothing else either
-    with RunOwner(tmp_path):
+    with RunOwner(RunFolder(tmp_path)):
         pass
 
 
@@ -165,6 +173,6 @@ def test_nobody_comes_in_while_another_gives_the_folder_back(tmp_path):
 
 def test_what_another_process_took_is_left_to_it(tmp_path):
     """Its own record deleted by a person, and another process in its place."""
-    with RunOwner(tmp_path):
+    with RunOwner(RunFolder(tmp_path)):
         record(tmp_path, pid=1)
     assert json.loads((tmp_path / OWNER_FILE).read_text())["pid"] == 1
