@@ -150,6 +150,6 @@ def parse_players(texts: Sequence[str]) -> dict[str, PlayerSpec]:
 
 
 def parse_fixed(texts: Sequence[str], envs: Sequence[str]) -> dict[str, Any]:
-    """Option → value, see `parse_known`; ConfigurationError for one that no env has, or of another kind."""
+    """Return option → value of the host; ConfigurationError for one that no env has, or a value that cannot be."""
     known = {name: option for env in envs for name, option in env_entry(env).schema.items()}
     return parse_known(texts, known, ENV_FLAG)
