@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
-from reprlib import Repr
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -50,8 +49,8 @@ _NOUNS = {
 }
 """How errors call the types of msgspec."""
 _EVERY = "*"
-_SHORT = Repr(maxstring=80, maxother=80, maxdict=6, maxlist=9, maxtuple=9)
-"""How errors show a value."""
+_MOST_SHOWN = 120
+"""Characters of a value that an error shows."""
 
 
 @dataclass(frozen=True, eq=False)  # names may be a dict, which has no hash
@@ -182,7 +181,9 @@ class Option:
         wanted = re.sub(
             r"`([^`]*)`", lambda found: " or ".join(_NOUNS.get(name, name) for name in found[1].split(" | ")), wanted
         )
-        return ConfigurationError(f"{self.name} of {self.owner} takes {wanted}{where}, got {_SHORT.repr(value)}")
+        shown = repr(value)
+        shown = shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "…"
+        return ConfigurationError(f"{self.name} of {self.owner} takes {wanted}{where}, got {shown}")
 
 
 @cache

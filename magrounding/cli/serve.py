@@ -150,7 +150,7 @@ def parse_players(texts: Sequence[str]) -> dict[str, PlayerSpec]:
 
 
 def parse_fixed(texts: Sequence[str], envs: Sequence[str]) -> dict[str, Any]:
-    """Option → value; ConfigurationError for one that no env has, or of another kind."""
+    """Return option → value of the host; ConfigurationError for one that no env has, or a value that cannot be."""
     known = {name: option for env in envs for name, option in env_entry(env).schema.items()}
     asked = assignments(texts, ENV_FLAG)
     return {name: known[choose(f"option for {ENV_FLAG}", name, tuple(known))].parse(value) for name, value in asked}
