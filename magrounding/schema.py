@@ -126,7 +126,7 @@ class Option:
 
     @cached_property
     def nested(self) -> bool:
-        """Whether it holds other `Options`, which are checked already."""
+        """Whether it holds other `Options`."""
         return any(isinstance(part, type) and issubclass(part, Options) for part in _parts(self.type))
 
     def check(self, value: Any) -> Any:
@@ -140,7 +140,9 @@ class Option:
             names = (value,) if isinstance(value, str) else value if isinstance(value, tuple | list) else ()
             for name in names:
                 choose(self.choices.kind or self.name, name, self.choices.names)
-        if self.nested or (INFINITE in _marks(self.type) and value == math.inf):
+        if self.nested:
+            return _nested(self.type, value)
+        if INFINITE in _marks(self.type) and value == math.inf:
             return value
         try:
             found = msgspec.convert(value, self.type)
@@ -213,8 +215,7 @@ def load(cls: type[Loaded], content: Any) -> Loaded:
         cls = cls.variant(values.pop(cls.tag, None))
     known, chosen = options_of(cls), {}
     for name, value in values.items():
-        name = known_name(cls, name)
-        chosen[name] = _load_nested(known[name].type, value) if known[name].nested else value
+        chosen[known_name(cls, name)] = value
     if missing := [name for name, option in known.items() if option.required and name not in chosen]:
         raise ConfigurationError(f"{cls.owner()} lacks {', '.join(missing)}")
     return cls(**chosen)
@@ -257,6 +258,8 @@ def assign(value: Any, path: str, text: str, option: Option | None = None) -> An
         own = known_name(type(value), name)
         option = options_of(type(value))[own]
         return replace(value, **{own: assign(getattr(value, own), rest, text, option)})  # type: ignore[type-var]
+    if not isinstance(value, Mapping | tuple):
+        choose(f"part of {path}", name, ())
     keys = list(value) if isinstance(value, Mapping) else list(map(str, range(len(value))))
     if name == _EVERY:
         chosen = [key for key in keys if has(value[_key(value, key)], rest)] or keys[:1]
@@ -291,15 +294,15 @@ def known_name(cls: type[Options], name: str) -> str:
     return choose(f"option of {cls.owner()}", name, tuple(options_of(cls)))
 
 
-def _load_nested(hint: Any, value: Any) -> Any:
-    """What an annotation that holds `Options` makes of JSON data."""
+def _nested(hint: Any, value: Any) -> Any:
+    """The value of an annotation that holds `Options`: these themselves, or JSON data of them."""
     origin, parts = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and issubclass(hint, Options):
-        return load(hint, value)
+        return value if isinstance(value, hint) else load(hint, value)
     if origin is tuple and isinstance(value, list | tuple):
-        return tuple(_load_nested(parts[0], each) for each in value)
+        return tuple(_nested(parts[0], each) for each in value)
     if origin is not None and issubclass(origin, Mapping) and isinstance(value, Mapping):
-        return {name: _load_nested(parts[1], each) for name, each in value.items()}
+        return {name: _nested(parts[1], each) for name, each in value.items()}
     raise ConfigurationError(f"options are dicts, lists of them, or dicts of both, got {value!r}")
 
 

@@ -67,7 +67,7 @@ def shuffle_advantages(seed):
 
 def trained(preset, task, seed, steps):
     """One agent's session after so many environment steps."""
-    settings = RunConfig("rtfm", preset.agent, 1, preset, (task,), (seed,))
+    settings = replace(preset, env="rtfm", stages=(task,), seeds=(seed,))
     session = StageSession(settings, task, 0, seed, torch.device("cpu"))
     session.start()
     for done in range(0, steps, session.steps_per_update):
