@@ -13,7 +13,7 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -232,7 +232,10 @@ def dump(value: Any) -> Any:
 
 
 def diff(one: Any, other: Any) -> dict[str, tuple[Any, Any]]:
-    """Path → value in one and in the other, of all in which two options differ; None where one has none."""
+    """Path → value in one and in the other, of all in which two options differ; None where one has none.
+
+    An empty dict is nothing: what the other has in it is what differs.
+    """
     first, second = dict(_flat(dump(one))), dict(_flat(dump(other)))
     paths = dict.fromkeys((*first, *second))
     return {path: (first.get(path), second.get(path)) for path in paths if first.get(path) != second.get(path)}
@@ -307,9 +310,13 @@ def _nested(hint: Any, value: Any) -> Any:
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(Path, value) of all that JSON data holds; of empty parts themselves."""
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    if not parts or not value or (isinstance(value, list) and not isinstance(value[0], dict | list)):
+    """(Path, value) of all that JSON data holds; lists of plain values are values."""
+    parts: Iterable[tuple[Any, Any]]
+    if isinstance(value, dict):
+        parts = value.items()
+    elif isinstance(value, list) and value and isinstance(value[0], dict | list):
+        parts = enumerate(value)
+    else:
         yield path, value
         return
     for name, each in parts:
@@ -335,7 +342,7 @@ def _marks(hint: Any) -> tuple[Any, ...]:
 def _is_finite(value: Any) -> bool:
     if isinstance(value, Mapping):
         return all(map(_is_finite, value.values()))
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return all(map(_is_finite, value))
     return not isinstance(value, float) or math.isfinite(value)
 

@@ -184,7 +184,7 @@ def test_benchmarks_and_tests_are_above_everything():
         f"{name_of(path)}:{line} imports {module}"
         for path in modules()
         for module, line, _, _ in imports(path)
-        if module.split(".")[0] in ("benchmarks", "tests", "examples")
+        if module.split(".")[0] in ("benchmarks", "tests", "examples", "tools")
     ]
     assert not above, "\n".join(above)
 

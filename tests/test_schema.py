@@ -167,7 +167,7 @@ def test_an_old_name_is_understood_with_a_warning():
 
 
 def test_two_runs_differ_in_paths():
-    other = Run("two", {"a": (Plain(rate=0.25),), "b": RUN.learners["b"][:1]}, sizes=(4, 4), extra={"c": {}})
+    other = Run("two", {"a": (Plain(rate=0.25),), "b": RUN.learners["b"][:1]}, sizes=(4, 4), extra={"c": 1, "d": {}})
     assert diff(RUN, RUN) == {}
     assert diff(RUN, other) == {
         "title": ("one", "two"),
@@ -177,8 +177,7 @@ def test_two_runs_differ_in_paths():
         "learners.b.1.weights.x": (1.0, None),
         "learners.b.1.depth": (3, None),
         "sizes": ([8], [4, 4]),
-        "extra": ({}, None),
-        "extra.c": (None, {}),
+        "extra.c": (None, 1),
     }
 
 

@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Meta
 
+from magrounding.endi.agent import GROUNDINGS, make_endi
 from magrounding.experiment.config import RunConfig
 from magrounding.experiment.evaluation_config import EvaluationConfig
 from magrounding.experiment.phase import Phase, Promotion
@@ -20,19 +21,27 @@ from magrounding.schema import INFINITE, MOST, OneOf, Options, options_of
 
 PAGE = """# Options
 
-Written by `python -m tools.option_tables` from the dataclasses that check them. Environments take theirs as keyword arguments of
-`mg.make` and as `--env-option name=value`; networks by `--network`, learners by `--learning`; `--set path=value` changes any entry of a run,
-such as `--set phases.s1.0.num_envs=128` or `--set evaluation.every=50000`.
+Written by `python -m tools.option_tables` from the dataclasses that check them. Environments take theirs as keyword
+arguments of `mg.make` and as `--env-option name=value`; networks by `--network`, learners by `--learning`;
+`--set path=value` changes any entry of a run, e.g. `--set phases.s1.0.num_envs=128` or `--set evaluation.every=50000`.
 
 [Environments](#environments) · [Networks](#networks) · [Learners](#learners) · [Run](#run)
 """
 HEADER = "| option | type | default | meaning |\n|---|---|---|---|"
 _PACKAGE = "magrounding."
-_NOUNS = {int: "integer", float: "number", str: "string", bool: "true or false", type(None): "null", Any: "anything"}
+_NOUNS: dict[Any, str] = {
+    int: "integer",
+    float: "number",
+    str: "string",
+    bool: "true or false",
+    type(None): "null",
+    Any: "anything",
+}
 _ATTRIBUTE = re.compile(r"^(\w+(?:, \w+)*): (.*)$")
 
 
 def main() -> None:
+    """Print the page."""
     print(page(), end="")
 
 
@@ -59,15 +68,16 @@ def sections() -> dict[str, list[tuple[str, type[Options]]]]:
 
 
 def networks() -> list[tuple[str, type[Options]]]:
-    """(Name, options) of every network; agents whose ids set options of the same class share a table."""
-    own = [entry for entry in AGENTS.values() if entry.policy.startswith(_PACKAGE)]
-    modules = {entry.id: load(entry.policy).__module__ for entry in own}
-    found = []
-    for cls in sorted(_subclasses(Options), key=lambda cls: (cls.__module__, cls.__name__)):
-        if cls.__module__.startswith((f"{_PACKAGE}agents.", f"{_PACKAGE}endi.on_")):
-            ids = [entry.id for entry in own if modules[entry.id] == cls.__module__]
-            found.append((", ".join(f"`{id}`" for id in ids) or f"`{cls.__name__}`", cls))
-    return found
+    """(Ids of the agents, options) of every network: agents whose networks have options of one class share a table."""
+    found: dict[type[Options], list[str]] = {}
+    for entry in AGENTS.values():
+        if entry.policy.startswith(_PACKAGE):
+            make = load(entry.policy)
+            make = load(GROUNDINGS[entry.options.get("grounding", "txt2pi")]) if make is make_endi else make
+            made = get_type_hints(make)["return"]  # EnDi of one agent is its grounding module
+            config = get_type_hints((get_args(made) or (made,))[0].__init__)["config"]
+            found.setdefault(config, []).append(f"`{entry.id}`")
+    return [(", ".join(ids), config) for config, ids in found.items()]
 
 
 def summary(cls: type[Options]) -> str:
@@ -110,7 +120,7 @@ def kind(hint: Any) -> str:
     if origin in (Union, UnionType):
         return " or ".join(map(kind, parts))
     if origin is tuple:
-        return f"list of: {kind(parts[0])}"
+        return f"list of {kind(parts[0])}"
     if origin is not None and issubclass(origin, Mapping):
         return "name → value" if parts[1] is Any else f"name → {kind(parts[1])}"
     return _NOUNS.get(hint) or f"`{hint.__name__}`"
@@ -122,9 +132,9 @@ def _bounded(hint: Any, marks: tuple[Any, ...]) -> str:
         if isinstance(mark, OneOf):
             words = f"one of {', '.join(map(_code, mark.names))}"
         elif isinstance(mark, Meta):
-            words += "".join(f", {bound}" for bound in _bounds(mark))
+            words += f" {', '.join(_bounds(mark))}" if mark.min_length is None else f" ({mark.min_length} or more)"
         elif mark == INFINITE:
-            words += ", or infinite"
+            words += " or infinity"
     return words
 
 
@@ -132,8 +142,6 @@ def _bounds(mark: Meta) -> Iterator[str]:
     for sign, bound in (("≥", mark.ge), (">", mark.gt), ("≤", mark.le), ("<", mark.lt)):
         if bound is not None and bound != MOST:
             yield f"{sign} {bound:,}"
-    if mark.min_length:
-        yield f"at least {mark.min_length}"
 
 
 def default(each: Field[Any]) -> str:
@@ -146,11 +154,6 @@ def default(each: Field[Any]) -> str:
 
 def _code(value: Any) -> str:
     return f"`{json.dumps(value, ensure_ascii=False)}`" if not isinstance(value, str) or not value else f"`{value}`"
-
-
-def _subclasses(cls: type[Options]) -> set[type[Options]]:
-    own = set(cls.__subclasses__())
-    return own.union(*map(_subclasses, own)) if own else own
 
 
 if __name__ == "__main__":

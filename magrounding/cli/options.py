@@ -68,9 +68,13 @@ def parse_known(
 
 def assign_network(config: RunConfig, name: str, value: str) -> RunConfig:
     """The run with an option of its network; "kinship=32" becomes the path "network.kinship"."""
-    changed = assign(config, f"network.{name}", value)
-    known = vars(getattr(config.make_network(), "config", _NOTHING))
+    changed, known = assign(config, f"network.{name}", value), network_options(config)
     return config if name in known and known[name] == changed.network[name] else changed
+
+
+def network_options(config: RunConfig) -> Mapping[str, Any]:
+    """Name → value of every option that the network of a run has, those of its own included."""
+    return vars(getattr(config.make_network(), "config", _NOTHING))
 
 
 def assign_learners(config: RunConfig, name: str, value: str) -> RunConfig:

@@ -28,7 +28,7 @@ from magrounding.registry import load
 from magrounding.schema import OneOf, Options
 from magrounding.spec import EnvSpec
 
-_GROUNDINGS = {
+GROUNDINGS = {
     "txt2pi": "magrounding.endi.on_txt2pi:make_endi_txt2pi",
     "emma": "magrounding.endi.on_emma:make_endi_emma",
     "relread": "magrounding.endi.on_relread:make_endi_relread",
@@ -207,5 +207,5 @@ def make_endi(spec: EnvSpec, *, grounding: str = "txt2pi", regularizer: str = "d
         ConfigurationError: an unknown module or option, or a value that cannot be.
     """
     choose("regularizer", regularizer, REGULARIZERS)
-    make = load(_GROUNDINGS[choose("grounding", grounding, tuple(_GROUNDINGS))])
+    make = load(GROUNDINGS[choose("grounding", grounding, tuple(GROUNDINGS))])
     return make(spec, regularizer=regularizer, **options)
