@@ -20,7 +20,7 @@ WORKERS = 2
 """Processes that share the games of a simulator of one game, unless another number is asked for."""
 _WEIGHTS = "weights."
 _NOTHING = SimpleNamespace()
-_BETWEEN_OPTIONS = re.compile(r",(?=\s*[\w.]+=)")
+_BETWEEN_OPTIONS = re.compile(r",(?=\s*[\w.*]+=)")
 """A comma between two options; others belong to a value, such as a list."""
 
 

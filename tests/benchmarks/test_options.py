@@ -81,16 +81,16 @@ def test_weights_of_losses_join_those_of_every_phase():
     after = [phase.learner.weights for _, phase in asked(preset="quick", learning="weights.modelling=0.7").walk()]
     assert [{**weights, "modelling": 0.7} for weights in before] == after
     assert any(len(weights) > 1 for weights in after)
-    with pytest.raises(ConfigurationError, match="unknown auxiliary loss 'height'; choose from: .*modelling"):
+    with pytest.raises(ConfigurationError, match=r"unknown auxiliary loss 'height'; choose from: .*modelling"):
         asked(preset="quick", learning="weights.height=1")
 
 
 def test_any_entry_of_a_run_is_set_by_its_path():
     settings = asked(set=("phases.s1.0.num_envs=7", 'evaluation.final_sets=["eval"],save_every=5'))
-    assert [phase.num_envs for _, phase in settings.walk()][0] == 7
+    assert next(phase.num_envs for _, phase in settings.walk()) == 7
     assert settings.evaluation.final_sets == ("eval",)
     assert settings.save_every == 5.0
-    assert {phase.num_envs for _, phase in asked(set=("phases.*.*.num_envs=7",)).walk()} == {7}
+    assert {phase.num_envs for _, phase in asked(set=("save_every=5,phases.*.*.num_envs=7",)).walk()} == {7}
     for wrong, complaint in (
         ("phases.s9.0.num_envs=7", "'s9'; choose from: s1, "),
         ("evaluation.evry=7", "unknown option of EvaluationConfig 'evry'; .*did you mean 'every'"),
