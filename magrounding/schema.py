@@ -175,6 +175,7 @@ class Option:
         place = _PLACE.search(reason)
         where = f" at {place[1]}" if place and "..." not in place[1] else ""
         wanted = _PLACE.sub("", reason).removeprefix("Expected ").split(", got ")[0]
+        wanted = wanted.replace("Number out of range", "a finite number")
         if literals := [name for part in _parts(self.type) if get_origin(part) is Literal for name in get_args(part)]:
             wanted = f"one of {', '.join(map(str, literals))}"
         wanted = re.sub(r"`([^`]*)`", lambda found: " or ".join(map(_noun, found[1].split(" | "))), wanted)

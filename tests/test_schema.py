@@ -96,6 +96,7 @@ RUN = Run("one", {"a": (Plain(),), "b": (Plain(rate=0.1), Deep(weights={"x": 1.0
         ("scale", 0, "scale of Run takes a number > 0.0, got 0"),
         ("scale", True, "scale of Run takes a number, got True"),
         ("scale", math.inf, "scale of Run takes a finite number, got inf"),
+        ("scale", 10**400, f"scale of Run takes a finite number, got {str(10**400)[:80]}…{'0' * 20}"),
         ("scale", None, "scale of Run takes a number, got None"),
         ("sight", -1, "sight of Run takes a number >= 0.0, got -1"),
         ("sight", -math.inf, "sight of Run takes a number >= 0.0, got -inf"),
