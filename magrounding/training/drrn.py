@@ -150,7 +150,8 @@ class DrrnLearner(QLearner[DrrnLearnerConfig, ChoiceReplay, Transitions]):
         self._known: dict[str, TargetTexts] = {}
         if config.target_every:
             self.target = copy.deepcopy(policy).requires_grad_(False)
-            self._known = {name: TargetTexts(partial(_parts_of, self.target, name), self.device) for name in policy.reads}
+            read = partial(_parts_of, self.target)
+            self._known = {name: TargetTexts(partial(read, name), self.device) for name in policy.reads}
         learning = [parameter for parameter in policy.parameters() if parameter.requires_grad]
         self.optimizer = torch.optim.Adam(learning, config.learning_rate, fused=True)
         texts = {
