@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Meta
 
@@ -114,7 +114,7 @@ def meanings(cls: type) -> dict[str, str]:
 
 def kind(hint: Any) -> str:
     """What a value may be, in words: type, bounds and choices of an annotation."""
-    origin, parts = get_origin(hint)(hint)
+    origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _bounded(parts[0], parts[1:])
     if origin is Literal:
