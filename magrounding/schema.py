@@ -152,6 +152,8 @@ class Option:
             raise self._refused(value, str(error)) from None
         except TypeError:  # an annotation of somebody else's that is no data
             return value
+        if isinstance(found, float) and type(value) is int:
+            return value  # a whole number stays one: keys of documents are made of options
         try:
             return _settled(found)
         except ValueError:
