@@ -138,9 +138,8 @@ class Option:
             ConfigurationError: another type, outside its bounds, or none of its choices.
         """
         value = plain(value)
-        if self.choices is not None:
-            names = (value,) if isinstance(value, str) else value if isinstance(value, tuple | list) else ()
-            for name in names:
+        if self.choices is not None and not (value is None and type(None) in _parts(self.type)):
+            for name in value if isinstance(value, tuple | list) else (value,):
                 choose(self.choices.kind or self.name, name, self.choices.names)
         if self.nested:
             return _nested(self.type, value)
