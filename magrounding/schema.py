@@ -175,7 +175,7 @@ class Option:
 
     def _refused(self, value: Any, reason: str) -> ConfigurationError:
         place = _PLACE.search(reason)
-        where = f" at {place[1]}" if place and "..." not in place[1] else ""
+        where = "" if not place else " for each name" if "..." in place[1] else f" at {place[1]}"
         wanted = _PLACE.sub("", reason).removeprefix("Expected ").split(", got ")[0]
         wanted = wanted.replace("Number out of range", "a finite number")
         if literals := [name for part in _parts(self.type) if get_origin(part) is Literal for name in get_args(part)]:
