@@ -10,9 +10,10 @@ import magrounding as mg
 from magrounding.errors import ConfigurationError
 from magrounding.experiment.config import read_config
 from magrounding.experiment.curriculum import run_curriculum
-from magrounding.experiment.metrics import METRICS_FILE, read_metrics
+from magrounding.experiment.metrics import read_metrics
 from magrounding.experiment.phase import Promotion
 from magrounding.experiment.stage import StageSession, make_session
+from magrounding.play.run_folder import METRICS_FILE
 from magrounding.registry import ENVS
 from magrounding.storage import read_json
 from tests.experiment.tiny_runs import (
