@@ -280,7 +280,7 @@ def assign(value: Any, path: str, text: str, option: Option | None = None) -> An
     changed = dict(value) if isinstance(value, Mapping) else list(value)
     for key in chosen:
         at = _key(value, key)
-        changed[at] = assign(value[at], rest, text, option) if rest else _parsed(text)
+        changed[at] = assign(value[at], rest, text, option) if rest else parsed(text)
     return changed if isinstance(value, Mapping) else tuple(changed)
 
 
@@ -373,7 +373,7 @@ def _key(value: Mapping[str, Any] | tuple[Any, ...], key: str) -> Any:
     return key if isinstance(value, Mapping) else int(key)
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
     """JSON, or else a string; what it is put into checks it."""
     try:
         return json.loads(text)
