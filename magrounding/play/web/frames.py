@@ -81,7 +81,7 @@ def frame(view: View, sprites: Sprites, hidden: Collection[int] = ()) -> dict[st
         "last": list(view.last),
         "reads": {
             agent: [round(weight, _DIGITS) for weight in weights]
-            for agent, weights in view.reliance.items()
+            for agent, weights in view.attention.items()
             if weights is not None and agent not in hidden
         },
     }

@@ -233,7 +233,7 @@ class Host:
         room = self.room(message.code)
         if guest.room is not room:
             self.part(guest, for_good=False)
-        answer = room.join(guest, message.seat, message.token)
+        answer = room.join(guest, message.agent, message.token)
         guest.room = room
         guest.send(json_text(answer))
         room.welcome(guest)

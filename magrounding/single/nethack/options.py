@@ -72,7 +72,7 @@ class NetHack(SimulatorOptions):
         return SILG_LIMIT if self.task in SILG_TASKS else NLE_LIMIT
 
     def describe(self) -> EnvSpec:
-        """What the world shows and takes; the simulator is not needed."""
+        """Return the spec of the world; the simulator is not needed."""
         return _spec(self.task, self.limit, 1 + self.characters + self.colours, self.crop)
 
 

@@ -63,7 +63,7 @@ class ScienceWorld(SimulatorOptions):
                 choose("simplification", each, ("easy", *SIMPLIFICATIONS))
 
     def describe(self) -> EnvSpec:
-        """What the world shows and takes; neither Java nor the simulator is needed."""
+        """Return the spec of the world; neither Java nor the simulator is needed."""
         return _spec(self.max_cycles, self.max_choices)
 
 
