@@ -131,7 +131,7 @@ class Assignments:
     def _find(self, requested: int | None, token: str | None) -> int | None:
         """Return the agent to assign, None for watching; arguments and errors of `assign`."""
         for agent, holder in self._holders.items():
-            # Without naming the agent, a token gets only one without a visitor: another page of the browser may play it.
+            # Without naming the agent, a token gets only a free one: another page of the same browser may play it.
             if _same(holder.token, token) and (requested == agent or (requested is None and holder.visitor is None)):
                 return agent
         if requested == WATCHING:
