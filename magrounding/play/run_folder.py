@@ -93,7 +93,7 @@ class RunFolder:
         return read_json(self.config_file)
 
     def write_config(self, content: dict[str, Any]) -> None:
-        """Make this a run's folder, or change what it says."""
+        """Write `config.json`, which makes this a run's folder."""
         write_json(self.config_file, content, sealed=True)
 
     def baselines(self) -> dict[str, dict[str, dict[str, Any]]]:

@@ -25,8 +25,7 @@ from magrounding.single.nethack.options import (
     NetHack,
     prompts_of,
 )
-from magrounding.single.nethack.status import SHOWN, status_text
-from magrounding.single.nethack.words import BLANK, HEIGHT, WIDTH, first_ids, tokenizer
+from magrounding.single.nethack.words import BLANK, HEIGHT, SHOWN, WIDTH, first_ids, status_text, tokenizer
 from magrounding.single.one_agent import OneAgentEnv
 from magrounding.texts import content_keys
 from magrounding.vector import Observation
