@@ -20,7 +20,7 @@ from magrounding.play.saved_games import Header, SavedEpisode, read_episodes, to
 from magrounding.play.script import Script, ScriptedTeam
 from magrounding.play.web.study import Study
 from magrounding.pretrained import find_run
-from magrounding.single.scienceworld.tasks import task_name
+from magrounding.single.scienceworld.options import task_name
 from magrounding.single.scienceworld.trajectories import read_trajectories
 from magrounding.single.touchdown import Touchdown, files
 from magrounding.storage import lines_of, read_json, read_text, user_path
