@@ -1,13 +1,4 @@
-"""How fast the worlds and the learners are, on this machine, now.
-
-    magrounding bench --env ma_rtfm --stage s5 --num-envs 1024 --seconds 5 --json speed.json
-
-Measured: env steps/s of the vector env and of one game through PettingZoo (actions drawn beforehand, uniformly over all
-of them; observations and documents written), time and memory to create the env in a fresh process, and learner
-samples/s. An env step is one step of one game, whatever the number of its agents; a sample is one agent's step that its
-learner has learnt from. Every speed of a world is the median of several windows after a warm-up, with the slowest and
-the fastest beside it.
-"""
+"""Speed of environments and learners on this machine: `magrounding bench --env ma_rtfm`."""
 
 from __future__ import annotations
 
@@ -21,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.command import CommandLine, derived
 from magrounding.cli.options import (
     assign_learners,
     assign_network,
@@ -47,8 +38,17 @@ SLICES = 4
 
 
 @dataclass(frozen=True)
-class Options:
-    """What to measure."""
+class Arguments:
+    """How fast the worlds and the learners are, on this machine, now.
+
+        magrounding bench --env ma_rtfm --stage s5 --num-envs 1024 --seconds 5 --json speed.json
+
+    Measured: env steps/s of the vector env and of one game through PettingZoo (actions drawn beforehand, uniformly over
+    all of them; observations and documents written), time and memory to create the env in a fresh process, and learner
+    samples/s. An env step is one step of one game, whatever the number of its agents; a sample is one agent's step that
+    its learner has learnt from. Every speed of a world is the median of several windows after a warm-up, with the
+    slowest and the fastest beside it.
+    """
 
     env: str = "ma_rtfm"
     """environment id"""
@@ -80,13 +80,7 @@ class Options:
     """file to write everything to"""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    options = line.parse(Options, description=__doc__)
-    return run_command(lambda: run(options))
-
-
-def check(options: Options) -> None:
+def check(options: Arguments) -> None:
     """Tell what cannot work before anything is measured; nothing is started for it.
 
     Raises:
@@ -108,7 +102,7 @@ def check(options: Options) -> None:
             check_run(_changed(_learner_settings(options), changes))
 
 
-def run(options: Options) -> dict[str, Any]:
+def run(options: Arguments, line: CommandLine) -> dict[str, Any]:
     """Measure everything, printing each number as it comes, and return what the JSON file holds; see `check`."""
     check(options)
     env_options, workers = _env_options(options), _workers(options)
@@ -153,7 +147,7 @@ def run(options: Options) -> dict[str, Any]:
     return results
 
 
-def learner_speed(options: Options) -> list[dict[str, Any]]:
+def learner_speed(options: Arguments) -> list[dict[str, Any]]:
     """Samples/s of a curriculum's whole training loop, and where its time goes.
 
     Where other settings of the learner are asked for `beside`, both are measured in turn, in slices: what else the
@@ -220,7 +214,7 @@ def learner_speed(options: Options) -> list[dict[str, Any]]:
     return results
 
 
-def _env_options(options: Options) -> dict[str, Any]:
+def _env_options(options: Arguments) -> dict[str, Any]:
     """The options that were given or left at their defaults, under the names that the environment has for them."""
     entry = env_entry(options.env)
     given = {entry.stage_option: options.stage, "agents": options.agents, "size": options.size}
@@ -230,18 +224,18 @@ def _env_options(options: Options) -> dict[str, Any]:
     return {**named, **_asked(options)}
 
 
-def _asked(options: Options) -> dict[str, Any]:
+def _asked(options: Arguments) -> dict[str, Any]:
     """What --env-option says."""
     entry = env_entry(options.env)
     reserved = {**chosen_elsewhere(entry, "--stage"), "size": "--size"}
     return parse_env_options(options.env_option, entry, reserved)
 
 
-def _workers(options: Options) -> int:
+def _workers(options: Arguments) -> int:
     return choose_workers(options.workers, configure(env_entry(options.env), _env_options(options)))
 
 
-def _learner_settings(options: Options) -> RunConfig:
+def _learner_settings(options: Arguments) -> RunConfig:
     from magrounding.experiment.config import make_config
 
     stage = _env_options(options).get(env_entry(options.env).stage_option, "")
@@ -266,7 +260,7 @@ def _changed(settings: RunConfig, changes: Sequence[tuple[str, str]]) -> RunConf
     return settings
 
 
-def _variants(options: Options) -> list[list[tuple[str, str]]]:
+def _variants(options: Arguments) -> list[list[tuple[str, str]]]:
     """What is changed of the preset's configuration in each of those that are measured."""
     own = [("bf16", json.dumps(options.bf16))]
     return [own] if options.beside is None else [own, [*own, *assignments((options.beside,), "--beside")]]

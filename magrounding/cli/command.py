@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from types import NoneType
+from types import ModuleType, NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from magrounding.errors import ConfigurationError, MagroundingError
@@ -21,9 +21,10 @@ INTERRUPTED = 130
 CLOSED = 141
 """What reads the output has ended, as `head` does; the code is the one that a shell gives for that."""
 
-RESUMABLE = "mend that, and a run goes on with --resume"
+STOPPED = "stopped"
+REFUSED = "mend that"
 REPEATABLE = "mend that, and the same command goes on"
-"""What to do where the disk refused, of commands that keep what they have done."""
+"""The sentence after Ctrl-C; what to do where the disk refused, of most commands and of those that keep their work."""
 
 Arguments = TypeVar("Arguments")
 _SOURCE = "source"
@@ -48,18 +49,33 @@ class CommandLine:
         """That of this process, which was started as `prog`."""
         return cls(prog, tuple(sys.argv[1:]))
 
-    def parse(self, arguments: type[Arguments], description: str | None = None) -> Arguments:
+    def parse(self, arguments: type[Arguments]) -> Arguments:
         """The arguments as a dataclass; SystemExit with code 2 where it has no such ones, 0 after `--help`."""
         import tyro
 
         show_anything()
         try:
-            typed = tyro.cli(_explained(arguments), prog=self.prog, args=self.arguments, description=description)
+            typed = tyro.cli(_explained(arguments), prog=self.prog, args=self.arguments)
             return arguments(**{name: _at_home(value) for name, value in vars(typed).items()})
         except BrokenPipeError:
             sys.exit(_closed())
         except ConfigurationError as error:
             sys.exit(_end(f"error: {error}", BAD_INPUT))
+
+    def run(self, command: ModuleType) -> int:
+        """Run a command and return its exit code.
+
+        Args:
+            command: module with a dataclass `Arguments` and a function `run(arguments, line)`. It may have
+                `interrupted(arguments, line)`, which returns the sentence for Ctrl-C, and the text `REFUSED`: what to
+                do where a file cannot be written or read.
+        """
+        arguments = self.parse(command.Arguments)
+
+        def interrupted() -> str:
+            return command.interrupted(arguments, self) if hasattr(command, "interrupted") else STOPPED
+
+        return run_command(lambda: command.run(arguments, self), interrupted, getattr(command, "REFUSED", REFUSED))
 
     def __str__(self) -> str:
         return shlex.join([*self.prog.split(), *self.arguments])
@@ -96,7 +112,7 @@ def _explained(arguments: type[Arguments]) -> type[Arguments]:
 
 
 def run_command(
-    command: Callable[[], object], interrupted: Callable[[], str] = lambda: "stopped", refused: str = "mend that"
+    command: Callable[[], object], interrupted: Callable[[], str] = lambda: STOPPED, refused: str = REFUSED
 ) -> int:
     """Run a command and return its exit code.
 

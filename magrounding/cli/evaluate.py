@@ -10,7 +10,7 @@ from typing import Any
 import tyro
 
 from magrounding.agents.weights import versions
-from magrounding.cli.command import CommandLine, derived, distinct_names, run_command
+from magrounding.cli.command import CommandLine, derived, distinct_names
 from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, names_of, parse_env_options
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.config import read_config
@@ -67,13 +67,7 @@ class Arguments:
     """Print nothing but where the report is (--out), and errors."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: report(arguments, line))
-
-
-def report(arguments: Arguments, line: CommandLine) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Play, print the tables, write the files."""
     if arguments.quiet and arguments.out is None:
         raise ConfigurationError("--quiet prints nothing but where the report is: name a folder for it with --out")

@@ -41,7 +41,7 @@ def main() -> int:
         return 0
     if name not in COMMANDS:
         return run_command(lambda: refuse(name))
-    return import_module(f"magrounding.cli.{name}").main(CommandLine(f"{NAME} {name}", tuple(arguments)))
+    return CommandLine(f"{NAME} {name}", tuple(arguments)).run(import_module(f"magrounding.cli.{name}"))
 
 
 def usage() -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import tyro
 from PIL import Image
 
-from magrounding.cli.command import CommandLine, derived, run_command
+from magrounding.cli.command import CommandLine, derived
 from magrounding.envs.make import make
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.progress import Display
@@ -42,13 +42,7 @@ class Arguments:
     """Print nothing but where the film is, and errors."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: replay(arguments))
-
-
-def replay(arguments: Arguments) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Check, and show."""
     if arguments.out is not None:
         choose("ending of --out", arguments.out.suffix.lower(), (*ENDINGS, PAGE))

@@ -10,7 +10,7 @@ from typing import Any
 import tyro
 
 from magrounding.agents.policy import CONTRAST
-from magrounding.cli.command import RESUMABLE, CommandLine, derived, items, run_command
+from magrounding.cli.command import CommandLine, derived, items
 from magrounding.cli.options import (
     assign_learners,
     assign_network,
@@ -30,6 +30,7 @@ from magrounding.play.run_folder import RunFolder
 from magrounding.schema import assign, diff, has
 from magrounding.training.algorithm import AlgorithmConfig
 
+REFUSED = "mend that, and a run goes on with --resume"
 Switch = tyro.conf.FlagCreatePairsOff[bool]
 
 
@@ -96,13 +97,7 @@ class Arguments:
     """Print nothing but where the report is, and errors."""
 
 
-def main(line: CommandLine) -> int:
-    """Run the command and return its exit code."""
-    arguments = line.parse(Arguments)
-    return run_command(lambda: train(arguments, line), lambda: _how_to_resume(arguments, line), RESUMABLE)
-
-
-def train(arguments: Arguments, line: CommandLine) -> None:
+def run(arguments: Arguments, line: CommandLine) -> None:
     """Do what the arguments say."""
     folder = run_folder(arguments)
     config = resumed(arguments, folder) if arguments.resume else requested(arguments)
@@ -261,7 +256,8 @@ def _show(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
-def _how_to_resume(arguments: Arguments, line: CommandLine) -> str:
+def interrupted(arguments: Arguments, line: CommandLine) -> str:
+    """Return the sentence after Ctrl-C: how the run goes on."""
     folder = run_folder(arguments)
     if not RunFolder(folder).holds_run:
         return "stopped before the run began"
