@@ -122,7 +122,7 @@ class StageSession:
         """
         for learner in self.learners:
             learner.explore(steps)
-        rollout = self.source.collect(self.phase.learner.teacher_share(steps), steps)
+        rollout = self.source.collect(self.phase.learner.beta(steps), steps)
         since = time.perf_counter()
         trajectories = rollout.joined() if self.settings.share_parameters else rollout.trajectories
 
