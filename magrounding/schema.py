@@ -128,7 +128,7 @@ class Option:
 
     @cached_property
     def nested(self) -> bool:
-        """Whether it holds other `Options`, which are checked already."""
+        """Values hold other `Options`, which are checked already."""
         return any(isinstance(part, type) and issubclass(part, Options) for part in _parts(self.type))
 
     def check(self, value: Any) -> Any:
@@ -175,15 +175,15 @@ class Option:
     def _refused(self, value: Any, reason: str) -> ConfigurationError:
         place = _PLACE.search(reason)
         where = f" at {place[1]}" if place and "..." not in place[1] else ""
-        wanted = _PLACE.sub("", reason).removeprefix("Expected ").split(", got ")[0]
+        required = _PLACE.sub("", reason).removeprefix("Expected ").split(", got ")[0]
         if literals := [name for part in _parts(self.type) if get_origin(part) is Literal for name in get_args(part)]:
-            wanted = f"one of {', '.join(map(str, literals))}"
-        wanted = re.sub(
-            r"`([^`]*)`", lambda found: " or ".join(_NOUNS.get(name, name) for name in found[1].split(" | ")), wanted
+            required = f"one of {', '.join(map(str, literals))}"
+        required = re.sub(
+            r"`([^`]*)`", lambda found: " or ".join(_NOUNS.get(name, name) for name in found[1].split(" | ")), required
         )
         shown = repr(value)
         shown = shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "…"
-        return ConfigurationError(f"{self.name} of {self.owner} takes {wanted}{where}, got {shown}")
+        return ConfigurationError(f"{self.name} of {self.owner} takes {required}{where}, got {shown}")
 
 
 @cache
@@ -277,7 +277,7 @@ def assign(value: Any, path: str, text: str, option: Option | None = None) -> An
 
 
 def has(value: Any, path: str) -> bool:
-    """Whether a path of `assign` leads somewhere."""
+    """Return whether a path of `assign` leads somewhere."""
     name, _, rest = path.partition(".")
     if isinstance(value, Options):
         name = value.renamed.get(name, name)

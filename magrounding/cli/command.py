@@ -1,4 +1,4 @@
-"""What was typed, how it is parsed, and how every command ends: 0, or one clear sentence and another exit code."""
+"""Command lines: parsing, help, and the end of every command: 0, or one clear sentence and another exit code."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _METAVARS = {str: "STR", int: "INT", float: "FLOAT", Path: "PATH"}
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What was typed.
+    """A command line as it was typed.
 
     Attributes:
         prog: the command, such as "magrounding train" or "python -m benchmarks.curriculum".
-        arguments: what stood behind it.
+        arguments: the words behind it.
     """
 
     prog: str
@@ -46,11 +46,11 @@ class CommandLine:
 
     @classmethod
     def of_process(cls, prog: str) -> CommandLine:
-        """That of this process, which was started as `prog`."""
+        """Return the command line of this process, which was started as `prog`."""
         return cls(prog, tuple(sys.argv[1:]))
 
     def parse(self, arguments: type[Arguments]) -> Arguments:
-        """The arguments as a dataclass; SystemExit with code 2 where it has no such ones, 0 after `--help`."""
+        """Return the arguments as a dataclass; SystemExit with code 2 for words that it does not have, 0 after `--help`."""
         import tyro
 
         show_anything()
@@ -82,17 +82,17 @@ class CommandLine:
 
 
 def derived(source: str, value: Any = None) -> Any:
-    """A field of a command's arguments that is not given by default: `--help` says where its value comes from then.
+    """Return a field of arguments whose default `--help` describes by its source.
 
     Args:
         source: such as "the preset's".
-        value: what the field has where it is not given.
+        value: of the field where it is not given.
     """
     return field(default=value, metadata={_SOURCE: source})
 
 
 def _explained(arguments: type[Arguments]) -> type[Arguments]:
-    """The same arguments, whose help has the values to type, and where a default comes from instead of "None"."""
+    """Return the same arguments, whose help has kinds of values, and the source of a default instead of "None"."""
     import tyro
 
     hints = get_type_hints(arguments, include_extras=True)
@@ -139,7 +139,7 @@ def run_command(
 
 
 def distinct_names(sources: Sequence[str | Path], names: Sequence[str]) -> tuple[str, ...]:
-    """What to call runs: the names given, or those of their folders; ConfigurationError unless each has its own."""
+    """Return names of runs: those given, or of their folders; ConfigurationError unless each has its own."""
     chosen = tuple(names) or tuple(Path(str(source).removeprefix(PREFIX)).name for source in sources)
     if len(chosen) != len(sources) or len(set(chosen)) < len(chosen):
         raise ConfigurationError(
@@ -149,12 +149,12 @@ def distinct_names(sources: Sequence[str | Path], names: Sequence[str]) -> tuple
 
 
 def items(text: str) -> list[str]:
-    """What stands between commas, without what is empty."""
+    """Split a text at its commas, without empty parts."""
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def _at_home(value: Any) -> Any:
-    """The same, "~" at the beginning of a path being a home: a shell leaves it as it is in "--out=~/x"."""
+    """Return the value with "~" of a path expanded, which a shell leaves as it is in "--out=~/x"."""
     if isinstance(value, tuple):
         return tuple(map(_at_home, value))
     return user_path(value) if isinstance(value, Path) else value

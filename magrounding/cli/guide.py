@@ -71,7 +71,7 @@ def run(arguments: Arguments, line: CommandLine) -> GuideMetrics:
     took = time.monotonic() - start
     print(f"loss {loss:.3f} after {learning.epochs} epochs, {duration(took)}")
     found = guide_metrics(guide.score, valid)
-    print(f"{len(valid)} validation variations: {said(found)}")
+    print(f"{len(valid)} validation variations: {summary(found)}")
     record = {
         "command": str(line),
         "learning": asdict(learning),
@@ -85,7 +85,7 @@ def run(arguments: Arguments, line: CommandLine) -> GuideMetrics:
     return found
 
 
-def said(found: GuideMetrics) -> str:
-    """The metrics in a line."""
+def summary(found: GuideMetrics) -> str:
+    """Return the metrics in a line."""
     ranks = "" if found.gar is None else f", gold action at rank {found.gar[0]:.1f}"
     return ", ".join(f"RSR@{k} {value:.3f}" for k, value in found.rsr.items()) + f", MAP {found.map:.3f}{ranks}"

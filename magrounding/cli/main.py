@@ -45,14 +45,14 @@ def main() -> int:
 
 
 def usage() -> str:
-    """What `--help` prints."""
+    """Return the text of `--help`."""
     width = max(map(len, COMMANDS))
     lines = [f"    {name:{width}}  {about}" for name, about in COMMANDS.items()]
     return "\n".join([f"usage: {NAME} COMMAND …", "", *lines, "", f"{NAME} COMMAND --help says what a command takes."])
 
 
 def refuse(name: str) -> None:
-    """ConfigurationError for what is no command."""
+    """Raise ConfigurationError for what is no command."""
     if not name:
         raise ConfigurationError(f"name a command: {', '.join(COMMANDS)}; {NAME} --help says what they do")
     choose("command", name, COMMANDS)

@@ -91,7 +91,7 @@ def texts_shown(vec: VectorEnv, steps: int, seed: int) -> Iterator[str]:
             for key, row in zip(content_keys({text.name: rows}).tolist(), rows, strict=True):
                 if key not in known:
                     known.add(key)
-                    if said := plain_text(spec.words, row.ravel().tolist()):
-                        yield said
+                    if sentence := plain_text(spec.words, row.ravel().tolist()):
+                        yield sentence
         if step < steps:
             observation, *_ = vec.step(np.where(mask, rng.random(mask.shape), -1.0).argmax(-1))

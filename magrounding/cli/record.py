@@ -87,8 +87,8 @@ def run(arguments: Arguments, line: CommandLine) -> None:
             first = RECORDING_SEED + _SEEDS_APART * arguments.seed
             display, what = Display(quiet=arguments.quiet or kind == KEYBOARD), f"{played_by}: {arguments.env}"
             with display, display.games(what, arguments.games) as bar:
-                tell = bar if display.live or arguments.quiet else _Progress(arguments.games)
-                shown = record(vec, player, arguments.games, first, played_by, on_progress=tell)
+                on_progress = bar if display.live or arguments.quiet else _Progress(arguments.games)
+                shown = record(vec, player, arguments.games, first, played_by, on_progress=on_progress)
         finally:
             vec.close()
     _keep(arguments, shown)

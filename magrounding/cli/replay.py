@@ -63,9 +63,9 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 
 def _check_all(arguments: Arguments, header: Header, episodes: list[SavedEpisode]) -> None:
-    with Display(quiet=arguments.quiet) as display, display.games("playing again", len(episodes)) as tell:
+    with Display(quiet=arguments.quiet) as display, display.games("playing again", len(episodes)) as show_progress:
         for number in replayed(arguments.file, header, episodes):
-            tell(number + 1)
+            show_progress(number + 1)
     if not arguments.quiet:
         won = sum(episode.won for episode in episodes) / len(episodes)
         games = f"{len(episodes):,} games of {header.env} by {','.join(header.players)}"

@@ -115,7 +115,7 @@ def run(arguments: Arguments, line: CommandLine) -> None:
 
 
 def run_folder(arguments: Arguments) -> Path:
-    """Where the run goes, or is."""
+    """Return the folder of the run, new or old."""
     if arguments.out is not None:
         return arguments.out
     config = requested(arguments)
@@ -124,7 +124,7 @@ def run_folder(arguments: Arguments) -> Path:
 
 
 def requested(arguments: Arguments) -> RunConfig:
-    """The configuration of a new run."""
+    """Return the configuration of a new run."""
     if arguments.env is None:
         raise ConfigurationError(
             "name an environment, e.g. --env ma_rtfm, or with --resume the run's folder with --out"
@@ -152,7 +152,7 @@ def requested(arguments: Arguments) -> RunConfig:
 
 
 def resumed(arguments: Arguments, folder: Path) -> RunConfig:
-    """The configuration of a run that goes on; CheckpointError where an argument contradicts it."""
+    """Return the configuration of a run that goes on; CheckpointError where an argument contradicts it."""
     found = read_config(folder)
     if arguments.env not in (None, found.env):
         raise _contradicted(folder, "env", found.env, arguments.env)  # options of the one mean nothing in the other
@@ -168,13 +168,13 @@ def resumed(arguments: Arguments, folder: Path) -> RunConfig:
         if asked not in (None, has := getattr(found, name)):
             raise _contradicted(folder, name, has, asked)
     asked = changed(found, arguments)
-    for path, (has, wanted) in diff(replace(found, workers=asked.workers), asked).items():
-        raise _contradicted(folder, path, has, wanted)
+    for path, (has, requested) in diff(replace(found, workers=asked.workers), asked).items():
+        raise _contradicted(folder, path, has, requested)
     return asked
 
 
 def changed(config: RunConfig, arguments: Arguments) -> RunConfig:
-    """A configuration with what the flags say of its parts."""
+    """Return a configuration with the values of the flags."""
     simple = {
         "team_reward": arguments.team_reward,
         "share_parameters": _switch(arguments.share_parameters, arguments.no_share_parameters),
@@ -200,7 +200,7 @@ def changed(config: RunConfig, arguments: Arguments) -> RunConfig:
 
 
 def with_contrast(config: RunConfig, weight: float) -> RunConfig:
-    """The contrastive loss with a weight in every phase whose learner has the minibatches of games that it compares."""
+    """Set the weight of the contrastive loss in every phase whose learner has minibatches, which it compares."""
     if weight < 0:
         raise ConfigurationError(f"--contrast is the weight of a loss, 0 or positive, got {weight:g}")
     if not any(_compares(phase.learner) for _, phase in config.walk()):
@@ -223,7 +223,7 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _env_options(arguments: Arguments, config: RunConfig) -> dict[str, Any]:
-    """Options of the environment that are other ones than the run's."""
+    """Return the given options of the environment that differ from the run's."""
     entry, known = config.entry, {**config.entry.options, **config.env_options}
     asked = parse_env_options(arguments.env_option, entry, chosen_elsewhere(entry, "--stages"))
     return {name: value for name, value in asked.items() if value != known[name]}
@@ -241,7 +241,7 @@ def _contradicted(folder: Path, name: str, has: object, asked: object) -> Checkp
 
 
 def _switch(on: bool, off: bool) -> bool | None:
-    """What a pair of switches says; None where neither was typed."""
+    """Return the value of a pair of switches; None where neither was typed."""
     return on if on or off else None
 
 

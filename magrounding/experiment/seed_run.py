@@ -155,7 +155,7 @@ class SeedRun:
             self._resumed = {}
         else:
             if self._carried:
-                # Another algorithm's statistics of gradients would mislead.
+                # Another algorithm's statistics of gradients mean nothing here.
                 done = sum(len(self.settings.of_stage(stage)) for stage in self.settings.stages[: self.at.stage])
                 _, before = list(self.settings.walk())[done + self.at.phase - 1]
                 same = before.learner.algorithm == self.phase.learner.algorithm

@@ -154,7 +154,7 @@ class Learner(ABC, Generic[Config]):
 
     @property
     def contrasts(self) -> bool:
-        """Whether a contrastive loss is minimised."""
+        """A contrastive loss is minimised."""
         return CONTRAST in self._weighted_losses and self.policy.contrasts
 
     def contrast(self, trajectory: Trajectory, games: np.ndarray) -> Loss:
