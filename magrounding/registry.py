@@ -81,7 +81,7 @@ def is_simulator(config: EnvConfig) -> TypeIs[SimulatorConfig]:
 
 
 def describe(config: EnvConfig) -> EnvSpec:
-    """Describe the environment; nothing is started for it. A simulator's game need not show a mask: then every action counts.
+    """Describe the environment; nothing is started. A simulator's game need not show a mask: then every action counts.
 
     Raises:
         ConfigurationError: what says no EnvSpec of itself.

@@ -28,6 +28,8 @@ REPEATABLE = "mend that, and the same command goes on"
 
 Arguments = TypeVar("Arguments")
 _SOURCE = "source"
+_LAST = ("workers", "device", "threads", "quiet")
+"""Arguments that `--help` has behind the others: nothing depends on them but time."""
 _METAVARS = {str: "STR", int: "INT", float: "FLOAT", Path: "PATH"}
 """What `--help` has for a value of each kind; tyro's own of one that may be left out begins with {None}."""
 
@@ -50,7 +52,7 @@ class CommandLine:
         return cls(prog, tuple(sys.argv[1:]))
 
     def parse(self, arguments: type[Arguments]) -> Arguments:
-        """Return the arguments as a dataclass; SystemExit with code 2 for words that it does not have, 0 after `--help`."""
+        """Return the arguments as a dataclass; SystemExit with code 2 for other words, 0 after `--help`."""
         import tyro
 
         show_anything()
@@ -107,7 +109,9 @@ def _explained(arguments: type[Arguments]) -> type[Arguments]:
         if len(shown) == 1 and NoneType in kinds:
             says["metavar"] = f"[{shown[0]}]" if tyro.conf.Positional in marks else shown[0]
         hints[each.name] = Annotated[hints[each.name], tyro.conf.arg(**says)] if says else hints[each.name]
-    content = {"__annotations__": hints, "__doc__": arguments.__doc__}
+    known: dict[str, Any] = arguments.__dataclass_fields__  # type: ignore[attr-defined]
+    ordered = {name: known[name] for name in sorted(known, key=_LAST.__contains__)}
+    content = {"__annotations__": hints, "__doc__": arguments.__doc__, "__dataclass_fields__": ordered}
     return type(arguments.__name__, (arguments,), content)  # type: ignore[return-value]
 
 

@@ -11,6 +11,7 @@ import tyro
 
 from magrounding.agents.weights import versions
 from magrounding.cli.command import CommandLine, derived, distinct_names
+from magrounding.cli.game_arguments import DeviceArguments
 from magrounding.cli.options import choose_workers, chosen_elsewhere, configure, names_of, parse_env_options
 from magrounding.errors import ConfigurationError, choose
 from magrounding.experiment.config import read_config
@@ -30,7 +31,7 @@ NAME = "zero_shot"
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(DeviceArguments):
     """Evaluate the teams of runs on evaluation sets, beside a random team and the oracle on the same games."""
 
     run: tuple[str, ...] = derived("none", ())
@@ -55,14 +56,8 @@ class Arguments:
     teammate: str | None = derived("no cross-play")
     """Cross-play: a run (or pretrained:<name>) whose agents also play in mixed teams with those of the other runs. If
     it is the only run, its own seeds are mixed."""
-    workers: int | None = derived("2")
-    """Processes that share the games of a simulator of one game; 0 plays them in this one."""
     out: Path | None = derived("no files")
     """Folder for zero_shot.json, zero_shot.md and zero_shot.png."""
-    device: str = "auto"
-    """auto, cpu or cuda."""
-    threads: int | None = derived("the cores that it may run on")
-    """Cores to compute with, beside the processes of simulators."""
     quiet: bool = False
     """Print nothing but where the report is (--out), and errors."""
 

@@ -11,6 +11,7 @@ import tyro
 
 from magrounding.agents.policy import CONTRAST
 from magrounding.cli.command import CommandLine, derived, items
+from magrounding.cli.game_arguments import DeviceArguments, QuietArguments
 from magrounding.cli.options import (
     assign_learners,
     assign_network,
@@ -35,7 +36,7 @@ Switch = tyro.conf.FlagCreatePairsOff[bool]
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(QuietArguments, DeviceArguments):
     """Train agents stage by stage, evaluate them, and write a report."""
 
     env: str | None = derived("none: name one, unless --resume finds it in --out")
@@ -79,22 +80,14 @@ class Arguments:
     """Weight of the contrastive loss that grounds symbols, in every phase."""
     demonstrations: str | None = derived("none, the oracle teaches")
     """Files from which phases of imitation learn, separated by commas, one a stage."""
-    workers: int | None = derived("2")
-    """Processes that share the games of a simulator of one game; 0 plays them in this one."""
     out: Path | None = derived("runs/<env>-<agent>[-<agents>]-<preset>")
     """Run folder."""
     resume: bool = False
     """Continue the run in the folder, with the settings it was started with."""
-    device: str = "auto"
-    """auto, cpu or cuda."""
-    threads: int | None = derived("the cores that it may run on")
-    """Cores to compute with, beside the processes of simulators."""
     bf16: Switch = derived("no", False)
     """Compute networks in bfloat16."""
     no_bf16: Switch = derived("no", False)
     """Compute networks in float32, where a preset does not."""
-    quiet: bool = False
-    """Print nothing but where the report is, and errors."""
 
 
 def run(arguments: Arguments, line: CommandLine) -> None:
