@@ -165,16 +165,19 @@ def trajectory_of(rewards, ended, seed=0):
     choices = np.stack([times, times + 1, 0 * times], -1)[:, None]
     return SimpleNamespace(
         texts={
-            "message": SimpleNamespace(ids={"message": ids}, index=messages, final=messages[:0, 0]),
-            CHOICES: SimpleNamespace(ids={CHOICES: ids}, index=choices, final=choices[:0, 0]),
+            "message": SimpleNamespace(ids={"message": ids}, index=messages),
+            CHOICES: SimpleNamespace(ids={CHOICES: ids}, index=choices),
         },
         observation={"action_mask": np.tile(np.array([1, 1, 0], np.int8), (T + 1, 1, 1))},
-        final={"action_mask": np.zeros((0, 3), np.int8)},
         action=np.ones((T, 1), np.int64),
         reward=np.array(rewards, np.float32)[:, None],
         alive=np.ones((T, 1), np.bool_),
         discount=1 - np.array(ended, np.float32)[:, None],
-        cut=(np.zeros(0, np.int64), np.zeros(0, np.int64)),
+        truncations=SimpleNamespace(
+            where=(np.zeros(0, np.int64), np.zeros(0, np.int64)),
+            observation={"action_mask": np.zeros((0, 3), np.int8)},
+            texts={"message": messages[:0, 0], CHOICES: choices[:0, 0]},
+        ),
     )
 
 
@@ -344,7 +347,7 @@ def test_temperature_falls_and_ends_with_the_rollout():
 def test_others_are_refused():
     with pytest.raises(ConfigurationError, match="unknown priority 'often'; choose from: positive, off_as_code"):
         replace(FEW, priority="often")
-    with pytest.raises(ConfigurationError, match="temperature of algorithm drrn is more than 0, not 0"):
+    with pytest.raises(ConfigurationError, match=r"temperature of algorithm drrn takes a number > 0\.0, got 0\.0"):
         replace(FEW, temperature=0.0)
     for nothing_to_learn in (
         {"replay_transitions": 7},
