@@ -12,6 +12,7 @@ import numpy as np
 from magrounding.agents.guide import load_guide
 from magrounding.agents.guide.metrics import BASELINE, GuideMetrics, frequent_actions, guide_metrics, set_metrics
 from magrounding.cli import guide as guide_command
+from magrounding.cli.command import CommandLine
 from magrounding.errors import CheckpointError
 from magrounding.experiment.markdown import code, table
 from magrounding.single.scienceworld.trajectories import Trajectory, learnable
@@ -40,7 +41,7 @@ _NOTE = (
 )
 
 
-def fill(gold: Path, folder: Path, out: Path, train: bool, command: str) -> None:
+def fill(gold: Path, folder: Path, out: Path, train: bool, line: CommandLine) -> None:
     """Judge a Guide, after training it where there is none, and write the table.
 
     Raises:
@@ -52,7 +53,8 @@ def fill(gold: Path, folder: Path, out: Path, train: bool, command: str) -> None
             raise CheckpointError(
                 f"there is no Guide in {folder}: leave out --no-train, or name its folder with --guide"
             )
-        guide_command.run(guide_command.Arguments(gold, folder), command)
+        guide_command.run(guide_command.Arguments(gold, folder), line)
+    command = str(line)
     known, held_out = learnable(gold)
     by_task, overall = frequent_actions(known)
     found = {

@@ -32,7 +32,7 @@ _SMALL = 0.25
 
 @dataclass(frozen=True)
 class RunConfig(Options):
-    """What to train, on what, for how long.
+    """Configuration of a run: environment, agents, phases, evaluation, seeds.
 
     Attributes:
         env: environment id; "": a preset, which is checked where an environment is given.
@@ -144,16 +144,16 @@ class RunConfig(Options):
         return env_entry(self.env)
 
     def measure(self, stage: str) -> str:
-        """What promotion, selection and reports go by in a stage: an entry of `Evaluation.summary`."""
+        """Return the measure of promotion, selection and reports in a stage: an entry of `Evaluation.summary`."""
         return "score" if self.describe(stage).outcome == SCORE else "win_rate"
 
     def windowed(self, stage: str) -> str:
-        """What a run's log calls the measure's mean over the last training games (see `Promotion.window`)."""
+        """Return the log's name of the measure's mean over the last training games (see `Promotion.window`)."""
         return f"window_{self.measure(stage)}"
 
     @property
     def imitates(self) -> bool:
-        """Whether any phase learns from a teacher or from demonstrations."""
+        """Some phase learns from a teacher or from demonstrations."""
         return next(self.taught(), None) is not None
 
     @property
@@ -175,7 +175,7 @@ class RunConfig(Options):
 
     @property
     def simulated(self) -> bool:
-        """Whether the games are a simulator's, which plays one at a time."""
+        """The games are a simulator's, which plays one at a time."""
         return is_simulator(self.entry.configure(**self.stage_options(self.stages[0])))
 
     def stage_options(self, stage: str, evaluation_set: str | None = None) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class RunConfig(Options):
         return {**self.env_options, **self.entry.with_stage(stage), **changed}
 
     def stage_name(self, stage: str) -> str:
-        """What people are shown as the stage: the environment's id where it has no stages."""
+        """Return the stage's name for people: the environment's id where it has no stages."""
         return stage or self.env
 
     def phase_options(self, stage: str, phase: Phase) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class RunConfig(Options):
 
     @property
     def origin(self) -> dict[str, Any]:
-        """What `load_checkpoint` compares a file with; for networks that read any words, not with which."""
+        """Arguments of `load_checkpoint` that a file has to match; no vocabulary for networks that read any words."""
         spec = self.describe(self.stages[0])
         network = build_policy(self.agent, spec, self.network, seed=0)
         known = None if reads_any_words(network) else spec.vocabulary_hash
@@ -329,7 +329,7 @@ def parse_config(content: Mapping[str, Any]) -> RunConfig:
 
 
 def _of_version_0(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file says that was written when a run had its preset inside."""
+    """Convert a file that was written when a run had its preset inside."""
     preset = dict(content["preset"])
     preset["every"] = preset.pop("evaluate_every")
     own = options_of(RunConfig)

@@ -161,7 +161,7 @@ def learnt(agent, updates, **options):
     policy = make(agent, **options)
     worker, learner = worker_for(policy, 16, IMITATION.unroll, IMITATION), IMITATION.make_learner(policy, SPEC, 16, 0)
     for steps in range(0, updates * 128, 128):
-        trajectory = worker.collect(IMITATION.teacher_share(steps), steps).trajectories[0]
+        trajectory = worker.collect(IMITATION.beta(steps), steps).trajectories[0]
         assert np.isfinite(list(learner.update(trajectory, steps).values())).all()
     return policy
 

@@ -118,7 +118,7 @@ def slow_targets(learner, episodes):
     for k in range(b):
         rows = place[episodes.real[:, k], k]
         for row, after in reversed(list(pairwise(rows))):
-            later = worth[after] if episodes.cut[after] else targets[after]
+            later = worth[after] if episodes.truncated[after] else targets[after]
             targets[row] += learner.config.gamma * ((1 - trace) * worth[after] + trace * later)
     return targets
 
@@ -136,7 +136,7 @@ def test_the_loss_is_that_of_a_slow_loop(is_loss, trace):
         for parameter in learner.networks["target_agent"].parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
     episodes = learner.replay_buffer.sample(20, np.random.default_rng(0))
-    assert episodes.cut.any() != is_loss
+    assert episodes.truncated.any() != is_loss
     assert not episodes.seen["alive"].all()
     assert len(set(episodes.real.sum(0))) > 2
     with torch.no_grad():
@@ -145,14 +145,14 @@ def test_the_loss_is_that_of_a_slow_loop(is_loss, trace):
     real, action = torch.from_numpy(episodes.real), torch.from_numpy(episodes.action)
     counts = torch.tensor([float((~cut_of(episodes, k)).sum()) for k in range(real.shape[1])])
     torch.testing.assert_close(loss, (torch.stack([a for a, _ in alone]) * counts).sum() / counts.sum())
-    known = ~torch.from_numpy(episodes.cut)
+    known = ~torch.from_numpy(episodes.truncated)
     error = (total_of(learner, episodes, action) - slow_targets(learner, episodes))[known]
     torch.testing.assert_close(loss, error.square().mean())
 
 
 def cut_of(episodes, k):
     which = np.broadcast_to(np.arange(episodes.real.shape[1]), episodes.real.shape)[episodes.real]
-    return episodes.cut[which == k]
+    return episodes.truncated[which == k]
 
 
 def replace_games(episodes, games):
@@ -164,7 +164,7 @@ def replace_games(episodes, games):
         seen={name: array[rows] for name, array in episodes.seen.items()},
         action=episodes.action[rows],
         reward=episodes.reward[rows],
-        cut=episodes.cut[rows],
+        truncated=episodes.truncated[rows],
         real=real[real.any(1)],
     )
 
